@@ -24,6 +24,12 @@ void answer_head_set(const struct request *request, struct answer *answer)
 {
 	answer->status = 200;
 	answer->type = ANSWER_JSON;
+	if (request->endpoint == REQUEST_FILES)
+		answer->type = ANSWER_TEXT;
+	if (request->endpoint == REQUEST_FILE) {
+		answer->type = "application/octet-stream";
+		store_file_name(&request->file, answer->file_name);
+	}
 	if (request->endpoint != REQUEST_LIVE && request->endpoint != REQUEST_STORED)
 		return;
 	answer->type = formats[request->format].type;

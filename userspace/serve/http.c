@@ -14,6 +14,7 @@
 #include "base/user_quota.h"
 #include "live/client.h"
 #include "serve/exchange.h"
+#include "serve/files.h"
 #include "serve/labels_answer.h"
 #include "serve/metrics.h"
 #include "serve/pages.h"
@@ -122,6 +123,12 @@ static void answer_work(struct exchange *exchange)
 		break;
 	case REQUEST_WAITS:
 		waits_answer(sources, request, view, now_ms, &exchange->answer);
+		break;
+	case REQUEST_FILES:
+		files_list(sources->store, request, &exchange->answer);
+		break;
+	case REQUEST_FILE:
+		files_get(sources->store, request, &exchange->answer);
 		break;
 	case REQUEST_SELF:
 		self_answer(sources->store, view, now_ms, &exchange->answer);

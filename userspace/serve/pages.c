@@ -36,6 +36,8 @@ void pages_index(struct answer *answer)
 		ROW("/api/v1/waits?from=1h",
 		    "where the time of each process went, from the ledgers, as JSON")
 		ROW("/api/v1/self", "who asks, what that one sees and what there is, as JSON")
+		ROW("/api/v1/files?from=10m&amp;kind=cpu",
+		    "the names of the store's files; each is at /api/v1/files/NAME")
 		ROW("/metrics", "for Prometheus")
 		ROW("/healthz", "this program answers")
 		ROW("/readyz", "and so does pyprofd")

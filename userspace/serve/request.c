@@ -14,6 +14,7 @@
 #define SHOWN_CHARS 40	   /* of a value that is wrong */
 
 static const char debug_path[] = "/debug/pprof/";
+static const char files_path[] = "/api/v1/files/";
 
 /* ---- paths ---- */
 
@@ -27,6 +28,22 @@ static int route_live(const char *kind, struct request *request)
 	return kind_find(kind, strlen(kind), &request->kind) && KINDS_SERVED & 1U << request->kind
 		       ? 0
 		       : -ENOENT;
+}
+
+static int route_file(const char *name, struct request *request)
+{
+	request->endpoint = REQUEST_FILE;
+	return store_file_parse(name, &request->file) && !request->file.is_temporary ? 0 : -ENOENT;
+}
+
+/* Finds a path that has names in it. */
+static int route_named(const char *path, struct request *request)
+{
+	if (!strncmp(path, files_path, strlen(files_path)))
+		return route_file(path + strlen(files_path), request);
+	return strncmp(path, debug_path, strlen(debug_path))
+		       ? -ENOENT
+		       : route_live(path + strlen(debug_path), request);
 }
 
 int request_route(const char *path, struct request *ret_request)
@@ -46,6 +63,7 @@ int request_route(const char *path, struct request *ret_request)
 		{"/api/v1/labels", REQUEST_LABELS},
 		{"/api/v1/waits", REQUEST_WAITS},
 		{"/api/v1/self", REQUEST_SELF},
+		{"/api/v1/files", REQUEST_FILES},
 	};
 	struct request request = {.points = STRIP_POINTS_DEFAULT};
 
@@ -54,11 +72,12 @@ int request_route(const char *path, struct request *ret_request)
 		if (strcmp(path, fixed[i].path))
 			continue;
 		request.endpoint = fixed[i].endpoint;
+		if (request.endpoint == REQUEST_FILES)
+			request.stored[0] = '\0';
 		*ret_request = request;
 		return 0;
 	}
-	if (strncmp(path, debug_path, strlen(debug_path)) ||
-	    route_live(path + strlen(debug_path), &request))
+	if (route_named(path, &request))
 		return -ENOENT;
 	*ret_request = request;
 	return 0;
@@ -209,6 +228,8 @@ static uint32_t known_parameters(const struct request *request)
 		return RANGE | KIND | PID | LABEL;
 	case REQUEST_WAITS:
 		return RANGE | PID;
+	case REQUEST_FILES:
+		return RANGE | KIND;
 	default:
 		return 0;
 	}
@@ -315,6 +336,8 @@ bool request_needs_work(const struct request *request)
 	case REQUEST_LABELS:
 	case REQUEST_WAITS:
 	case REQUEST_SELF:
+	case REQUEST_FILES:
+	case REQUEST_FILE:
 		return true;
 	default:
 		return false;

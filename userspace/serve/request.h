@@ -25,6 +25,8 @@ enum request_endpoint {
 	REQUEST_LABELS,	 /* /api/v1/labels: which labels it has */
 	REQUEST_WAITS,	 /* /api/v1/waits: the ledger of its processes */
 	REQUEST_SELF,	 /* /api/v1/self: who asks, and what there is */
+	REQUEST_FILES,	 /* /api/v1/files: the names of its files */
+	REQUEST_FILE,	 /* /api/v1/files/NAME: one of them */
 	REQUEST_METRICS, /* /metrics */
 	REQUEST_HEALTH,	 /* /healthz: this program answers */
 	REQUEST_READY,	 /* /readyz: and so does pyprofd */
@@ -35,7 +37,8 @@ enum request_format { REQUEST_PPROF, REQUEST_JSON, REQUEST_FOLDED, REQUEST_HTML 
 struct request {
 	enum request_endpoint endpoint;
 	enum pp_profile kind;	      /* of REQUEST_LIVE */
-	char stored[STORE_KIND_CHARS]; /* kind of what the store has */
+	char stored[STORE_KIND_CHARS]; /* kind of what the store has; of REQUEST_FILES: "": all */
+	struct store_file file;	       /* of REQUEST_FILE */
 	uint32_t seconds;
 	uint32_t pid; /* 0: the whole machine */
 	uint64_t from_ms, until_ms; /* since 1970; 0: not given */

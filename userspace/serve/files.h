@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers with the store's own files, unchanged, for readers on other machines: their names, and
+ * each by its name (docs/design/0039).  Takes its time: workers call it. */
+#ifndef SERVE_FILES_H
+#define SERVE_FILES_H
+
+#include "serve/answer.h"
+
+/* Lists the names of the files in a range, one a line, sorted by start: REQUEST_FILES. */
+void files_list(const char *store, const struct request *request, struct answer *ret_answer);
+/* Gets one file: REQUEST_FILE. */
+void files_get(const char *store, const struct request *request, struct answer *ret_answer);
+
+#endif
