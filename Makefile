@@ -38,6 +38,7 @@ endif
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(HARDENING) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
 LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -linih -lm -lpthread
 READER_LIBS := -lz -lprotobuf-c -lm
+FETCH_LIBS := $(READER_LIBS) -linih -lgnutls -lcurl -ljansson -lpthread
 SERVE_LIBS := $(READER_LIBS) -linih -lmicrohttpd -lgnutls -lcurl -lpthread
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
@@ -47,11 +48,11 @@ msg = $(if $(filter 1,$(V)),,@printf '  %-8s %s\n' "$(1)" "$(patsubst $(BUILD)/%
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: all
-all: $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve
+all: $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve $(BUILD)/pyprof-fetch
 	@:
 
 # Sources by directory; the order of the data path is in tests/lint/check_layers.awk.
-MAIN_SRC := userspace/agent/main.c userspace/reader/main.c userspace/serve/main.c
+MAIN_SRC := userspace/agent/main.c userspace/reader/main.c userspace/serve/main.c userspace/fetch/main.c
 LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
@@ -115,9 +116,12 @@ $(BUILD)/pyprof: $(BUILD)/userspace/reader/main.o $(BUILD)/libpyprofd.a
 $(BUILD)/pyprofd-serve: $(BUILD)/userspace/serve/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(SERVE_LIBS) -o $@
 
+$(BUILD)/pyprof-fetch: $(BUILD)/userspace/fetch/main.o $(BUILD)/libpyprofd.a
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(FETCH_LIBS) -o $@
+
 .PHONY: print-clang help run check check-long check-service install uninstall asan format format-check tidy cross
 help:
-	@echo 'make                build $(BUILD)/pyprofd, $(BUILD)/pyprof and $(BUILD)/pyprofd-serve'
+	@echo 'make                build pyprofd, pyprof, pyprofd-serve and pyprof-fetch in $(BUILD)'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C, with a page at the address it prints (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web hostile e2e cases kernels'
@@ -171,6 +175,7 @@ install: all
 	install -D -m 0755 $(BUILD)/pyprofd $(bindir)/pyprofd
 	install -D -m 0755 $(BUILD)/pyprof $(bindir)/pyprof
 	install -D -m 0755 $(BUILD)/pyprofd-serve $(bindir)/pyprofd-serve
+	install -D -m 0755 $(BUILD)/pyprof-fetch $(bindir)/pyprof-fetch
 	install -D -m 0644 deploy/completion/pyprof.bash $(bashdir)/pyprof
 	install -D -m 0644 deploy/completion/_pyprof $(zshdir)/_pyprof
 	install -D -m 0644 -t $(mandir) docs/man/pyprofd.1 docs/man/pyprof.1 docs/man/pyprofd-serve.1
@@ -185,12 +190,12 @@ install: all
 # What the programs are made of, by the Debian packages of this machine.
 .PHONY: sbom
 sbom: all
-	@deploy/sbom.py $(VERSION) $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve --build $(call quoted,$(DEPS_BUILD)) > $(BUILD)/sbom.$$$$ && \
+	@deploy/sbom.py $(VERSION) $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve $(BUILD)/pyprof-fetch --build $(call quoted,$(DEPS_BUILD)) > $(BUILD)/sbom.$$$$ && \
 		mv $(BUILD)/sbom.$$$$ $(BUILD)/pyprofd.spdx.json
 	@echo '$(BUILD)/pyprofd.spdx.json'
 uninstall:
 	rm -f $(bindir)/pyprofd $(bindir)/pyprof $(mandir)/pyprofd.1 $(mandir)/pyprof.1 $(unitdir)/pyprofd.service
-	rm -f $(bindir)/pyprofd-serve $(mandir)/pyprofd-serve.1 $(unitdir)/pyprofd-serve.service
+	rm -f $(bindir)/pyprofd-serve $(bindir)/pyprof-fetch $(mandir)/pyprofd-serve.1 $(unitdir)/pyprofd-serve.service
 	rm -f $(bashdir)/pyprof $(zshdir)/_pyprof $(usersdir)/pyprofd.conf
 	rm -rf $(docdir)
 	if cmp -s deploy/pyprofd.conf $(confdir)/pyprofd.conf; then rm -f $(confdir)/pyprofd.conf; fi

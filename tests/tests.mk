@@ -9,7 +9,7 @@ HOST_SRC := $(if $(filter x86,$(BPF_ARCH)),$(wildcard tests/bpf/host/test_*.c),$
 UNIT_SRC := $(HOST_SRC) $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 # What only few are linked with is not loaded by the others.
-UNIT_LIBS := -lcmocka -ldw $(LIBS) -Wl,--as-needed $(SERVE_LIBS)
+UNIT_LIBS := -lcmocka -ldw $(LIBS) -Wl,--as-needed $(SERVE_LIBS) $(FETCH_LIBS)
 # TEST=SOURCE,SOURCE for all of them by one program: by one for each, make began after half a second of CPU time.
 SOURCES_OF := $(shell awk '/^\/\* sources: / { sub(/^.* sources: */, ""); sub(/ *\*\/$$/, ""); gsub(" ", ","); print FILENAME "=" $$0; nextfile }' \
 	$(UNIT_SRC) $(wildcard tests/fuzz/fuzz_*.c))

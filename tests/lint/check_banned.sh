@@ -32,7 +32,7 @@ ban() {
 all=$(find bpf include userspace -name '*.[ch]')
 user=$(find userspace -name '*.[ch]')
 quiet=$(find userspace -name '*.[ch]' ! -path 'userspace/agent/*' ! -path 'userspace/base/log.*')
-silent=$(find userspace -name '*.[ch]' ! -path 'userspace/agent/*' ! -path 'userspace/reader/*' ! -path userspace/serve/main.c ! -path 'userspace/base/log.*')
+silent=$(find userspace -name '*.[ch]' ! -path 'userspace/agent/*' ! -path 'userspace/reader/*' ! -path userspace/serve/main.c ! -path userspace/fetch/main.c ! -path 'userspace/base/log.*')
 word='(^|[^A-Za-z0-9_>.])'
 # shellcheck disable=SC2086
 {
@@ -46,7 +46,7 @@ word='(^|[^A-Za-z0-9_>.])'
 	ban 'return -errno' 'return -1;' $user
 	ban 'comments are /* */' '(^|[ \t;{}])//' $all
 	ban 'only agent/ logs above debug' "$word(log_error|log_warn|log_info|log_error_errno|log_warn_errno|perror)[ ]*\\(" $quiet
-	ban 'only agent/, reader/ and serve/main.c print' "$word(printf|puts|putchar|vprintf)[ ]*\\(|$word(fprintf|fputs)\\([^;]*std(err|out)" $silent
+	ban 'only agent/, reader/ and the main.c of serve/ and fetch/ print' "$word(printf|puts|putchar|vprintf)[ ]*\\(|$word(fprintf|fputs)\\([^;]*std(err|out)" $silent
 }
 
 for file in $all $(find tests -name '*.[ch]' -o -name '*.sh' -o -name '*.py'); do

@@ -17,11 +17,11 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "config/config.h"
 #include "options/options.h"
 
 #define NAME "pyprofd-serve"
-#define PROGRAM_BYTES 4096U
 #define WORDS_MAX 8U
 #define STATE_FOLDER "push" /* in the store, which passes it over */
 #define SETTINGS_FD 3 /* of the child */
@@ -35,7 +35,7 @@
 extern char **environ;
 
 struct server {
-	char program[PROGRAM_BYTES];
+	char program[PROGRAM_PATH_BYTES];
 	char *word[WORDS_MAX + 1]; /* owned; argv */
 	size_t word_count;
 	int settings_fd; /* owned: of config_hand_over(); -1: nothing is to be served */
@@ -46,22 +46,6 @@ struct server {
 };
 
 /* ---- what it is told ---- */
-
-/* Finds the program beside this one, or else in PATH. */
-static void find_program(char program[PROGRAM_BYTES])
-{
-	ssize_t size = readlink("/proc/self/exe", program, PROGRAM_BYTES - sizeof(NAME) - 1);
-	char *slash;
-
-	program[size > 0 ? size : 0] = '\0';
-	slash = strrchr(program, '/');
-	if (slash) {
-		memcpy(slash + 1, NAME, sizeof(NAME));
-		if (!access(program, X_OK))
-			return;
-	}
-	memcpy(program, NAME, sizeof(NAME));
-}
 
 __attribute__((format(printf, 2, 3))) static int add_word(struct server *server, const char *format,
 							   ...)
@@ -135,7 +119,7 @@ int server_new(const struct options *options, const char *program, struct server
 	if (program)
 		snprintf(server->program, sizeof(server->program), "%s", program);
 	else
-		find_program(server->program);
+		program_find(NAME, server->program);
 	err = make_words(server, options);
 	if (!err && config_serves(options->config))
 		err = write_settings(options->config, &server->settings_fd);

@@ -24,9 +24,9 @@ int sandbox_add_network(struct sandbox_paths *paths);
 
 /* Gives up all capabilities, new privileges, core files and being looked at by others, and with
  * Landlock, where the kernel has it, all files but these: the store to read (NULL: none), /proc to
- * read, the directory of temporary files, where empty directories may be removed, and `more`.  What is open stays.  Call it before threads are
- * started.  Cannot be undone.  *ret_has_landlock: whether there is Landlock.  Returns 0 or
- * -errno. */
+ * read, the directory of temporary files, where empty directories may be removed, and `more`.  What
+ * is open stays.  Call it before threads are started.  Cannot be undone.  *ret_has_landlock:
+ * whether there is Landlock.  Returns 0 or -errno. */
 int sandbox_enter(const char *store, const struct sandbox_paths *more, bool *ret_has_landlock);
 
 #endif

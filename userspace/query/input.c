@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/remote_url.h"
 #include "base/utf8.h"
 #include "profile/writer.h"
 #include "query/folder.h"
 #include "query/live_windows.h"
 #include "query/match.h"
+#include "query/remote.h"
 #include "version.h"
 
 #define MAX_KEPT_LABELS 28U
@@ -29,6 +31,8 @@ struct input {
 	struct profile_reader *reader;
 	struct folder folder;	      /* the directory that is read now */
 	bool reads_folder;
+	struct remote *remote; /* owned; where the path that is read now comes from; NULL: here */
+	const char *remote_name; /* its URL, cleaned; borrowed from path[] */
 	struct live_windows *live;    /* owned; NULL: from files, or live_from's */
 	const char *kept[MAX_KEPT_LABELS];
 	char kind[STORE_KIND_CHARS]; /* of the windows read from directories; "": any */
@@ -51,6 +55,7 @@ void input_free(struct input *input)
 		return;
 	profile_reader_free(input->reader);
 	folder_release(&input->folder);
+	remote_free(input->remote);
 	live_windows_free(input->live);
 	short_paths_release(&input->short_paths);
 	match_release(&input->match);
@@ -188,8 +193,14 @@ static void tell_progress(const struct input *input)
 
 /* ---- files ---- */
 
+/* What lies in a temporary directory is known by its URL. */
 static int refuse(const struct input *input, const char *path, const char *text)
 {
+	const char *from = input->remote ? remote_path(input->remote) : NULL;
+
+	if (from && !strncmp(path, from, strlen(from)))
+		return say_why(input->why, "%s%s: %s", input->remote_name, path + strlen(from),
+			       text);
 	return say_why(input->why, "%s: %s", path, text);
 }
 
@@ -515,7 +526,7 @@ static int read_live(struct input *input)
 
 /* ---- all input ---- */
 
-static int read_path(struct input *input, const char *path)
+static int read_local(struct input *input, const char *path)
 {
 	struct stat status;
 
@@ -527,22 +538,72 @@ static int read_path(struct input *input, const char *path)
 	return read_one(input, path);
 }
 
+static int read_remote(struct input *input, int index, const char *url)
+{
+	const struct select *select = input->select;
+	const struct remote_ask ask = {.url = url,
+				       .set = select->from_set,
+				       .set_count = select->from_set_count,
+				       .kind = wanted_kind(input),
+				       .sample_type = select->sample_type,
+				       .since_ms = select->since_ms,
+				       .until_ms = select->until_ms,
+				       .watcher = input->options->watcher};
+	char why[WHY_BYTES] = "";
+	int err;
+
+	remote_free(TAKE(input->remote));
+	err = remote_fetch(&ask, why, &input->remote);
+	if (err == -ENOENT && input->options->may_be_none)
+		return 0;
+	if (err)
+		return refuse(input, input->path[index], why);
+	input->remote_name = input->path[index];
+	return read_local(input, remote_path(input->remote));
+}
+
+static int read_path(struct input *input, int index)
+{
+	const char *path = input->select->path[index];
+	enum remote_protocol ignored;
+	const char *plain;
+
+	return input->select->may_fetch && remote_url_parse(path, &ignored, &plain)
+		       ? read_remote(input, index, path)
+		       : read_local(input, path);
+}
+
 /* A file in a shared directory may have any name. */
+static int clean_path(const struct select *select, const char *path, char **ret_clean)
+{
+	enum remote_protocol ignored;
+	const char *plain;
+	char name[REMOTE_NAME_BYTES];
+	size_t size;
+
+	if (select->may_fetch && remote_url_parse(path, &ignored, &plain)) {
+		remote_name(path, name);
+		path = name;
+	}
+	size = strlen(path);
+	*ret_clean = calloc(size + 1, UTF8_CLEAN_MAX_GROWTH);
+	if (!*ret_clean)
+		return -ENOMEM;
+	(*ret_clean)[utf8_clean(path, size, *ret_clean)] = '\0';
+	return 0;
+}
+
 static int clean_paths(struct input *input)
 {
 	const struct select *select = input->select;
+	int err = 0;
 
 	input->path = calloc((size_t)select->path_count + 1, sizeof(char *));
-	for (int i = 0; input->path && i < select->path_count; i++) {
-		size_t size = strlen(select->path[i]);
-		char *clean = calloc(size + 1, UTF8_CLEAN_MAX_GROWTH);
-
-		if (!clean)
-			return -ENOMEM;
-		clean[utf8_clean(select->path[i], size, clean)] = '\0';
-		input->path[i] = clean;
-	}
-	return input->path ? 0 : -ENOMEM;
+	if (!input->path)
+		return -ENOMEM;
+	for (int i = 0; !err && i < select->path_count; i++)
+		err = clean_path(select, select->path[i], &input->path[i]);
+	return err;
 }
 
 static void make_title(struct input *input)
@@ -599,7 +660,7 @@ static int read_all(struct input *input)
 	for (int i = 0; !err && i < select->path_count; i++) {
 		if (input->options->path_begin)
 			input->options->path_begin(input->options->context, i);
-		err = read_path(input, select->path[i]);
+		err = read_path(input, i);
 	}
 	if (!err && input->passed_over)
 		tell_passed_over(input);

@@ -31,6 +31,7 @@ void select_release(struct select *select)
 		select_free_regex(select->label[i].regex);
 	}
 	free(select->path);
+	free(select->from_set);
 	*select = (struct select){0};
 }
 

@@ -21,7 +21,7 @@ struct select_label {
 
 /* Release with select_release().  A zeroed one selects everything of every kind. */
 struct select {
-	char **path; /* owned; its texts are borrowed: files and directories of profiles */
+	char **path; /* owned; its texts are borrowed: files and directories of profiles, URLs */
 	int path_count;
 	int64_t pid[SELECT_MAX_PIDS];
 	unsigned int pid_count;
@@ -32,6 +32,9 @@ struct select {
 	const char *kind, *sample_type;		 /* NULL: not given */
 	struct grouping group_by;
 	bool python_only, full_paths;
+	bool may_fetch; /* a path may be a URL (base/remote_url.h) */
+	const char **from_set; /* owned; its texts are borrowed: "KEY=VALUE" for remote_fetch() */
+	unsigned int from_set_count;
 	bool strict; /* a broken file of a directory is an error */
 	bool live; /* no paths: read what pyprofd sends from now on, for live_seconds */
 	unsigned long live_seconds;

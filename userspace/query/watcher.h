@@ -9,6 +9,7 @@
 
 struct watcher_progress {
 	bool live;	       /* windows are waited for: the numbers are seconds, else files */
+	bool fetches;	       /* of another machine */
 	uint64_t done, wanted; /* done: 0 until the first window has come */
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/kinds.h"
+#include "base/remote_url.h"
 #include "reader/complain.h"
 #include "reader/line_views.h"
 #include "reader/read_input.h"
@@ -111,6 +112,18 @@ static int read_ran(struct lines *lines, struct input **ret_input)
 	return read_input(input_options, lines->shared.no_progress, ret_input);
 }
 
+/* Returns whether profiles of several kinds may be there. */
+static bool may_have_waits(const char *path)
+{
+	enum remote_protocol protocol;
+	const char *plain;
+	struct stat status;
+
+	if (remote_url_parse(path, &protocol, &plain))
+		return protocol != REMOTE_PROFILE;
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
 /* Reads the profile of waits; *ret_input is NULL when there is none. */
 static int read_waits(struct lines *lines, const struct input *ran, struct input **ret_input)
 {
@@ -124,8 +137,6 @@ static int read_waits(struct lines *lines, const struct input *ran, struct input
 					      .kind = kind_get(PP_PROFILE_OFFCPU)->name,
 					      .may_be_none = true};
 	char *path[] = {(char *)lines->waits};
-	struct stat status;
-
 	*ret_input = NULL;
 	select.sample_type = NULL;
 	if (lines->waits) {
@@ -138,8 +149,7 @@ static int read_waits(struct lines *lines, const struct input *ran, struct input
 		input_options.live_from = ran;
 		return read_input(input_options, lines->shared.no_progress, ret_input);
 	}
-	if (select.kind || select.path_count != 1 || stat(select.path[0], &status) ||
-	    !S_ISDIR(status.st_mode))
+	if (select.kind || select.path_count != 1 || !may_have_waits(select.path[0]))
 		return 0;
 	return read_input(input_options, lines->shared.no_progress, ret_input);
 }

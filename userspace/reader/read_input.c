@@ -62,8 +62,9 @@ static void show_files(struct reading *reading, const struct watcher_progress *p
 	    now_ns - reading->shown_ns < PROGRESS_EVERY_NS || !isatty(STDERR_FILENO))
 		return;
 	reading->shown_ns = now_ns;
-	fprintf(stderr, "\rreading %" PRIu64 " of %" PRIu64 " windows (%" PRIu64 " %%)",
-		progress->done, progress->wanted, progress->done * 100 / progress->wanted);
+	fprintf(stderr, "\r%s %" PRIu64 " of %" PRIu64 " windows (%" PRIu64 " %%)\033[K",
+		progress->fetches ? "fetching" : "reading", progress->done, progress->wanted,
+		progress->done * 100 / progress->wanted);
 	fflush(stderr);
 }
 

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/kinds.h"
+#include "base/remote_url.h"
 #include "live/request.h"
 #include "store/store_names.h"
 
@@ -35,12 +36,24 @@ enum {
 	OPTION_LIVE,
 	OPTION_FOR,
 	OPTION_SOCKET,
+	OPTION_FROM,
+	OPTION_FROM_SET,
 };
 
 #define FIRST_KIND(id, number, name, ...) name " (default)"
 #define NEXT_KIND(id, number, name, ...) ", " name
 
 static const struct argp_option options[] = {
+	{NULL, 0, NULL, 0, "From another machine:", 6},
+	{"from", OPTION_FROM, "URL", 0,
+	 "Read from URL as from a directory: http://NODE:4041 (its pyprofd-serve), "
+	 "pyroscope+https://HOST/?service_name=X, parca+http://HOST/?node=X, or any URL that "
+	 "answers with a profile",
+	 6},
+	{"from-set", OPTION_FROM_SET, "KEY=VALUE", 0,
+	 "How to ask there: token-file, user, ca, cert, key, proxy, header or tenant, as in [push] "
+	 "of pyprofd.conf; may be given several times",
+	 6},
 	{NULL, 0, NULL, 0, "Which samples:", 8},
 	{"pid", OPTION_PID, "PID,...", 0, "Only these processes", 8},
 	{"comm", OPTION_COMM, "REGEX", 0, "Only processes whose name matches", 8},
@@ -151,20 +164,48 @@ static void parse_regex(const char *option, const char *text, regex_t **regex)
 		exit(argp_err_exit_status);
 }
 
-static error_t add_path(struct select_options *shared, char *path)
+static error_t add_path(struct select *select, char *path)
 {
-	struct select *select = &shared->select;
-	char **grown;
+	char **grown =
+		reallocarray(select->path, (size_t)select->path_count + 1, sizeof(*grown));
 
-	if (shared->leading_count < shared->leading_wanted) {
-		shared->leading[shared->leading_count++] = path;
-		return 0;
-	}
-	grown = reallocarray(select->path, (size_t)select->path_count + 1, sizeof(*grown));
 	if (!grown)
 		return ENOMEM;
 	select->path = grown;
 	select->path[select->path_count++] = path;
+	return 0;
+}
+
+static error_t add_argument(struct select_options *shared, char *text)
+{
+	if (shared->leading_count == shared->leading_wanted)
+		return add_path(&shared->select, text);
+	shared->leading[shared->leading_count++] = text;
+	return 0;
+}
+
+static error_t add_url(struct select *select, char *url, struct argp_state *state)
+{
+	enum remote_protocol ignored;
+	const char *plain;
+
+	if (!remote_url_parse(url, &ignored, &plain))
+		argp_error(state,
+			   "--from=%s: not a URL: http://NODE:4041, pyroscope+https://HOST/, "
+			   "parca+http://HOST/",
+			   url);
+	return add_path(select, url);
+}
+
+static error_t add_from_set(struct select *select, const char *text)
+{
+	const char **grown = reallocarray(select->from_set, select->from_set_count + 1U,
+					  sizeof(*grown));
+
+	if (!grown)
+		return ENOMEM;
+	select->from_set = grown;
+	select->from_set[select->from_set_count++] = text;
 	return 0;
 }
 
@@ -232,8 +273,15 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPTION_NO_PROGRESS:
 		shared->no_progress = true;
 		return 0;
+	case OPTION_FROM:
+		return add_url(select, text, state);
+	case OPTION_FROM_SET:
+		return add_from_set(select, text);
+	case ARGP_KEY_INIT:
+		select->may_fetch = true;
+		return 0;
 	case ARGP_KEY_ARG:
-		return add_path(shared, text);
+		return add_argument(shared, text);
 	default:
 		return parse_text(key, text, select);
 	}
@@ -270,7 +318,8 @@ static const char *find_conflict(const struct select *select)
 	if (!select->live)
 		return NULL;
 	if (select->path_count)
-		return "--live reads no profile: give either a profile or --live";
+		return "--live reads no profile: give either a profile or --live; of another "
+		       "machine, http://NODE:4041/debug/pprof/profile?seconds=10";
 	if (select->since_ms || select->until_ms)
 		return "--live begins now: --since and --until work only with directories";
 	return NULL;
@@ -284,6 +333,7 @@ static error_t parse_with_live(int key, char *text, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = state->input;
+		select->may_fetch = true;
 		return 0;
 	case ARGP_KEY_END:
 		conflict = find_conflict(select);
