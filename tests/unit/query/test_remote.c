@@ -82,7 +82,8 @@ static void fetch__hands_settings_over_and_waits_for_the_path(void **state)
 	be("[ \"$(cat <&3 | tr '\\n' ' ')\" = 'url=http://h kind=offcpu since-ms=12 set=user=u "
 	   "set=header=A: b ' ] || echo error settings\n"
 	   "[ $# = 0 ] || echo error words\n"
-	   "echo progress 3 7; echo note something is missing; echo directory /x y; cat > /dev/null");
+	   "echo progress 3 7; echo note something is missing; echo directory /x y\n"
+	   "cat > /dev/null");
 	assert_int_equal(fetch(why, &remote), 0);
 	assert_string_equal(remote_path(remote), "/x y");
 	assert_int_equal(last.done, 3);
