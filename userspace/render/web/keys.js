@@ -42,7 +42,7 @@ function actions(app) {
 		o: () => cycle(app, "order", ["heavy", "name"]),
 		l: () => app.update({ tab: "flame", byLine: !app.state.byLine }),
 		s: () => app.openSandwich(),
-		t: () => app.theme.next(),
+		t: () => byId("theme").hidden || app.theme.next(),
 		"?": () => byId("help").showModal(),
 		Escape: () => app.escape(),
 	};

@@ -23,13 +23,18 @@ export function readLink() {
 	return state;
 }
 
-export function writeLink(state, changed) {
+/* The part of an address behind the #. */
+export function linkOf(state) {
 	const parts = new URLSearchParams();
 	for (const [name, value] of Object.entries(state)) {
 		if (value !== DEFAULTS[name])
 			parts.set(name, value === true ? "1" : String(value));
 	}
-	const hash = `#${parts}`;
+	return String(parts);
+}
+
+export function writeLink(state, changed) {
+	const hash = `#${linkOf(state)}`;
 	if (hash === (location.hash || "#"))
 		return;
 	try {

@@ -2,6 +2,7 @@
 /* Reads the profile, makes the views, and leads every change of state to them. */
 import { byId, element } from "./dom.js";
 import { KINDS, chooseTimes, groupLabel, loadProfile } from "./data.js";
+import { askedTheme, listenToParent, tellView } from "./embed.js";
 import { FlameTab } from "./flame.js";
 import { ListTab } from "./functions.js";
 import { humanCount, humanValue, percent } from "./format.js";
@@ -61,6 +62,7 @@ class App {
 		this.showControls(next);
 		for (const view of Object.values(this.views))
 			view.apply(this.state, changed);
+		tellView(next);
 	}
 
 	/* All figures are those of the chosen range. */
@@ -234,7 +236,9 @@ function begin() {
 		showFacts(profile);
 		const app = new App(profile);
 		loading.hidden = true;
-		app.theme = new Theme((dark) => app.recolour(dark));
+		app.theme = new Theme((dark) => app.recolour(dark), askedTheme());
+		/* The page around this one has them. */
+		byId("theme").hidden = byId("title").hidden = askedTheme() !== null;
 		app.update(readLink(), true);
 		for (const chart of app.charts)
 			chart.draw();
@@ -242,6 +246,7 @@ function begin() {
 		listenToControls(app);
 		listenToKeys(app);
 		listenToPrint(app);
+		listenToParent((theme) => app.theme.follow(theme));
 		/* For the console. */
 		window.pyprof = app;
 	} catch (error) {

@@ -25,9 +25,10 @@ function remember(choice) {
 
 /* Calls changed(dark) now and whenever it changes. */
 export class Theme {
-	constructor(changed) {
+	/* asked: instead of the reader's own choice; null: nobody asks. */
+	constructor(changed, asked = null) {
 		this.changed = changed;
-		this.choice = THEMES.includes(remembered()) ? remembered() : "system";
+		this.choice = [asked, remembered(), "system"].find((choice) => THEMES.includes(choice));
 		system.addEventListener("change", () => this.apply());
 		byId("theme").addEventListener("click", () => this.next());
 		this.apply();
@@ -36,6 +37,14 @@ export class Theme {
 	next() {
 		this.choice = THEMES[(THEMES.indexOf(this.choice) + 1) % THEMES.length];
 		remember(this.choice);
+		this.apply();
+	}
+
+	/* As another page has it: not remembered. */
+	follow(choice) {
+		if (!THEMES.includes(choice))
+			return;
+		this.choice = choice;
 		this.apply();
 	}
 
