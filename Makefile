@@ -94,6 +94,13 @@ $(BUILD)/gen/flame_page.h: $(wildcard $(WEB)/*)
 	@mkdir -p $(@D)
 	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v directory=$(WEB) > $@
 $(BUILD)/userspace/render/flame_html.o: $(BUILD)/gen/flame_page.h
+# That of pyprofd-serve, which has some of the first one's files.
+SERVE_WEB := userspace/serve/web
+GEN += $(BUILD)/gen/serve_page.h
+$(BUILD)/gen/serve_page.h: $(wildcard $(WEB)/* $(SERVE_WEB)/*)
+	@mkdir -p $(@D)
+	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v directory=$(SERVE_WEB) -v shared=$(WEB) > $@
+$(BUILD)/userspace/serve/pages.o: $(BUILD)/gen/serve_page.h
 
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(call msg,CC,$@)$(CC) $(HARDENING) -O2 -g -c $< -o $@
@@ -126,7 +133,7 @@ help:
 	@echo 'make check          install what the tests need, build, run every test (as root)'
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web hostile e2e cases kernels'
 	@echo 'make check-long     all of check and what it leaves out (all attacks, too), then unit tests without sanitizers, faults, 200 kills, fuzzing, mutants, check-service'
-	@echo 'make web            the flame graph page in Chromium (ARGS=--shots DIRECTORY keeps pictures)'
+	@echo 'make web            the pages in Chromium (ARGS=--shots DIRECTORY keeps pictures)'
 	@echo 'make unit-DIRECTORY    the unit tests of userspace/DIRECTORY'
 	@echo 'make hostile        attacks by an unprivileged user (ARGS=-k REGEX); a minute of them is in check'
 	@echo 'make faults         calls that fail, each place of each in turn (ARGS=--points N): never a crash or a silent end'

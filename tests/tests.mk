@@ -106,14 +106,14 @@ bench: all
 soak: all
 	@PYPROFD=$(abspath $(BUILD)/pyprofd) tests/soak/run.py $(ARGS)
 
-# The flame graph's page in a browser: make web
+# The flame graph's page, and that of pyprofd-serve, in a browser: make web
 WEB_PAGE := $(BUILD)/tests/web/page
 $(WEB_PAGE): $(addprefix $(BUILD)/,tests/web/page.o userspace/render/flame_html.o userspace/render/markup.o userspace/base/utf8.o)
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ -o $@
 .PHONY: web web-page
 web-page: $(WEB_PAGE)
-web: $(WEB_PAGE)
-	@PAGE=$(abspath $(WEB_PAGE)) VENV=$(abspath $(BUILD))/web-venv tests/web/run.py $(ARGS)
+web: $(WEB_PAGE) $(BUILD)/pyprofd-serve
+	@PAGE=$(abspath $(WEB_PAGE)) SERVE=$(abspath $(BUILD)/pyprofd-serve) VENV=$(abspath $(BUILD))/web-venv tests/web/run.py $(ARGS)
 
 # The bench's section `reader` on 3,600 windows that are made of those that SOURCES names.
 bench-reader: all

@@ -172,6 +172,30 @@ def test_strip_has_what_the_store_has():
         assert server.get_as(USER, "/api/v1/strip?from=1m")[0] == 403
 
 
+def test_page_of_the_history():
+    """Its files, for everybody whom the kernel knows; tests/web looks at what it does."""
+    with Server() as server:
+        for path, kind in (("/", "text/html"), ("/page.css", "text/css"),
+                           ("/page.js", "text/javascript")):
+            headers, body = server.get(path)
+            assert headers["Content-Type"] == kind + "; charset=utf-8", headers["Content-Type"]
+            assert headers["X-Content-Type-Options"] == "nosniff"
+            policy = headers["Content-Security-Policy"].split("; ")
+            assert {"default-src 'none'", "script-src 'self'", "style-src 'self'",
+                    "connect-src 'self'", "frame-src 'self'", "img-src 'self' data:",
+                    "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} == set(
+                        policy), policy
+            assert len(body) > 1000
+        # Nothing inline, which the policy would forbid, and nothing from elsewhere.
+        _, body = server.get("/")
+        assert not re.search(rb"<style|style=|<script(?! src=)|\son[a-z]+=|https?://", body), body
+        headers, _ = server.get("/?token=" + TOKEN, rc=303)
+        assert headers["Location"] == "/"
+        if os.geteuid() == 0:
+            assert server.get_as(USER, "/")[0] == server.get_as(USER, "/page.js")[0] == 200
+        assert b"/api/v1/profile" in server.get("/debug/pprof/")[1]
+
+
 def test_go_fetches_it():
     import test_pyprof
     go = test_pyprof.go_with_pprof()

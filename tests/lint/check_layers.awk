@@ -36,6 +36,7 @@ BEGIN {
 	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "options agent query serve reader"
 	generated["flame_page.h"] = "render"
+	generated["serve_page.h"] = "serve"
 }
 function has(list, word) { return index(" " list " ", " " word " ") }
 function bad(why) {

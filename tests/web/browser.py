@@ -101,7 +101,7 @@ class Browser:
             details = what["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
         elif method == "Log.entryAdded" and what["entry"]["level"] == "error":
-            self.errors.append(what["entry"]["text"])
+            self.errors.append(" ".join((what["entry"]["text"], what["entry"].get("url", ""))))
         elif method == "Runtime.consoleAPICalled":
             self.said += [str(part.get("value")) for part in what["args"]]
         elif method == "Network.requestWillBeSent":

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""run.py [-k REGEX] [--shots DIRECTORY]   Tests the page of the flame graph in Chromium without a
-window.
+"""run.py [-k REGEX] [--shots DIRECTORY]   Tests the page of the flame graph, and that of
+pyprofd-serve, in Chromium without a window.
 
-$PAGE is the program that puts JSON into the page, $VENV where the one Python package that is needed
-is kept.  Prints `ok`, `not ok` or `skip`, and sums up; skips all with the reason where there is no
-Chromium.
+$PAGE is the program that puts JSON into the page, $SERVE pyprofd-serve, $VENV where the one Python
+package that is needed is kept.  Prints `ok`, `not ok` or `skip`, and sums up; skips all with the
+reason where there is no Chromium.
 """
 import argparse
 import os
@@ -59,6 +59,39 @@ def have_chromium():
     return browser.find()
 
 
+def suites(options):
+    """(module, what its tests get), one behind the other."""
+    import test_history
+    import test_page
+    with tempfile.TemporaryDirectory() as directory:
+        yield test_page, test_page.Pages(os.environ["PAGE"], directory, options.shots)
+    with tempfile.TemporaryDirectory() as directory:
+        yield test_history, test_history.Pages(os.environ["SERVE"], directory, options.shots)
+
+
+def run_all(module, pages, wanted):
+    """(passed, failed, skipped)"""
+    passed = failed = skipped = 0
+    for name, function in list(vars(module).items()):
+        if not name.startswith("test_") or not re.search(wanted, name):
+            continue
+        began = time.monotonic()
+        try:
+            reason = function(pages)
+            pages.no_errors()
+            if reason:
+                skipped += 1
+                print("skip web.%s: %s" % (name[5:], reason))
+                continue
+            passed += 1
+            print("ok web.%s (%.1f s)" % (name[5:], time.monotonic() - began))
+        except Exception:
+            traceback.print_exc(file=sys.stdout)
+            failed += 1
+            print("not ok web.%s" % name[5:])
+    return passed, failed, skipped
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -71,27 +104,14 @@ def main():
         in_venv()
     if not have_chromium():
         skip("no chromium (Debian: chromium)")
-    import test_page
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as directory:
-        pages = test_page.Pages(os.environ["PAGE"], directory, options.shots)
+    passed = failed = skipped = 0
+    for module, pages in suites(options):
         try:
-            for name, function in list(vars(test_page).items()):
-                if not name.startswith("test_") or not re.search(options.k, name):
-                    continue
-                began = time.monotonic()
-                try:
-                    function(pages)
-                    pages.no_errors()
-                    passed += 1
-                    print("ok web.%s (%.1f s)" % (name[5:], time.monotonic() - began))
-                except Exception:
-                    traceback.print_exc(file=sys.stdout)
-                    failed += 1
-                    print("not ok web.%s" % name[5:])
+            counts = run_all(module, pages, options.k)
         finally:
             pages.close()
-    print("%d passed, %d failed, 0 skipped" % (passed, failed))
+        passed, failed, skipped = map(sum, zip((passed, failed, skipped), counts))
+    print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))
     return failed != 0
 
 

@@ -69,6 +69,7 @@ static bool is_page(const struct request *request)
 static bool is_open_to_users(const struct request *request)
 {
 	return request->endpoint == REQUEST_LIVE || request->endpoint == REQUEST_SELF ||
+	       request->endpoint == REQUEST_STYLE || request->endpoint == REQUEST_SCRIPT ||
 	       is_page(request);
 }
 
@@ -84,6 +85,14 @@ static enum exchange_step give(const struct request *request, struct answer *ans
 	case REQUEST_READY:
 		return EXCHANGE_READY;
 	case REQUEST_PAGE:
+		pages_history(answer);
+		return EXCHANGE_ANSWER;
+	case REQUEST_STYLE:
+		pages_history_style(answer);
+		return EXCHANGE_ANSWER;
+	case REQUEST_SCRIPT:
+		pages_history_script(answer);
+		return EXCHANGE_ANSWER;
 	case REQUEST_INDEX:
 		pages_index(answer);
 		return EXCHANGE_ANSWER;

@@ -2,6 +2,14 @@
 #include "serve/pages.h"
 
 #include "base/kinds.h"
+#include "serve_page.h"
+
+/* Of the history's page: files of its own origin alone.  The flame graph's page, which it frames,
+ * has a policy and an origin of its own. */
+static const char history_policy[] =
+	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+	"frame-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; "
+	"form-action 'none'";
 
 #define SERVED_ROW(id, number, name, needs, captures, is_served, ...)                              \
 	ROW_##is_served("/debug/pprof/" name "?seconds=10", "kind " name ", of the next 10 s")
@@ -17,6 +25,7 @@ void pages_index(struct answer *answer)
 		"<style>body{font:15px sans-serif;margin:2em}"
 		"td{padding:.2em 1.5em .2em 0}</style>\n"
 		"<h1>pyprofd</h1>\n"
+		"<p><a href=\"/\">The page of the history</a></p>\n"
 		"<p>Profiles in pprof's format: <code>go tool pprof URL</code>, "
 		"<code>pyprof report FILE</code>. "
 		"<code>pid=1234</code> selects a process, <code>seconds</code> is 30 or up to "
@@ -45,4 +54,26 @@ void pages_index(struct answer *answer)
 
 	answer_say(answer, 200, "%s", page);
 	answer->type = "text/html; charset=utf-8";
+}
+
+static void give(struct answer *answer, const char *text, const char *type)
+{
+	answer_say(answer, 200, "%s", text);
+	answer->type = type;
+	answer->policy = history_policy;
+}
+
+void pages_history(struct answer *answer)
+{
+	give(answer, serve_page_html, "text/html; charset=utf-8");
+}
+
+void pages_history_style(struct answer *answer)
+{
+	give(answer, serve_page_css, "text/css; charset=utf-8");
+}
+
+void pages_history_script(struct answer *answer)
+{
+	give(answer, serve_page_js, "text/javascript; charset=utf-8");
 }

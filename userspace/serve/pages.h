@@ -5,12 +5,16 @@
 
 #include "serve/answer.h"
 
-/* Of all pages: nothing is loaded from elsewhere, and nobody frames them. */
+/* Of most pages: nothing is loaded from elsewhere, and nobody frames them. */
 #define PAGES_POLICY                                                                               \
 	"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; "                  \
 	"base-uri 'none'; form-action 'none'"
 
 /* What there is to ask for. */
 void pages_index(struct answer *answer);
+/* The page of the history, its style and its script (web/). */
+void pages_history(struct answer *answer);
+void pages_history_style(struct answer *answer);
+void pages_history_script(struct answer *answer);
 
 #endif

@@ -53,6 +53,8 @@ int request_route(const char *path, struct request *ret_request)
 		enum request_endpoint endpoint;
 	} fixed[] = {
 		{"/", REQUEST_PAGE},
+		{"/page.css", REQUEST_STYLE},
+		{"/page.js", REQUEST_SCRIPT},
 		{debug_path, REQUEST_INDEX},
 		{"/debug/pprof", REQUEST_INDEX},
 		{"/metrics", REQUEST_METRICS},

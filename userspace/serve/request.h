@@ -18,6 +18,8 @@
 
 enum request_endpoint {
 	REQUEST_PAGE,	 /* / */
+	REQUEST_STYLE,	 /* /page.css */
+	REQUEST_SCRIPT,	 /* /page.js */
 	REQUEST_INDEX,	 /* /debug/pprof/ */
 	REQUEST_LIVE,	 /* /debug/pprof/profile, /debug/pprof/KIND: what runs from now on */
 	REQUEST_STORED,	 /* /api/v1/profile: what the store has */

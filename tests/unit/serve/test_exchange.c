@@ -21,33 +21,34 @@ static struct sessions sessions;
 static uint64_t now_ms = 1795273360165ULL;
 static struct request request;
 static struct answer_view view;
+static struct answer answer;
 static unsigned int status; /* of the last answer; 0: none */
 static char text[4096];
 static unsigned int heads; /* answers that are headers alone */
 
 /* Instead of serve/answer.c's. */
-void answer_say(struct answer *answer, unsigned int code, const char *format, ...)
+void answer_say(struct answer *said, unsigned int code, const char *format, ...)
 {
 	va_list args;
 
-	answer->status = status = code;
+	said->status = status = code;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 }
-void answer_say_clean(struct answer *answer, unsigned int code, const char *line)
+void answer_say_clean(struct answer *said, unsigned int code, const char *line)
 {
-	answer_say(answer, code, "%s\n", line);
+	answer_say(said, code, "%s\n", line);
 }
 
 static enum exchange_step begin(const struct exchange_ask *ask)
 {
 	static const struct exchange_rules rules = {.token = TOKEN, .sessions = &sessions};
-	struct answer answer = {0};
 	enum exchange_step step;
 
 	status = 0;
 	text[0] = '\0';
+	answer = (struct answer){0};
 	step = exchange_begin(ask, &rules, now_ms, &counts, &request, &view, &answer);
 	heads += answer.is_head;
 	return step;
@@ -123,6 +124,29 @@ static void strangers__see_that_it_lives(void **state)
 	assert_int_equal(ask("/readyz", &stranger), EXCHANGE_READY);
 	/* What nobody in particular asks has no more work done than a user. */
 	assert_true(view.is_of_user);
+}
+
+/* The page of the history is of its own origin: no script or style but its own files. */
+static void page__has_a_policy_without_inline_code(void **state)
+{
+	static const struct {
+		const char *path, *type, *text;
+	} files[] = {{"/", "text/html; charset=utf-8", "<script src=\"page.js\" defer></script>"},
+		     {"/page.css", "text/css; charset=utf-8", ":root"},
+		     {"/page.js", "text/javascript; charset=utf-8", "\"use strict\";"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		assert_int_equal(ask(files[i].path, &user), EXCHANGE_ANSWER);
+		assert_int_equal(status, 200);
+		assert_string_equal(answer.type, files[i].type);
+		assert_non_null(strstr(text, files[i].text));
+		assert_non_null(strstr(answer.policy, "default-src 'none'; script-src 'self'; "));
+		assert_non_null(strstr(answer.policy, "frame-ancestors 'none'"));
+		assert_null(strstr(answer.policy, "unsafe"));
+		assert_int_equal(ask(files[i].path, &stranger), EXCHANGE_ANSWER);
+		assert_int_equal(status, 401);
+	}
 }
 
 /* What all may ask is answered without a look at whose the connection is. */
@@ -295,6 +319,7 @@ int main(void)
 		cmocka_unit_test(root__sees_everything),
 		cmocka_unit_test(users__see_their_own_and_live_only),
 		cmocka_unit_test(strangers__see_that_it_lives),
+		cmocka_unit_test(page__has_a_policy_without_inline_code),
 		cmocka_unit_test(client__matters_where_not_all_may_ask),
 		cmocka_unit_test(token__opens_everything),
 		cmocka_unit_test(session__is_of_one_user_and_ends),

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The processes and labels of the selection, most first: a click chooses one, another click lets go of it. */
+import { byId, element } from "../../render/web/dom.js";
+import { percent } from "../../render/web/format.js";
+import { Latest, ask } from "./api.js";
+
+const ROWS = 12; /* of a list, until all are asked for */
+
+export class Lists {
+	constructor(app) {
+		this.app = app;
+		this.latest = new Latest();
+		this.path = "";
+		this.data = null;
+		this.opened = new Set();
+		byId("filter").addEventListener("input", () => this.render());
+		byId("filter").addEventListener("keydown", (event) => {
+			if (event.key !== "Escape")
+				return;
+			byId("filter").value = "";
+			this.render();
+		});
+	}
+
+	async load(path) {
+		if (path === this.path)
+			return;
+		this.path = path;
+		const signal = this.latest.begin();
+		try {
+			this.data = await ask(path, signal);
+		} catch (error) {
+			if (signal.aborted)
+				return;
+			this.data = null;
+			this.path = "";
+		}
+		this.render();
+	}
+
+	hide() {
+		this.latest.stop();
+		this.path = "";
+		this.data = null;
+		this.render();
+	}
+
+	/* [{ title, key, rows: [{ name, note, total, chosen, choose }], more }] */
+	sections() {
+		const { data, app } = this;
+		const { pid, labels } = app.state;
+		const chosen = new Map(labels);
+		const processes = { title: "Processes", key: "", more: data.processes_more, rows: (data.processes || []).map((one) => ({
+			name: one.app || one.comm || "?", note: `${one.app && one.app !== one.comm ? `${one.comm} ` : ""}${one.pid}`,
+			total: one.total, chosen: one.pid === pid, choose: () => app.update({ pid: one.pid === pid ? 0 : one.pid }) })) };
+		return [processes, ...(data.labels || []).map(({ key, values, more }) => ({ title: key, key, more,
+			rows: values.map(({ value, total }) => ({ name: value, note: "", total, chosen: chosen.get(key) === value,
+				choose: () => app.chooseLabel(key, value) })) }))];
+	}
+
+	render() {
+		byId("side").hidden = !this.data;
+		if (!this.data)
+			return;
+		const words = byId("filter").value.trim().toLowerCase();
+		const fits = (section, row) => !words || `${section.title} ${row.name} ${row.note}`.toLowerCase().includes(words);
+		const active = document.activeElement?.dataset?.row;
+		const made = [];
+		for (const section of this.sections()) {
+			const rows = section.rows.filter((row) => fits(section, row));
+			if (rows.length)
+				made.push(this.section(section, rows, Boolean(words)));
+		}
+		const none = words ? "Nothing fits the filter." : "No process in this range.";
+		byId("lists").replaceChildren(...made.length ? made : [element("p", { class: "none" }, none)]);
+		if (active)
+			[...byId("lists").querySelectorAll("[data-row]")].find((row) => row.dataset.row === active)?.focus();
+	}
+
+	section(section, rows, all) {
+		const few = all || this.opened.has(section.key) ? rows : rows.filter((row, i) => i < ROWS || row.chosen);
+		const list = element("ul", {}, ...few.map((row) => element("li", {}, this.row(section, row))));
+		const parts = [element("h3", {}, section.title), list];
+		if (few.length < rows.length) {
+			const more = element("button", { type: "button", class: "more-rows" }, `${rows.length - few.length} more`);
+			more.addEventListener("click", () => {
+				this.opened.add(section.key);
+				this.render();
+			});
+			parts.push(more);
+		} else if (section.more && !all) {
+			parts.push(element("p", { class: "none" }, `${section.more} more are not listed`));
+		}
+		return element("section", {}, ...parts);
+	}
+
+	row(section, row) {
+		const share = this.data.total > 0 ? Math.min(1, row.total / this.data.total) : 0;
+		const button = element("button", { type: "button", "aria-pressed": String(row.chosen), "data-row": `${section.key}:${row.name}:${row.note}`,
+			title: `${row.name} ${row.note}`.trim(), style: `background-size: ${(100 * share).toFixed(2)}% 100%` },
+		element("span", { class: "name" }, row.name), element("span", { class: "note" }, row.note),
+		element("span", { class: "share" }, percent(row.total, this.data.total)));
+		button.addEventListener("click", row.choose);
+		return button;
+	}
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The page of the history: leads each change of state to the parts, and asks for no more than has changed. */
+import { byId } from "../../render/web/dom.js";
+import { Theme } from "../../render/web/theme.js";
+import { ask } from "./api.js";
+import { listenToControls, showControls } from "./controls.js";
+import { Frames } from "./frames.js";
+import { Lists } from "./lists.js";
+import { Source } from "./source.js";
+import { LASTS, keepState, readState, stableView, writeState } from "./state.js";
+import { Strip } from "./strip.js";
+import { lengthText, rangeText } from "./units.js";
+import { Waits } from "./waits.js";
+
+const FOLLOW_MS = 10000;
+/* A profile that took long is not asked for all the time. */
+const REST_SHARE = 10;
+/* What makes another profile of it. */
+const OF_PROFILE = ["last", "from", "until", "selected", "kind", "pid", "labels", "seconds"];
+
+class App {
+	constructor(source) {
+		this.source = source;
+		this.state = readState(location.hash);
+		this.span = { from: 0, until: 1 };
+		this.strip = new Strip(this);
+		this.lists = new Lists(this);
+		this.waits = new Waits(this);
+		this.frames = new Frames(this);
+		this.frameText = "";
+	}
+
+	now() {
+		return this.source.now();
+	}
+
+	get follows() {
+		return this.state.follow ?? this.source.isLive;
+	}
+
+	/* Changes state, as a step that can be gone back. */
+	update(changes) {
+		const before = this.state;
+		const next = { ...before, ...changes };
+		const changed = Object.keys(next).filter((name) => JSON.stringify(next[name]) !== JSON.stringify(before[name]));
+		if (!changed.length)
+			return;
+		if (changed.some((name) => OF_PROFILE.includes(name)))
+			next.view = stableView(next.view);
+		const moved = ["last", "from", "until"].some((name) => changed.includes(name));
+		if (moved && !("selected" in changes) && !this.overlaps(next))
+			next.selected = null;
+		this.state = next;
+		keepState(next, changed);
+		this.apply(moved);
+	}
+
+	/* From the address: a link, or Back. */
+	reread() {
+		const next = readState(location.hash);
+		const moved = ["last", "from", "until"].some((name) => next[name] !== this.state[name]);
+		this.state = next;
+		this.apply(moved);
+	}
+
+	spanOf(state) {
+		if (!state.last)
+			return { from: state.from, until: state.until };
+		const until = this.source.end();
+		const from = state.last === "all" ? this.source.begin() : until - LASTS[state.last];
+		return { from: Math.min(from, until - 1), until };
+	}
+
+	overlaps(state) {
+		const { from, until } = this.spanOf(state);
+		return state.selected && state.selected[0] < until && state.selected[1] > from;
+	}
+
+	get range() {
+		return this.state.selected || [this.span.from, this.span.until];
+	}
+
+	/* moved: times that count from now are counted anew.  again: what runs now is recorded anew. */
+	apply(moved, again) {
+		const { source, state } = this;
+		const { isLive } = source;
+		if (moved)
+			this.span = this.spanOf(state);
+		showControls(this);
+		if (!isLive)
+			this.applyHistory(moved);
+		const path = source.profile(state, this.range, "html");
+		byId("download").href = source.profile(state, this.range, "pprof");
+		this.shownPath = path;
+		this.showFrame(path, again);
+	}
+
+	applyHistory() {
+		const { source, state } = this;
+		const key = `${state.kind} ${this.span.from} ${this.span.until}`;
+		if (key !== this.stripKey) {
+			this.stripKey = key;
+			this.strip.load(state.kind, this.span, source.intervalMs);
+		} else {
+			this.strip.update();
+		}
+		this.lists.load(source.labels(state, this.range));
+		if (state.tab === "waits")
+			this.waits.load(source.waits(state, this.range));
+	}
+
+	/* In the background it would be drawn without a size, and nobody sees it. */
+	showFrame(path, again) {
+		if (this.state.tab === "flame")
+			this.frames.show(path, this.state.view, again);
+	}
+
+	chooseLabel(key, value) {
+		const others = this.state.labels.filter(([one]) => one !== key);
+		const has = this.state.labels.some(([one, other]) => one === key && other === value);
+		this.update({ labels: has ? others : [...others, [key, value]] });
+	}
+
+	/* ---- what the parts tell ---- */
+
+	stripKnown() {}
+
+	stripFailed(error) {
+		if (error.status === 401)
+			showNote("Not allowed any more: open this page again with its token.");
+	}
+
+	viewChanged(view) {
+		if (view === this.state.view)
+			return;
+		this.state = { ...this.state, view };
+		keepState(this.state, ["view"]);
+	}
+
+	/* "loading", "shown", or "refused": there was an answer, but no profile. */
+	async frameState(name, path) {
+		const { isLive } = this.source;
+		clearInterval(this.timer);
+		const note = byId("frame-note");
+		if (name === "loading") {
+			note.hidden = true;
+			this.tellLoading(isLive ? performance.now() : 0);
+			return;
+		}
+		if (name === "shown") {
+			note.hidden = true;
+			const [from, until] = this.range;
+			byId("shown").textContent = isLive ? `Recorded until ${rangeText(this.now(), this.now(), this.now()).split("–")[0]} UTC` :
+				`${rangeText(from, until, this.now())}, ${lengthText(until - from)}`;
+			this.shownAt = performance.now();
+			return;
+		}
+		this.frames.clear();
+		byId("shown").textContent = "";
+		note.hidden = false;
+		note.textContent = "No profile of this.";
+		try {
+			await ask(path);
+		} catch (error) {
+			if (path === this.shownPath)
+				note.textContent = `No profile of this: ${error.message}`;
+		}
+		this.shownAt = performance.now();
+	}
+
+	tellLoading(since) {
+		const shown = byId("shown");
+		const tell = () => {
+			const seconds = Math.min(this.state.seconds, Math.floor((performance.now() - since) / 1000));
+			shown.textContent = since ? `Recording: ${seconds} of ${this.state.seconds} s` : "Reading…";
+		};
+		tell();
+		if (since)
+			this.timer = setInterval(tell, 1000);
+	}
+
+	/* ---- live ---- */
+
+	/* A profile that somebody has zoomed into stays: boxes of another one are others. */
+	get isZoomed() {
+		return stableView(this.state.view) !== this.state.view;
+	}
+
+	async tick() {
+		if (document.hidden || !this.follows || this.ticking || this.frames.loading)
+			return;
+		const rest = Math.max(FOLLOW_MS - 500, REST_SHARE * (this.source.isLive ? 0 : this.frames.lastMs));
+		if (performance.now() - (this.shownAt || 0) < (this.source.isLive ? 0 : rest) || this.isZoomed)
+			return;
+		this.ticking = true;
+		try {
+			await this.source.refresh();
+			showNote(this.source.why());
+			this.apply(Boolean(this.state.last), this.source.isLive);
+		} catch (error) {
+			showNote(error.message);
+		}
+		this.ticking = false;
+	}
+
+	/* A link with these times, whatever time it is when it is opened. */
+	link() {
+		const { from, until } = this.span;
+		const state = this.source.isLive ? this.state : { ...this.state, last: "", from, until, follow: null };
+		return `${location.origin}${location.pathname}#${writeState(state)}`;
+	}
+}
+
+function showNote(text) {
+	byId("note").textContent = text;
+	byId("note").hidden = !text;
+}
+
+async function begin() {
+	const source = new Source();
+	let theme;
+	try {
+		await source.refresh();
+	} catch (error) {
+		theme = new Theme(() => {});
+		showNote(error.status === 401 ? "Not allowed: open this page with its token, as /?token=…" : error.message);
+		return;
+	}
+	const app = new App(source);
+	theme = new Theme((dark) => {
+		app.dark = dark;
+		app.frames.setTheme(dark);
+		app.strip.update();
+		app.waits.render();
+	});
+	app.theme = theme;
+	showNote(source.why());
+	listenToControls(app);
+	app.apply(true);
+	addEventListener("popstate", () => app.reread());
+	addEventListener("hashchange", () => app.reread());
+	setInterval(() => app.tick(), 1000);
+	document.addEventListener("visibilitychange", () => app.tick());
+	/* For the console. */
+	window.pyprofd = app;
+}
+
+begin();
