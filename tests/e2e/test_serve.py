@@ -254,6 +254,9 @@ def test_metrics_are_prometheus():
         assert found["process_resident_memory_bytes"][None] < 64 << 20
         server.get("/healthz")
         server.get("/readyz", rc=503)
+        # Why there is no profile is one line, as a person reads it.
+        _, body = server.get("/debug/pprof/profile?seconds=1", rc=503)
+        assert re.fullmatch(rb"cannot ask pyprofd at [^\\\n]+\n", body), body
 
 
 def test_who_sees_what():

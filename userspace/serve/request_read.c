@@ -53,14 +53,19 @@ static void explain(const struct request *request, int err, const char *why, con
 	static const char prefix[] = "pyprof: ";
 	const char *text = why[0] ? why : words;
 	const bool is_ours = request->endpoint == REQUEST_LIVE || err == -ENOMEM || err == -EFBIG;
+	OWNED_MEM char *line = NULL;
+	size_t size;
 
 	if (!strncmp(text, prefix, strlen(prefix)))
 		text += strlen(prefix);
-	answer_say_clean(answer, is_ours ? 503 : 404, text[0] ? text : strerror(-err));
+	size = strlen(text);
+	while (size && text[size - 1] == '\n')
+		size--;
+	line = strndup(text, size);
 	/* A message of several lines. */
-	if (answer->body)
-		for (char *at = answer->body; at + 1 < answer->body + answer->size; at++)
-			*at = *at == '\n' ? ' ' : *at;
+	for (char *at = line; at && *at; at++)
+		*at = *at == '\n' ? ' ' : *at;
+	answer_say_clean(answer, is_ours ? 503 : 404, line && *line ? line : strerror(-err));
 }
 
 int request_read(const struct answer_sources *sources, const struct request *request,

@@ -54,6 +54,20 @@ export async function ask(path, signal) {
 	}
 }
 
+/* Why a path gives nothing: Refused; null: it does give something. */
+export async function askWhy(path) {
+	try {
+		const got = await answer(path);
+		if (got.ok) {
+			got.body?.cancel();
+			return null;
+		}
+		return new Refused(got.status, await got.text());
+	} catch (error) {
+		return error;
+	}
+}
+
 /* Of several questions, one behind the other, only the last one matters. */
 export class Latest {
 	begin() {

@@ -5,6 +5,10 @@ import { percent } from "../../render/web/format.js";
 import { Latest, ask } from "./api.js";
 
 const ROWS = 12; /* of a list, until all are asked for */
+/* Who a process is comes first, and in sight; what else there is can be opened. */
+const FIRST = ["app", "unit", "container", "pod", "namespace", "user", "thread_name", "wait", "slurm_job", "rank"];
+
+const placeOfKey = (key) => FIRST.includes(key) ? FIRST.indexOf(key) : FIRST.length;
 
 export class Lists {
 	constructor(app) {
@@ -12,7 +16,8 @@ export class Lists {
 		this.latest = new Latest();
 		this.path = "";
 		this.data = null;
-		this.opened = new Set();
+		this.long = new Set(); /* lists whose rows are all in sight */
+		this.turned = new Set(); /* lists that were opened, or closed */
 		byId("filter").addEventListener("input", () => this.render());
 		byId("filter").addEventListener("keydown", (event) => {
 			if (event.key !== "Escape")
@@ -53,7 +58,8 @@ export class Lists {
 		const processes = { title: "Processes", key: "", more: data.processes_more, rows: (data.processes || []).map((one) => ({
 			name: one.app || one.comm || "?", note: `${one.app && one.app !== one.comm ? `${one.comm} ` : ""}${one.pid}`,
 			total: one.total, chosen: one.pid === pid, choose: () => app.update({ pid: one.pid === pid ? 0 : one.pid }) })) };
-		return [processes, ...(data.labels || []).map(({ key, values, more }) => ({ title: key, key, more,
+		const keys = [...data.labels || []].sort((one, other) => placeOfKey(one.key) - placeOfKey(other.key));
+		return [processes, ...keys.map(({ key, values, more }) => ({ title: key, key, more,
 			rows: values.map(({ value, total }) => ({ name: value, note: "", total, chosen: chosen.get(key) === value,
 				choose: () => app.chooseLabel(key, value) })) }))];
 	}
@@ -78,20 +84,24 @@ export class Lists {
 	}
 
 	section(section, rows, all) {
-		const few = all || this.opened.has(section.key) ? rows : rows.filter((row, i) => i < ROWS || row.chosen);
+		const few = all || this.long.has(section.key) ? rows : rows.filter((row, i) => i < ROWS || row.chosen);
 		const list = element("ul", {}, ...few.map((row) => element("li", {}, this.row(section, row))));
-		const parts = [element("h3", {}, section.title), list];
+		const parts = [element("summary", {}, section.title), list];
 		if (few.length < rows.length) {
 			const more = element("button", { type: "button", class: "more-rows" }, `${rows.length - few.length} more`);
 			more.addEventListener("click", () => {
-				this.opened.add(section.key);
+				this.long.add(section.key);
 				this.render();
 			});
 			parts.push(more);
 		} else if (section.more && !all) {
 			parts.push(element("p", { class: "none" }, `${section.more} more are not listed`));
 		}
-		return element("section", {}, ...parts);
+		const made = element("details", {}, ...parts);
+		const usual = !section.key || FIRST.includes(section.key) || rows.some((row) => row.chosen);
+		made.open = all || usual !== this.turned.has(section.key);
+		made.firstChild.addEventListener("click", () => this.turned.has(section.key) ? this.turned.delete(section.key) : this.turned.add(section.key));
+		return made;
 	}
 
 	row(section, row) {

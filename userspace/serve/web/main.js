@@ -2,17 +2,20 @@
 /* The page of the history: leads each change of state to the parts, and asks for no more than has changed. */
 import { byId } from "../../render/web/dom.js";
 import { Theme } from "../../render/web/theme.js";
-import { ask } from "./api.js";
+import { askWhy } from "./api.js";
 import { listenToControls, showControls } from "./controls.js";
 import { Frames } from "./frames.js";
 import { Lists } from "./lists.js";
 import { Source } from "./source.js";
 import { LASTS, keepState, readState, stableView, writeState } from "./state.js";
 import { Strip } from "./strip.js";
-import { lengthText, rangeText } from "./units.js";
+import { clock, lengthText, rangeText } from "./units.js";
 import { Waits } from "./waits.js";
 
 const FOLLOW_MS = 10000;
+/* A server with too much to do is asked again. */
+const TRIES = 4;
+const BUSY_MS = 1000;
 /* A profile that took long is not asked for all the time. */
 const REST_SHARE = 10;
 /* What makes another profile of it. */
@@ -80,6 +83,11 @@ class App {
 		return this.state.selected || [this.span.from, this.span.until];
 	}
 
+	rangeText() {
+		const [from, until] = this.range;
+		return `${rangeText(from, until, this.now())}, ${lengthText(until - from)}`;
+	}
+
 	/* moved: times that count from now are counted anew.  again: what runs now is recorded anew. */
 	apply(moved, again) {
 		const { source, state } = this;
@@ -87,10 +95,14 @@ class App {
 		if (moved)
 			this.span = this.spanOf(state);
 		showControls(this);
+		if (state.tab === "waits" && !isLive)
+			byId("shown").textContent = this.rangeText();
 		if (!isLive)
 			this.applyHistory(moved);
 		const path = source.profile(state, this.range, "html");
 		byId("download").href = source.profile(state, this.range, "pprof");
+		if (path !== this.shownPath)
+			this.tries = 0;
 		this.shownPath = path;
 		this.showFrame(path, again);
 	}
@@ -149,23 +161,24 @@ class App {
 		}
 		if (name === "shown") {
 			note.hidden = true;
-			const [from, until] = this.range;
-			byId("shown").textContent = isLive ? `Recorded until ${rangeText(this.now(), this.now(), this.now()).split("–")[0]} UTC` :
-				`${rangeText(from, until, this.now())}, ${lengthText(until - from)}`;
+			byId("shown").textContent = isLive ? `Recorded until ${clock(this.now())} UTC` : this.rangeText();
 			this.shownAt = performance.now();
+			this.tries = 0;
 			return;
 		}
+		const why = await askWhy(path);
+		if (path !== this.shownPath)
+			return;
+		const tries = this.tries = (this.tries || 0) + 1;
 		this.frames.clear();
+		this.shownAt = performance.now();
+		if (!isLive && tries <= TRIES && (!why || why.status === 503)) {
+			setTimeout(() => path === this.shownPath && this.showFrame(path, true), BUSY_MS * tries);
+			return;
+		}
 		byId("shown").textContent = "";
 		note.hidden = false;
-		note.textContent = "No profile of this.";
-		try {
-			await ask(path);
-		} catch (error) {
-			if (path === this.shownPath)
-				note.textContent = `No profile of this: ${error.message}`;
-		}
-		this.shownAt = performance.now();
+		note.textContent = `No profile of this: ${why ? why.message : "try again"}`;
 	}
 
 	tellLoading(since) {
@@ -189,8 +202,10 @@ class App {
 	async tick() {
 		if (document.hidden || !this.follows || this.ticking || this.frames.loading)
 			return;
-		const rest = Math.max(FOLLOW_MS - 500, REST_SHARE * (this.source.isLive ? 0 : this.frames.lastMs));
-		if (performance.now() - (this.shownAt || 0) < (this.source.isLive ? 0 : rest) || this.isZoomed)
+		/* One recording follows the other, if there is one at all. */
+		const rest = this.source.isLive && this.frames.current ? 0 :
+			Math.max(FOLLOW_MS - 500, this.source.isLive ? 0 : REST_SHARE * this.frames.lastMs);
+		if (performance.now() - (this.shownAt || 0) < rest || this.isZoomed)
 			return;
 		this.ticking = true;
 		try {

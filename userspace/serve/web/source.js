@@ -2,9 +2,15 @@
 /* Where profiles come from: the store, or what runs from now on, for who may not see the store or where there is none. */
 import { ask, pathOf } from "./api.js";
 
-const KINDS = [["cpu", "CPU time"], ["offcpu", "waits"], ["wall", "CPU time and waits"], ["gil", "the GIL"]]
+const KINDS = [["cpu", "CPU time"], ["offcpu", "Waits"], ["wall", "CPU time and waits"], ["gil", "Waits for the GIL"]]
 	.map(([kind, title]) => ({ kind, title, unit: "nanoseconds" }));
 const INTERVAL_MS = 10000;
+
+/* A store keeps no profiles of this kind: the server makes them of two others. */
+function withWall(kinds) {
+	const has = (name) => kinds.some(({ kind }) => kind === name);
+	return has("cpu") && has("offcpu") && !has("wall") ? [...kinds, KINDS.find(({ kind }) => kind === "wall")] : kinds;
+}
 
 /* What the server says of itself; of an older one, what it lets see. */
 async function askSelf() {
@@ -28,7 +34,7 @@ export class Source {
 	async refresh() {
 		const self = await askSelf();
 		this.self = self;
-		this.kinds = self.kinds && self.kinds.length ? self.kinds : KINDS;
+		this.kinds = withWall(self.kinds && self.kinds.length ? self.kinds : KINDS);
 		this.intervalMs = self.interval_ms || INTERVAL_MS;
 		this.isLive = self.sees === "own" || !self.store;
 		this.ahead = self.now_ms ? self.now_ms - Date.now() : 0;

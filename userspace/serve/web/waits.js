@@ -8,8 +8,8 @@ import { Latest, ask } from "./api.js";
  * of code are those of the flame graph. */
 const PLACES = [
 	["python", "Python", 212, 72, 70, 55], ["native", "native", 36, 82, 64, 50], ["kernel", "kernel", 352, 70, 72, 55],
-	["running", "on CPU", 212, 72, 70, 55], ["cpu", "on CPU", 212, 72, 70, 55], ["unsampled", "on CPU, unsampled", 212, 30, 80, 40],
-	["run_queue", "run queue", 14, 88, 55, 55], ["runqueue", "run queue", 14, 88, 55, 55], ["gil", "GIL", 285, 50, 60, 60],
+	["unsampled", "on CPU, unsampled", 212, 30, 80, 40], ["running", "on CPU", 212, 72, 70, 55],
+	["run_queue", "run queue", 14, 88, 55, 55], ["gil", "GIL", 285, 50, 60, 60],
 	["lock", "lock", 262, 45, 74, 45], ["disk", "disk", 150, 45, 48, 45], ["net", "net", 178, 50, 60, 38],
 	["child", "child", 90, 35, 62, 38], ["fault", "page fault", 330, 60, 60, 55], ["sleep", "sleep", 220, 14, 84, 28],
 	["stopped", "stopped", 220, 10, 62, 45], ["unknown", "unknown", 50, 10, 72, 38],
@@ -20,6 +20,12 @@ const OTHER = { colour: [50, 10, 72, 38], at: PLACES.length };
 const LEFT_OUT = ["sleep"];
 
 const placeOf = (key) => KNOWN.get(key) || { ...OTHER, name: key };
+
+/* The time on the CPU is divided where samples have done so. */
+function timesOf({ ms, running_ms: parts }) {
+	const { running, ...others } = ms;
+	return parts && Object.values(parts).some((value) => value > 0) ? { ...parts, ...others } : ms;
+}
 
 export class Waits {
 	constructor(app) {
@@ -37,7 +43,7 @@ export class Waits {
 		this.path = path;
 		const signal = this.latest.begin();
 		try {
-			this.data = await ask(path, signal);
+			this.data = this.taken(await ask(path, signal));
 			this.failure = "";
 		} catch (error) {
 			if (signal.aborted)
@@ -49,7 +55,14 @@ export class Waits {
 		this.render();
 	}
 
-	/* The key's places in the order of PLACES, with their sums. */
+	taken({ processes, more, others }) {
+		const all = processes.map((one) => ({ pid: one.pid, comm: one.comm, ms: timesOf(one) }));
+		if (others)
+			all.push({ pid: 0, comm: more ? `${more} others` : "the others", ms: timesOf(others) });
+		return { processes: all };
+	}
+
+	/* Where time went, in the order of PLACES, with the sums. */
 	places() {
 		const sums = new Map();
 		for (const { ms } of this.data.processes) {
@@ -82,8 +95,6 @@ export class Waits {
 		const parts = rows.map((row) => this.row(row, keys, byId("waits-scale").checked ? row.sum : most));
 		if (!rows.length)
 			parts.push(element("p", { class: "none" }, "All of it is left out."));
-		if (data.more)
-			parts.push(element("p", { class: "none" }, `${data.more} more processes are not listed`));
 		byId("waits").replaceChildren(...parts);
 	}
 
@@ -112,7 +123,7 @@ export class Waits {
 				style: `background:${this.colour(key)};width:${(100 * row.ms[key] / scale).toFixed(3)}%`,
 				title: `${placeOf(key).name}: ${humanValue(row.ms[key], "milliseconds")}, ${percent(row.ms[key], row.sum)}` })));
 		const choose = element("button", { type: "button", title: row.pid ? "Choose this process" : "" },
-			element("span", { class: "name" }, row.comm || "the others"), element("span", { class: "note" }, row.pid ? String(row.pid) : ""));
+			element("span", { class: "name" }, row.comm || "?"), element("span", { class: "note" }, row.pid ? String(row.pid) : ""));
 		if (row.pid)
 			choose.addEventListener("click", () => this.app.update({ pid: this.app.state.pid === row.pid ? 0 : row.pid }));
 		else
