@@ -8,12 +8,13 @@ samples (share of what a bare perf event sees), fleet (own CPU, memory and names
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
 second), switch (what off-CPU profiles add to a context switch), harmless (for how long a walk holds
 a CPU), bursts (what samples see of a thread that works for microseconds), paint (how soon the flame
-graph of 200,000 stacks is drawn), reader (pyprof report beside go tool pprof on 3,600 windows),
-dump (a dump of 100 programs), store-day (what a day of history of 64 programs takes, and how long
-it is read), fleet-push (what 200 nodes push to a Pyroscope: docs/fleet.md), serve-cost (what
-pyprofd-serve takes beside the agent), oracle (programs that know the truth under all profilers:
-docs/accuracy.md; --cases takes some of them).  Prints ratios of this run and writes them to
-build/bench.json.  Nothing is asserted: the machine's noise is printed beside each number.
+graph of 200,000 stacks is drawn), page (how soon the page of pyprofd-serve shows an hour), reader
+(pyprof report beside go tool pprof on 3,600 windows), dump (a dump of 100 programs), store-day
+(what a day of history of 64 programs takes, and how long it is read), fleet-push (what 200 nodes
+push to a Pyroscope: docs/fleet.md), serve-cost (what pyprofd-serve takes beside the agent), oracle
+(programs that know the truth under all profilers: docs/accuracy.md; --cases takes some of them).
+Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the machine's
+noise is printed beside each number.
 
 "all events" beside "cpu": pyprofd as it runs by default, all events into a directory.
 """
@@ -42,6 +43,7 @@ import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
 import oracle  # noqa: E402
 import otel as otel_module  # noqa: E402
+import page_paint  # noqa: E402
 import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
 import reader  # noqa: E402
@@ -595,6 +597,10 @@ def section_paint(peers, quick):
     return paint.section(os.path.dirname(os.path.abspath(peers.venv)), quick, say)
 
 
+def section_page(peers, quick):
+    return page_paint.section(os.path.dirname(os.path.abspath(peers.venv)), quick, say)
+
+
 def section_reader(peers, quick):
     return reader.section(os.path.dirname(os.path.abspath(peers.venv)), os.path.join(
         os.path.dirname(harness.PYPROFD), "pyprof"), quick, say)
@@ -624,8 +630,8 @@ SECTIONS = {
     "bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
     "start": section_start, "short": section_short, "leak": section_leak, "switch": section_switch,
     "harmless": section_harmless, "bursts": section_bursts, "paint": section_paint,
-    "reader": section_reader, "dump": section_dump, "oracle": section_oracle,
-    "store-day": section_store_day, "fleet-push": section_fleet_push,
+    "page": section_page, "reader": section_reader, "dump": section_dump,
+    "oracle": section_oracle, "store-day": section_store_day, "fleet-push": section_fleet_push,
     "serve-cost": section_serve_cost
 }
 ORACLE_CASES = ""
