@@ -112,8 +112,8 @@ $(WEB_PAGE): $(addprefix $(BUILD)/,tests/web/page.o userspace/render/flame_html.
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ -o $@
 .PHONY: web web-page
 web-page: $(WEB_PAGE)
-web: $(WEB_PAGE) $(BUILD)/pyprofd-serve
-	@PAGE=$(abspath $(WEB_PAGE)) SERVE=$(abspath $(BUILD)/pyprofd-serve) VENV=$(abspath $(BUILD))/web-venv tests/web/run.py $(ARGS)
+web: $(WEB_PAGE) $(BUILD)/pyprofd $(BUILD)/pyprofd-serve
+	@PYPROFD=$(abspath $(BUILD)/pyprofd) PAGE=$(abspath $(WEB_PAGE)) SERVE=$(abspath $(BUILD)/pyprofd-serve) VENV=$(abspath $(BUILD))/web-venv tests/web/run.py $(ARGS)
 
 # The bench's section `reader` on 3,600 windows that are made of those that SOURCES names.
 bench-reader: all

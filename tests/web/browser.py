@@ -40,8 +40,11 @@ def pages(port):
 
 
 class Browser:
-    def __init__(self, width=1280, height=800):
+    def __init__(self, width=1280, height=800, user=None):
+        """user: a uid, for root; else it is the caller's browser."""
         self.directory = tempfile.mkdtemp(prefix="pyprof-web-")
+        if user is not None:
+            os.chown(self.directory, user, user)
         words = [
             find(), "--headless=new", "--remote-debugging-port=0", "--remote-allow-origins=*",
             "--user-data-dir=" + self.directory, "--no-first-run", "--disable-gpu",
@@ -52,7 +55,10 @@ class Browser:
         if os.geteuid() == 0:
             words.insert(1, "--no-sandbox")
         with open(self.directory + "/log", "wb") as log:
-            self.process = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                words, stdout=log, stderr=log, start_new_session=True, user=user, group=user,
+                extra_groups=None if user is None else [],
+                env=dict(os.environ, HOME=self.directory))
         self.number, self.events, self.errors, self.said = 0, [], [], []
         self.socket = websocket.create_connection(self.address(), timeout=300)
         for domain in ("Page", "Runtime", "Log", "Network"):

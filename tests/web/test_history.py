@@ -4,9 +4,11 @@ serves the store of make_store.py."""
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.parse
 import urllib.request
@@ -14,6 +16,8 @@ import urllib.request
 import browser as browser_module
 import make_store
 
+TOKEN = "0123456789abcdef-web-token"
+USER = 54327
 SHOWN = "document.querySelector('#frames iframe:not(.waiting)')"
 FRAMES = "performance.getEntriesByName('pyprofd-frame').length"
 CANVAS_LEFT = 44  # strip_draw.js: LEFT
@@ -26,11 +30,11 @@ def free_port():
 
 
 class Server:
-    def __init__(self, program, store, directory):
+    def __init__(self, program, store, directory, live="none.sock", options=()):
         self.port = free_port()
         self.process = subprocess.Popen(
             [program, "--listen", "127.0.0.1:%d" % self.port, "--store", store, "--live",
-             os.path.join(directory, "none.sock")], stderr=subprocess.PIPE)
+             os.path.join(directory, live), *options], stderr=subprocess.PIPE)
         said = self.process.stderr.readline().decode()
         assert "serves at" in said, said
 
@@ -458,7 +462,7 @@ def test_history_asks_again_until_all_is_summed(pages):
 
 def test_history_live_follows_and_rests_when_hidden(pages):
     page = pages.open("live")
-    server, (_, end) = pages.server("live"), pages.spans["live"]
+    server, (_, end_s) = pages.server("live"), pages.spans["live"]
     store = os.path.join(pages.directory, "live")
 
     def record(at_s):
@@ -466,21 +470,41 @@ def test_history_live_follows_and_rests_when_hidden(pages):
                          make_store.cpu_window(at_s * 1000, {make_store.TRAIN: 1}))
 
     first = frame_query(page)
+    same(page.run("pyprofd.followMs"), 10000)
+    page.run("pyprofd.followMs = 2000")
     page.key("r")
     same(page.run("document.getElementById('follow').getAttribute('aria-pressed')"), "true")
     same(state(page)["follow"], "1")
-    record(end)
+    record(end_s)
     page.wait(FRAMES + " > 1", 60)
     assert int(frame_query(page)["until"]) > int(first["until"]), (first, frame_query(page))
     # Nobody looks: nothing is asked.
     page.run("Object.defineProperty(document, 'hidden', { value: true, configurable: true })")
     page.settle()
     page.events.clear()
-    page.run("new Promise((done) => setTimeout(done, 12000))")
+    page.run("new Promise((done) => setTimeout(done, 5000))")
     same(page.events, [])
+    page.key("w")
+    page.wait("document.querySelectorAll('.waits-row').length")
     page.run("delete document.hidden, document.dispatchEvent(new Event('visibilitychange'))")
+    end = time.monotonic() + 60
+    while not any("/api/v1/self" in url for url in page.events):
+        assert time.monotonic() < end
+        page.run("new Promise((done) => setTimeout(done, 100))")
+    page.events.clear()
+    page.run("new Promise((done) => setTimeout(done, 5000))")
+    asked = [url for url in page.events if "/api/v1/self" in url]
+    assert len(asked) <= 3 and not any("format=html" in url for url in page.events), page.events
+    # What somebody has zoomed into stays, and that is said.
+    record(end_s + 10)
+    page.key("p")
     page.wait(FRAMES + " > 2", 60)
-    page.key("r")
+    box = page.run("(() => { const b = %s.getBoundingClientRect(); return [b.x, b.y]; })()" % SHOWN)
+    page.click(box[0] + 100, box[1] + 145)  # Trainer.fit
+    page.wait("location.hash.includes('zoom')")
+    page.wait("document.getElementById('shown').textContent.includes('while zoomed in')", 60)
+    same(page.run(FRAMES), 3)
+    page.click_on("#follow")  # keys go to the frame now
     same(state(page)["follow"], "0")
     assert server.process.poll() is None
 
@@ -499,6 +523,80 @@ def test_history_without_a_store_shows_what_runs(pages):
     assert asked <= 2, page.events
     page.errors.clear()
     pages.shot("history-no-store")
+
+
+class Others:
+    """A browser of a user who is not root, a program of that user and a pyprofd."""
+
+    def __init__(self, pages):
+        self.directory = tempfile.mkdtemp(prefix="pyprof-live-")
+        os.chmod(self.directory, 0o755)
+        store = os.path.join(self.directory, "store")
+        os.mkdir(store)
+        make_store.make(store, 600)
+        with open(os.path.join(self.directory, "token"), "w", encoding="ascii") as out:
+            os.fchmod(out.fileno(), 0o600)
+            out.write(TOKEN + "\n")
+        self.agent = subprocess.Popen(
+            [os.environ["PYPROFD"], "--live", os.path.join(self.directory, "live.sock"),
+             "--events", "cpu", "--interval", "1s", "--hz", "199", "-o",
+             os.path.join(self.directory, "out/")], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        self.worker = subprocess.Popen(
+            ["/usr/bin/python3", "-c", "def toil():\n    while True: sum(range(1000))\ntoil()"],
+            user=USER, group=USER, extra_groups=[])
+        end = time.monotonic() + 60
+        while not os.path.exists(os.path.join(self.directory, "live.sock")):
+            assert self.agent.poll() is None and time.monotonic() < end
+            time.sleep(0.1)
+        self.server = Server(pages.program, store, self.directory, "live.sock",
+                             ["--token-file", os.path.join(self.directory, "token")])
+        self.browser = browser_module.Browser(user=USER)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.browser.close()
+        self.server.close()
+        self.worker.kill()
+        self.worker.wait()
+        self.agent.send_signal(signal.SIGINT)
+        self.agent.wait(60)
+        shutil.rmtree(self.directory)
+
+
+def test_history_of_a_user_is_live_and_of_own_processes(pages):
+    if os.geteuid():
+        return "only root can become somebody else"
+    with Others(pages) as others:
+        page = others.browser
+        page.call("Page.navigate", url=others.server.address("#seconds=5"))
+        page.wait("window.pyprofd && " + FRAMES, 60)
+        assert "your own processes" in text(page, "#note"), text(page, "#note")
+        same(page.run("document.getElementById('strip').hidden"), True)
+        same(page.run("document.getElementById('side').hidden"), True)
+        query = frame_query(page)
+        same((query["seconds"], query["format"]), ("5", "html"))
+        assert "/debug/pprof/cpu?" in page.run(SHOWN + ".getAttribute('src')")
+        if pages.shots:
+            page.picture(os.path.join(pages.shots, "history-user.png"))
+        # One recording follows the other, until somebody stops that.
+        page.wait(FRAMES + " >= 2", 60)
+        page.key("r")
+        same(state(page)["follow"], "0")
+        assert not page.errors, page.errors
+        # With the token the same user sees the history, and the token leaves the address.
+        page.call("Page.navigate", url="about:blank")
+        page.call("Page.navigate", url=others.server.address("?token=%s#last=5m" % TOKEN))
+        page.wait("window.pyprofd && " + FRAMES, 60)
+        same(page.run("location.search + location.hash"), "#last=5m")
+        same(page.run("document.getElementById('note').hidden"), True)
+        same(page.run("document.getElementById('strip').hidden"), False)
+        assert "/api/v1/profile?" in page.run(SHOWN + ".getAttribute('src')")
+        same(page.run("document.cookie"), "")
+        assert not page.errors, page.errors
+    return None
 
 
 def test_history_range_without_windows_says_so(pages):

@@ -31,6 +31,8 @@ export class Lists {
 		if (path === this.path)
 			return;
 		this.path = path;
+		/* At once, so that the profile beside them does not jump. */
+		byId("side").hidden = false;
 		const signal = this.latest.begin();
 		try {
 			this.data = await ask(path, signal);

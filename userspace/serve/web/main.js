@@ -16,8 +16,8 @@ const FOLLOW_MS = 10000;
 /* A server with too much to do is asked again. */
 const TRIES = 4;
 const BUSY_MS = 1000;
-/* A profile that took long is not asked for all the time. */
 const REST_SHARE = 10;
+const ZOOMED = " · not refreshed while zoomed in";
 /* What makes another profile of it. */
 const OF_PROFILE = ["last", "from", "until", "selected", "kind", "pid", "labels", "seconds"];
 
@@ -30,7 +30,8 @@ class App {
 		this.lists = new Lists(this);
 		this.waits = new Waits(this);
 		this.frames = new Frames(this);
-		this.frameText = "";
+		this.followMs = FOLLOW_MS;
+		this.nextAt = 0; /* when it is looked again, by performance.now() */
 	}
 
 	now() {
@@ -88,8 +89,9 @@ class App {
 		return `${rangeText(from, until, this.now())}, ${lengthText(until - from)}`;
 	}
 
-	/* moved: times that count from now are counted anew.  again: what runs now is recorded anew. */
-	apply(moved, again) {
+	/* moved: times that count from now are counted anew.  again: what runs now is recorded anew.  keeps: the profile
+	 * that is on show stays. */
+	apply(moved, again, keeps) {
 		const { source, state } = this;
 		const { isLive } = source;
 		if (moved)
@@ -97,14 +99,25 @@ class App {
 		showControls(this);
 		if (state.tab === "waits" && !isLive)
 			byId("shown").textContent = this.rangeText();
-		if (!isLive)
-			this.applyHistory(moved);
+		if (isLive)
+			this.applyLive();
+		else
+			this.applyHistory();
 		const path = source.profile(state, this.range, "html");
 		byId("download").href = source.profile(state, this.range, "pprof");
+		if (keeps)
+			return;
 		if (path !== this.shownPath)
 			this.tries = 0;
 		this.shownPath = path;
 		this.showFrame(path, again);
+	}
+
+	/* A store may be gone. */
+	applyLive() {
+		this.strip.stop();
+		this.stripKey = "";
+		this.lists.hide();
 	}
 
 	applyHistory() {
@@ -162,7 +175,8 @@ class App {
 		if (name === "shown") {
 			note.hidden = true;
 			byId("shown").textContent = isLive ? `Recorded until ${clock(this.now())} UTC` : this.rangeText();
-			this.shownAt = performance.now();
+			/* One recording follows the other; a profile that took long is not asked for all the time. */
+			this.nextAt = performance.now() + (isLive ? 0 : Math.max(this.followMs, REST_SHARE * this.frames.lastMs));
 			this.tries = 0;
 			return;
 		}
@@ -171,7 +185,7 @@ class App {
 			return;
 		const tries = this.tries = (this.tries || 0) + 1;
 		this.frames.clear();
-		this.shownAt = performance.now();
+		this.nextAt = performance.now() + this.followMs;
 		if (!isLive && tries <= TRIES && (!why || why.status === 503)) {
 			setTimeout(() => path === this.shownPath && this.showFrame(path, true), BUSY_MS * tries);
 			return;
@@ -200,18 +214,20 @@ class App {
 	}
 
 	async tick() {
-		if (document.hidden || !this.follows || this.ticking || this.frames.loading)
+		const now = performance.now();
+		if (document.hidden || !this.follows || this.ticking || this.frames.loading || now < this.nextAt)
 			return;
-		/* One recording follows the other, if there is one at all. */
-		const rest = this.source.isLive && this.frames.current ? 0 :
-			Math.max(FOLLOW_MS - 500, this.source.isLive ? 0 : REST_SHARE * this.frames.lastMs);
-		if (performance.now() - (this.shownAt || 0) < rest || this.isZoomed)
+		this.nextAt = now + this.followMs;
+		const keeps = this.isZoomed && this.state.tab === "flame";
+		if (keeps && !byId("shown").textContent.endsWith(ZOOMED))
+			byId("shown").textContent += ZOOMED;
+		if (keeps && this.source.isLive)
 			return;
 		this.ticking = true;
 		try {
 			await this.source.refresh();
 			showNote(this.source.why());
-			this.apply(Boolean(this.state.last), this.source.isLive);
+			this.apply(Boolean(this.state.last), this.source.isLive, keeps);
 		} catch (error) {
 			showNote(error.message);
 		}
