@@ -16,7 +16,8 @@ FILES = {
     "lib/sysusers.d/pyprofd.conf", "share/man/man1/pyprofd.1", "share/man/man1/pyprof.1",
     "share/bash-completion/completions/pyprof", "share/zsh/site-functions/_pyprof",
     "share/doc/pyprofd/LICENSE", "share/doc/pyprofd/GPL-2.0-only.txt",
-    "share/doc/pyprofd/README.md", "share/doc/pyprofd/CHANGELOG.md"
+    "share/doc/pyprofd/README.md", "share/doc/pyprofd/CHANGELOG.md",
+    "share/doc/pyprofd/examples/pyprofd.json", "share/doc/pyprofd/examples/pyprofd.rules.yml"
 } | {
     "share/doc/pyprofd/examples/" + name
     for name in os.listdir(os.path.join(harness.TOP, "deploy", "examples"))

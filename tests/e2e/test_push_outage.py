@@ -12,7 +12,7 @@ import time
 import collector
 import harness
 import pprof
-from collector import CLOSED, Collector, fields
+from collector import CLOSED, Collector, Pusher, Store, fields
 
 NAMES = {"cpu": "process_cpu", "offcpu": "off_cpu"}
 STORE_MAX = 20000000
@@ -188,3 +188,28 @@ def test_ten_minutes_with_two_kills_of_the_agent():
 test_half_a_minute_with_two_kills_of_the_agent.limit_s = 240
 test_ten_minutes_with_two_kills_of_the_agent.limit_s = 1200
 test_ten_minutes_with_two_kills_of_the_agent.few = False
+
+
+def test_lag_is_that_of_the_newest_window_the_collector_has():
+    store, sink = Store(), Collector("otlp")
+    store.put(0)
+    pusher = Pusher(store, {"test": ["type=otlp", "url=" + sink.url]}).begun("test")
+
+    def lags(number):
+        """Whether the lag is from the end of that window on."""
+        lag_s = pusher.metrics()["pyprofd_push_lag_seconds", 'sink="test"']
+        return abs(lag_s - (time.time() - store.at_ms(number + 1) / 1e3)) < 3
+    # It begins behind what was there before.
+    harness.wait_for(lambda: lags(0), what="the lag of a new sink", step_s=0.1)
+    store.put(2)
+    harness.wait_for(lambda: lags(2), what="the lag behind window 2", step_s=0.1)
+    # What it refuses it does not have; the next one that it takes counts.
+    sink.answer = lambda _: (400, {}, b"no")
+    store.put(4)
+    harness.wait_for(lambda: pusher.dropped("poison") == 1, what="a refusal", step_s=0.1)
+    assert lags(2), pusher.said()
+    sink.answer = None
+    store.put(6)
+    harness.wait_for(lambda: lags(6), what="the lag behind window 6", step_s=0.1)
+    pusher.end()
+    sink.close()

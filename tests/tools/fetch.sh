@@ -11,7 +11,7 @@ for python in python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[23].*/bin/python
 	"$python" -m venv "$directory" > /dev/null 2>&1
 done
 [ -x "$directory/bin/python" ] || exit 1
-for name in gprof2dot snakeviz opentelemetry-proto perfetto line_profiler numpy websocket-client; do
+for name in gprof2dot snakeviz opentelemetry-proto perfetto line_profiler numpy websocket-client prometheus-client; do
 	"$here/pip.sh" "$directory/bin/python" $name || echo "# no $name"
 done
 "$here/speedscope.sh" "$directory/speedscope-1.25.0" || echo '# no speedscope'

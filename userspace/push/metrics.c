@@ -8,7 +8,7 @@
 #define NS_PER_SECOND 1e9
 #define MS_PER_SECOND 1e3
 
-enum metric { REQUESTS, DROPS, BYTES, WINDOWS, REPEATED, FOLDED, WAITING, WORKS, DURATIONS };
+enum metric { REQUESTS, DROPS, BYTES, WINDOWS, REPEATED, FOLDED, WAITING, LAG, WORKS, DURATIONS };
 
 static void put_number(FILE *out, const char *name, const struct push_stats *stats, uint64_t number)
 {
@@ -34,6 +34,13 @@ static void put_drops(FILE *out, const char *name, const struct push_stats *stat
 			push_drop_name((enum push_drop)i), stats->drop[i]);
 }
 
+static void put_lag(FILE *out, const char *name, const struct push_stats *stats, uint64_t now_ms)
+{
+	const uint64_t lag_ms = now_ms > stats->sent_end_ms ? now_ms - stats->sent_end_ms : 0;
+
+	fprintf(out, "%s{sink=\"%s\"} %.3f\n", name, stats->name, (double)lag_ms / MS_PER_SECOND);
+}
+
 static void put_durations(FILE *out, const char *name, const struct push_stats *stats)
 {
 	uint64_t sum = 0;
@@ -55,7 +62,7 @@ static void put_durations(FILE *out, const char *name, const struct push_stats *
 }
 
 static void put_metric(FILE *out, enum metric metric, const char *name,
-		       const struct push_stats *stats)
+		       const struct push_stats *stats, uint64_t now_ms)
 {
 	const uint64_t numbers[] = {[BYTES] = stats->bytes,	  [WINDOWS] = stats->windows,
 				    [REPEATED] = stats->repeated, [FOLDED] = stats->folded,
@@ -68,6 +75,9 @@ static void put_metric(FILE *out, enum metric metric, const char *name,
 	case DROPS:
 		put_drops(out, name, stats);
 		break;
+	case LAG:
+		put_lag(out, name, stats, now_ms);
+		break;
 	case DURATIONS:
 		put_durations(out, name, stats);
 		break;
@@ -76,7 +86,7 @@ static void put_metric(FILE *out, enum metric metric, const char *name,
 	}
 }
 
-void push_metrics_write(const struct push_stats *stats, size_t count, FILE *out)
+void push_metrics_write(const struct push_stats *stats, size_t count, uint64_t now_ms, FILE *out)
 {
 #define COUNTER "counter"
 #define GAUGE "gauge"
@@ -92,6 +102,6 @@ void push_metrics_write(const struct push_stats *stats, size_t count, FILE *out)
 		fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", all[i].name, all[i].help,
 			all[i].name, all[i].type);
 		for (size_t k = 0; k < count; k++)
-			put_metric(out, all[i].metric, all[i].name, &stats[k]);
+			put_metric(out, all[i].metric, all[i].name, &stats[k], now_ms);
 	}
 }

@@ -22,10 +22,12 @@
 	  "Series of windows that were too many and went into other_services.")                    \
 	X("pyprofd_push_files_waiting", GAUGE, "sink", WAITING,                                    \
 	  "Files of the store that are still to be sent.")                                         \
+	X("pyprofd_push_lag_seconds", GAUGE, "sink", LAG,                                          \
+	  "How long ago the newest window ended that the collector has.")                          \
 	X("pyprofd_push_up", GAUGE, "sink", WORKS, "1: the last request was taken; 0: not.")      \
 	X("pyprofd_push_duration_seconds", HISTOGRAM, "sink", DURATIONS, "How long requests take.")
 
-/* Writes all of them; nothing without sinks. */
-void push_metrics_write(const struct push_stats *stats, size_t count, FILE *out);
+/* Writes all of them; nothing without sinks.  now_ms: since 1970. */
+void push_metrics_write(const struct push_stats *stats, size_t count, uint64_t now_ms, FILE *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "push/metrics.h"
 #include "store/lock_file.h"
 
@@ -158,5 +159,5 @@ void push_write_metrics(struct push *push, FILE *out)
 
 	for (size_t i = 0; i < push->count; i++)
 		push_sink_get_stats(push->sink[i], &stats[i]);
-	push_metrics_write(stats, push->count, out);
+	push_metrics_write(stats, push->count, wall_ns() / NS_PER_MS, out);
 }

@@ -109,6 +109,27 @@ static void pass_window(struct push_sink *sink, uint64_t start_ms)
 	save_cursor(sink);
 }
 
+/* Until a window is sent, the lag is that of the cursor: where a new sink begins, or the start of
+ * the last window before a restart.  Without either it begins now. */
+static void begin_lag(struct push_sink *sink)
+{
+	uint64_t newest_ms = 0;
+
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++)
+		if (sink->cursor.sent_ms[i] > newest_ms)
+			newest_ms = sink->cursor.sent_ms[i];
+	PUSH_SET(&sink->counters, sent_end_ms, newest_ms ? newest_ms : now_ms());
+}
+
+/* The collector has a window to its end. */
+static void note_sent(struct push_sink *sink, const struct push_content_window *window)
+{
+	const uint64_t end_ms = window->start_ms + window->duration_ns / NS_PER_MS;
+
+	if (end_ms > sink->counters.stats.sent_end_ms) /* only this thread writes it */
+		PUSH_SET(&sink->counters, sent_end_ms, end_ms);
+}
+
 /* Returns 0, or -errno when the store cannot be read now. */
 static int load_cursor(struct push_sink *sink)
 {
@@ -143,6 +164,7 @@ static void check_clock(struct push_sink *sink)
 	}
 	if (!is_ahead)
 		return;
+	PUSH_SET(&sink->counters, sent_end_ms, now);
 	tell(sink, "the clock was set back: going on with windows that begin now");
 	save_cursor(sink);
 }
@@ -364,6 +386,8 @@ static uint64_t work_at_window(struct push_sink *sink, const struct push_content
 	pause_ms = request ? send_request(sink, request) : 0;
 	if (!push_job_request(&sink->job)) {
 		PUSH_COUNT(&sink->counters, windows, 1);
+		if (sink->counters.stats.works)
+			note_sent(sink, window);
 		pass_window(sink, window->start_ms);
 	}
 	return pause_ms;
@@ -419,6 +443,7 @@ static void *run(void *context)
 	while (load_cursor(sink))
 		if (!wait_for(sink, sink->options.poll_ms))
 			return NULL;
+	begin_lag(sink);
 	while (wait_for(sink, work(sink)))
 		;
 	return NULL;
@@ -480,6 +505,7 @@ int push_sink_new(const struct push_sink_options *options, struct push_target *t
 	for (size_t i = 0; i < target->label_count; i++)
 		sink->encoding.labels.key[i] = target->label[i];
 	push_counters_init(&sink->counters, target->name);
+	sink->counters.stats.sent_end_ms = now_ms();
 	init_lock(sink);
 	err = push_http_new(target, &sink->has_to_stop, &sink->http);
 	if (!err)

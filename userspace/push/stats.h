@@ -47,6 +47,9 @@ struct push_stats {
 	uint64_t duration[PUSH_DURATION_COUNT]; /* not cumulative */
 	uint64_t duration_ns;			/* of all requests */
 	uint64_t files_left; /* that wait in the store */
+	/* End of the newest window that the collector has, in ms since 1970; at the start, where
+	 * the cursor is. */
+	uint64_t sent_end_ms;
 	bool works;	     /* the last request had its success, or there was none yet */
 };
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/user_quota.h"
 #include "live/client.h"
+#include "query/extent.h"
 #include "serve/exchange.h"
 #include "serve/files.h"
 #include "serve/labels_answer.h"
@@ -92,12 +93,20 @@ static void answer_ready(struct exchange *exchange)
 static void answer_metrics(struct exchange *exchange)
 {
 	struct http *http = exchange->http;
-	const unsigned int work = workers_count(http->watches) + workers_count(http->merges);
+	const struct answer_sources *from = &http->settings->sources;
+	struct extent extent = {0};
+	const struct metrics_sources sources = {.live = from->live,
+						.counts = &http->counts,
+						.push = http->settings->push,
+						.store = &extent,
+						.work = workers_count(http->watches) +
+							workers_count(http->merges),
+						.now_ms = wall_ns() / NS_PER_MS};
 	char *text;
 	size_t size;
 
-	if (metrics_text(http->settings->sources.live, &http->counts, http->settings->push, work,
-			 &text, &size)) {
+	(void)extent_read(from->store, true, &extent); /* no store: no files */
+	if (metrics_text(&sources, &text, &size)) {
 		answer_say(&exchange->answer, 503, "no memory\n");
 		return;
 	}

@@ -154,12 +154,6 @@ static void put_agent(FILE *out, const char *live, bool *ret_is_up)
 
 /* ---- this program's own ---- */
 
-struct own {
-	const struct counts *counts;
-	unsigned int work;
-	bool is_up;
-};
-
 #define LABEL(id, label) label,
 static const char *const codes[] = {COUNTS_CODES(LABEL)};
 static const char *const refusals[] = {COUNTS_REFUSALS(LABEL)};
@@ -175,41 +169,74 @@ static void put_each(FILE *out, const char *name, const char *key, const char *c
 	}
 }
 
-enum own_metric { UP, CODES, REFUSALS, SENT, CONNECTIONS, WORK, CPU, RSS };
+enum own_metric {
+	UP,
+	STORE_FILES,
+	STORE_BYTES,
+	STORE_OLDEST,
+	STORE_NEWEST,
+	CODES,
+	REFUSALS,
+	SENT,
+	CONNECTIONS,
+	WORK,
+	CPU,
+	RSS,
+};
 
-static void put_own(FILE *out, enum own_metric metric, const char *name, const char *key,
-		    const struct own *own)
+/* at_ms: 0: there is nothing whose age it could be. */
+static uint64_t age_ns(uint64_t now_ms, uint64_t at_ms)
+{
+	return at_ms && at_ms < now_ms ? (now_ms - at_ms) * NS_PER_MS : 0;
+}
+
+/* Returns the number of a metric that has one. */
+static uint64_t own_number(enum own_metric metric, const struct metrics_sources *sources)
 {
 	switch (metric) {
+	case STORE_FILES:
+		return sources->store->files;
+	case STORE_BYTES:
+		return sources->store->bytes;
+	case STORE_OLDEST:
+		return age_ns(sources->now_ms, sources->store->from_ms);
+	case STORE_NEWEST:
+		return age_ns(sources->now_ms, sources->store->until_ms);
+	case SENT:
+		return atomic_load(&sources->counts->sent_bytes);
+	case CONNECTIONS:
+		return atomic_load(&sources->counts->connections);
+	case WORK:
+		return sources->work;
+	case CPU:
+		return own_cost_cpu_ns();
+	default:
+		return own_cost_rss_bytes();
+	}
+}
+
+static void put_own(FILE *out, enum own_metric metric, const char *name, const char *key,
+		    const struct metrics_sources *sources, bool is_up)
+{
+	const bool is_ns = metric == CPU || metric == STORE_OLDEST || metric == STORE_NEWEST;
+
+	switch (metric) {
 	case UP:
-		put_value(out, name, "", own->is_up, false);
+		put_value(out, name, "", is_up, false);
 		break;
 	case CODES:
-		put_each(out, name, key, codes, ARRAY_SIZE(codes), own->counts->code);
+		put_each(out, name, key, codes, ARRAY_SIZE(codes), sources->counts->code);
 		break;
 	case REFUSALS:
-		put_each(out, name, key, refusals, ARRAY_SIZE(refusals), own->counts->refused);
+		put_each(out, name, key, refusals, ARRAY_SIZE(refusals), sources->counts->refused);
 		break;
-	case SENT:
-		put_value(out, name, "", atomic_load(&own->counts->sent_bytes), false);
-		break;
-	case CONNECTIONS:
-		put_value(out, name, "", atomic_load(&own->counts->connections), false);
-		break;
-	case WORK:
-		put_value(out, name, "", own->work, false);
-		break;
-	case CPU:
-		put_value(out, name, "", own_cost_cpu_ns(), true);
-		break;
-	case RSS:
-		put_value(out, name, "", own_cost_rss_bytes(), false);
+	default:
+		put_value(out, name, "", own_number(metric, sources), is_ns);
 		break;
 	}
 }
 
-int metrics_text(const char *live, const struct counts *counts, struct push *push,
-		 unsigned int work, char **ret_text, size_t *ret_size)
+int metrics_text(const struct metrics_sources *sources, char **ret_text, size_t *ret_size)
 {
 #define COUNTER false
 #define GAUGE true
@@ -221,20 +248,20 @@ int metrics_text(const char *live, const struct counts *counts, struct push *pus
 		enum own_metric metric;
 		const char *help;
 	} all[] = {SERVE_METRICS(METRIC)};
-	struct own own = {.counts = counts, .work = work};
+	bool is_up;
 	OWNED_MEM char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out)
 		return -ENOMEM;
-	put_agent(out, live, &own.is_up);
+	put_agent(out, sources->live, &is_up);
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		put_head(out, all[i].name, all[i].is_gauge, all[i].help);
-		put_own(out, all[i].metric, all[i].name, all[i].label, &own);
+		put_own(out, all[i].metric, all[i].name, all[i].label, sources, is_up);
 	}
-	if (push)
-		push_write_metrics(push, out);
+	if (sources->push)
+		push_write_metrics(sources->push, out);
 	if (close_memory_file(out, &text))
 		return -ENOMEM;
 	*ret_text = TAKE(text);

@@ -8,12 +8,19 @@
 #include <stdio.h>
 
 #include "push/push.h"
+#include "query/extent.h"
 #include "serve/counts.h"
 
 /* X(name, COUNTER or GAUGE, label or "", where its values are (metrics.c), what it says) */
 #define SERVE_METRICS(X)                                                                           \
 	X("pyprofd_up", GAUGE, "", UP,                                                             \
 	  "1: pyprofd answered this scrape; 0: its metrics are missing.")                          \
+	X("pyprofd_store_files", GAUGE, "", STORE_FILES, "Files of the store.")                    \
+	X("pyprofd_store_bytes", GAUGE, "", STORE_BYTES, "Size of the files of the store.")        \
+	X("pyprofd_store_oldest_seconds", GAUGE, "", STORE_OLDEST,                                 \
+	  "How long ago the oldest window of the store began; 0: it has none.")                    \
+	X("pyprofd_store_newest_seconds", GAUGE, "", STORE_NEWEST,                                 \
+	  "How long ago the newest window of the store ended; 0: it has none.")                    \
 	X("pyprofd_serve_requests_total", COUNTER, "code", CODES,                                  \
 	  "Requests, by the answer's status.")                                                     \
 	X("pyprofd_serve_refused_total", COUNTER, "reason", REFUSALS,                              \
@@ -24,11 +31,19 @@
 	X("process_cpu_seconds_total", COUNTER, "", CPU, "CPU time of pyprofd-serve.")             \
 	X("process_resident_memory_bytes", GAUGE, "", RSS, "Resident memory of pyprofd-serve.")
 
-/* Makes the text, on the heap.  live: path of the socket.  push: NULL without [push].  work: how
- * many requests wait for a worker or have one.  An agent that does not answer within 5 s is
- * `pyprofd_up 0`.  Returns 0 or -ENOMEM. */
-int metrics_text(const char *live, const struct counts *counts, struct push *push,
-		 unsigned int work, char **ret_text, size_t *ret_size);
+/* Where the numbers come from; all borrowed. */
+struct metrics_sources {
+	const char *live; /* path of the socket */
+	const struct counts *counts;
+	struct push *push;	    /* NULL: without [push] */
+	const struct extent *store; /* with its bytes */
+	unsigned int work;	    /* how many requests wait for a worker or have one */
+	uint64_t now_ms;	    /* since 1970 */
+};
+
+/* Makes the text, on the heap.  An agent that does not answer within 5 s is `pyprofd_up 0`.
+ * Returns 0 or -ENOMEM. */
+int metrics_text(const struct metrics_sources *sources, char **ret_text, size_t *ret_size);
 
 /* For tests: writes one line of the agent's answer, which is not trusted, as Prometheus wants it.
  * `name` is the metric that values belong to, at first "".  Returns 1: the answer has ended; 0;

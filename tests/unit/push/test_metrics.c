@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MS 1000000ULL
+#define NOW_MS 1795273360165ULL
 
 static char *text_of(const struct push_stats *stats, size_t count)
 {
@@ -15,7 +16,7 @@ static char *text_of(const struct push_stats *stats, size_t count)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	push_metrics_write(stats, count, out);
+	push_metrics_write(stats, count, NOW_MS, out);
 	assert_int_equal(fclose(out), 0);
 	return text;
 }
@@ -42,8 +43,10 @@ static void push_metrics__say_what_was_counted(void **state)
 	push_count_drop(&counters, PUSH_DROP_POISON, 3);
 	PUSH_COUNT(&counters, windows, 5);
 	PUSH_SET(&counters, works, false);
+	PUSH_SET(&counters, sent_end_ms, NOW_MS - 61005);
 	push_counters_get(&counters, &stats[0]);
 	snprintf(stats[1].name, sizeof(stats[1].name), "two");
+	stats[1].sent_end_ms = NOW_MS + 1; /* the clock was set back */
 	text = text_of(stats, 2);
 	expect(text, "# TYPE pyprofd_push_requests_total counter\n"
 		     "pyprofd_push_requests_total{sink=\"one\",code=\"200\"} 2\n"
@@ -51,6 +54,8 @@ static void push_metrics__say_what_was_counted(void **state)
 	expect(text, "pyprofd_push_dropped_profiles_total{sink=\"one\",reason=\"poison\"} 3\n");
 	expect(text, "pyprofd_push_dropped_profiles_total{sink=\"two\",reason=\"retention\"} 0\n");
 	expect(text, "pyprofd_push_windows_total{sink=\"one\"} 5\n");
+	expect(text, "pyprofd_push_lag_seconds{sink=\"one\"} 61.005\n"
+		     "pyprofd_push_lag_seconds{sink=\"two\"} 0.000\n");
 	expect(text, "pyprofd_push_up{sink=\"one\"} 0\npyprofd_push_up{sink=\"two\"} 1\n");
 	expect(text, "# TYPE pyprofd_push_duration_seconds histogram\n"
 		     "pyprofd_push_duration_seconds_bucket{sink=\"one\",le=\"0.05\"} 1\n"

@@ -13,7 +13,10 @@
 #include "base/cleanup.h"
 #include "live/client.h"
 
+#define NOW_MS 1795273360165ULL
+
 static const char *answered; /* NULL: nobody is there */
+static struct extent extent; /* of the store */
 static int connection;
 
 int live_client_open(const char *path, const struct live_request *request, FILE *words,
@@ -54,26 +57,30 @@ void push_write_metrics(struct push *push, FILE *out)
 static char *scrape(const char *answer)
 {
 	static struct counts counts = {.connections = 3};
+	static const struct metrics_sources sources = {.live = "/run/p.sock",
+						       .counts = &counts,
+						       .push = (struct push *)&counts,
+						       .store = &extent,
+						       .work = 2,
+						       .now_ms = NOW_MS};
 	char *text;
 	size_t size;
 
 	answered = answer;
 	counts.refused[COUNTS_REFUSED_TOKEN] = 7;
-	assert_int_equal(metrics_text("/run/p.sock", &counts, (struct push *)&counts, 2, &text,
-				      &size), 0);
+	assert_int_equal(metrics_text(&sources, &text, &size), 0);
 	assert_int_equal(strlen(text), size);
 	return text;
 }
 
 static void text__is_the_agents_and_its_own(void **state)
 {
-	static const char wanted[] =
-		"# HELP pyprofd_a_total What a is.\n"
-		"# TYPE pyprofd_a_total counter\n"
-		"pyprofd_a_total{kind=\"cpu\"} 12\npyprofd_a_total 13\n"
-		"# HELP b What b is.\n"
-		"# TYPE b gauge\nb{of=\"\"} 1.500000000\n"
-		"# HELP pyprofd_up ";
+	static const char wanted[] = "# HELP pyprofd_a_total What a is.\n"
+				     "# TYPE pyprofd_a_total counter\n"
+				     "pyprofd_a_total{kind=\"cpu\"} 12\npyprofd_a_total 13\n"
+				     "# HELP b What b is.\n"
+				     "# TYPE b gauge\nb{of=\"\"} 1.500000000\n"
+				     "# HELP pyprofd_up ";
 	OWNED_MEM char *text = scrape("metric\t0\tpyprofd_a_total\tWhat a is.\n"
 				      "value\t12\tkind=\"cpu\"\nvalue\t13\t\n"
 				      "metric\t3\tb\tWhat b is.\n"
@@ -86,6 +93,33 @@ static void text__is_the_agents_and_its_own(void **state)
 	assert_non_null(strstr(text, "\npyprofd_serve_refused_total{reason=\"token\"} 7\n"));
 	assert_non_null(strstr(text, "\npyprofd_serve_connections 3\n"));
 	assert_non_null(strstr(text, "\npyprofd_serve_work 2\n"));
+}
+
+static void store__has_its_size_and_ages(void **state)
+{
+	static const struct extent some = {.files = 3,
+					   .from_ms = NOW_MS - 86400500,
+					   .until_ms = NOW_MS - 7001,
+					   .bytes = 123456789012ULL};
+	/* The clock was set back. */
+	static const struct extent ahead = {
+		.files = 1, .from_ms = NOW_MS + 5, .until_ms = NOW_MS + 6};
+	OWNED_MEM char *empty = scrape(NULL), *text = NULL, *early = NULL;
+
+	(void)state;
+	extent = some;
+	text = scrape(NULL);
+	extent = ahead;
+	early = scrape(NULL);
+	extent = (struct extent){0};
+	assert_non_null(strstr(text, "\npyprofd_store_files 3\n"));
+	assert_non_null(strstr(text, "\npyprofd_store_bytes 123456789012\n"));
+	assert_non_null(strstr(text, "\npyprofd_store_oldest_seconds 86400.500000000\n"));
+	assert_non_null(strstr(text, "\npyprofd_store_newest_seconds 7.001000000\n"));
+	assert_non_null(strstr(empty, "\npyprofd_store_files 0\n"));
+	assert_non_null(strstr(empty, "\npyprofd_store_oldest_seconds 0.000000000\n"));
+	assert_non_null(strstr(early, "\npyprofd_store_oldest_seconds 0.000000000\n"));
+	assert_non_null(strstr(early, "\npyprofd_store_newest_seconds 0.000000000\n"));
 }
 
 /* Of an answer that cannot be right nothing is shown. */
@@ -118,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text__is_the_agents_and_its_own),
+		cmocka_unit_test(store__has_its_size_and_ages),
 		cmocka_unit_test(agent__that_is_gone_or_wrong_is_down),
 	};
 
