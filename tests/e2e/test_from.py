@@ -14,7 +14,7 @@ import urllib.parse
 
 import harness
 import pyroscope
-from collector import WINDOW_MS, Pusher, Store, server_tls
+from collector import Pusher, Store, fields, message
 from test_pyprof import PYPROF
 from test_serve import SERVE, TOKEN, certificates, free_port, token_file
 
@@ -48,8 +48,12 @@ class Web:
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def do_POST(self):
+                self.body = self.rfile.read(int(self.headers["Content-Length"]))
+                self.do_GET()
+
             def do_GET(self):
-                outer.asked.append((self.path, dict(self.headers)))
+                outer.asked.append((self.path, dict(self.headers), getattr(self, "body", None)))
                 status, headers, body = answer(self.path)
                 self.send_response(status)
                 for name, value in headers.items():
@@ -342,6 +346,31 @@ def test_without_the_program_it_is_named():
 NO_WINDOWS = "a collector gives one profile of the whole range"
 
 
+def test_pyroscope_is_asked_as_its_api_wants():
+    store = Store()
+    with open(store.put(1, rows=4, kind="offcpu"), "rb") as file:
+        profile = gzip.decompress(file.read())
+    # What it answers where there is nothing: a profile without types.
+    answers = [profile, message((6, b"")), b""]
+    with Web(lambda path: (200, {}, answers.pop(0))) as web:
+        folded, said = said_by(
+            "export", "--folded", "--from", "pyroscope+%s/p/?service_name=shop" % web.url,
+            "--since", "@1795273360", "--until", "@1795273460", "--kind", "offcpu", "--from-set",
+            "tenant=team1")
+        assert len(folded.splitlines()) == 4 and NO_WINDOWS in said, (folded, said)
+        path, headers, body = web.asked[0]
+        assert path == "/p/querier.v1.QuerierService/SelectMergeProfile"
+        assert headers["Content-Type"] == "application/proto"
+        assert headers["Connect-Protocol-Version"] == "1" and headers["X-Scope-OrgID"] == "team1"
+        assert fields(body) == [(1, b"off_cpu:off_cpu:nanoseconds:off_cpu:nanoseconds"),
+                                (2, b'{service_name="shop"}'), (3, 1795273360000),
+                                (4, 1795273460000)], fields(body)
+        for _ in range(2):
+            _, said = said_by("report", "--from", "pyroscope+%s/?profile_type=a:b:c:d:e" % web.url,
+                              rc=2)
+            assert "has no profile of a:b:c:d:e{} in this range" in said, said
+
+
 def test_pyroscope_gives_back_what_was_pushed():
     server, store = pyroscope.Server(), Store()
     pusher = Pusher(store, {"test": ["type=pyroscope", "url=" + server.url]}).begun("test")
@@ -365,6 +394,9 @@ def test_pyroscope_gives_back_what_was_pushed():
     _, said = said_by("report", "--from", "pyroscope+%s/?service_name=nobody" % server.url, rc=2)
     assert "has no profile of process_cpu:cpu:nanoseconds:cpu:nanoseconds" in said, said
     server.stop()
+
+
+test_pyroscope_gives_back_what_was_pushed.few = False
 
 
 def test_parca_is_asked_as_its_api_wants():

@@ -11,8 +11,8 @@ import harness
 BUILD = os.path.dirname(harness.PYPROFD)
 COMPLETION = os.path.join(harness.TOP, "deploy", "completion")
 FILES = {
-    "bin/pyprofd", "bin/pyprof", "bin/pyprofd-serve", "lib/systemd/system/pyprofd.service",
-    "lib/systemd/system/pyprofd-serve.service", "share/man/man1/pyprofd-serve.1",
+    "bin/pyprofd", "bin/pyprof", "bin/pyprofd-serve", "bin/pyprof-fetch",
+    "lib/systemd/system/pyprofd.service", "lib/systemd/system/pyprofd-serve.service", "share/man/man1/pyprofd-serve.1",
     "lib/sysusers.d/pyprofd.conf", "share/man/man1/pyprofd.1", "share/man/man1/pyprof.1",
     "share/bash-completion/completions/pyprof", "share/zsh/site-functions/_pyprof",
     "share/doc/pyprofd/LICENSE", "share/doc/pyprofd/GPL-2.0-only.txt",
@@ -31,7 +31,7 @@ def make(target, root, prefix):
     # What is built stays as it is: -o says of both programs that they are not older than anything.
     done = subprocess.run([
         "make", "-s", "-C", harness.TOP, "BUILD=" + BUILD, "-o", BUILD + "/pyprofd", "-o",
-        BUILD + "/pyprof", "-o", BUILD + "/pyprofd-serve",
+        BUILD + "/pyprof", "-o", BUILD + "/pyprofd-serve", "-o", BUILD + "/pyprof-fetch",
         "DESTDIR=" + root, "prefix=" + prefix, target
     ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -49,7 +49,7 @@ def test_install_and_uninstall():
     make("install", root, prefix)
     assert installed(root) == {prefix[1:] + "/" + name for name in FILES} | {CONFIGURATION}, \
         installed(root)
-    for name in "pyprofd", "pyprof", "pyprofd-serve":
+    for name in "pyprofd", "pyprof", "pyprofd-serve", "pyprof-fetch":
         path = os.path.join(root + prefix, "bin", name)
         said = subprocess.check_output([path, "--version"]).decode()
         assert re.match(r"%s \d+\.\d+" % name, said), said

@@ -11,7 +11,7 @@ import subprocess
 import harness
 
 BUILD = os.path.dirname(harness.PYPROFD)
-PROGRAMS = "pyprofd", "pyprof", "pyprofd-serve"
+PROGRAMS = "pyprofd", "pyprof", "pyprofd-serve", "pyprof-fetch"
 RELATIONS = {
     "DESCRIBES", "GENERATES", "DYNAMIC_LINK", "STATIC_LINK", "DEPENDS_ON", "BUILD_DEPENDENCY_OF",
     "BUILD_TOOL_OF"
@@ -85,6 +85,9 @@ def expect_contents(document):
     }
     assert {"libmicrohttpd12", "libcurl4"} <= {
         x.replace("t64", "") for x in related("DYNAMIC_LINK", "SPDXRef-File-pyprofd-serve")
+    }
+    assert {"libjansson4", "libcurl4"} <= {
+        x.replace("t64", "") for x in related("DYNAMIC_LINK", "SPDXRef-File-pyprof-fetch")
     }
     assert {"libiberty-dev", "uthash-dev", "libxxhash-dev"} == related("STATIC_LINK")
     with open(os.path.join(harness.TOP, "tests", "deps.mk"), encoding="utf-8") as file:

@@ -29,7 +29,7 @@ startup_is_marked() {
 	done
 }
 
-for program in "$build/pyprofd" "$build/pyprof" "$build/pyprofd-serve"; do
+for program in "$build/pyprofd" "$build/pyprof" "$build/pyprofd-serve" "$build/pyprof-fetch"; do
 	readelf --dyn-syms -W "$program" > "$build/hardening.symbols" || exit 1
 	! grep -q ' __asan_init' "$build/hardening.symbols" || {
 		echo 'built with sanitizers'

@@ -34,7 +34,7 @@ BEGIN {
 	generated["pyprofd_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "pprof"
 	generated["perfetto.pb-c.h"] = "timeline"
-	generated["version.h"] = "options agent query serve reader"
+	generated["version.h"] = "options agent query fetch serve reader"
 	generated["flame_page.h"] = "render"
 	generated["serve_page.h"] = "serve"
 }

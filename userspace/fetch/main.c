@@ -21,6 +21,7 @@
 #include "base/sandbox.h"
 #include "base/utf8.h"
 #include "fetch/session.h"
+#include "version.h"
 
 #define SETTINGS_FD 3
 #define EXIT_USAGE 2
@@ -172,10 +173,14 @@ int main(int argc, char **argv)
 	char why[CONFIG_WHY_BYTES] = "no memory";
 	int err;
 
-	(void)argv;
+	if (argc == 2 && !strcmp(argv[1], "--version")) {
+		printf("pyprof-fetch " PYPROFD_VERSION "\n");
+		return EXIT_SUCCESS;
+	}
 	file = argc == 1 ? fdopen(SETTINGS_FD, "re") : NULL;
 	if (!file) {
-		fprintf(stderr, "pyprof-fetch: `pyprof report --from URL` starts this program\n");
+		fprintf(stderr, "pyprof-fetch: pyprof starts this program: pyprof report --from "
+				"http://NODE:4041\n");
 		return EXIT_USAGE;
 	}
 	block_signals();
