@@ -150,6 +150,32 @@ def test_first_lines_tell_what_is_missing():
     assert "only" not in run("flame", "--svg", whole)
 
 
+def test_times_of_one_directory_are_two_sides():
+    """Before and after a deploy: what each side alone says."""
+    before, after = side(12), side(12, grown=50, seed=2)
+    both = os.path.join(harness.temporary(), "both")
+    shift_ms = 3600 * 1000
+    for directory, more_ms in ((before, 0), (after, shift_ms)):
+        for path, _, names in os.walk(directory):
+            for name in names:
+                start_ms = int(name.split("-")[0]) + more_ms
+                below = os.path.join(both, time.strftime("%Y-%m-%d/%H",
+                                                         time.gmtime(start_ms / 1000)))
+                os.makedirs(below, exist_ok=True)
+                os.link(os.path.join(path, name),
+                        os.path.join(below, "%d-5000-cpu.pb.gz" % start_ms))
+    border = "@%d" % ((START_MS + shift_ms) // 1000)
+    ranges = "--before", ".." + border, "--after", border + ".."
+    here, apart = diff(both, *ranges), diff(before, after)
+    assert here.split("\n")[1:] == apart.split("\n")[1:], (here, apart)
+    assert here.startswith("cpu: %s ..%s, then %s %s.." % (both, border, both, border)), here
+    # Of two directories each has its own times.
+    one = diff(both, after, "--before", ".." + border)
+    assert one.split("\n")[1:] == apart.split("\n")[1:], one
+    assert "the times of both sides" in diff(both, status=2)
+    assert "not FROM..UNTIL" in diff(both, "--before", "1h", status=2)
+
+
 def test_page_has_both_sides():
     a, b = side(12), side(12, grown=25, seed=2)
     page = diff(a, b, "--html")

@@ -12,8 +12,9 @@ BUILD = os.path.dirname(harness.PYPROFD)
 COMPLETION = os.path.join(harness.TOP, "deploy", "completion")
 FILES = {
     "bin/pyprofd", "bin/pyprof", "bin/pyprofd-serve", "bin/pyprof-fetch",
-    "lib/systemd/system/pyprofd.service", "lib/systemd/system/pyprofd-serve.service", "share/man/man1/pyprofd-serve.1",
-    "lib/sysusers.d/pyprofd.conf", "share/man/man1/pyprofd.1", "share/man/man1/pyprof.1",
+    "lib/systemd/system/pyprofd.service", "lib/systemd/system/pyprofd-serve.service",
+    "share/man/man1/pyprofd-serve.1", "lib/sysusers.d/pyprofd.conf",
+    "share/man/man1/pyprofd.1", "share/man/man1/pyprof.1",
     "share/bash-completion/completions/pyprof", "share/zsh/site-functions/_pyprof",
     "share/doc/pyprofd/LICENSE", "share/doc/pyprofd/GPL-2.0-only.txt",
     "share/doc/pyprofd/README.md", "share/doc/pyprofd/CHANGELOG.md",

@@ -31,6 +31,7 @@ struct input {
 	struct profile_reader *reader;
 	struct folder folder;	      /* the directory that is read now */
 	bool reads_folder;
+	uint64_t since_ms, until_ms; /* of the path that is read now; 0: open */
 	struct remote *remote; /* owned; where the path that is read now comes from; NULL: here */
 	const char *remote_name; /* its URL, cleaned; borrowed from path[] */
 	struct live_windows *live;    /* owned; NULL: from files, or live_from's */
@@ -446,10 +447,9 @@ static int read_windows(struct input *input, const char *path)
 
 static int read_directory(struct input *input, const char *path)
 {
-	const struct select *select = input->select;
 	const struct store_range range = {
-		.since_ms = select->since_ms,
-		.until_ms = select->until_ms ? select->until_ms : UINT64_MAX};
+		.since_ms = input->since_ms,
+		.until_ms = input->until_ms ? input->until_ms : UINT64_MAX};
 	const char *kind = wanted_kind(input);
 	int err;
 
@@ -546,8 +546,8 @@ static int read_remote(struct input *input, int index, const char *url)
 				       .set_count = select->from_set_count,
 				       .kind = wanted_kind(input),
 				       .sample_type = select->sample_type,
-				       .since_ms = select->since_ms,
-				       .until_ms = select->until_ms,
+				       .since_ms = input->since_ms,
+				       .until_ms = input->until_ms,
 				       .watcher = input->options->watcher};
 	char why[WHY_BYTES] = "";
 	int err;
@@ -564,32 +564,42 @@ static int read_remote(struct input *input, int index, const char *url)
 
 static int read_path(struct input *input, int index)
 {
-	const char *path = input->select->path[index];
+	const struct select *select = input->select;
+	const struct select_range *range = select->range ? &select->range[index] : NULL;
+	const char *path = select->path[index];
 	enum remote_protocol ignored;
 	const char *plain;
 
+	input->since_ms = range && range->text ? range->since_ms : select->since_ms;
+	input->until_ms = range && range->text ? range->until_ms : select->until_ms;
 	return input->select->may_fetch && remote_url_parse(path, &ignored, &plain)
 		       ? read_remote(input, index, path)
 		       : read_local(input, path);
 }
 
 /* A file in a shared directory may have any name. */
-static int clean_path(const struct select *select, const char *path, char **ret_clean)
+static int clean_path(const struct select *select, int index, char **ret_clean)
 {
+	const char *path = select->path[index], *plain;
+	const char *range = select->range ? select->range[index].text : NULL;
+	OWNED_MEM char *text = NULL;
 	enum remote_protocol ignored;
-	const char *plain;
 	char name[REMOTE_NAME_BYTES];
-	size_t size;
+	int size;
 
 	if (select->may_fetch && remote_url_parse(path, &ignored, &plain)) {
 		remote_name(path, name);
 		path = name;
 	}
-	size = strlen(path);
-	*ret_clean = calloc(size + 1, UTF8_CLEAN_MAX_GROWTH);
+	size = asprintf(&text, "%s%s%s", path, range ? " " : "", range ? range : "");
+	if (size < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	*ret_clean = calloc((size_t)size + 1, UTF8_CLEAN_MAX_GROWTH);
 	if (!*ret_clean)
 		return -ENOMEM;
-	(*ret_clean)[utf8_clean(path, size, *ret_clean)] = '\0';
+	(*ret_clean)[utf8_clean(text, (size_t)size, *ret_clean)] = '\0';
 	return 0;
 }
 
@@ -602,7 +612,7 @@ static int clean_paths(struct input *input)
 	if (!input->path)
 		return -ENOMEM;
 	for (int i = 0; !err && i < select->path_count; i++)
-		err = clean_path(select, select->path[i], &input->path[i]);
+		err = clean_path(select, i, &input->path[i]);
 	return err;
 }
 

@@ -35,6 +35,25 @@ void select_release(struct select *select)
 	*select = (struct select){0};
 }
 
+int select_range(const char *text, uint64_t now_ms, struct select_range *ret_range)
+{
+	struct select_range range = {.text = text};
+	const char *dots = strstr(text, "..");
+	OWNED_MEM char *from = dots ? strndup(text, (size_t)(dots - text)) : NULL;
+	const char *until = dots ? dots + strlen("..") : NULL;
+
+	if (!from || (!*from && !*until))
+		return -EINVAL;
+	if (*from && select_time(from, now_ms, &range.since_ms))
+		return -EINVAL;
+	if (*until && select_time(until, now_ms, &range.until_ms))
+		return -EINVAL;
+	if (range.until_ms && range.since_ms >= range.until_ms)
+		return -EINVAL;
+	*ret_range = range;
+	return 0;
+}
+
 int select_regex(const char *text, char why[SELECT_WHY_BYTES], regex_t **ret_regex)
 {
 	regex_t *regex = calloc(1, sizeof(*regex));

@@ -19,6 +19,12 @@ struct select_label {
 	regex_t *regex; /* owned */
 };
 
+/* Times of one path alone, instead of those of all. */
+struct select_range {
+	uint64_t since_ms, until_ms; /* since 1970; 0: open */
+	const char *text;	     /* as it was given, behind the path's name; NULL: not given */
+};
+
 /* Release with select_release().  A zeroed one selects everything of every kind. */
 struct select {
 	char **path; /* owned; its texts are borrowed: files and directories of profiles, URLs */
@@ -29,6 +35,7 @@ struct select {
 	struct select_label label[SELECT_MAX_LABELS]; /* all of them are to match */
 	unsigned int label_count;
 	uint64_t since_ms, until_ms;		 /* since 1970; 0: not given */
+	const struct select_range *range;	 /* of each path; NULL: none has its own */
 	const char *kind, *sample_type;		 /* NULL: not given */
 	struct grouping group_by;
 	bool python_only, full_paths;
@@ -58,6 +65,9 @@ int select_add_groups(struct grouping *grouping, const char *text, char why[SELE
  * "2026-11-21T15:04[:05][Z]", "15:04" (today): local time; "@1795273360": seconds since 1970.
  * Returns 0 and milliseconds since 1970; -EINVAL. */
 int select_time(const char *text, uint64_t now_ms, uint64_t *ret_ms);
+/* Parses "FROM..UNTIL", both as select_time() has them; one may be "".  Returns 0; -EINVAL: not
+ * that, or FROM is not before UNTIL. */
+int select_range(const char *text, uint64_t now_ms, struct select_range *ret_range);
 /* Compiles an extended regular expression that is searched for.  Returns 0; -EINVAL, -ENOMEM, and
  * in why what is wrong with it. */
 int select_regex(const char *text, char why[SELECT_WHY_BYTES], regex_t **ret_regex);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "diff/rule.h"
 #include "diff/significance.h"
 #include "reader/complain.h"
@@ -23,6 +24,7 @@
 
 struct diff {
 	struct select_options shared;
+	struct select_range range[DIFF_SIDES]; /* of --before and --after */
 	struct diff_data data;
 	struct diff_facts facts[DIFF_SIDES];
 	enum diff_side_id reading;
@@ -35,7 +37,14 @@ struct diff {
 	bool force, html, no_source;
 };
 
-enum { OPTION_FAIL_IF = 1, OPTION_FORCE, OPTION_HTML, OPTION_NO_SOURCE };
+enum {
+	OPTION_FAIL_IF = 1,
+	OPTION_FORCE,
+	OPTION_HTML,
+	OPTION_NO_SOURCE,
+	OPTION_BEFORE,
+	OPTION_AFTER
+};
 
 static const struct argp_option options[] = {
 	{"by", 'b', "WHAT,...", 0, "Tables to show: function, line, stack.  Default: all three", 1},
@@ -46,6 +55,11 @@ static const struct argp_option options[] = {
 	 "given more "
 	 "than once",
 	 1},
+	{"before", OPTION_BEFORE, "FROM..UNTIL", 0,
+	 "The times of A, as --since and --until have them; with these, one directory or URL is "
+	 "both A and B",
+	 1},
+	{"after", OPTION_AFTER, "FROM..UNTIL", 0, "The times of B", 1},
 	{"html", OPTION_HTML, NULL, 0, "Write a page with the differential flame graph", 1},
 	{"no-source", OPTION_NO_SOURCE, NULL, 0, "Put no source code into the page", 1},
 	{"force", OPTION_FORCE, NULL, 0, "Compare profiles even when they are not alike", 1},
@@ -61,6 +75,7 @@ static const char doc[] =
 	"Examples:\n"
 	"  pyprof diff before.pb.gz after.pb.gz\n"
 	"  pyprof diff monday/ tuesday/ --python --by function\n"
+	"  pyprof diff /var/lib/pyprofd --before 13:00..14:00 --after 14:10..15:10\n"
 	"  pyprof diff main/ branch/ --fail-if 'self > 3% p < 0.01'\n"
 	"  pyprof diff main/ branch/ --html > diff.html\n";
 
@@ -97,6 +112,16 @@ static void parse_rule(struct diff *diff, const char *text, struct argp_state *s
 	diff->rule_text[diff->rule_count++] = text;
 }
 
+static void parse_range(struct argp_state *state, const char *option, const char *text,
+			struct select_range *ret_range)
+{
+	if (select_range(text, wall_ns() / NS_PER_MS, ret_range))
+		argp_error(state,
+			   "--%s=%s: not FROM..UNTIL, as 13:00..14:00, 2h..1h or "
+			   "2026-11-21T15:04..",
+			   option, text);
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct diff *diff = state->input;
@@ -119,6 +144,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_FAIL_IF:
 		parse_rule(diff, text, state);
+		return 0;
+	case OPTION_BEFORE:
+		parse_range(state, "before", text, &diff->range[DIFF_A]);
+		return 0;
+	case OPTION_AFTER:
+		parse_range(state, "after", text, &diff->range[DIFF_B]);
 		return 0;
 	case OPTION_FORCE:
 		diff->force = true;
@@ -295,6 +326,25 @@ static int show(struct diff *diff, const struct input *input, bool *ret_held)
 	return 0;
 }
 
+/* With times of their own, both sides may be one directory. */
+static int divide(struct diff *diff)
+{
+	struct select *select = &diff->shared.select;
+	char **both;
+
+	if (!diff->range[DIFF_A].text && !diff->range[DIFF_B].text)
+		return 0;
+	select->range = diff->range;
+	if (select->path_count != 1)
+		return 0;
+	both = reallocarray(select->path, DIFF_SIDES, sizeof(*both));
+	if (!both)
+		return -ENOMEM;
+	select->path = both;
+	select->path[select->path_count++] = both[DIFF_A];
+	return 0;
+}
+
 static int run(struct diff *diff)
 {
 	static const char *const kept[] = {"comm", NULL};
@@ -311,9 +361,12 @@ static int run(struct diff *diff)
 	bool held = false;
 	int err;
 
+	if (divide(diff))
+		return READER_BAD_INPUT;
 	if (select->path_count != DIFF_SIDES) {
-		fprintf(stderr,
-			"pyprof: diff needs two profiles or directories: pyprof diff A B\n");
+		fprintf(stderr, "pyprof: diff needs two profiles or directories: pyprof diff A B; "
+				"or the times of both sides: pyprof diff DIR --before 2h..1h "
+				"--after 1h..\n");
 		return READER_BAD_INPUT;
 	}
 	if (diff->html && isatty(STDOUT_FILENO)) {

@@ -41,6 +41,28 @@ static void select_time__dates_are_local_unless_utc(void **state)
 	assert_int_equal(time_of("@1795273200"), 1795273200000);
 }
 
+static void select_range__has_two_times_of_which_one_may_be_open(void **state)
+{
+	static const char *const bad[] = {"",	     "..",	 "1h",	       "1h.",
+					  "x..1h",   "1h..x",	 "1h..2h",     "@7..@7",
+					  "1h...2m", "1h..2m..", "@7..@8..@9"};
+	struct select_range range;
+
+	(void)state;
+	assert_int_equal(select_range("2h..1h", NOW_MS, &range), 0);
+	assert_int_equal(range.since_ms, NOW_MS - 7200000);
+	assert_int_equal(range.until_ms, NOW_MS - 3600000);
+	assert_string_equal(range.text, "2h..1h");
+	assert_int_equal(select_range("@7..", NOW_MS, &range), 0);
+	assert_int_equal(range.since_ms, 7000);
+	assert_int_equal(range.until_ms, 0);
+	assert_int_equal(select_range("..@8", NOW_MS, &range), 0);
+	assert_int_equal(range.since_ms, 0);
+	assert_int_equal(range.until_ms, 8000);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(select_range(bad[i], NOW_MS, &range), -EINVAL);
+}
+
 static void select_time__nonsense_is_einval(void **state)
 {
 	static const char *const bad[] = {"", "h", "1x", "yesterday", "-1h", "@", "12:99x", "1h30"};
@@ -150,6 +172,7 @@ int main(void)
 		cmocka_unit_test(pids__that_are_none_or_too_many_are_refused),
 		cmocka_unit_test(labels__are_added),
 		cmocka_unit_test(groups__of_keys_and_labels),
+		cmocka_unit_test(select_range__has_two_times_of_which_one_may_be_open),
 		cmocka_unit_test(regex__that_is_none_is_explained),
 	};
 
