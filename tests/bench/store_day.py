@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a day of history takes, and how long pyprof reads it: the windows of a fleet are recorded
 for five minutes, put a day's worth of times one behind the other, and merged as pyprofd merges
-them."""
+them.  And what labels add to it: the same five minutes without them."""
 import glob
+import gzip
 import os
+import resource
 import shutil
 import socket
 import struct
@@ -11,12 +13,17 @@ import subprocess
 import time
 
 import harness
+import reader_windows
+from collector import fields, message
 
 PYPROF = os.path.join(os.path.dirname(harness.PYPROFD), "pyprof")
 PROGRAMS, CORES = 64, 0.8
 SLOT_S, DAY_S, HOUR_S = 300, 86400, 3600
 IDLE_S = 60  # the child that merges looks once a minute
 DONE = 1
+# Those that are read from a process (docs/design/0037).
+LABELS = {b"service_name", b"app", b"container", b"unit", b"user", b"namespace", b"pod",
+          b"slurm_job", b"rank", b"local_rank", b"world_size"}
 
 
 def windows_of(store):
@@ -80,14 +87,45 @@ def sizes(store):
 
 
 def read_s(store, *words):
-    begin = time.monotonic()
+    """(seconds, CPU seconds) of pyprof report."""
+    def cpu_s():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    before, begin = cpu_s(), time.monotonic()
     subprocess.run([PYPROF, "report", store, *words], stdout=subprocess.DEVNULL, check=True)
-    return time.monotonic() - begin
+    return time.monotonic() - begin, cpu_s() - before
+
+
+def unlabelled(path):
+    """A pprof file without LABELS."""
+    with gzip.open(path) as file:
+        data = file.read()
+    texts = [value for number, value in fields(data) if number == 6]
+    samples, rest = reader_windows.split(data)
+    out = []
+    for (_, sample), in map(fields, samples):
+        kept = [(number, value) for number, value in fields(sample)
+                if number != 3 or texts[dict(fields(value))[1]] not in LABELS]
+        out.append(message((2, message(*kept))))
+    return gzip.compress(b"".join(out) + rest, 1)
+
+
+def labels_add(recorded, first_slot_s):
+    """The share by which labels make five minutes larger, merged."""
+    store, plain = harness.temporary(), harness.temporary()
+    replay(recorded, store, first_slot_s, 1)
+    for path, start_ms, rest in windows_of(store):
+        with open(place(plain, start_ms, rest), "wb") as file:
+            file.write(unlabelled(path))
+    merge(store)
+    merge(plain)
+    return sum(sizes(store).values()) / sum(sizes(plain).values()) - 1
 
 
 def record(directory, seconds):
     """Only the fleet: what else runs on the machine is not of this node."""
-    with harness.Target("fleet.py", PROGRAMS, CORES, ready=False) as target:
+    with harness.Target("fleet.py", PROGRAMS, CORES, "labels", ready=False) as target:
         harness.profile(target.pid, duration=seconds, hz=99, out=directory + "/")
 
 
@@ -112,9 +150,15 @@ def section(quick, say):
                                for kind, size in sorted(after.items())), day, before * share / 1e6))
     say("store    merging costs %.2f %% of a core, %.2f s for each file"
         % (100 * cpu_s * share / DAY_S, cpu_s / max(groups, 1)))
+    result["labels_add"] = labels_add(recorded, first_s)
+    say("store    labels of the processes add %.1f %% (wanted <= 15)"
+        % (100 * result["labels_add"]))
     end = first_s + slots * SLOT_S
-    result["hour_s"] = read_s(store, "--since", "@%d" % (end - HOUR_S))
-    result["all_s"] = read_s(store)
-    say("store    pyprof report: an hour in %.2f s (wanted <= 1), all %.1f hours in %.2f s (a day "
-        "wanted <= 6)" % (result["hour_s"], slots * SLOT_S / HOUR_S, result["all_s"]))
+    for name, words in (("hour", ["--since", "@%d" % (end - HOUR_S)]), ("all", [])):
+        reads = [read_s(store, *words) for _ in range(3)]
+        result[name + "_s"], result[name + "_cpu_s"] = map(min, zip(*reads))
+    say("store    pyprof report: an hour in %.2f s, %.2f s of CPU (wanted <= 1), all %.1f hours in "
+        "%.2f s, %.2f s of CPU (a day wanted <= 6); the best of three"
+        % (result["hour_s"], result["hour_cpu_s"], slots * SLOT_S / HOUR_S, result["all_s"],
+           result["all_cpu_s"]))
     return result

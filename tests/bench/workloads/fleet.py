@@ -1,7 +1,8 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""fleet.py COUNT CORES   Starts COUNT Python programs that together keep CORES of a core busy in
-short bursts; writes their pids to pids.json; they end at `stop`."""
+"""fleet.py COUNT CORES [labels]   Starts COUNT Python programs that together keep CORES of a core
+busy in short bursts; writes their pids to pids.json; they end at `stop`.  labels: each is a rank of
+a job and has a service's name, one of eight."""
 import os
 import subprocess
 import sys
@@ -33,11 +34,17 @@ def member(duty, index):
         time.sleep(min(2.0, max(0.0, BURST_S / duty - BURST_S)))
 
 
-def main(count, cores):
+def environment(count, index):
+    return dict(os.environ, OTEL_SERVICE_NAME="service%d" % (index % 8), SLURM_JOB_ID="4711",
+                RANK=str(index), LOCAL_RANK=str(index % 8), WORLD_SIZE=str(count))
+
+
+def main(count, cores, how=""):
     command = [sys.executable, "-S", "-E", os.path.abspath(__file__)]
     members = [
-        subprocess.Popen(command
-                         + ["member", str(cores / count), str(i)]) for i in range(count)
+        subprocess.Popen(command + ["member", str(cores / count), str(i)],
+                         env=environment(count, i) if how == "labels" else None)
+        for i in range(count)
     ]
     common.write("pids.json", [m.pid for m in members])
     time.sleep(0.5)
@@ -50,4 +57,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "member":
         member(float(sys.argv[2]), int(sys.argv[3]))
     else:
-        main(int(sys.argv[1]), float(sys.argv[2]))
+        main(int(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:])
