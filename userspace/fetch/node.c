@@ -11,8 +11,8 @@
 #include "fetch/session.h"
 #include "store/store_names.h"
 
-/* A year of windows of four kinds. */
-#define FILES_MAX (1U << 24)
+/* A year of merged windows of four kinds is half of it. */
+#define FILES_MAX (1U << 20)
 /* How often the names are asked for again because files were merged meanwhile. */
 #define ROUNDS_MAX 8U
 #define URL_BYTES 8192U
