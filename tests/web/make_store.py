@@ -155,6 +155,17 @@ def make(directory, seconds=3600, end_s=None):
     return begin_s, end_s
 
 
+def make_hostile(directory):
+    """Names that would be markup, addresses or messages.  Returns [from, until)."""
+    markup = "<img src=x onerror=window.evil=1>"
+    program = Program(666, "<script>evil=1", markup, "a:b=c&d#e%41 \u202e\u00e4",
+                      [(markup, "/srv/" + markup, 1, PYTHON)], [((0, ), 1)])
+    end_s = int(time.time() - 60) // WINDOW_S * WINDOW_S
+    for at_s in range(end_s - 60, end_s, WINDOW_S):
+        write(directory, at_s * 1000, "cpu", cpu_window(at_s * 1000, {program: 0.5}))
+    return end_s - 60, end_s
+
+
 def make_heavy(directory, count):
     """Windows that take the server longer to sum than it does at once: a few large ones, under many
     names.  Returns [from, until)."""

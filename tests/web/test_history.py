@@ -75,6 +75,7 @@ class Pages:
                 "hour": lambda: make_store.make(store), "empty": lambda: None,
                 "live": lambda: make_store.make(store, 600, time.time() - 10),
                 "gone": lambda: make_store.make(store, 600),
+                "hostile": lambda: make_store.make_hostile(store),
                 "heavy": lambda: make_store.make_heavy(store, 600)
             }[kind]()
             self.servers[kind] = Server(self.program, store, self.directory)
@@ -386,8 +387,10 @@ def test_history_waits_are_the_ledger(pages):
     page.wait("location.hash.includes('pid=4242')")
     page.wait("document.querySelectorAll('.waits-row').length === 1")
     same(frame_query(page).get("pid"), None)  # nobody looks at the profile
+    page.run("pyprofd.chooseLabel('app', 'train.py')")
+    page.wait("document.getElementById('waits').textContent.includes('processes alone')")
     page.key("p")
-    wait_frame(page, {"pid": "4242"})
+    wait_frame(page, {"pid": "4242", "label": "app:train.py"})
     page.run("history.back()")
     page.wait("document.getElementById('tab-waits').getAttribute('aria-selected') === 'true'")
 
@@ -629,6 +632,35 @@ def test_history_hostile_addresses_do_no_harm(pages):
         same(page.run("[...document.querySelectorAll('#chips b, #chips script, img')].length"), 0)
     same(text(page, "#chips span"), "<b>app: <script>alert(1)</script>")
     page.errors.clear()
+
+
+def test_history_hostile_names_are_text(pages):
+    fragment, begin, _ = pages.whole("hostile")
+    page = pages.open("hostile", fragment)
+    page.wait("document.querySelectorAll('#lists li').length")
+    same(side(page, "app")[0][0], "<img src=x onerror=window.evil=1>")
+    same(side(page, "Processes")[0][1], "<script>evil=1 666")
+    page.run("[...document.querySelectorAll('#lists details')].find((d) => d.firstChild.textContent"
+             " === 'unit').querySelector('button').click()")
+    # The reader shows characters that turn text around by their numbers.
+    unit = "a:b=c&d#e%41 \\u202e\u00e4"
+    wait_frame(page, {"label": "unit:" + unit})
+    page.run("pyprofd.chooseLabel('app', '<img src=x onerror=window.evil=1>')")
+    page.wait("document.querySelectorAll('#chips li').length === 2")
+    page.key("w")
+    page.wait("document.querySelectorAll('.waits-row').length")
+    same(text(page, ".waits-row .name"), "<script>evil=1")
+    pages.shot("history-hostile")
+    # The address holds them, and gives them back.
+    page = pages.open("hostile", page.run("location.hash"),
+                      until="document.querySelectorAll('.waits-row').length")
+    same(page.run("pyprofd.state.labels"),
+         [["unit", unit], ["app", "<img src=x onerror=window.evil=1>"]])
+    page.key("p")
+    page.wait(FRAMES)
+    same(int(frame_query(page)["from"]), begin)
+    same(page.run("window.evil"), None)
+    same(page.run("document.querySelectorAll('img, main script').length"), 0)
 
 
 def test_history_dark_and_narrow(pages):

@@ -62,6 +62,7 @@ class App {
 	/* From the address: a link, or Back. */
 	reread() {
 		const next = readState(location.hash);
+		this.strip.drop();
 		const moved = ["last", "from", "until"].some((name) => next[name] !== this.state[name]);
 		this.state = next;
 		this.apply(moved);

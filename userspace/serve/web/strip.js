@@ -168,6 +168,13 @@ export class Strip {
 		this.commit();
 	}
 
+	/* A range that is being chosen is given up. */
+	drop() {
+		clearTimeout(this.timer);
+		this.draft = undefined;
+		this.drag = null;
+	}
+
 	commit() {
 		clearTimeout(this.timer);
 		if (this.draft === undefined)
@@ -253,8 +260,7 @@ export class Strip {
 		canvas.addEventListener("pointerleave", () => this.tell(null));
 		canvas.addEventListener("pointerup", () => this.released());
 		canvas.addEventListener("pointercancel", () => {
-			this.draft = undefined;
-			this.drag = null;
+			this.drop();
 			this.update();
 		});
 		canvas.addEventListener("dblclick", () => this.app.update({ selected: null }));

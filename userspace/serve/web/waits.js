@@ -38,8 +38,10 @@ export class Waits {
 	}
 
 	async load(path) {
-		if (path === this.path)
+		if (path === this.path) {
+			this.render();
 			return;
+		}
 		this.path = path;
 		const signal = this.latest.begin();
 		try {
@@ -90,11 +92,14 @@ export class Waits {
 		this.legend(places);
 		const keys = places.map(([key]) => key).filter((key) => !this.leftOut.has(key));
 		const rows = data.processes.map((one) => ({ ...one, sum: keys.reduce((sum, key) => sum + (one.ms[key] || 0), 0) }))
-			.filter(({ sum }) => sum > 0).sort((one, other) => other.sum - one.sum);
+			.filter(({ sum }) => sum > 0).sort((one, other) => !one.pid - !other.pid || other.sum - one.sum);
+		/* The rest is of many processes, whose bar would make all others small. */
 		const most = rows.length ? rows[0].sum : 1;
-		const parts = rows.map((row) => this.row(row, keys, byId("waits-scale").checked ? row.sum : most));
+		const parts = rows.map((row) => this.row(row, keys, byId("waits-scale").checked ? row.sum : Math.max(most, row.pid ? 0 : row.sum)));
 		if (!rows.length)
 			parts.push(element("p", { class: "none" }, "All of it is left out."));
+		if (this.app.state.labels.length)
+			parts.unshift(element("p", { class: "none" }, "Of all values of the labels: the ledger knows processes alone."));
 		byId("waits").replaceChildren(...parts);
 	}
 
