@@ -51,6 +51,7 @@ struct profile_read_options {
 	const char *const *keep_labels;
 	bool drop_addresses;	 /* frames that differ only in their addresses become one */
 	bool drop_lines;	 /* frames that differ only in their lines become one */
+	bool drop_stacks;	 /* all samples have the same, empty one */
 	/* native and kernel frames are dropped: their time goes to the Python function that called
 	 * them; a stack without Python frames becomes "[no Python]" */
 	bool python_only;

@@ -263,6 +263,10 @@ static int find_stack(struct profile_reader *reader, struct raw_sample *sample, 
 	const size_t size = (size_t)(sample->stack.end - sample->stack.at);
 	int err;
 
+	if (reader->options.drop_stacks)
+		return profile_add_stack(reader->profile, NULL, 0, ret_stack)
+			       ? reader_fail(reader, -ENOMEM, "not enough memory")
+			       : 0;
 	if (sample->stack_pieces == 1 && last->at && (size_t)(last->end - last->at) == size &&
 	    !memcmp(last->at, sample->stack.at, size)) {
 		*ret_stack = reader->last_stack_id;

@@ -163,6 +163,7 @@ static int open_reader(struct input *input)
 					       .drop_lines = input->options->drop_lines,
 					       .python_only = input->options->python_only ||
 							      select->python_only,
+					       .drop_stacks = input->options->drop_stacks,
 					       .sample_type = select->sample_type,
 					       .memory_max = input->options->memory_max,
 					       .context = input};

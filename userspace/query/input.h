@@ -28,6 +28,7 @@ struct input_options {
 	const char *live_more;
 	const struct input *live_from;
 	bool comments_only; /* no sample is read: the profile is empty */
+	bool drop_stacks;   /* samples have labels alone */
 	bool live_ledger;   /* with --live: the windows' comments should have ledgers */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);

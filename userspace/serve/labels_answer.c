@@ -25,8 +25,7 @@ static int encode(const struct labels *labels, const struct request *request, st
 void labels_answer(const struct answer_sources *sources, const struct request *request,
 		   const struct answer_view *view, uint64_t now_ms, struct answer *ret_answer)
 {
-	const struct input_options options = {
-		.drop_addresses = true, .drop_lines = true, .may_be_none = true};
+	const struct input_options options = {.drop_stacks = true, .may_be_none = true};
 	CLEANUP(labels_release) struct labels labels = {0};
 	OWNED(input) struct input *input = NULL;
 	struct request ranged = *request;

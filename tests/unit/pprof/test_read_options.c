@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+#include "read_fixture.h"
+
+#include "base/cleanup.h"
+
+/* Two stacks of one process and one of another; the second file has the first process alone. */
+static void read_two(struct profile_reader *reader)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct frame frame[2];
+	OWNED_MEM void *bytes = NULL;
+	size_t size;
+
+	fixture_init(&f);
+	frame[0] = python_frame(&f, "work", "/app/w.py", 12, 10);
+	frame[1] = python_frame(&f, "main", "/app/w.py", 20, 18);
+	add_sample(&f, frame, 1, 5, 41, "a");
+	add_sample(&f, frame, 2, 6, 41, "a");
+	assert_int_equal(profile_encode_pprof(f.profile, &bytes, &size), 0);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+	free(TAKE(bytes));
+	add_sample(&f, frame + 1, 1, 7, 42, "a");
+	assert_int_equal(profile_encode_pprof(f.profile, &bytes, &size), 0);
+	assert_int_equal(read_bytes(reader, bytes, size), 0);
+}
+
+static void profile_read__without_stacks_rows_differ_in_labels_alone(void **state)
+{
+	static const struct profile_read_options options = {.drop_stacks = true};
+	OWNED(profile_reader) struct profile_reader *reader = new_reader(&options);
+	OWNED(profile_reader) struct profile_reader *whole = new_reader(NULL);
+	const struct profile *p;
+
+	(void)state;
+	read_two(reader);
+	read_two(whole);
+	assert_int_equal(profile_reader_profile(whole)->row_count, 3);
+	p = profile_reader_profile(reader);
+	assert_int_equal(p->row_count, 2);
+	assert_int_equal(profile_row_values(p, 0)[0], 2 * (5 + 6));
+	assert_int_equal(profile_row_values(p, 1)[0], 7);
+	assert_int_equal(profile_find_label(p, p->row[1].label_set, "pid")->value, 42);
+	assert_int_equal(p->stacks.stack[p->row[0].stack].count, 0);
+	assert_int_equal(p->row[0].stack, p->row[1].stack);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(profile_read__without_stacks_rows_differ_in_labels_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
