@@ -277,8 +277,13 @@ void profile_reader_set_window(struct profile_reader *reader, uint64_t offset_ms
 /* Adds the file that was unpacked. */
 static int add_file(struct profile_reader *reader, const char *kind)
 {
-	int err = pprof_tables_read(&reader->tables, reader->unpacked.byte, reader->unpacked.size);
+	int err;
 
+	reader->memory_max =
+		reader_memory_max(&reader->options,
+				  reader->totals.raw_bytes + reader->unpacked.size);
+	reader->tables.max_bytes = reader->memory_max;
+	err = pprof_tables_read(&reader->tables, reader->unpacked.byte, reader->unpacked.size);
 	if (err == -EFBIG)
 		return reader_too_big(reader);
 	if (err)
@@ -297,10 +302,6 @@ static int read_part(struct profile_reader *reader, int fd, const char *kind)
 
 	if (err)
 		return reader_fail(reader, err, reader->unpacked.error);
-	reader->memory_max =
-		reader_memory_max(&reader->options,
-				  reader->totals.raw_bytes + reader->unpacked.size);
-	reader->tables.max_bytes = reader->memory_max;
 	return add_file(reader, kind);
 }
 
@@ -374,6 +375,22 @@ int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
 	reader->undo_count = 0;
 	err = read_part(reader, fd, kind);
 	return finish_file(reader, &before, err);
+}
+
+int profile_reader_again(struct profile_reader **reader,
+			 const struct profile_read_options *options, const char *kind)
+{
+	static const struct profile_read_totals none;
+	struct profile_reader *again;
+	int err = profile_reader_new(options, &again);
+
+	if (err)
+		return err;
+	again->unpacked = (*reader)->unpacked;
+	(*reader)->unpacked = (struct unpacked){0};
+	profile_reader_free(*reader);
+	*reader = again;
+	return finish_file(again, &none, add_file(again, kind));
 }
 
 int profile_reader_add_wall(struct profile_reader *reader, int cpu_fd, int offcpu_fd)

@@ -95,6 +95,11 @@ DEFINE_OWNED(struct profile_reader, profile_reader)
  * says in words what is wrong.  After an error the profile is as it was before, but for rows
  * without values; reading can go on. */
 int profile_reader_add(struct profile_reader *reader, int fd, const char *kind);
+/* Puts a reader with other options in the place of one, which is freed, and adds the file that that
+ * one has read last: its bytes need not be unpacked again.  For one window of a merged file after
+ * the other.  Returns as profile_reader_add(); -ENOMEM: also when the reader is as it was. */
+int profile_reader_again(struct profile_reader **reader,
+			 const struct profile_read_options *options, const char *kind);
 /* Adds two files of the same windows as one of kind `wall`: of cpu, and of offcpu, or -1 where
  * there was no wait.  The comments are cpu's.  -EPROTO: their windows differ.  Returns as
  * profile_reader_add(). */

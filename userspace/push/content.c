@@ -22,8 +22,10 @@ struct push_content {
 	struct window_mark *mark; /* owned; by start */
 	size_t count, capacity;
 	int error; /* of listing the windows */
-	struct profile_reader *reader; /* owned; of the window that is loaded; NULL: none */
-	size_t loaded;
+	/* Has the file's bytes, and the window that is loaded; owned; NULL: not read yet. */
+	struct profile_reader *reader;
+	bool is_loaded;
+	size_t loaded; /* with is_loaded */
 };
 
 void push_content_free(struct push_content *content)
@@ -55,7 +57,7 @@ struct push_content_window push_content_window(const struct push_content *conten
 
 struct profile *push_content_profile(struct push_content *content)
 {
-	return content->reader ? profile_reader_profile(content->reader) : NULL;
+	return content->is_loaded ? profile_reader_profile(content->reader) : NULL;
 }
 
 /* ---- reading ---- */
@@ -73,6 +75,7 @@ static void choose_labels(const struct push_label_choice *choice,
 	kept[count] = NULL;
 }
 
+/* Reads the windows that are wanted; the file itself only where nothing has its bytes yet. */
 static int read_file_with(struct push_content *content,
 			  bool (*wants_window)(void *context, const struct window_mark *mark),
 			  char why[PUSH_WHY_BYTES])
@@ -86,14 +89,16 @@ static int read_file_with(struct push_content *content,
 	int err;
 
 	choose_labels(content->choice, kept);
-	profile_reader_free(TAKE(content->reader));
-	if (lseek(content->fd, 0, SEEK_SET) < 0)
-		return -errno;
-	err = profile_reader_new(&options, &content->reader);
-	if (err)
-		return err;
-	err = profile_reader_add(content->reader, content->fd, content->file.kind);
-	if (err)
+	if (content->reader) {
+		err = profile_reader_again(&content->reader, &options, content->file.kind);
+	} else {
+		if (lseek(content->fd, 0, SEEK_SET) < 0)
+			return -errno;
+		err = profile_reader_new(&options, &content->reader);
+		if (!err)
+			err = profile_reader_add(content->reader, content->fd, content->file.kind);
+	}
+	if (err && content->reader)
 		snprintf(why, PUSH_WHY_BYTES, "%s", profile_reader_error(content->reader));
 	return err;
 }
@@ -143,10 +148,10 @@ static int list_windows(struct push_content *content, char why[PUSH_WHY_BYTES])
 		snprintf(why, PUSH_WHY_BYTES, "it has more than %u windows", PUSH_WINDOWS_MAX);
 	if (content->error)
 		return content->error;
-	if (content->count) {
-		profile_reader_free(TAKE(content->reader));
+	if (content->count)
 		return 0;
-	}
+	/* The only one was read with the list. */
+	content->is_loaded = true;
 	own.start_wall_ns = push_content_profile(content)->options.start_wall_ns;
 	own.duration_ns = push_content_profile(content)->options.duration_ns;
 	return add_window(content, &own);
@@ -188,9 +193,13 @@ int push_content_read(const struct store_entry *entry, const struct push_label_c
 
 int push_content_load(struct push_content *content, size_t index, char why[PUSH_WHY_BYTES])
 {
-	/* The only one was read with the list. */
-	if (content->reader && content->loaded == index)
+	int err;
+
+	if (content->is_loaded && content->loaded == index)
 		return 0;
+	content->is_loaded = false;
 	content->loaded = index;
-	return read_file_with(content, is_loaded_window, why);
+	err = read_file_with(content, is_loaded_window, why);
+	content->is_loaded = !err;
+	return err;
 }

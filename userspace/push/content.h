@@ -33,8 +33,8 @@ struct push_content_window {
 size_t push_content_window_count(const struct push_content *content);
 struct push_content_window push_content_window(const struct push_content *content, size_t index);
 
-/* Reads one window; the one before is gone.  Merged files are read once for each: they are an hour
- * old, so that only a sink that catches up reads them.  Returns as push_content_read(). */
+/* Reads one window; the one before is gone.  The file was unpacked with the list, and its bytes are
+ * kept, PUSH_MEMORY_MAX at most with what is read of them.  Returns as push_content_read(). */
 int push_content_load(struct push_content *content, size_t index, char why[PUSH_WHY_BYTES]);
 /* Returns what was loaded last, or NULL. */
 struct profile *push_content_profile(struct push_content *content);
