@@ -6,6 +6,7 @@ The answers are those that Pyroscope, Parca and the OpenTelemetry collector gave
 import base64
 import json
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -205,15 +206,21 @@ def test_windows_too_old_for_pyroscope_are_counted():
 
 
 def test_a_clock_that_is_set_back_stops_nothing():
-    """The cursor is a day ahead of the clock; windows that begin from now on are sent."""
+    """The cursor is a day ahead of the clock; windows that begin from now on are sent, and what
+    the collector may have of them is counted and told once."""
     store, sink, state = Store(age_s=-20), Collector("parca"), harness.temporary()
     with open(os.path.join(state, "test.cursor"), "w", encoding="utf-8") as file:
         file.write("pyprofd push cursor 1\nsent cpu %d\nend\n" % ((time.time() + 86400) * 1000))
+    for number in (1, 2, 3):
+        store.put(number)
     pusher = Pusher(store, sections("parca", sink.url), state=state)
-    store.put(1)
-    pusher.until(lambda: sink.has([1]), "window 1").end()
+    pusher.until(lambda: sink.has([1, 2, 3]), "three windows")
+    store.put(4)
+    metrics = pusher.until(lambda: sink.has([4]), "window 4").end()
     sink.close()
-    assert "the clock was set back" in pusher.said(), pusher.said()
+    assert metrics["pyprofd_push_repeated_files_total", 'sink="test"'] == 3, metrics
+    said = re.findall(r"the clock was set back: .*", pusher.said())
+    assert len(said) == 1 and "now; 3 files with later ones are sent" in said[0], pusher.said()
 
 
 def test_windows_behind_a_clock_that_was_set_back_are_counted():

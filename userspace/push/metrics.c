@@ -8,7 +8,9 @@
 #define NS_PER_SECOND 1e9
 #define MS_PER_SECOND 1e3
 
-enum metric { REQUESTS, DROPS, BYTES, WINDOWS, REPEATED, FOLDED, WAITING, LAG, WORKS, DURATIONS };
+enum metric {
+	REQUESTS, DROPS, BYTES, WINDOWS, REPEATED, AGAIN, FOLDED, WAITING, LAG, WORKS, DURATIONS
+};
 
 static void put_number(FILE *out, const char *name, const struct push_stats *stats, uint64_t number)
 {
@@ -66,6 +68,7 @@ static void put_metric(FILE *out, enum metric metric, const char *name,
 {
 	const uint64_t numbers[] = {[BYTES] = stats->bytes,	  [WINDOWS] = stats->windows,
 				    [REPEATED] = stats->repeated, [FOLDED] = stats->folded,
+				    [AGAIN] = stats->again,
 				    [WAITING] = stats->files_left, [WORKS] = stats->works};
 
 	switch (metric) {

@@ -18,6 +18,8 @@
 	X("pyprofd_push_windows_total", COUNTER, "sink", WINDOWS, "Windows that were sent.")       \
 	X("pyprofd_push_repeated_requests_total", COUNTER, "sink", REPEATED,                       \
 	  "Requests whose answer was lost, which the collector may have twice.")                   \
+	X("pyprofd_push_repeated_files_total", COUNTER, "sink", AGAIN,                             \
+	  "Files sent again, as the clock was set back by more than ten minutes.")                 \
 	X("pyprofd_push_folded_series_total", COUNTER, "sink", FOLDED,                             \
 	  "Series of windows that were too many and went into other_services.")                    \
 	X("pyprofd_push_files_waiting", GAUGE, "sink", WAITING,                                    \

@@ -156,6 +156,16 @@ void push_queue_pass(struct push_queue *queue)
 	queue->read_duration_ms[kind] = entry->file.duration_ms;
 }
 
+size_t push_queue_count(const struct push_queue *queue, const struct push_cursor *cursor)
+{
+	enum pp_profile kind;
+	size_t count = 0;
+
+	for (size_t i = queue->next; i < queue->listing.count; i++)
+		count += is_wanted(queue, &queue->listing.entry[i], cursor, &kind);
+	return count;
+}
+
 size_t push_queue_left(const struct push_queue *queue)
 {
 	return queue->listing.count - queue->next;

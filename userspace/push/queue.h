@@ -37,6 +37,8 @@ const struct store_entry *push_queue_first(struct push_queue *queue,
 					   enum pp_profile *ret_kind);
 /* Notes that the first file was read to its end, or cannot be. */
 void push_queue_pass(struct push_queue *queue);
+/* Returns how many files of the list have something to send. */
+size_t push_queue_count(const struct push_queue *queue, const struct push_cursor *cursor);
 /* Returns how many files are left. */
 size_t push_queue_left(const struct push_queue *queue);
 

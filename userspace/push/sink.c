@@ -150,8 +150,8 @@ static int load_cursor(struct push_sink *sink)
 	return err;
 }
 
-/* What is ahead of the clock would hold up all windows until then. */
-static void check_clock(struct push_sink *sink)
+/* What is ahead of the clock would hold up all windows until then.  Returns whether it was. */
+static bool check_clock(struct push_sink *sink)
 {
 	const uint64_t now = now_ms();
 	bool is_ahead = false;
@@ -163,10 +163,21 @@ static void check_clock(struct push_sink *sink)
 		is_ahead = true;
 	}
 	if (!is_ahead)
-		return;
+		return false;
 	PUSH_SET(&sink->counters, sent_end_ms, now);
-	tell(sink, "the clock was set back: going on with windows that begin now");
 	save_cursor(sink);
+	return true;
+}
+
+/* By their names, windows that begin later are windows of the time before, which was sent, or of
+ * the time since. */
+static void tell_set_back(struct push_sink *sink)
+{
+	const uint64_t again = push_queue_count(&sink->queue, &sink->cursor);
+
+	PUSH_COUNT(&sink->counters, again, again);
+	tell(sink, "the clock was set back: going on with windows that begin now; %" PRIu64
+	     " files with later ones are sent, which the collector may have already", again);
 }
 
 /* ---- files ---- */
@@ -174,10 +185,9 @@ static void check_clock(struct push_sink *sink)
 static int list(struct push_sink *sink)
 {
 	uint64_t gone = 0, late = 0;
-	int err;
+	const bool was_set_back = check_clock(sink);
+	int err = push_queue_list(&sink->queue, &sink->cursor, &gone, &late);
 
-	check_clock(sink);
-	err = push_queue_list(&sink->queue, &sink->cursor, &gone, &late);
 	sink->listed_ns = mono_ns();
 	if (err) {
 		if (!sink->has_failed)
@@ -186,6 +196,8 @@ static int list(struct push_sink *sink)
 		sink->has_failed = true;
 		return err;
 	}
+	if (was_set_back)
+		tell_set_back(sink);
 	if (gone)
 		drop(sink, PUSH_DROP_RETENTION, gone,
 		     "the store deleted %" PRIu64 " files before they could be sent", gone);

@@ -42,6 +42,7 @@ struct push_stats {
 	uint64_t bytes;	    /* of bodies that collectors have */
 	uint64_t windows;   /* sent whole */
 	uint64_t repeated;  /* requests that the collector may have twice */
+	uint64_t again;	    /* files that were sent before the clock was set back, or may be */
 	uint64_t folded;    /* series that went into PUSH_SERIES_OTHER */
 	uint64_t drop[PUSH_DROP_COUNT];
 	uint64_t duration[PUSH_DURATION_COUNT]; /* not cumulative */
