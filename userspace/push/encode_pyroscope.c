@@ -86,10 +86,11 @@ static void put_labels(struct pyroscope *pyroscope, const struct push_series *se
 	}
 }
 
-/* The same profile has the same id at each try. */
-static void put_id(struct proto_writer *proto, const struct push_packed *packed)
+/* The same profile of the same series has the same id at each try.  labels: of the series, as they
+ * are sent: two services that did the same, or two hosts, have equal profiles. */
+static void put_id(struct proto_writer *proto, uint64_t labels, const struct push_packed *packed)
 {
-	XXH128_hash_t hash = XXH3_128bits(packed->bytes, packed->size);
+	XXH128_hash_t hash = XXH3_128bits_withSeed(packed->bytes, packed->size, labels);
 	char id[UUID_CHARS];
 
 	snprintf(id, sizeof(id), "%08x-%04x-8%03x-8%03x-%012" PRIx64,
@@ -104,6 +105,8 @@ static int put_part(void *context, const struct push_series *series,
 {
 	struct pyroscope *pyroscope = context;
 	struct proto_writer *proto = &pyroscope->proto;
+	uint64_t labels = 0;
+	size_t begin;
 
 	if (pyroscope->raw_bytes + packed->raw_bytes > PUSH_PART_RAW_MAX_BYTES) {
 		int err = end_request(pyroscope);
@@ -112,10 +115,13 @@ static int put_part(void *context, const struct push_series *series,
 			return err;
 	}
 	proto_open(proto, REQUEST_SERIES);
+	begin = proto->size;
 	put_labels(pyroscope, series);
+	if (!proto->error)
+		labels = XXH3_64bits(proto->byte + begin, proto->size - begin);
 	proto_open(proto, SERIES_SAMPLES);
 	proto_bytes(proto, SAMPLE_RAW_PROFILE, packed->bytes, packed->size);
-	put_id(proto, packed);
+	put_id(proto, labels, packed);
 	proto_close(proto);
 	proto_close(proto);
 	pyroscope->raw_bytes += packed->raw_bytes;

@@ -121,6 +121,33 @@ static void push_encode__pyroscope_has_one_series_a_service(void **state)
 	fixture_release(&f);
 }
 
+/* Two services that did the same: their profiles are equal, and both count. */
+static void push_encode__pyroscope_ids_are_of_one_series(void **state)
+{
+	const struct push_encoding encoding = {.protocol = PUSH_PYROSCOPE, .host = "node1"};
+	struct push_requests requests;
+	struct wire request, sample[2];
+	struct fixture f;
+	char text[2][2048];
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "a", 10, LABELS("app=shop"));
+	add(&f, "a", 10, LABELS("app=train"));
+	requests = encode(&f, &encoding);
+	request = message_of(requests.request[0].body, requests.request[0].size);
+	for (unsigned int i = 0; i < 2; i++) {
+		sample[i] = bytes_of(bytes_of(request, 1, i), 2, 0);
+		text_of(bytes_of(sample[i], 2, 0), text[i]);
+		assert_int_equal(strlen(text[i]), 36);
+	}
+	assert_memory_equal(bytes_of(sample[0], 1, 0).at, bytes_of(sample[1], 1, 0).at,
+			    (size_t)(bytes_of(sample[0], 1, 0).end - bytes_of(sample[0], 1, 0).at));
+	assert_string_not_equal(text[0], text[1]);
+	push_requests_release(&requests);
+	fixture_release(&f);
+}
+
 static void push_pyroscope_name__are_those_of_the_field(void **state)
 {
 	(void)state;
@@ -360,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(push_encode__pyroscope_has_one_series_a_service),
+		cmocka_unit_test(push_encode__pyroscope_ids_are_of_one_series),
 		cmocka_unit_test(push_pyroscope_name__are_those_of_the_field),
 		cmocka_unit_test(push_encode__parca_has_labels_at_the_series),
 		cmocka_unit_test(push_encode__otlp_has_one_resource_a_service),
