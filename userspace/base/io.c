@@ -307,7 +307,11 @@ int process_open_mapped(pid_t tid, uint64_t start, uint64_t end, int *ret_path_f
 
 const char *process_text_name(enum process_text which)
 {
-	return which == PROCESS_ENVIRONMENT ? "environ" : "cmdline";
+	static const char *const names[] = {[PROCESS_COMMAND_LINE] = "cmdline",
+					    [PROCESS_ENVIRONMENT] = "environ",
+					    [PROCESS_USERS] = "root/etc/passwd"};
+
+	return names[which];
 }
 
 const char *process_log_path(enum process_log_directory which)

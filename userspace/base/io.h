@@ -47,10 +47,12 @@ struct process_piece {
 	size_t size;
 };
 
-/* Texts about a process that come from its own memory. */
+/* Texts about a process that come from its own memory, and the users that it knows. */
 enum process_text {
 	PROCESS_COMMAND_LINE, /* /proc/TID/cmdline */
 	PROCESS_ENVIRONMENT,  /* /proc/TID/environ */
+	PROCESS_USERS,	      /* /proc/TID/root/etc/passwd */
+	PROCESS_TEXTS
 };
 #define PROCESS_TEXT_MAX_BYTES (256U << 10)
 

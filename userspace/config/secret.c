@@ -58,8 +58,12 @@ static int check_keeping(const char *path, mode_t mode, uid_t uid, uid_t user,
 
 uid_t config_server_user(void)
 {
-	const struct passwd *user = geteuid() ? NULL : getpwnam(SERVER_USER);
+	OWNED_FILE FILE *file = geteuid() ? NULL : fopen("/etc/passwd", "re");
+	const struct passwd *user = NULL;
 
+	/* Not getpwnam(): the name service may ask a server that does not answer. */
+	while (file && (user = fgetpwent(file)) && strcmp(user->pw_name, SERVER_USER))
+		continue;
 	return user ? user->pw_uid : geteuid();
 }
 

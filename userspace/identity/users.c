@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/io.h"
 
 void users_release(struct users *users)
 {
 	free(users->text);
-	*users = (struct users){.path = users->path};
+	*users = (struct users){0};
 }
 
 /* NAME:PASSWORD:UID:...  Source: passwd(5). */
@@ -47,11 +48,12 @@ void users_name(struct users *users, uint32_t uid, uint64_t now_ns,
 	if (users->text && users_find(users->text, uid, ret_name))
 		return;
 	if (is_due(users, now_ns)) {
-		const char *path = users->path ? users->path : "/etc/passwd";
 		char *text;
+		size_t size;
 
 		users->read_ns = now_ns;
-		if (!read_file(path, USERS_MAX_BYTES, &text, NULL)) {
+		if (!process_read_text(getpid(), PROCESS_USERS, PROCESS_TEXT_MAX_BYTES, &text,
+				       &size)) {
 			free(users->text);
 			users->text = text;
 		}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names users by /etc/passwd alone: what the name service asks may be a server that does not
- * answer.  Users of a directory service are shown by their number.  One thread. */
+/* Names users by our own /etc/passwd alone, which the parser child reads: what the name service
+ * asks may be a server that does not answer, and the file may lie on a disk that does not.  Users
+ * of a directory service are shown by their number.  One thread. */
 #ifndef IDENTITY_USERS_H
 #define IDENTITY_USERS_H
 
@@ -9,12 +10,11 @@
 
 #include "identity/label_value.h"
 
-#define USERS_MAX_BYTES (1U << 20) /* of the file; of a larger one nothing is read */
+/* Of the file PROCESS_TEXT_MAX_BYTES are read: some five thousand users. */
 #define USERS_AGAIN_NS 60000000000ULL /* the file is read again for a user that is not in it */
 
 /* All zero is a table that has not read the file. */
 struct users {
-	const char *path; /* borrowed; NULL: /etc/passwd */
 	char *text;	  /* owned; NULL: none */
 	uint64_t read_ns; /* 0: never */
 };

@@ -142,12 +142,12 @@ static int open_mapped(const struct parser_request *request, int *ret_fd)
 static int read_text(const struct parser_request *request, uint8_t *memory, size_t *ret_size)
 {
 	const struct parser_piece *piece = &request->piece[0];
-	const bool is_environment = piece->address == PROCESS_ENVIRONMENT;
-	OWNED_FD int fd = open_proc(request->tid,
-				    process_text_name(is_environment ? PROCESS_ENVIRONMENT
-								     : PROCESS_COMMAND_LINE),
-				    PARSER_OPEN_TEXT);
+	OWNED_FD int fd = -1;
 
+	if (piece->address >= PROCESS_TEXTS)
+		return -EINVAL;
+	fd = open_proc(request->tid, process_text_name((enum process_text)piece->address),
+		       PARSER_OPEN_TEXT);
 	if (fd < 0)
 		return fd == -ENOENT ? -ESRCH : fd;
 	return pread_up_to(fd, memory, piece->size, ret_size);

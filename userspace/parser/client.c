@@ -14,8 +14,8 @@
 struct parser {
 	struct worker *worker; /* owned */
 	struct late_table late;
-	uint64_t logs_after_ns; /* directories are not listed before that */
-	unsigned int logs_late; /* so many listings in a row */
+	uint64_t files_after_ns; /* files of the host are not read before that */
+	unsigned int files_late; /* so many of them in a row */
 	struct parser_stats stats;
 };
 
@@ -274,6 +274,33 @@ static int ask_for_bytes(struct parser *parser, struct parser_request *request, 
 	return 0;
 }
 
+/* A file of the host that was late leaves a child that may be stuck for ever, and only
+ * WORKER_STUCK_MAX of them may be, or no process is read any more. */
+static void note_late_file(struct parser *parser)
+{
+	parser->files_late++;
+	parser->files_after_ns = parser->files_late < PARSER_HOST_LATE_MAX
+					 ? mono_ns() + PARSER_HOST_AGAIN_NS
+					 : UINT64_MAX;
+}
+
+/* Asks for what lies in the host's file systems, and not in a process. */
+static int ask_for_file(struct parser *parser, struct parser_request *request, char **ret_bytes,
+			size_t *ret_size)
+{
+	const uint64_t late = parser->stats.late;
+	int err;
+
+	if (mono_ns() < parser->files_after_ns)
+		return -ETIMEDOUT;
+	err = ask_for_bytes(parser, request, ret_bytes, ret_size);
+	if (parser->stats.late != late)
+		note_late_file(parser);
+	else if (!err)
+		parser->files_late = 0;
+	return err;
+}
+
 int parser_read_text(void *parser, pid_t tid, enum process_text which, size_t max_bytes,
 		     char **ret_text, size_t *ret_size)
 {
@@ -283,40 +310,20 @@ int parser_read_text(void *parser, pid_t tid, enum process_text which, size_t ma
 		.count = 1,
 		.piece = {{.address = which, .size = (uint32_t)max_bytes}}};
 
-	return ask_for_bytes(parser, &request, ret_text, ret_size);
-}
-
-/* A listing that was late leaves a child that may be stuck for ever, and only WORKER_STUCK_MAX of
- * them may be, or no process is read any more. */
-static void note_late_listing(struct parser *parser)
-{
-	parser->logs_late++;
-	parser->logs_after_ns = parser->logs_late < PARSER_LOGS_LATE_MAX
-					? mono_ns() + PARSER_LOGS_AGAIN_NS
-					: UINT64_MAX;
+	return which == PROCESS_USERS ? ask_for_file(parser, &request, ret_text, ret_size)
+				      : ask_for_bytes(parser, &request, ret_text, ret_size);
 }
 
 int parser_list_logs(void *context, enum process_log_directory which, char **ret_entries,
 		     size_t *ret_size)
 {
-	struct parser *parser = context;
 	struct parser_request request = {
 		.tid = getpid(),
 		.kind = PARSER_LOGS,
 		.count = 1,
 		.piece = {{.address = which, .size = PROCESS_LOGS_MAX_BYTES}}};
 
-	const uint64_t late = parser->stats.late;
-	int err;
-
-	if (mono_ns() < parser->logs_after_ns)
-		return -ETIMEDOUT;
-	err = ask_for_bytes(parser, &request, ret_entries, ret_size);
-	if (parser->stats.late != late)
-		note_late_listing(parser);
-	else if (!err)
-		parser->logs_late = 0;
-	return err;
+	return ask_for_file(context, &request, ret_entries, ret_size);
 }
 
 const struct process_access parser_access = {.read = parser_read,

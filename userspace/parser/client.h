@@ -21,8 +21,9 @@
 #define PARSER_USER_ALONE_NS 60000000000ULL /* a user whose processes were late, other than root */
 #define PARSER_USER_LATE_MAX 4U		    /* so often within PARSER_USER_ALONE_NS */
 
-#define PARSER_LOGS_AGAIN_NS 600000000000ULL /* after a directory that was late */
-#define PARSER_LOGS_LATE_MAX 2U /* so often in a row, then no more; see WORKER_STUCK_MAX */
+/* After a file or directory of the host that was late. */
+#define PARSER_HOST_AGAIN_NS 600000000000ULL
+#define PARSER_HOST_LATE_MAX 2U /* so often in a row, then no more; see WORKER_STUCK_MAX */
 
 struct parser_stats {
 	uint64_t reads, late; /* late: did not answer before the deadline */

@@ -3,10 +3,13 @@
 #include "identity/users.h"
 
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/io.h"
 
 #define S 1000000000ULL
 
@@ -28,43 +31,62 @@ static void users_find__takes_whole_numbers(void **state)
 	assert_false(users_find("", 0, name));
 }
 
-static void write_users(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
+static const char *users_text; /* NULL: it cannot be read */
 
-	assert_non_null(file);
-	fputs(text, file);
-	assert_int_equal(fclose(file), 0);
+/* The parser child's. */
+static int read_text(void *context, pid_t tid, enum process_text which, size_t max_bytes,
+		     char **ret_text, size_t *ret_size)
+{
+	(void)context;
+	assert_int_equal(tid, getpid());
+	assert_int_equal(which, PROCESS_USERS);
+	assert_int_equal(max_bytes, PROCESS_TEXT_MAX_BYTES);
+	if (!users_text)
+		return -ETIMEDOUT;
+	*ret_text = strdup(users_text);
+	*ret_size = strlen(users_text);
+	return 0;
 }
 
 static void users_name__number_where_there_is_none(void **state)
 {
-	char path[] = "/tmp/test_users.XXXXXX", name[LABEL_VALUE_BYTES];
-	struct users users = {.path = path};
-	const int fd = mkstemp(path);
+	static const struct process_access access = {.read_text = read_text};
+	char name[LABEL_VALUE_BYTES];
+	struct users users = {0};
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
-	write_users(path, "web:x:1000:1000::/:\n");
+	process_access_by(&access, NULL);
+	users_text = "web:x:1000:1000::/:\n";
 	users_name(&users, 1000, S, name);
 	assert_string_equal(name, "web");
 	users_name(&users, 4294967294U, S, name);
 	assert_string_equal(name, "4294967294");
 	/* A user who was added is found a minute later. */
-	write_users(path, "web:x:1000:1000::/:\nnew:x:1001:1::/:\n");
+	users_text = "web:x:1000:1000::/:\nnew:x:1001:1::/:\n";
 	users_name(&users, 1001, 2 * S, name);
 	assert_string_equal(name, "1001");
 	users_name(&users, 1001, S + USERS_AGAIN_NS, name);
 	assert_string_equal(name, "new");
-	/* A file that is gone changes nothing. */
-	assert_int_equal(unlink(path), 0);
+	/* A file that is gone, or does not come, changes nothing. */
+	users_text = NULL;
 	users_name(&users, 1002, 10 * USERS_AGAIN_NS, name);
 	users_name(&users, 1001, 10 * USERS_AGAIN_NS, name);
 	assert_string_equal(name, "new");
 	users_release(&users);
 	users_release(&users); /* it is as at the beginning */
 	assert_int_equal(users.read_ns, 0);
+	process_access_by(NULL, NULL);
+}
+
+static void users_name__reads_our_own_file(void **state)
+{
+	char name[LABEL_VALUE_BYTES];
+	struct users users = {0};
+
+	(void)state;
+	users_name(&users, 0, S, name);
+	assert_string_equal(name, "root");
+	users_release(&users);
 }
 
 int main(void)
@@ -72,6 +94,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(users_find__takes_whole_numbers),
 		cmocka_unit_test(users_name__number_where_there_is_none),
+		cmocka_unit_test(users_name__reads_our_own_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,7 +93,10 @@ int list_up_to(int fd, void *buffer, size_t size, size_t *ret_size)
 
 const char *process_text_name(enum process_text which)
 {
-	return which == PROCESS_ENVIRONMENT ? "environ" : "cmdline";
+	static const char *const names[] = {"cmdline", "environ", "root/etc/passwd"};
+
+	assert_true(which < PROCESS_TEXTS);
+	return names[which];
 }
 
 /* One of them is not there. */
@@ -421,7 +424,7 @@ static int ask(enum parser_kind kind, pid_t tid, uint64_t which, uint32_t size)
 
 static void parser_child_do__texts_are_read_by_their_names(void **state)
 {
-	static const char *const name[] = {"cmdline", "environ", "cmdline"};
+	static const char *const name[PROCESS_TEXTS] = {"cmdline", "environ", "root/etc/passwd"};
 	char path[64];
 
 	(void)state;
@@ -432,6 +435,9 @@ static void parser_child_do__texts_are_read_by_their_names(void **state)
 		assert_int_equal(opened_flags, PARSER_OPEN_TEXT);
 		assert_int_equal(reply.size, 4);
 	}
+	assert_int_equal(ask(PARSER_TEXT, getpid(), PROCESS_TEXTS, 4), -EINVAL);
+	assert_int_equal(reply.size, 0);
+	assert_int_equal(ask(PARSER_TEXT, getpid(), UINT64_MAX, 4), -EINVAL);
 	assert_int_equal(ask(PARSER_TEXT, 0x7ffffff0, PROCESS_COMMAND_LINE, 4), -ESRCH);
 	assert_int_equal(reply.size, 0);
 	file_error = ENOMEM;

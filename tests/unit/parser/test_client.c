@@ -493,29 +493,56 @@ static int list(void)
 static void parser_list_logs__is_given_up_before_all_children_are_stuck(void **state)
 {
 	(void)state;
-	for (unsigned int i = 0; i < PARSER_LOGS_LATE_MAX; i++) {
+	for (unsigned int i = 0; i < PARSER_HOST_LATE_MAX; i++) {
 		child.result = -ETIME;
 		assert_int_equal(list(), -ETIMEDOUT);
 		child.result = 0;
-		now_ns += PARSER_LOGS_AGAIN_NS - 1;
+		now_ns += PARSER_HOST_AGAIN_NS - 1;
 		assert_int_equal(list(), -ETIMEDOUT);
 		assert_int_equal(child.asked, i + 1);
 		now_ns++;
 	}
-	now_ns += 1000 * PARSER_LOGS_AGAIN_NS;
+	now_ns += 1000 * PARSER_HOST_AGAIN_NS;
 	assert_int_equal(list(), -ETIMEDOUT);
-	assert_int_equal(child.asked, PARSER_LOGS_LATE_MAX);
+	assert_int_equal(child.asked, PARSER_HOST_LATE_MAX);
 	assert_int_equal(read_of(TASK), 0);
+}
+
+static int read_users(void)
+{
+	char *text;
+	size_t size;
+	int err = parser_read_text(parser, getpid(), PROCESS_USERS, 4096, &text, &size);
+
+	if (!err)
+		free(text);
+	return err;
+}
+
+/* The users' file lies where the directories lie: on a disk that may not answer. */
+static void parser_read_text__users_and_directories_are_given_up_together(void **state)
+{
+	(void)state;
+	child.result = -ETIME;
+	assert_int_equal(read_users(), -ETIMEDOUT);
+	child.result = 0;
+	assert_int_equal(list(), -ETIMEDOUT);
+	assert_int_equal(read_users(), -ETIMEDOUT);
+	assert_int_equal(child.asked, 1);
+	assert_int_equal(read_of(TASK), 0);
+	now_ns += PARSER_HOST_AGAIN_NS;
+	assert_int_equal(read_users(), 0);
+	assert_int_equal(list(), 0);
 }
 
 static void parser_list_logs__answers_between_late_ones_count(void **state)
 {
 	(void)state;
-	for (unsigned int i = 0; i < 2 * PARSER_LOGS_LATE_MAX; i++) {
+	for (unsigned int i = 0; i < 2 * PARSER_HOST_LATE_MAX; i++) {
 		child.result = -ETIME;
 		assert_int_equal(list(), -ETIMEDOUT);
 		child.result = 0;
-		now_ns += PARSER_LOGS_AGAIN_NS;
+		now_ns += PARSER_HOST_AGAIN_NS;
 		assert_int_equal(list(), 0);
 	}
 }
@@ -550,6 +577,7 @@ int main(void)
 		TEST(parser_get_stats__childs_figures_are_in_it),
 		TEST(parser_read_text__leaves_nothing_behind),
 		TEST(parser_list_logs__is_given_up_before_all_children_are_stuck),
+		TEST(parser_read_text__users_and_directories_are_given_up_together),
 		TEST(parser_list_logs__answers_between_late_ones_count),
 		TEST(late_table__lates_of_a_period_add_up),
 		TEST(late_table__entry_that_began_first_makes_room),
