@@ -153,7 +153,7 @@ class App {
 
 	stripFailed(error) {
 		if (error.status === 401)
-			showNote("Not allowed any more: open this page again with its token.");
+			showNote(refusal(error));
 	}
 
 	viewChanged(view) {
@@ -230,7 +230,7 @@ class App {
 			showNote(this.source.why());
 			this.apply(Boolean(this.state.last), this.source.isLive, keeps);
 		} catch (error) {
-			showNote(error.message);
+			showNote(refusal(error));
 		}
 		this.ticking = false;
 	}
@@ -241,6 +241,11 @@ class App {
 		const state = this.source.isLive ? this.state : { ...this.state, last: "", from, until, follow: null };
 		return `${location.origin}${location.pathname}#${writeState(state)}`;
 	}
+}
+
+/* A session ends after hours, and with the server. */
+function refusal(error) {
+	return error.status === 401 ? "Not allowed: open this page with its token, as /?token=…" : error.message;
 }
 
 function showNote(text) {
@@ -255,7 +260,7 @@ async function begin() {
 		await source.refresh();
 	} catch (error) {
 		theme = new Theme(() => {});
-		showNote(error.status === 401 ? "Not allowed: open this page with its token, as /?token=…" : error.message);
+		showNote(refusal(error));
 		return;
 	}
 	const app = new App(source);
