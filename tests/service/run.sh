@@ -20,7 +20,7 @@ for tool in debootstrap qemu-system-x86_64 busybox; do
 	}
 done
 mkdir -p "$work" "$kernels"
-if [ ! -f "$root/.complete" ]; then
+if [ "$(cat "$root/.complete" 2> /dev/null)" != "$packages" ]; then
 	echo "# a Debian $suite with systemd"
 	rm -rf "$root"
 	site=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2> /dev/null | grep -v security | head -n 1)
@@ -34,7 +34,7 @@ if [ ! -f "$root/.complete" ]; then
 	ln -s /sbin/init "$root/init"
 	echo 'guest' > "$root/etc/hostname"
 	echo '127.0.0.1 localhost guest' > "$root/etc/hosts"
-	touch "$root/.complete"
+	echo "$packages" > "$root/.complete"
 fi
 make --no-print-directory BUILD="$build" install DESTDIR="$root" > "$work/install.log" 2>&1 || exit 1
 cp "$here/guest.sh" "$root/root/check.sh"
