@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c base/io.c */
+/* sources: parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c base/io.c base/call_filter.c */
 /* Both sides of the parser child's socket.  The first byte chooses: a request as the child gets it,
  * carried out on this process, or a reply as the agent gets it. */
 #include <assert.h>

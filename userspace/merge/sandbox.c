@@ -5,12 +5,14 @@
 #include <grp.h>
 #include <linux/landlock.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/call_filter.h"
 #include "base/capabilities.h"
 #include "base/cleanup.h"
 
@@ -97,6 +99,71 @@ static int keep_to(int directory_fd)
 	return 0;
 }
 
+#ifdef SYS_poll /* of x86; others have ppoll() alone */
+#define ALLOW_POLL ALLOW(poll),
+#else
+#define ALLOW_POLL
+#endif
+
+/* Steps for a call that gives memory these rights, in its third argument: not to be run. */
+#define ALLOW_DATA(name)                                                                           \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), ARGUMENT(2),                        \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),                             \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),                               \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* What reads, writes and renames files, memory, and messages to the agent.  Others are as if the
+ * kernel had none such, and not the child's end: a later C library may try them, and merging must
+ * not stop for that. */
+static const struct sock_filter filter[] = {
+	CHECK_MACHINE,
+	ALLOW(read),
+	ALLOW(pread64),
+	ALLOW(write),
+	ALLOW(writev),
+	ALLOW(lseek),
+	ALLOW(openat),
+	ALLOW(close),
+	ALLOW(fstat),
+	ALLOW(newfstatat),
+	ALLOW(statx),
+	ALLOW(faccessat),
+	ALLOW(faccessat2),
+	ALLOW(getdents64),
+	ALLOW(fcntl),
+	ALLOW(fchmod),
+	ALLOW(fsync),
+	ALLOW(fdatasync),
+	ALLOW(renameat),
+	ALLOW(renameat2),
+	ALLOW(unlinkat),
+	ALLOW(utimensat),
+	ALLOW(recvfrom),
+	ALLOW(sendto),
+	ALLOW_POLL
+	ALLOW(ppoll),
+	ALLOW(restart_syscall),
+	ALLOW(clock_gettime),
+	ALLOW(gettimeofday),
+	ALLOW(getrandom),
+	ALLOW(sysinfo), /* qsort() asks how much memory there is */
+	ALLOW(futex),
+	ALLOW(brk),
+	ALLOW(munmap),
+	ALLOW(mremap),
+	ALLOW(madvise),
+	ALLOW(rt_sigaction),
+	ALLOW(rt_sigprocmask),
+	ALLOW(rt_sigreturn),
+	ALLOW(exit_group),
+	ALLOW_DATA(mmap),
+	ALLOW_DATA(mprotect),
+#ifdef __SANITIZE_ADDRESS__ /* its end */
+	ALLOW(sigaltstack),
+#endif
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+};
+
 int merge_sandbox_enter(int directory_fd)
 {
 	int err;
@@ -117,5 +184,7 @@ int merge_sandbox_enter(int directory_fd)
 		err = -errno;
 	if (!err)
 		err = keep_to(directory_fd);
-	return err ? err : limit();
+	if (!err)
+		err = limit();
+	return err ? err : call_filter_enter(filter, ARRAY_SIZE(filter));
 }

@@ -3,10 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
 #include <linux/perf_event.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,17 +14,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/call_filter.h"
 #include "base/capabilities.h"
 #include "base/cleanup.h"
 #include "parser/protocol.h"
-
-#ifdef __x86_64__
-#define OUR_ARCH AUDIT_ARCH_X86_64
-#define X32_BIT 0x40000000U /* <asm/unistd.h>: __X32_SYSCALL_BIT */
-#else
-#define OUR_ARCH AUDIT_ARCH_AARCH64
-#define X32_BIT 0x80000000U
-#endif
 
 /* Memory that the child which parses files may add: .gnu_debugdata unpacks to 64 MiB, whose buffer
  * may be copied as it grows, by a decoder that takes 34 MiB more. */
@@ -51,20 +41,6 @@ static const struct limit files_limits[] = {
 	{RLIMIT_DATA, DATA_MAX_BYTES},
 #endif
 };
-
-#define ALLOW(name)                                                                                \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1),                                     \
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-
-#define CHECK_MACHINE                                                                              \
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),                   \
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0),                               \
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),                               \
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),             \
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, X32_BIT, 0, 1),                               \
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
-#define ARGUMENT(index)                                                                            \
-	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[index]))
 
 static const struct sock_filter memory_filter[] = {
 	CHECK_MACHINE,
@@ -171,14 +147,6 @@ static int limit_all(const struct sandbox *sandbox)
 	return 0;
 }
 
-static int filter_calls(const struct sandbox *sandbox)
-{
-	const struct sock_fprog program = {.len = (unsigned short)sandbox->filter_count,
-					   .filter = (struct sock_filter *)sandbox->filter};
-
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
-}
-
 int parser_sandbox_enter(enum parser_sandbox which)
 {
 	const struct sandbox *sandbox = &sandbox_table[which];
@@ -195,5 +163,5 @@ int parser_sandbox_enter(enum parser_sandbox which)
 	err = capabilities_keep(sandbox->capabilities, 0);
 	if (!err)
 		err = limit_all(sandbox);
-	return err ? err : filter_calls(sandbox);
+	return err ? err : call_filter_enter(sandbox->filter, sandbox->filter_count);
 }

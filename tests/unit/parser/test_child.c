@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/child.c parser/child_loop.c parser/sandbox.c */
+/* sources: parser/child.c parser/child_loop.c parser/sandbox.c base/call_filter.c */
 /* What the child does with requests, in this process and in a fork of it; how reading fails is a
  * fake in this file. */
 #include "parser/child.h"

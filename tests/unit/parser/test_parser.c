@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/client.c parser/worker.c parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c parser/late.c base/io.c base/running.c */
+/* sources: parser/client.c parser/worker.c parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c parser/late.c base/io.c base/running.c base/call_filter.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "parser/client.h"
 

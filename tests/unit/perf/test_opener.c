@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: perf/opener.c perf/child.c perf/event.c parser/worker.c parser/child_loop.c parser/sandbox.c base/capabilities.c base/io.c base/running.c */
+/* sources: perf/opener.c perf/child.c perf/event.c parser/worker.c parser/child_loop.c parser/sandbox.c base/capabilities.c base/io.c base/running.c base/call_filter.c */
 /* With a child, which is this program itself. */
 #include "perf/opener.h"
 
