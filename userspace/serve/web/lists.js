@@ -58,7 +58,7 @@ export class Lists {
 		const { pid, labels } = app.state;
 		const chosen = new Map(labels);
 		const processes = { title: "Processes", key: "", more: data.processes_more, rows: (data.processes || []).map((one) => ({
-			name: one.app || one.comm || "?", note: `${one.app && one.app !== one.comm ? `${one.comm} ` : ""}${one.pid}`,
+			name: one.app || one.comm || "?", note: `${one.pid}${one.app && one.app !== one.comm ? ` ${one.comm}` : ""}`,
 			total: one.total, chosen: one.pid === pid, choose: () => app.update({ pid: one.pid === pid ? 0 : one.pid }) })) };
 		const keys = [...data.labels || []].sort((one, other) => placeOfKey(one.key) - placeOfKey(other.key));
 		return [processes, ...keys.map(({ key, values, more }) => ({ title: key, key, more,
