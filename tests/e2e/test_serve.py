@@ -604,10 +604,6 @@ def test_pyprofd_starts_it():
     agent, _ = test_dump.agent(folder, "store/", 99, [
         "--events", "cpu", "--set", "http.listen=127.0.0.1:%d" % port])
 
-    def serve():
-        return [pid for pid in harness.children(agent.pid)
-                if b"pyprofd-serve\0" in open("/proc/%d/cmdline" % pid, "rb").read()]
-
     def answers():
         with contextlib.suppress(OSError):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
@@ -615,16 +611,115 @@ def test_pyprofd_starts_it():
             return connection.getresponse().status == 200
         return False
     harness.wait_for(answers, 30, "the first answer")
-    first = serve()
+    first = served_by(agent)
     assert len(first) == 1, first
     os.kill(first[0], signal.SIGKILL)
-    harness.wait_for(lambda: serve() not in ([], first) and answers(), 30, "the second one")
-    second = serve()
+    harness.wait_for(lambda: served_by(agent) not in ([], first) and answers(), 30,
+                     "the second one")
+    second = served_by(agent)
     status = open("/proc/%d/status" % second[0]).read()
     assert re.search(r"^CapEff:\s0+$", status, re.M), status
     agent.kill()
     agent.wait()
     harness.wait_for(lambda: not os.path.exists("/proc/%d" % second[0]), 30, "its end")
+
+
+def served_by(agent):
+    """The pids of the agent's child pyprofd-serve; none is there between two."""
+    found = []
+    for pid in harness.children(agent.pid):
+        with contextlib.suppress(OSError), open("/proc/%d/cmdline" % pid, "rb") as words:
+            if b"pyprofd-serve\0" in words.read():
+                found.append(pid)
+    return found
+
+
+# A file of the store whose reading never ends, as on a disk that does not answer.
+STUCK = """
+#include <unistd.h>
+int inflate(void *stream, int flush);
+int inflate(void *stream, int flush)
+{
+	(void)stream, (void)flush;
+	for (;;)
+		pause();
+}
+"""
+
+
+def check_end(way):
+    """Whatever it works on, and however it was started, it ends soon after a pyprofd that is
+    killed."""
+    folder, port = harness.temporary(), free_port()
+    os.mkdir(os.path.join(folder, "store"))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        words = {
+            "http": ["--set", "http.listen=127.0.0.1:%d" % port],
+            "unix": ["--set", "http.listen=unix:%s/http" % folder],
+            "push": ["--set", "push.a.type=otlp",
+                     "--set", "push.a.url=http://127.0.0.1:%d" % silent.getsockname()[1]],
+        }[way]
+        agent, _ = test_dump.agent(folder, "store/", 99,
+                                   ["--events", "cpu", "--interval", "1s"] + words)
+        harness.wait_for(lambda: len(served_by(agent)) == 1, 30, "the server")
+        if way == "push":  # its collector takes the request and does not answer
+            silent.settimeout(60)
+            connection = silent.accept()[0]
+        elif way == "unix":
+            harness.wait_for(lambda: os.path.exists(folder + "/http"), 30, "the socket")
+        else:
+            harness.wait_for(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), 30,
+                             "the listener")
+        child, = served_by(agent)
+        agent.kill()
+        agent.wait()
+        harness.wait_for(lambda: not os.path.exists("/proc/%d" % child), 10, "its end")
+        if way == "unix":
+            harness.wait_for(lambda: not os.path.exists(folder + "/http"), 10, "the path's end")
+        elif way == "push":
+            connection.close()
+
+
+def test_it_ends_with_a_pyprofd_that_is_killed(way):
+    check_end(way)
+
+
+test_it_ends_with_a_pyprofd_that_is_killed.cases = lambda: [(way, way) for way in (
+    "http", "unix", "push")]
+
+
+def test_it_ends_though_a_worker_is_busy():
+    """Killed, pyprofd takes it along within seconds, also while a file cannot be read."""
+    harness.need(shutil.which("gcc"), "no gcc")
+    folder, port = harness.temporary(), free_port()
+    library = os.path.join(folder, "stuck.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-xc", "-", "-o", library], check=True,
+                   input=STUCK.encode())
+    os.mkdir(os.path.join(folder, "store"))
+    agent, _ = test_dump.agent(folder, "store/", 99, ["--events", "cpu", "--interval", "1s"])
+    harness.wait_for(lambda: any(name.endswith(".pb.gz") for _, _, names in os.walk(folder)
+                                 for name in names), 30, "a file")
+    harness.finish(agent, signal_number=2)
+    # Started as by pyprofd, with its pid: of a shell here, which is killed.
+    parent = subprocess.Popen(
+        ["/bin/sh", "-c", "%s --with-parent=$$ --listen 127.0.0.1:%d --store %s/store --live "
+         "%s/none 2> %s/said & echo $!; wait" % (SERVE, port, folder, folder, folder)],
+        stdout=subprocess.PIPE, env=dict(os.environ, LD_PRELOAD=library))
+    child = int(parent.stdout.readline())
+    harness.wait_for(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), 30,
+                     "the listener")
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(b"GET /api/v1/profile?from=1h HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        harness.wait_for(lambda: any(
+            "pause" in open("/proc/%d/task/%s/wchan" % (child, task)).read() or
+            open("/proc/%d/task/%s/syscall" % (child, task)).read().startswith("34 ")
+            for task in os.listdir("/proc/%d/task" % child)), 30, "the worker that is stuck")
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
+        began = time.monotonic()
+        harness.wait_for(lambda: not os.path.exists("/proc/%d" % child), 15, "its end")
+        assert time.monotonic() - began > 2, "it was not stuck"
 
 
 def test_make_run_prints_the_address_of_the_page():

@@ -25,6 +25,7 @@
 
 #define SWEEP_MS 1000
 #define FILE_MAX_BYTES (1U << 20) /* of a certificate, with those above it */
+#define END_SECONDS 5U
 #define SPARE_FILES 256U	  /* descriptors beside those of connections */
 #define EXIT_USAGE 2
 
@@ -121,7 +122,14 @@ static void bound_memory(void)
 #endif
 }
 
-/* Serves until a signal comes.  http: NULL: it only pushes. */
+static void end_at_last(int signal)
+{
+	(void)signal;
+	_exit(EXIT_SUCCESS);
+}
+
+/* Serves until a signal comes: a stop, or the end of who has started this program.  What then works
+ * on has END_SECONDS: it may wait for a disk.  http: NULL: it only pushes. */
 static void serve(struct http *http, int signals)
 {
 	struct pollfd source = {.fd = signals, .events = POLLIN};
@@ -129,6 +137,8 @@ static void serve(struct http *http, int signals)
 	while (poll(&source, 1, SWEEP_MS) == 0 || !source.revents)
 		if (http)
 			http_sweep(http, mono_ns());
+	signal(SIGALRM, end_at_last);
+	alarm(END_SECONDS);
 }
 
 /* Blocks the signals that end the program, for all threads.  A client that has gone is none. */
