@@ -56,7 +56,7 @@ void push_write_metrics(struct push *push, FILE *out)
 
 static char *scrape(const char *answer)
 {
-	static struct counts counts = {.connections = 3};
+	static struct counts counts = {.connections = 3, .sent_bytes = 12345};
 	static const struct metrics_sources sources = {.live = "/run/p.sock",
 						       .counts = &counts,
 						       .push = (struct push *)&counts,
@@ -68,6 +68,7 @@ static char *scrape(const char *answer)
 
 	answered = answer;
 	counts.refused[COUNTS_REFUSED_TOKEN] = 7;
+	counts.code[COUNTS_303] = 5;
 	assert_int_equal(metrics_text(&sources, &text, &size), 0);
 	assert_int_equal(strlen(text), size);
 	return text;
@@ -91,6 +92,10 @@ static void text__is_the_agents_and_its_own(void **state)
 	assert_int_equal(strncmp(text, wanted, sizeof(wanted) - 1), 0);
 	assert_non_null(strstr(text, "\npyprofd_up 1\n"));
 	assert_non_null(strstr(text, "\npyprofd_serve_refused_total{reason=\"token\"} 7\n"));
+	assert_non_null(strstr(text, "\npyprofd_serve_refused_total{reason=\"share\"} 0\n"));
+	assert_non_null(strstr(text, "\npyprofd_serve_requests_total{code=\"303\"} 5\n"));
+	assert_non_null(strstr(text, "\npyprofd_serve_requests_total{code=\"200\"} 0\n"));
+	assert_non_null(strstr(text, "\npyprofd_serve_sent_bytes_total 12345\n"));
 	assert_non_null(strstr(text, "\npyprofd_serve_connections 3\n"));
 	assert_non_null(strstr(text, "\npyprofd_serve_work 2\n"));
 }

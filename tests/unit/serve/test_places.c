@@ -83,6 +83,7 @@ static void users__have_shares(void **state)
 	/* What is given back is free to be taken again. */
 	places_leave(many, one);
 	assert_non_null(places_take(many, pair[0][0], 1001, 0));
+	assert_null(places_take(many, pair[0][0], 1001, 0));
 	for (unsigned int i = 75; i < count; i++)
 		assert_non_null(places_take(many, pair[0][0], 0, 0));
 	assert_null(places_take(many, pair[0][0], 0, 0));

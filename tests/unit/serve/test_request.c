@@ -261,6 +261,9 @@ static void parameter__that_is_unknown_gets_a_hint(void **state)
 		 "second: there is no such parameter; did you mean 'seconds'?"},
 		{"/debug/pprof/cpu", "xyzzyx",
 		 "xyzzyx: there is no such parameter: there are seconds, pid, label, format"},
+		/* What is near is another path's. */
+		{"/debug/pprof/cpu", "kinds",
+		 "kinds: there is no such parameter: there are seconds, pid, label, format"},
 		{"/api/v1/profile", "form",
 		 "form: there is no such parameter; did you mean 'from'?"},
 		{"/api/v1/profile", "seconds",
