@@ -89,6 +89,27 @@ static void users__have_shares(void **state)
 	assert_null(places_take(many, pair[0][0], 0, 0));
 }
 
+/* As much as was taken, and of the one who has left. */
+static void share__is_given_back(void **state)
+{
+	struct counts own = {0};
+	OWNED(places) struct places *many = NULL;
+	struct place *one = NULL;
+
+	(void)state;
+	assert_int_equal(places_new(8, &own, &many), 0);
+	assert_non_null(places_take(many, pair[0][0], 1001, 0));
+	for (struct place *got; (got = places_take(many, pair[0][0], 1000, 0)); one = got)
+		;
+	for (unsigned int i = 0; i < 3; i++) {
+		places_leave(many, one);
+		one = places_take(many, pair[0][0], 1000, 0);
+		assert_non_null(one);
+		assert_null(places_take(many, pair[0][0], 1000, 0));
+	}
+	assert_int_equal(own.connections, 4);
+}
+
 /* One user's crowd hurries nobody else. */
 static void crowd__of_one_user_has_less_time(void **state)
 {
@@ -175,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(places__are_bounded),
 		TEST(users__have_shares),
+		TEST(share__is_given_back),
 		TEST(crowd__of_one_user_has_less_time),
 		TEST(requests__that_are_late_end),
 		TEST(readers__that_are_late_end),
