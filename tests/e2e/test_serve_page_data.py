@@ -126,14 +126,17 @@ def test_waits_are_the_ledger():
                 if name != "running":
                     assert abs(ms - expected.get(name, 0)) <= 1, (one, expected)
         # As pyprof shows it, whose figures are percent of the time that was recorded.
-        report = subprocess.run([PYPROF, "report", os.path.join(server.folder, "store")],
+        since, until = re.fullmatch(r"from=(\d+)&until=(\d+)", span).groups()
+        report = subprocess.run([PYPROF, "report", os.path.join(server.folder, "store"),
+                                 "--since", "@" + since, "--until", "@" + until],
                                 stdout=subprocess.PIPE, check=True).stdout.decode()
         recorded_s = float(re.search(r"([0-9.]+) s recorded", report).group(1))
         rows = re.findall(r"^ *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)  ([0-9]+) ",
                           report, re.M)
         assert len(rows) >= 3, report
         for *shown, pid in rows:
-            one, = [p for p in said["processes"] if p["pid"] == int(pid)]
+            one = next((p for p in said["processes"] if p["pid"] == int(pid)), None)
+            assert one, (pid, report, said["more"], [p["pid"] for p in said["processes"]])
             expected = [one["ms"]["running"]] + [
                 one["running_ms"][part] for part in ("python", "native", "kernel")] + [
                 sum(ms for name, ms in one["ms"].items() if name != "running")]
