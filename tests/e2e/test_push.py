@@ -4,6 +4,7 @@
 The answers are those that Pyroscope, Parca and the OpenTelemetry collector gave (design 0038).
 """
 import base64
+import gzip
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import time
 
 import collector
 import harness
-from collector import CLOSED, Collector, Pusher, Store, private
+from collector import CLOSED, Collector, Pusher, Store, message, private
 from test_pyprof import python_with
 
 PROTOCOLS = ["pyroscope", "parca", "otlp"]
@@ -87,6 +88,25 @@ def test_requests_are_what_the_collector_wants(protocol):
 
 
 test_requests_are_what_the_collector_wants.cases = each_protocol
+
+
+def test_the_parca_stub_refuses_what_breaks_the_real_one():
+    def pushed_body(*profile, labels=("__name__", "a")):
+        raw = base64.b64encode(gzip.compress(message(*profile))).decode()
+        return json.dumps({"series": [{"labels": {"labels": [{"name": name} for name in labels]},
+                                       "samples": [{"rawProfile": raw}]}]})
+
+    kind = message((1, 1), (2, 2))
+    texts = [(6, b""), (6, b"cpu"), (6, b"nanoseconds")]
+    whole = [(1, kind), *texts, (10, 5), (11, kind)]
+    fault = collector.parca_fault
+    assert fault(pushed_body(*whole)) is None
+    assert fault(pushed_body(*whole[:-1]))[0] == 500  # no period type
+    assert fault(pushed_body(*whole[:-2], whole[-1]))[0] == 500  # no duration
+    assert fault(pushed_body(*whole[1:]))[0] == 500  # no sample type
+    assert fault(pushed_body(whole[0], (6, b""), (6, b"off-cpu"), *whole[3:]))[0] == 500
+    assert fault(pushed_body(*whole, labels=("a", )))[0] == 400
+    assert fault(pushed_body(*whole, labels=("__name__", "a", "a")))[0] == 400
 
 
 OTLP_DECODER = '''

@@ -456,6 +456,9 @@ static void *run(void *context)
 		if (!wait_for(sink, sink->options.poll_ms))
 			return NULL;
 	begin_lag(sink);
+	/* Nodes that begin together, as after a rollout, do not look, and so push, together. */
+	if (!wait_for(sink, random_number() % sink->options.poll_ms))
+		return NULL;
 	while (wait_for(sink, work(sink)))
 		;
 	return NULL;
