@@ -16,14 +16,20 @@
 #define PP_CAPTURES(X, Y)                                                                          \
 	X(CPU, "cpu", "", 0, 1)                                                                    \
 	Y(OFFCPU, "offcpu", " (where threads wait)", 1, 1)                                         \
-	Y(GIL, "gil", " (who waits for the GIL, and for whom)", 1, 1)
+	Y(GIL, "gil", " (who waits for the GIL, and for whom)", 1, 1)                              \
+	Y(GC, "gc", " (pauses of Python's garbage collector)", 0, 0)                               \
+	Y(IMPORT, "import", " (time in Python's imports)", 0, 0)                                   \
+	Y(MEM, "mem", " (memory touched for the first time)", 0, 0)                                \
+	Y(CALLS, "calls", " (every Python call)", 0, 0)                                            \
+	Y(ALLOC, "alloc", " (allocations, and what is still held)", 0, 0)                          \
+	Y(PROBE, "probe", " (what --probe names)", 0, 0)
 
 #define PP_ENUM_CAPTURE_AT(id, ...) PP_CAPTURE_AT_##id,
 enum pp_capture_at { PP_CAPTURES(PP_ENUM_CAPTURE_AT, PP_ENUM_CAPTURE_AT) PP_CAPTURE_COUNT };
 #define PP_ENUM_CAPTURE(id, ...) PP_CAPTURE_##id = 1 << PP_CAPTURE_AT_##id,
 enum pp_capture {
-	PP_CAPTURES(PP_ENUM_CAPTURE, PP_ENUM_CAPTURE)
-	PP_CAPTURE_WAKERS = 1 << 30, /* has an option of its own: --wakers */
+	PP_CAPTURES(PP_ENUM_CAPTURE, PP_ENUM_CAPTURE) PP_CAPTURE_WAKERS =
+		1 << 30, /* has an option of its own: --wakers */
 };
 #define PP_CAPTURES_ALL ((1U << PP_CAPTURE_COUNT) - 1)
 #define PP_CAPTURE_IF_WAITS(id, name, text, waits, ...)                                            \
@@ -43,7 +49,16 @@ enum pp_capture {
 	/* The agent turns these into WAIT (drain/wait_shares.h). */                               \
 	X(WAIT_SITE, none) /* exact sums of a wait site with differing stacks; detail: its key */  \
 	X(WALKED, none)	   /* waits there that were unwound, weighted; detail: the same key */     \
-	X(WEIGHTED, none)  /* waits at new wait sites, with a weight */
+	X(WEIGHTED, none)  /* waits at new wait sites, with a weight */                            \
+	X(GC, gc)	   /* collections and ns, at their start; detail: the generation */        \
+	X(IMPORT,                                                                                  \
+	  import)	 /* imports and ns without nested ones; detail: id of the module's name */ \
+	X(TOUCH, memory) /* faults and bytes touched first; detail: enum pp_memory */              \
+	X(COPY, memory)	 /* faults and bytes copied on write; detail: enum pp_memory */            \
+	X(CALL, none)	 /* calls and ns in the function itself, at the path of calls */           \
+	X(ALLOC, none)	 /* allocations and bytes, weighted */                                     \
+	X(HELD, none)	 /* of these, what was not freed at the window's end */                    \
+	X(PROBE, probe)	 /* hits and ns from call to return; detail: index of the probe */
 
 #define PP_ENUM_COUNT_KIND(id, label) PP_KIND_##id,
 enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
@@ -58,13 +73,19 @@ enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 	Y(GIL, 3, "gil", PP_CAPTURE_GIL, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL, 1,   \
 	  0)                                                                                       \
 	/* Its stacks are of two processes, and a user may see only one. */                        \
-	Y(WAKER, 4, "waker", PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS, 0, 0, 0)
+	Y(WAKER, 4, "waker", PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS, 0, 0, 0)                       \
+	Y(GC, 5, "gc", PP_CAPTURE_GC, PP_CAPTURE_GC, 1, 0)                                         \
+	Y(IMPORT, 6, "import", PP_CAPTURE_IMPORT, PP_CAPTURE_IMPORT, 1, 0)                         \
+	Y(MEM, 7, "mem", PP_CAPTURE_MEM, PP_CAPTURE_MEM, 1, 0)                                     \
+	Y(CALLS, 8, "calls", PP_CAPTURE_CALLS, PP_CAPTURE_CALLS, 1, 0)                             \
+	Y(ALLOC, 9, "alloc", PP_CAPTURE_ALLOC, PP_CAPTURE_ALLOC, 1, 0)                             \
+	Y(PROBE, 10, "probe", PP_CAPTURE_PROBE, PP_CAPTURE_PROBE, 1, 0)
 
 #define PP_ENUM_PROFILE(id, number, ...) PP_PROFILE_##id = number,
 #define PP_ADD_PROFILE(...) +1
 enum pp_profile {
-	PP_PROFILES(PP_ENUM_PROFILE, PP_ENUM_PROFILE)
-	PP_PROFILE_COUNT = 0 PP_PROFILES(PP_ADD_PROFILE, PP_ADD_PROFILE),
+	PP_PROFILES(PP_ENUM_PROFILE, PP_ENUM_PROFILE) PP_PROFILE_COUNT =
+		0 PP_PROFILES(PP_ADD_PROFILE, PP_ADD_PROFILE),
 };
 #define PP_PROFILE_DEFAULT PP_PROFILE_CPU /* for the reader, when there are several */
 
@@ -81,8 +102,23 @@ enum pp_profile {
 	X(GIL, 1, "gil_blame", "nanoseconds")                                                      \
 	X(GIL, 2, "gil_held", "nanoseconds")                                                       \
 	X(WAKER, 0, "off_cpu", "nanoseconds") /* the waker's stack above the waiter's */           \
-	X(WAKER, 1, "events", "count")
-#define PP_VALUES_MAX 3U
+	X(WAKER, 1, "events", "count")                                                             \
+	X(GC, 0, "gc_pause", "nanoseconds")                                                        \
+	X(GC, 1, "collections", "count")                                                           \
+	X(IMPORT, 0, "import", "nanoseconds")                                                      \
+	X(IMPORT, 1, "imports", "count")                                                           \
+	X(MEM, 0, "first_touch", "bytes")                                                          \
+	X(MEM, 1, "cow", "bytes")                                                                  \
+	X(MEM, 2, "faults", "count")                                                               \
+	X(CALLS, 0, "self", "nanoseconds")                                                         \
+	X(CALLS, 1, "calls", "count")                                                              \
+	X(ALLOC, 0, "alloc_space", "bytes")                                                        \
+	X(ALLOC, 1, "alloc_objects", "count")                                                      \
+	X(ALLOC, 2, "inuse_space", "bytes")                                                        \
+	X(ALLOC, 3, "inuse_objects", "count")                                                      \
+	X(PROBE, 0, "events", "count")                                                             \
+	X(PROBE, 1, "latency", "nanoseconds")
+#define PP_VALUES_MAX 4U
 #define PP_CYCLES_TYPE "cycles"
 #define PP_CYCLES_UNIT "count"
 
@@ -100,7 +136,33 @@ enum pp_profile {
 	X(WAIT, GIL, 0, weight, GIL_WAIT)                                                          \
 	X(BLAME, GIL, 1, weight, ALWAYS)                                                           \
 	X(WAKE, WAKER, 0, weight, ALWAYS)                                                          \
-	X(WAKE, WAKER, 1, samples, ALWAYS)
+	X(WAKE, WAKER, 1, samples, ALWAYS)                                                         \
+	X(GC, GC, 0, weight, ALWAYS)                                                               \
+	X(GC, GC, 1, samples, ALWAYS)                                                              \
+	X(IMPORT, IMPORT, 0, weight, ALWAYS)                                                       \
+	X(IMPORT, IMPORT, 1, samples, ALWAYS)                                                      \
+	X(TOUCH, MEM, 0, weight, ALWAYS)                                                           \
+	X(TOUCH, MEM, 2, samples, ALWAYS)                                                          \
+	X(COPY, MEM, 1, weight, ALWAYS)                                                            \
+	X(COPY, MEM, 2, samples, ALWAYS)                                                           \
+	X(CALL, CALLS, 0, weight, ALWAYS)                                                          \
+	X(CALL, CALLS, 1, samples, ALWAYS)                                                         \
+	X(ALLOC, ALLOC, 0, weight, ALWAYS)                                                         \
+	X(ALLOC, ALLOC, 1, samples, ALWAYS)                                                        \
+	X(HELD, ALLOC, 2, weight, ALWAYS)                                                          \
+	X(HELD, ALLOC, 3, samples, ALWAYS)                                                         \
+	X(PROBE, PROBE, 0, samples, ALWAYS)                                                        \
+	X(PROBE, PROBE, 1, weight, ALWAYS)
+
+/* What memory is used for that was touched, as far as the kernel tells.  X(id, label). */
+#define PP_MEMORIES(X)                                                                             \
+	X(ANONYMOUS, "anonymous")                                                                  \
+	X(HEAP, "heap")                                                                            \
+	X(STACK, "stack")                                                                          \
+	X(FILE, "file")                                                                            \
+	X(SHARED, "shared")
+#define PP_ENUM_MEMORY(id, label) PP_MEMORY_##id,
+enum pp_memory { PP_MEMORIES(PP_ENUM_MEMORY) PP_MEMORY_COUNT };
 
 enum pp_feed_when {
 	PP_FEED_ALWAYS,

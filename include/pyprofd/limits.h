@@ -22,7 +22,7 @@
 #endif
 /* Of that, what the user stack's walk has at a switch however long the kernel's own took. */
 #define PP_SWITCH_USER_NS 25000U
-#define PP_CLOCK_STEPS 32U /* from one look at the clock to the next; a power of two */
+#define PP_CLOCK_STEPS 32U     /* from one look at the clock to the next; a power of two */
 #define PP_CLOCK_NEAR_NS 8000U /* so near to a switch's deadline each step looks */
 /* For so long after the deadline a cut walk's stack may still be copied. */
 #define PP_COPY_LATE_NS 15000U
@@ -43,20 +43,21 @@
 #define PP_MAX_MAP_CHUNKS 64U /* of one process: 4,096 ranges */
 
 /* Unwind rows. */
-#define PP_PAGE_SHIFT 16U /* a file's rows are found by 64 KiB pages of its addresses */
-#define PP_ROW_SHARD_SHIFT 18U		 /* rows of one map value: 262,144, 1 MiB */
+#define PP_PAGE_SHIFT 16U      /* a file's rows are found by 64 KiB pages of its addresses */
+#define PP_ROW_SHARD_SHIFT 18U /* rows of one map value: 262,144, 1 MiB */
 #define PP_ROW_SHARD_ROWS (1U << PP_ROW_SHARD_SHIFT)
 #define PP_MAX_ROW_SHARDS 128U
 #define PP_MAX_PAGES (1U << 17) /* 8 GiB of text on one host */
 #define PP_MAX_RULES (1U << 15)
 
 /* Python. */
-#define PP_MAX_PYTHONS 256U	   /* distinct interpreter files on a host */
-#define PP_MAX_EVAL_RANGES 4U	   /* parts of the eval function: hot, cold, ... */
-#define PP_TSTATE_READ_BYTES 192U  /* the head of PyThreadState that one read covers */
-#define PP_FRAME_READ_BYTES 128U   /* the head of a frame that one read covers */
-#define PP_CODE_READ_BYTES 192U	   /* the head of PyCodeObject that one read covers */
-#define PP_MAX_NAME_BYTES 512U	   /* co_qualname or co_name, and co_filename, each */
+#define PP_MAX_PYTHONS 256U	      /* distinct interpreter files on a host */
+#define PP_MAX_EVAL_RANGES 4U	      /* parts of the eval function: hot, cold, ... */
+#define PP_TSTATE_READ_BYTES 192U     /* the head of PyThreadState that one read covers */
+#define PP_FRAME_READ_BYTES 128U      /* the head of a frame that one read covers */
+#define PP_CODE_READ_BYTES 192U	      /* the head of PyCodeObject that one read covers */
+#define PP_MAX_NAME_BYTES 512U	      /* co_qualname or co_name, and co_filename, each */
+#define PP_MAX_TEXT_BYTES 256U	      /* of pp_text_record */
 #define PP_MAX_LINE_TABLE_BYTES 2048U /* the agent reads the rest */
 
 /* An incomplete stack: how much of the user stack is copied to the agent. */

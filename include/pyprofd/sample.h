@@ -41,9 +41,9 @@ struct pp_count_key {
 	/* tells counters of one stack apart; its meaning depends on the kind.  0: unused */
 	__u64 detail;
 	struct pp_process_id id;
-	__u32 tid; /* as the host sees it */
+	__u32 tid;   /* as the host sees it */
 	__u32 flags; /* enum pp_count_flag */
-	__u32 kind; /* enum pp_count_kind */
+	__u32 kind;  /* enum pp_count_kind */
 	__u32 pad;
 };
 _Static_assert(sizeof(struct pp_count_key) == 48, "pp_count_key has holes");
@@ -86,6 +86,8 @@ enum pp_record_type {
 	PP_RECORD_KERNEL,     /* pp_kernel_record */
 	PP_RECORD_CODE,	      /* pp_code_record */
 	PP_RECORD_INCOMPLETE, /* pp_incomplete_record */
+	PP_RECORD_TEXT,	      /* pp_text_record */
+	PP_RECORD_CALL,	      /* pp_call_record */
 };
 
 struct pp_record {
@@ -140,6 +142,26 @@ struct pp_code_record {
 	__u8 bytes[];
 };
 
+/* A text that counters refer to by its id, as the name of an imported module.  The id is a hash of the
+ * bytes and of who answers for the process, never 0. */
+struct pp_text_record {
+	struct pp_record record;
+	__u64 id;
+	struct pp_process_id process;
+	__u8 bytes[]; /* 1 .. PP_MAX_TEXT_BYTES, UTF-8 as the process had it, no NUL */
+};
+
+/* A path of exact calls that was not seen before: `node` is a hash of its parent and the code that is
+ * called there.  The parent was sent before, or is a stack's hash; 0: nothing called it. */
+struct pp_call_record {
+	struct pp_record record;
+	__u64 node, parent;
+	__u64 code; /* a code id */
+	struct pp_process_id id;
+	__u32 tid;
+	__u32 pad;
+};
+
 /* A segment of Python frames and its stack anchor: an address in its eval activation's native
  * frame. */
 struct pp_segment {
@@ -159,9 +181,9 @@ struct pp_incomplete_record {
 	/* user_stack: 0, or the hash under which to store the stack without counting */
 	struct pp_count_key key;
 	__u64 weight;
-	__u64 pc, sp, fp;	    /* of the frame at which to continue */
-	__u64 registers[PP_REG_COUNT]; /* at the leaf, by DWARF number */
-	__u64 stack_start;	    /* address of the copied part */
+	__u64 pc, sp, fp;		  /* of the frame at which to continue */
+	__u64 registers[PP_REG_COUNT];	  /* at the leaf, by DWARF number */
+	__u64 stack_start;		  /* address of the copied part */
 	__u64 first_word, thread_pointer; /* where the stack may begin: pp_is_root() */
 	/* of the Python frame at which to continue (py_stop MAX_TIME) */
 	__u64 python_frame, cframe;

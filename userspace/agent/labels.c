@@ -11,6 +11,7 @@
 #include "base/intern.h"
 #include "base/kinds.h"
 #include "discover/process_table.h"
+#include "drain/text_table.h"
 #include "drain/thread_slots.h"
 #include "profile/profile.h"
 
@@ -84,6 +85,41 @@ static int label_wait(const struct labels *labels, struct profile_sample *sample
 	if (!err && key->flags & PP_COUNT_EARLIER)
 		err = label_string(labels, sample, "stack", "earlier");
 	return err;
+}
+
+static int label_gc(const struct labels *labels, struct profile_sample *sample,
+		    const struct pp_count_key *key)
+{
+	(void)labels;
+	label_number(sample, "generation", (int64_t)key->detail);
+	return 0;
+}
+
+static int label_import(const struct labels *labels, struct profile_sample *sample,
+			const struct pp_count_key *key)
+{
+	const char *module = labels->texts ? text_table_find(labels->texts, key->detail) : NULL;
+
+	return label_string(labels, sample, "module", module ? module : "[unknown]");
+}
+
+static int label_memory(const struct labels *labels, struct profile_sample *sample,
+			const struct pp_count_key *key)
+{
+#define MEMORY_LABEL(id, label) [PP_MEMORY_##id] = label,
+	static const char *const memory[PP_MEMORY_COUNT] = {PP_MEMORIES(MEMORY_LABEL)};
+
+	return key->detail < PP_MEMORY_COUNT
+		       ? label_string(labels, sample, "memory", memory[key->detail])
+		       : 0;
+}
+
+static int label_probe(const struct labels *labels, struct profile_sample *sample,
+		       const struct pp_count_key *key)
+{
+	return key->detail < labels->probe_count
+		       ? label_string(labels, sample, "probe", labels->probe[key->detail])
+		       : 0;
 }
 
 static int label_kind(const struct labels *labels, struct profile_sample *sample,

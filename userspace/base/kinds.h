@@ -36,14 +36,14 @@ bool kind_is(const char *name, enum pp_profile kind);
 
 /* Writes the names of the kinds (bits 1 << enum pp_profile) in the order of their numbers, with
  * `between` between two names and `last` before the last one: "cpu, offcpu and gil". */
-#define KIND_NAMES_CHARS 128U
+#define KIND_NAMES_CHARS 160U
 void kind_names(uint32_t kinds, const char *between, const char *last,
 		char ret_names[KIND_NAMES_CHARS]);
 
 /* Finds the bit of enum pp_capture by its name in --events. Returns false when there is none. */
 bool capture_find(const char *name, size_t size, uint32_t *ret_capture);
 /* Writes the names of enum pp_capture bits as --events takes them: "cpu,offcpu". */
-#define CAPTURE_NAMES_CHARS 64U
+#define CAPTURE_NAMES_CHARS 96U
 void capture_names(uint32_t captures, const char *between, char ret_names[CAPTURE_NAMES_CHARS]);
 
 #endif

@@ -63,9 +63,9 @@ static int decode_code(const void *data, size_t size, const struct drain_handler
 {
 	const struct pp_code_record *record = data;
 
-	if (size < sizeof(*record) ||
-	    size != sizeof(*record) + record->name_bytes + record->filename_bytes +
-			    (size_t)record->line_table_bytes)
+	if (size < sizeof(*record) || size != sizeof(*record) + record->name_bytes +
+						      record->filename_bytes +
+						      (size_t)record->line_table_bytes)
 		return -EBADMSG;
 	handlers->code(handlers->context, record);
 	return 0;
@@ -111,6 +111,28 @@ static int decode_incomplete(const void *data, size_t size, const struct drain_h
 	return 0;
 }
 
+static int decode_text(const void *data, size_t size, const struct drain_handlers *handlers)
+{
+	const struct pp_text_record *record = data;
+
+	if (!handlers->text || size <= sizeof(*record) ||
+	    size - sizeof(*record) > PP_MAX_TEXT_BYTES || !record->id)
+		return -EBADMSG;
+	handlers->text(handlers->context, record, size - sizeof(*record));
+	return 0;
+}
+
+static int decode_call(const void *data, size_t size, const struct drain_handlers *handlers)
+{
+	const struct pp_call_record *record = data;
+
+	if (!handlers->call || size != sizeof(*record) || !record->node || !record->code ||
+	    record->node == record->parent)
+		return -EBADMSG;
+	handlers->call(handlers->context, record);
+	return 0;
+}
+
 int decode_record(const void *data, size_t size, const struct drain_handlers *handlers)
 {
 	const struct pp_record *record = data;
@@ -126,6 +148,10 @@ int decode_record(const void *data, size_t size, const struct drain_handlers *ha
 		return decode_code(data, size, handlers);
 	case PP_RECORD_INCOMPLETE:
 		return decode_incomplete(data, size, handlers);
+	case PP_RECORD_TEXT:
+		return decode_text(data, size, handlers);
+	case PP_RECORD_CALL:
+		return decode_call(data, size, handlers);
 	default:
 		return -EBADMSG;
 	}
@@ -135,8 +161,8 @@ int decode_event(const void *data, size_t size, const struct drain_handlers *han
 {
 	const struct pp_event *event = data;
 
-	if (size != sizeof(*event) || event->type < PP_EVENT_FORK ||
-	    event->type > PP_EVENT_TABLE || event->comm[PP_COMM_BYTES - 1])
+	if (size != sizeof(*event) || event->type < PP_EVENT_FORK || event->type > PP_EVENT_TABLE ||
+	    event->comm[PP_COMM_BYTES - 1])
 		return -EBADMSG;
 	handlers->event(handlers->context, event);
 	return 0;
@@ -153,8 +179,8 @@ int decode_timeline(const void *data, size_t size, const struct drain_handlers *
 	const struct pp_timeline_record *record = data;
 
 	if (size != sizeof(*record) || record->record.size != size ||
-	    record->record.type < PP_TIMELINE_SWITCH ||
-	    record->record.type > PP_TIMELINE_SAMPLE || record->wait >= PP_WAIT_COUNT)
+	    record->record.type < PP_TIMELINE_SWITCH || record->record.type > PP_TIMELINE_SAMPLE ||
+	    record->wait >= PP_WAIT_COUNT)
 		return -EBADMSG;
 	if (record->record.type != PP_TIMELINE_SAMPLE && !times_are_ordered(record))
 		return -EBADMSG;

@@ -19,6 +19,12 @@ static const char *const titles[] = {
 	[PP_PROFILE_WALL] = "CPU time and waits",
 	[PP_PROFILE_GIL] = "Waits for the GIL",
 	[PP_PROFILE_WAKER] = "Who ended waits",
+	[PP_PROFILE_GC] = "Garbage collection",
+	[PP_PROFILE_IMPORT] = "Imports",
+	[PP_PROFILE_MEM] = "Memory touched",
+	[PP_PROFILE_CALLS] = "Exact calls",
+	[PP_PROFILE_ALLOC] = "Allocations",
+	[PP_PROFILE_PROBE] = "Probes",
 };
 
 _Static_assert(ARRAY_SIZE(titles) == PP_PROFILE_COUNT, "one title a kind");

@@ -173,7 +173,8 @@ static void kinds__of_a_store_are_without_wall_beside_cpu(void **state)
 	profiles_close(&profiles);
 	/* A client of the live socket gets it all the same. */
 	assert_int_equal(profiles_open_some(&profiles, &options, 1U << PP_PROFILE_WALL, NULL,
-					    START_WALL_NS), 0);
+					    START_WALL_NS),
+			 0);
 	assert_non_null(profiles.profile[PP_PROFILE_WALL]);
 	profiles_close(&profiles);
 }
@@ -226,8 +227,7 @@ static void kinds__have_the_types_that_collectors_know(void **state)
 
 static void kinds__cycles_are_no_nanoseconds(void **state)
 {
-	const struct options options = {
-		.events = ALL, .hz = 100, .clock = OPTIONS_CLOCK_CYCLES};
+	const struct options options = {.events = ALL, .hz = 100, .clock = OPTIONS_CLOCK_CYCLES};
 	struct profiles profiles = {};
 	const struct profile_options *cpu;
 
@@ -286,28 +286,29 @@ static void add__counter_of_each_kind(void **state)
 		uint32_t kind, flags;
 		struct expected expected;
 	} row[] = {
-		{PP_KIND_CPU, 0,
-		 {{3, 50}, NOTHING, {50}, {NOTHING, NOTHING}}},
-		{PP_KIND_CPU, PP_COUNT_GIL_HELD,
-		 {{3, 50}, NOTHING, {50}, {{0, 0, 50}, NOTHING}}},
-		{PP_KIND_WAIT, PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT,
+		{PP_KIND_CPU, 0, {{3, 50}, NOTHING, {50}, {NOTHING, NOTHING}}},
+		{PP_KIND_CPU, PP_COUNT_GIL_HELD, {{3, 50}, NOTHING, {50}, {{0, 0, 50}, NOTHING}}},
+		{PP_KIND_WAIT,
+		 PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT,
 		 {NOTHING, {50, 3}, {50}, {NOTHING, NOTHING}}},
 		/* The flag means nothing for a wait. */
-		{PP_KIND_WAIT, PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT | PP_COUNT_GIL_HELD,
+		{PP_KIND_WAIT,
+		 PP_WAIT_LOCK << PP_COUNT_WAIT_SHIFT | PP_COUNT_GIL_HELD,
 		 {NOTHING, {50, 3}, {50}, {NOTHING, NOTHING}}},
-		{PP_KIND_WAIT, PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
+		{PP_KIND_WAIT,
+		 PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
 		 {NOTHING, {50, 3}, {50}, {{50, 0, 0}, NOTHING}}},
 		/* The holder's: it is no time of a thread of its own. */
-		{PP_KIND_BLAME, PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
+		{PP_KIND_BLAME,
+		 PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT,
 		 {NOTHING, NOTHING, NOTHING, {{0, 50, 0}, NOTHING}}},
-		{PP_KIND_WAKE, 0,
-		 {NOTHING, NOTHING, NOTHING, {NOTHING, NOTHING}}},
+		{PP_KIND_WAKE, 0, {NOTHING, NOTHING, NOTHING, {NOTHING, NOTHING}}},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const struct pp_count_key key = {.kind = row[i].kind,
-						.flags = row[i].flags | STACK};
+						 .flags = row[i].flags | STACK};
 		const struct pp_count count = {.samples = 3, .weight = 50};
 		/* Values of an earlier use of it. */
 		struct profile_sample sample = {.value = {7, 7, 7}};
@@ -326,10 +327,8 @@ static void add__counter_of_each_kind(void **state)
 
 static void add__wake_is_one_of_kind_waker_only(void **state)
 {
-	const struct options options = {.events = ALL,
-					.wakers = true,
-					.hz = 99,
-					.output_kind = OPTIONS_OUTPUT_NONE};
+	const struct options options = {
+		.events = ALL, .wakers = true, .hz = 99, .output_kind = OPTIONS_OUTPUT_NONE};
 	const struct pp_count_key key = {.kind = PP_KIND_WAKE,
 					 .flags = PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT |
 						  PP_COUNT_GIL_HELD};
@@ -341,7 +340,8 @@ static void add__wake_is_one_of_kind_waker_only(void **state)
 	assert_int_equal(profiles_open(&profiles, &options, NULL, START_WALL_NS), 0);
 	assert_int_equal(profiles_add(&profiles, &key, &count, &sample), 0);
 	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
-		assert_int_equal(profiles.profile[kind]->samples, kind == PP_PROFILE_WAKER);
+		if (profiles.profile[kind])
+			assert_int_equal(profiles.profile[kind]->samples, kind == PP_PROFILE_WAKER);
 	assert_int_equal(profiles.profile[PP_PROFILE_WAKER]->value[0][0], 50);
 	assert_int_equal(profiles.profile[PP_PROFILE_WAKER]->value[0][1], 3);
 	profiles_close(&profiles);
@@ -350,7 +350,7 @@ static void add__wake_is_one_of_kind_waker_only(void **state)
 static void add__to_what_is_not_asked_for_is_nothing(void **state)
 {
 	const struct pp_count_key key = {.kind = PP_KIND_WAIT,
-					.flags = PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT};
+					 .flags = PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT};
 	const struct pp_count count = {.samples = 3, .weight = 50};
 	struct profile_sample sample = {};
 	struct profiles profiles;
@@ -366,7 +366,7 @@ static void add__to_what_is_not_asked_for_is_nothing(void **state)
 static void add__empty_counter_is_no_sample(void **state)
 {
 	const struct pp_count_key key = {.kind = PP_KIND_WAIT,
-					.flags = PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT};
+					 .flags = PP_WAIT_SLEEP << PP_COUNT_WAIT_SHIFT};
 	const struct pp_count began = {.samples = 1}, none = {};
 	struct profile_sample sample = {};
 	struct profiles profiles;

@@ -118,7 +118,8 @@ static void request__kinds(void **state)
 	assert_string_equal(text, "pyprofd 1 top 7 kinds=cpu,gil\n");
 	request.kinds = KINDS_SERVED;
 	assert_int_equal(live_request_format(&request, text, &size), 0);
-	assert_string_equal(text, "pyprofd 1 top 7 kinds=cpu,offcpu,wall,gil\n");
+	assert_string_equal(text, "pyprofd 1 top 7 kinds=cpu,offcpu,wall,gil,gc,import,mem,"
+				  "calls,alloc,probe\n");
 	assert_int_equal(live_request_parse(text, size - 1, &again), 0);
 	assert_int_equal(again.kinds, request.kinds);
 }
@@ -198,8 +199,9 @@ static void request__is_written_as_it_is_read(void **state)
 
 static void request__of_another_user(void **state)
 {
-	static const char *const bad[] = {"uid=",	  "uid=01", "uid=-1",	 "uid=4294967295",
-					  "uid=1x", "uid=99999999999", "uid=1 uid=2"};
+	static const char *const bad[] = {"uid=",	    "uid=01", "uid=-1",
+					  "uid=4294967295", "uid=1x", "uid=99999999999",
+					  "uid=1 uid=2"};
 	struct live_request request;
 	char text[LIVE_REQUEST_BYTES], line[128];
 	size_t size;

@@ -98,7 +98,7 @@ static void profile_read__inlined_lines_become_frames(void **state)
 	assert_int_equal(profile_reader_value_index(reader), 1);
 	assert_int_equal(profile_reader_count_index(reader), -1);
 	assert_int_equal(profile_row_values(p, 0)[1], 4096);
-	assert_string_equal(p->options.kind, "alloc_space");
+	assert_string_equal(p->options.kind, "alloc");
 }
 
 static void profile_read__labels_keep_their_units(void **state)

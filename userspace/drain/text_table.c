@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "drain/text_table.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pyprofd/limits.h>
+
+#include "base/utf8.h"
+#include "drain/hash_set.h"
+
+struct text {
+	uint64_t id; /* first: hash_set.h */
+	uint32_t user;
+	uint32_t epoch; /* when it was added last */
+	char text[];
+};
+
+struct text_table {
+	struct hash_set set;
+	uint32_t epoch;
+	uint64_t refused;
+	uint32_t held[TEXT_TABLE_USERS]; /* by user */
+};
+
+int text_table_new(struct text_table **ret_table)
+{
+	OWNED(text_table) struct text_table *table = calloc(1, sizeof(*table));
+	int err;
+
+	if (!table)
+		return -ENOMEM;
+	err = hash_set_init(&table->set);
+	if (err)
+		return err;
+	*ret_table = TAKE(table);
+	return 0;
+}
+
+void text_table_free(struct text_table *table)
+{
+	if (!table)
+		return;
+	hash_set_release(&table->set);
+	free(table);
+}
+
+static uint32_t *held_by(struct text_table *table, uint32_t user)
+{
+	return &table->held[user % TEXT_TABLE_USERS];
+}
+
+static bool has_room(struct text_table *table, uint32_t user)
+{
+	return table->set.count < TEXT_TABLE_MAX &&
+	       (!user || *held_by(table, user) < TEXT_TABLE_USER_MAX);
+}
+
+static int add_new(struct text_table *table, uint64_t id, uint32_t user, const char *bytes,
+		   size_t size)
+{
+	OWNED_MEM struct text *text = malloc(sizeof(*text) + size * UTF8_CLEAN_MAX_GROWTH + 1);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	*text = (struct text){.id = id, .user = user, .epoch = table->epoch};
+	text->text[utf8_clean(bytes, size, text->text)] = '\0';
+	err = hash_set_add(&table->set, text);
+	if (err)
+		return err;
+	(void)TAKE(text);
+	++*held_by(table, user);
+	return 0;
+}
+
+int text_table_add(struct text_table *table, uint64_t id, uint32_t user, const char *bytes,
+		   size_t size)
+{
+	struct text *known = hash_set_find(&table->set, id);
+
+	if (size > PP_MAX_TEXT_BYTES)
+		size = PP_MAX_TEXT_BYTES;
+	if (known) {
+		known->epoch = table->epoch;
+		return 0;
+	}
+	if (!has_room(table, user)) {
+		table->refused++;
+		return -EDQUOT;
+	}
+	return add_new(table, id, user, bytes, size);
+}
+
+const char *text_table_find(const struct text_table *table, uint64_t id)
+{
+	const struct text *text = hash_set_find(&table->set, id);
+
+	return text ? text->text : NULL;
+}
+
+static bool is_kept(const void *context, const void *entry)
+{
+	const struct text_table *table = context;
+	const struct text *text = entry;
+
+	return table->epoch - text->epoch < 2;
+}
+
+void text_table_end_epoch(struct text_table *table)
+{
+	table->epoch++;
+	hash_set_filter(&table->set, is_kept, table);
+	memset(table->held, 0, sizeof(table->held));
+	for (size_t i = 0; i <= table->set.mask; i++) {
+		const struct text *text = table->set.slot[i];
+
+		if (text)
+			++*held_by(table, text->user);
+	}
+}
+
+uint64_t text_table_refused(const struct text_table *table)
+{
+	return table->refused;
+}
