@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* User probes and tracepoints as both sides know them.  One program serves all sites: the site's
+ * number comes as the attach cookie (Linux 5.15; before, it is found by the address), and
+ * sites[number] says which probe it belongs to and where its arguments lie. */
+#ifndef PYPROFD_PROBE_H
+#define PYPROFD_PROBE_H
+
+#include <linux/types.h>
+
+#define PP_PROBES_MAX 64U    /* that are asked for, our own included */
+#define PP_SITES_MAX 4096U   /* places of code at which they are attached */
+#define PP_PROBE_ARGS 4U     /* further ones are not read */
+
+/* Where an argument of a probe lies: System V ABI's <sys/sdt.h> notes, version 3 (systemtap's
+ * stap-probe.h), or a calling convention.  Registers have their DWARF numbers, as PP_REG_SP. */
+enum pp_arg_kind {
+	PP_ARG_NONE,	 /* there is none, or it lies where we cannot read it */
+	PP_ARG_CONSTANT, /* value */
+	PP_ARG_REGISTER, /* base */
+	PP_ARG_MEMORY,	 /* *(base + index * 2^scale + value) */
+};
+#define PP_ARG_NO_INDEX 0xffU
+struct pp_probe_arg {
+	__s64 value;
+	__u8 kind; /* enum pp_arg_kind */
+	__u8 bytes; /* 1, 2, 4 or 8 */
+	__u8 is_signed;
+	__u8 base;  /* register */
+	__u8 index; /* register, or PP_ARG_NO_INDEX */
+	__u8 scale; /* 0 .. 3 */
+	__u8 pad[2];
+};
+_Static_assert(sizeof(struct pp_probe_arg) == 16, "pp_probe_arg crosses the kernel boundary");
+
+#endif
