@@ -40,7 +40,7 @@ LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -linih -lm -lpthread
 READER_LIBS := -lz -lprotobuf-c -lm
 FETCH_LIBS := $(READER_LIBS) -linih -lgnutls -lcurl -ljansson -lpthread
 SERVE_LIBS := $(READER_LIBS) -linih -lmicrohttpd -lgnutls -lcurl -lpthread
-BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -Iinclude -Ibpf \
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -DHAVE_CMPXCHG -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) $(EXTRA_BPF_CFLAGS) -MMD -MP
 
@@ -55,25 +55,35 @@ all: $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve $(BUILD)/pyprof-fet
 MAIN_SRC := userspace/agent/main.c userspace/reader/main.c userspace/serve/main.c userspace/fetch/main.c
 LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-GEN := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
+SKELETON_NAMES := pyprofd pyprofd_older pyprofd_probe pyprofd_probe_older
+SKELETON_FILES := $(SKELETON_NAMES:%=$(BUILD)/gen/%.skel.h)
+GEN := $(SKELETON_FILES) $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
 # offsets 0 ("map relo failed to find map").
-BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c,$(wildcard bpf/*.bpf.c))
+BPF_OWN_SRC := bpf/probe.bpf.c
+BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c $(BPF_OWN_SRC),$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 
 $(BUILD)/bpf/%.o: bpf/%.c Makefile
 	@mkdir -p $(@D)
 	$(call msg,BPF,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
-# The same for kernels without bpf_rdonly_cast(): docs/design/0009-switches-without-calls.md.
+# The same for kernels without bpf_rdonly_cast() (docs/design/0009-switches-without-calls.md) or without cmpxchg (5.12).
 $(BUILD)/bpf/older/%.o: bpf/%.c Makefile
 	@mkdir -p $(@D)
-	$(call msg,BPF,$@)$(CLANG) $(filter-out -DHAVE_RDONLY_CAST,$(BPF_CFLAGS)) -c $< -o $@
+	$(call msg,BPF,$@)$(CLANG) $(filter-out -DHAVE_RDONLY_CAST -DHAVE_CMPXCHG,$(BPF_CFLAGS)) -c $< -o $@
 $(BUILD)/pyprofd.bpf.o: $(BPF_OBJ) Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(BPF_OBJ)
 BPF_OLDER_OBJ := $(BPF_OBJ:$(BUILD)/bpf/switch_thread.%=$(BUILD)/bpf/older/switch_thread.%)
 $(BUILD)/pyprofd_older.bpf.o: $(BPF_OLDER_OBJ) Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(BPF_OLDER_OBJ)
+# Objects that share the first one's maps and are loaded when they are needed, for kernels with 32-bit cmpxchg and for older ones:
+# attach/shared_object.h.
+BPF_SHARED_OBJ := $(BUILD)/bpf/maps.bpf.o $(BUILD)/bpf/walk.bpf.o
+$(BUILD)/pyprofd_probe.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/probe.bpf.o Makefile
+	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
+$(BUILD)/pyprofd_probe_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/probe.bpf.o Makefile
+	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 # SKELETONS: where another build for this machine has them; the BPF side has no flags of the C compiler's.
 $(BUILD)/gen/%.skel.h: $(if $(SKELETONS),$(SKELETONS)/%.skel.h,$(BUILD)/%.bpf.o)
 	@mkdir -p $(@D)
@@ -105,7 +115,7 @@ $(BUILD)/userspace/serve/pages.o: $(BUILD)/gen/serve_page.h
 $(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
 	$(call msg,CC,$@)$(CC) $(HARDENING) -O2 -g -c $< -o $@
 # A pattern rule without a recipe would add no prerequisite: name the objects.
-$(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h
+$(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(SKELETON_FILES)
 $(filter $(BUILD)/userspace/pprof/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
 $(filter $(BUILD)/userspace/timeline/%,$(LIB_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
 $(filter $(BUILD)/userspace/agent/% $(BUILD)/userspace/options/% $(BUILD)/userspace/query/% $(BUILD)/userspace/fetch/% $(BUILD)/userspace/serve/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
@@ -207,7 +217,6 @@ uninstall:
 	rm -rf $(docdir)
 	if cmp -s deploy/pyprofd.conf $(confdir)/pyprofd.conf; then rm -f $(confdir)/pyprofd.conf; fi
 
-SKELETON_FILES := $(BUILD)/gen/pyprofd.skel.h $(BUILD)/gen/pyprofd_older.skel.h
 asan: $(SKELETON_FILES)
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan SKELETONS=$(BUILD)/gen CFLAGS='$(ASAN_CFLAGS)' all
 CROSS_CFLAGS ?= -O2 -g
@@ -216,7 +225,7 @@ cross:
 		CFLAGS='$(CROSS_CFLAGS) -idirafter /usr/include -idirafter /usr/include/$(shell gcc -print-multiarch)' cross-objects
 # No arm64 libraries are needed to compile; the headers of the host's serve.
 .PHONY: cross-objects
-cross-objects: $(BUILD)/pyprofd.bpf.o $(BUILD)/pyprofd_older.bpf.o $(LIB_OBJ) $(MAIN_SRC:%.c=$(BUILD)/%.o)
+cross-objects: $(SKELETON_NAMES:%=$(BUILD)/%.bpf.o) $(LIB_OBJ) $(MAIN_SRC:%.c=$(BUILD)/%.o)
 
 print-clang: ; @echo $(CLANG)
 

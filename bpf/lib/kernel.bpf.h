@@ -57,6 +57,19 @@ struct mm_struct {
 	unsigned long start_stack;
 };
 
+/* A call of a function with a return probe that is under way; newest first (kernel/events/uprobes.c,
+ * with these fields from 4.3 to 7.2). */
+struct return_instance {
+	unsigned long func;
+	unsigned long stack; /* sp at the function's first instruction */
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
 struct super_block {
 	unsigned long s_magic;
 };
@@ -143,6 +156,7 @@ struct task_struct {
 	const struct cred *cred;
 	struct signal_struct *signal;
 	char comm[PP_COMM_BYTES];
+	struct uprobe_task *utask; /* NULL: no user probe was hit */
 	struct thread_struct thread;
 };
 
@@ -179,6 +193,14 @@ static inline __u64 task_first_word(struct task_struct *task)
 #define TASK_THREAD_POINTER thread.uw.tp_value
 #else
 #define TASK_THREAD_POINTER thread.fsbase
+#endif
+
+/* Where the function's return address lay, as the kernel remembers it: x86-64 pushes it, and sp points
+ * to it at the first instruction; on aarch64 sp is the caller's. */
+#if defined(__TARGET_ARCH_arm64)
+#define RETURN_ADDRESS_BELOW_CFA 0U
+#else
+#define RETURN_ADDRESS_BELOW_CFA 8U
 #endif
 
 static inline __u64 task_thread_pointer(struct task_struct *task)

@@ -7,7 +7,7 @@
 
 #include "lib/maps.bpf.h"
 
-/* These two are in user_share.bpf.h, and take numbers, so that the verifier goes through each
+/* These are in user_share.bpf.h, and take numbers, so that the verifier goes through each
  * once. */
 
 /* Returns who answers for a thread with these credentials, by the rule of process_user() in
@@ -16,6 +16,8 @@ int user_of_cred(__u64 address);
 /* Takes room in `processes` and `contexts` for a process of a user.  Returns 0; 1: he has as many
  * as are left for all others. */
 int process_share_take(__u32 user);
+/* Takes so many bytes of the ring for a user.  Returns 0; 1: he has no such room left. */
+int ring_share_take(__u32 user, __u32 bytes);
 
 static __always_inline __u32 user_of(const struct task_struct *task)
 {
@@ -35,5 +37,20 @@ static __always_inline struct pp_user_share *share_of(__u32 user)
 
 	return user ? bpf_map_lookup_elem(&user_shares, &index) : NULL;
 }
+
+/* Puts a record into the ring, unless its user's share is used up.  Returns 0, or counts why it was
+ * not sent. */
+#define ring_send(data, bytes, wakeup)                                                             \
+	({                                                                                         \
+		int failed_ = ring_share_take(user_of_current(), (__u32)(bytes));          \
+                                                                                                   \
+		if (failed_) {                                                                     \
+			count_loss(PP_LOSS_RING_SHARE);                                            \
+		} else if (bpf_ringbuf_output(&stacks, data, bytes, wakeup)) {                     \
+			count_loss(PP_LOSS_RING_FULL);                                             \
+			failed_ = 1;                                                               \
+		}                                                                                  \
+		failed_;                                                                           \
+	})
 
 #endif

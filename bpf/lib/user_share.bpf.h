@@ -29,8 +29,7 @@ int user_of_cred(__u64 address)
 	return (int)user;
 }
 
-/* Takes so many bytes of the ring for a user.  Returns 0; 1: he has no such room left. */
-__noinline int ring_share_take(__u32 user, __u32 bytes)
+int ring_share_take(__u32 user, __u32 bytes)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_user_share *share = share_of(user);
@@ -84,20 +83,5 @@ __noinline int process_share_take(__u32 user)
 	__sync_fetch_and_add(&cfg->processes_left, -1);
 	return 0;
 }
-
-/* Puts a record into the ring, unless its user's share is used up.  Returns 0, or counts why it was
- * not sent. */
-#define ring_send(data, bytes, wakeup)                                                             \
-	({                                                                                         \
-		int failed_ = ring_share_take(user_of_current(), (__u32)(bytes));          \
-                                                                                                   \
-		if (failed_) {                                                                     \
-			count_loss(PP_LOSS_RING_SHARE);                                            \
-		} else if (bpf_ringbuf_output(&stacks, data, bytes, wakeup)) {                     \
-			count_loss(PP_LOSS_RING_FULL);                                             \
-			failed_ = 1;                                                               \
-		}                                                                                  \
-		failed_;                                                                           \
-	})
 
 #endif

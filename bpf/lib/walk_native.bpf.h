@@ -5,6 +5,7 @@
 #define BPF_LIB_WALK_NATIVE_H
 
 #include "lib/find_row.bpf.h"
+#include "lib/return_probe.bpf.h"
 #include "lib/walk_clock.bpf.h"
 
 /* A frame pointer that is followed without unwind information stays within this of the stack
@@ -608,6 +609,10 @@ __noinline int walk_any_step(__u32 slot)
 		stop = place_frame(w, slot, pc, site);
 		if (w->is_urgent)
 			walk_clock_hurry(w); /* a search in cold tables: up to some us */
+		if ((stop == PP_STOP_NO_MAPPING ||
+		     (!stop && site->file == PP_FILE_ANONYMOUS)) &&
+		    !true_return_address(slot))
+			return 0; /* the walk goes on there */
 		/* A caller outside all mappings was no return address; a leaf there is new code. */
 		if (stop)
 			return end_or_resync(w, &interpreter, stop,

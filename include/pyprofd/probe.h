@@ -7,9 +7,9 @@
 
 #include <linux/types.h>
 
-#define PP_PROBES_MAX 64U    /* that are asked for, our own included */
-#define PP_SITES_MAX 4096U   /* places of code at which they are attached */
-#define PP_PROBE_ARGS 4U     /* further ones are not read */
+#define PP_PROBES_MAX 64U  /* that are asked for, our own included */
+#define PP_SITES_MAX 4096U /* places of code at which they are attached */
+#define PP_PROBE_ARGS 4U   /* further ones are not read */
 
 /* Where an argument of a probe lies: System V ABI's <sys/sdt.h> notes, version 3 (systemtap's
  * stap-probe.h), or a calling convention.  Registers have their DWARF numbers, as PP_REG_SP. */
@@ -22,7 +22,7 @@ enum pp_arg_kind {
 #define PP_ARG_NO_INDEX 0xffU
 struct pp_probe_arg {
 	__s64 value;
-	__u8 kind; /* enum pp_arg_kind */
+	__u8 kind;  /* enum pp_arg_kind */
 	__u8 bytes; /* 1, 2, 4 or 8 */
 	__u8 is_signed;
 	__u8 base;  /* register */
@@ -31,5 +31,31 @@ struct pp_probe_arg {
 	__u8 pad[2];
 };
 _Static_assert(sizeof(struct pp_probe_arg) == 16, "pp_probe_arg crosses the kernel boundary");
+
+/* What a hit of a site does. */
+enum pp_site_does {
+	PP_SITE_COUNT = 1, /* takes the stack and counts */
+	/* The two of a call whose time is measured: the stack is taken at its beginning. */
+	PP_SITE_CALL_BEGIN,
+	PP_SITE_CALL_END,
+	PP_SITE_GC_BEGIN, /* argument 0: the generation */
+	PP_SITE_GC_END,
+	PP_SITE_IMPORT_BEGIN, /* argument 0: the module's name, a char * */
+	PP_SITE_IMPORT_END,   /* the same */
+};
+
+/* sites[number] */
+struct pp_site {
+	__u32 does;  /* enum pp_site_does; 0: a hit does nothing */
+	__u32 probe; /* which of the probes; the detail of its counters (PP_KIND_PROBE) */
+	struct pp_probe_arg arg[PP_PROBE_ARGS];
+};
+_Static_assert(sizeof(struct pp_site) == 72, "pp_site crosses the kernel boundary");
+
+/* hits[]: what a probe has cost.  One value a CPU. */
+struct pp_hits {
+	__u64 hits; /* of all sites of the probe */
+	__u64 ns;   /* that our program took for them; the trap's own time is not in it */
+};
 
 #endif

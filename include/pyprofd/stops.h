@@ -123,7 +123,15 @@
 	X(LABELS_REFUSED, "labels_refused",                                                        \
 	  "values of processes' labels left out: their user's share was used up")                  \
 	X(LABELS_UNREAD, "labels_unread",                                                          \
-	  "programs without all of their labels: no answer, not allowed, or too long")
+	  "programs without all of their labels: no answer, not allowed, or too long")             \
+	X(PROBE_UNMATCHED, "probe_unmatched",                                                      \
+	  "ends of probed calls whose beginning was not seen, or the reverse")                     \
+	X(PROBE_CALLS_FULL, "probe_calls_full",                                                    \
+	  "probed calls without their time: too many were under way")                              \
+	X(PROBE_ARGUMENT, "probe_argument",                                                        \
+	  "hits of probes whose argument could not be read")                                       \
+	X(TEXTS_REFUSED, "texts_refused",                                                          \
+	  "names of modules left out: too many, or their user's share was used up")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -10,7 +10,8 @@
 #define PP_PROGRAMS(X)                                                                             \
 	X(SAMPLE, "on_cpu_sample")                                                                 \
 	X(SWITCH, "on_switch")                                                                     \
-	X(WAKING, "on_waking")
+	X(WAKING, "on_waking")                                                                     \
+	X(PROBE, "on_probe")
 
 #define PP_ENUM_PROGRAM(id, name) PP_PROGRAM_##id,
 enum pp_program { PP_PROGRAMS(PP_ENUM_PROGRAM) PP_PROGRAM_COUNT };

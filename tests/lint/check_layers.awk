@@ -32,6 +32,8 @@ BEGIN {
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"
+	generated["pyprofd_probe.skel.h"] = "attach"
+	generated["pyprofd_probe_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "pprof"
 	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "options agent query fetch serve reader"

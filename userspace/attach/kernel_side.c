@@ -472,6 +472,33 @@ int kernel_side_table(const struct kernel_side *side, enum pp_table table, uint3
 	return bpf_map__fd(table_of(side, table, number));
 }
 
+int kernel_side_find_map(const struct kernel_side *side, const char *name, int *ret_fd)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(side->skeleton->obj, name);
+
+	if (!map)
+		return -ENOENT;
+	if (bpf_map__fd(map) < 0)
+		return -ENODATA;
+	*ret_fd = bpf_map__fd(map);
+	return 0;
+}
+
+uint32_t kernel_side_cpu_count(const struct kernel_side *side)
+{
+	return side->cpu_count;
+}
+
+uint32_t kernel_side_places(const struct kernel_side *side)
+{
+	return side->place_count;
+}
+
+bool kernel_side_switch_tells_state(const struct kernel_side *side)
+{
+	return side->skeleton->rodata->switch_tells_state;
+}
+
 struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table table,
 				 uint32_t number)
 {

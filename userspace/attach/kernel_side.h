@@ -50,6 +50,16 @@ int kernel_side_timeline_ring(const struct kernel_side *side); /* below 0 withou
 int kernel_side_table(const struct kernel_side *side, enum pp_table table, uint32_t number);
 int kernel_side_ledgers(const struct kernel_side *side);
 
+/* Finds a map by its name, for objects that share it (attach/shared_object.h).  The descriptor is
+ * this object's.  Returns 0; -ENOENT: there is none; -ENODATA: this run has none made. */
+int kernel_side_find_map(const struct kernel_side *side, const char *name, int *ret_fd);
+/* Returns the number of possible CPUs. */
+uint32_t kernel_side_cpu_count(const struct kernel_side *side);
+/* Returns for how many CPUs there are places in `scratch`. */
+uint32_t kernel_side_places(const struct kernel_side *side);
+/* Returns whether this kernel's sched_switch has the argument prev_state. */
+bool kernel_side_switch_tells_state(const struct kernel_side *side);
+
 /* Returns mapped memory: the next sample sees what is written here. */
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side);
 const struct row_store_memory *kernel_side_row_memory(const struct kernel_side *side);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the programs of user probes share: which site was hit, its arguments, a walk of its stack.
+ * These programs can be preempted (from Linux 6.0 on) and then run beside all others of their CPU,
+ * so their object has a `scratch` of its own, of whose slots each hit claims one. */
+#ifndef BPF_LIB_PROBE_H
+#define BPF_LIB_PROBE_H
+
+#include "lib/count.bpf.h"
+#include "lib/identify.bpf.h"
+#include "lib/probe_maps.bpf.h"
+#include "lib/sent.bpf.h"
+#include "lib/times.bpf.h"
+#include "lib/user_registers.bpf.h"
+#include "lib/walk.bpf.h"
+
+/* One hit, while it is handled. */
+struct hit {
+	struct pp_walk *w;
+	struct task_struct *task;
+	const struct pp_site *site;
+	struct pp_config *cfg;
+	struct scratch taken;
+	__u64 thread; /* pid and tgid */
+	__u64 now_ns;
+	__u32 slot;
+	__u32 task_flags;
+};
+
+/* Claims one of the CPU's slots.  cmpxchg needs Linux 5.12; before, programs of uprobes ran with
+ * preemption off. */
+static __always_inline bool claim(__u32 *is_taken)
+{
+#ifdef HAVE_CMPXCHG
+	return !__sync_val_compare_and_swap(is_taken, 0, 1);
+#else
+	if (*(volatile __u32 *)is_taken)
+		return false;
+	*is_taken = 1;
+	return true;
+#endif
+}
+
+static __always_inline void scratch_enter_pool(struct scratch *taken)
+{
+	struct scratch_claims *claims = scratch_begin(taken);
+
+	if (!claims)
+		return;
+#pragma unroll
+	for (int level = 0; level < (int)PP_WALK_LEVELS; level++)
+		if (claim(&claims->is_taken[level])) {
+			scratch_use(taken, claims, (enum scratch_level)level);
+			return;
+		}
+	count_loss(PP_LOSS_NO_SCRATCH);
+}
+
+/* ---- arguments ---- */
+
+/* Returns the value of a register that was copied to w->registers. */
+static __always_inline __u64 register_of(const struct pp_walk *w, __u8 number)
+{
+	__u64 at = number;
+
+	BARRIER(at);
+	return at < PP_REG_COUNT ? w->registers[at & (PP_REG_COUNT - 1)] : 0;
+}
+
+static __always_inline __u64 widen(const struct pp_probe_arg *arg, __u64 value)
+{
+	__u32 unused_bits = (64 - arg->bytes * 8) & 63;
+
+	value <<= unused_bits;
+	return arg->is_signed ? (__u64)((__s64)value >> unused_bits) : value >> unused_bits;
+}
+
+/* Reads an argument of the site.  w->registers are those of the hit. */
+static __always_inline bool argument(const struct pp_walk *w, const struct pp_probe_arg *arg,
+				     __u64 *ret_value)
+{
+	__u64 address, value = 0;
+
+	switch (arg->kind) {
+	case PP_ARG_CONSTANT:
+		*ret_value = arg->value;
+		return true;
+	case PP_ARG_REGISTER:
+		*ret_value = widen(arg, register_of(w, arg->base));
+		return true;
+	case PP_ARG_MEMORY:
+		address = register_of(w, arg->base) + arg->value;
+		if (arg->index != PP_ARG_NO_INDEX)
+			address += register_of(w, arg->index) << (arg->scale & 3);
+		/* The bytes behind a narrow argument may be on a page that is not there. */
+		if (bpf_probe_read_user(&value, (arg->bytes - 1 & 7) + 1, (const void *)address))
+			break;
+		*ret_value = widen(arg, value);
+		return true;
+	}
+	count_loss(PP_LOSS_PROBE_ARGUMENT);
+	return false;
+}
+
+/* ---- from the hit to its stack ---- */
+
+static __always_inline const struct pp_site *site_get(__u32 number)
+{
+	return bpf_map_lookup_elem(&sites, &number);
+}
+
+/* Says whose the hit is and lends it a walk.  Returns false when it does not count; then nothing is
+ * to be given back. */
+static __always_inline bool hit_begin(struct hit *h, __u32 number)
+{
+	h->cfg = config_get();
+	h->site = site_get(number);
+	if (!h->cfg || !h->site || !h->site->does || h->cfg->flags & PP_CONFIG_PAUSED)
+		return false;
+	h->thread = bpf_get_current_pid_tgid();
+	h->task = task_current();
+	h->task_flags = CURRENT_READ(h->task, flags);
+	scratch_enter_pool(&h->taken);
+	h->w = h->taken.walk;
+	if (!h->w)
+		return false;
+	h->slot = h->taken.slot;
+	h->now_ns = bpf_ktime_get_ns();
+	if (identify(h->w, h->task, h->thread, h->task_flags, false, h->cfg)) {
+		walk_reset(h->w, 0, h->now_ns, PP_SAMPLE_WALK_NS);
+		return true;
+	}
+	scratch_leave(&h->taken);
+	return false;
+}
+
+static __always_inline void hit_end(struct hit *h)
+{
+	__u64 took_ns = bpf_ktime_get_ns() - h->now_ns;
+	__u32 probe = h->site->probe;
+	struct pp_hits *of = bpf_map_lookup_elem(&hits, &probe);
+
+	if (of) {
+		of->hits++;
+		of->ns += took_ns;
+	}
+	scratch_leave(&h->taken);
+}
+
+/* Takes the registers of a hit in user space. */
+static __always_inline bool hit_registers(struct hit *h, struct pt_regs *ctx)
+{
+	return !take_user_registers(h->w, h->task, (struct bpf_perf_event_data *)ctx, true);
+}
+
+/* Walks the user stack from the registers that were taken.  After it w->hash names a stack that was
+ * sent, also when the agent is to finish it. */
+static __always_inline void hit_walk(struct hit *h)
+{
+	h->w->thread_pointer = CURRENT_READ(h->task, TASK_THREAD_POINTER);
+	walk_user(h->slot);
+	walk_emit_stacks(h->slot);
+}
+
+/* Returns the number of the open tables. */
+static __always_inline __u32 table_number(const struct pp_config *cfg)
+{
+	return *(volatile __u32 *)&cfg->table[*(volatile __u32 *)&cfg->window & 1];
+}
+
+/* Counts under the stack that hit_walk() has sent. */
+static __always_inline void hit_count(struct hit *h, __u64 samples, __u64 weight)
+{
+	struct pp_count_key key = {};
+
+	fill_count_key(h->w, &key);
+	count_add(&key, samples, weight, table_number(h->cfg));
+}
+
+#endif

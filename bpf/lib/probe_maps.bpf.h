@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The maps of the probes' object alone; it has no other source file that would need them. */
+#ifndef BPF_LIB_PROBE_MAPS_H
+#define BPF_LIB_PROBE_MAPS_H
+
+#include "lib/maps.bpf.h"
+
+#include <pyprofd/probe.h>
+
+/* By the cookie of the link that was hit (agent). */
+struct sites_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_SITES_MAX);
+	__type(key, __u32);
+	__type(value, struct pp_site);
+};
+struct sites_map sites SEC(".maps");
+
+struct hits_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, PP_PROBES_MAX);
+	__type(key, __u32);
+	__type(value, struct pp_hits);
+};
+struct hits_map hits SEC(".maps");
+
+/* A call that is under way: its beginning was seen. */
+struct call_key {
+	__u64 thread; /* pid and tgid */
+	__u64 place;  /* tells calls of one thread apart: lib/spans.bpf.h */
+};
+struct call {
+	__u64 began_ns;
+	__u64 inner_ns;		 /* of calls inside that have ended, of the same probe */
+	__u64 name;		 /* imports: address of the module's name */
+	struct pp_count_key key; /* under which its end is counted */
+};
+/* Threads may end in mid-call: the oldest go, and their ends count as unmatched. */
+struct calls_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct call_key);
+	__type(value, struct call);
+};
+struct calls_map calls SEC(".maps");
+
+/* A struct call does not fit on BPF's stack beside its key.  One a slot of `scratch`, whose claim
+ * covers it (agent: size). */
+struct call_scratch_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_WALK_LEVELS);
+	__type(key, __u32);
+	__type(value, struct call);
+};
+struct call_scratch_map call_scratch SEC(".maps");
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls from their beginning to their end: the stack is taken at the beginning, the time is added at
+ * the end.  Calls that end without having begun, and such as never end, are counted. */
+#ifndef BPF_LIB_SPANS_H
+#define BPF_LIB_SPANS_H
+
+#include "lib/probe.bpf.h"
+
+/* What tells calls of one thread apart.  Functions: sp at their first instruction, below 2^48, and
+ * the probe above it.  A thread collects garbage once at a time; imports are numbered by depth. */
+#define PLACE_PROBE_SHIFT 48
+#define PLACE_GC (0xff00ULL << PLACE_PROBE_SHIFT)
+#define PLACE_IMPORT (0xff01ULL << PLACE_PROBE_SHIFT)
+#define PLACE_IMPORT_TOP (0xff02ULL << PLACE_PROBE_SHIFT)
+#define IMPORTS_DEEP 200U /* further ones inside count without their time */
+#define IMPORTS_BACK 8U	  /* how many imports that never ended are skipped */
+
+static __always_inline __u64 function_place(const struct hit *h, __u64 sp)
+{
+	return sp ^ (__u64)h->site->probe << PLACE_PROBE_SHIFT;
+}
+
+static __always_inline struct call *call_find(const struct hit *h, __u64 place)
+{
+	struct call_key key = {.thread = h->thread, .place = place};
+
+	return bpf_map_lookup_elem(&calls, &key);
+}
+
+static __always_inline void call_forget(const struct hit *h, __u64 place)
+{
+	struct call_key key = {.thread = h->thread, .place = place};
+
+	bpf_map_delete_elem(&calls, &key);
+}
+
+/* Remembers a call whose stack was sent. */
+static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name)
+{
+	struct call_key key = {.thread = h->thread, .place = place};
+	__u32 slot = h->slot;
+	struct call *call = bpf_map_lookup_elem(&call_scratch, &slot);
+
+	if (!call)
+		return;
+	fill_count_key(h->w, &call->key);
+	call->inner_ns = 0;
+	call->name = name;
+	/* The walk is ours, not the program's. */
+	call->began_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&calls, &key, call, BPF_ANY))
+		count_loss(PP_LOSS_PROBE_CALLS_FULL);
+}
+
+static __always_inline void call_count(const struct hit *h, const struct call *call, __u64 ns)
+{
+	count_add(&call->key, 1, ns, table_number(h->cfg));
+}
+
+/* Ends the call of a place. */
+static __always_inline void call_end(const struct hit *h, __u64 place)
+{
+	struct call *call = call_find(h, place);
+
+	if (!call) {
+		count_loss(PP_LOSS_PROBE_UNMATCHED);
+		return;
+	}
+	call_count(h, call, h->now_ns - call->began_ns);
+	call_forget(h, place);
+}
+
+/* ---- imports, which nest ---- */
+
+/* Sends a text of the process once, and sets w->detail to its id; 0: it cannot be read. */
+__noinline int text_send(__u32 slot, __u64 address)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct pp_config *cfg = config_get();
+	struct pp_text_record *record;
+	__u64 hash = 0x7e, size;
+	__u8 *body;
+	long got;
+
+	if (!w || !cfg)
+		return 1;
+	/* The walk is over: its code objects have been sent. */
+	record = (struct pp_text_record *)&w->code_out;
+	body = (__u8 *)(record + 1);
+	w->detail = 0;
+	got = bpf_probe_read_user_str(body, PP_MAX_TEXT_BYTES, (const void *)address);
+	if (got <= 1 || got > (long)PP_MAX_TEXT_BYTES) {
+		count_loss(PP_LOSS_PROBE_ARGUMENT);
+		return 1;
+	}
+	size = got - 1;
+	BARRIER(size);
+	size &= PP_MAX_TEXT_BYTES - 1;
+	__builtin_memset(body + size, 0, 8);
+	for (__u32 i = 0; i < PP_MAX_TEXT_BYTES / 8; i++) {
+		if (i * 8 >= size)
+			break;
+		hash = hash_mix(hash, *(__u64 *)(body + i * 8));
+	}
+	w->detail = hash_mix(hash_mix(hash, size), w->user_key) | 1;
+	if (already_sent(w->detail, cfg->epoch))
+		return 0;
+	record->record.type = PP_RECORD_TEXT;
+	size += sizeof(*record);
+	record->record.size = size;
+	record->id = w->detail;
+	record->process = w->id;
+	if (!ring_send(record, size, ring_wakeup()))
+		remember_sent(w->detail, cfg->epoch);
+	return 0;
+}
+
+static __always_inline __u64 import_place(__u64 depth)
+{
+	return PLACE_IMPORT | depth;
+}
+
+static __always_inline void import_set_depth(struct hit *h, __u64 depth)
+{
+	struct call *top = call_find(h, PLACE_IMPORT_TOP);
+
+	if (top)
+		top->name = depth;
+	else
+		call_remember(h, PLACE_IMPORT_TOP, depth);
+}
+
+static __always_inline __u64 import_depth(const struct hit *h)
+{
+	const struct call *top = call_find(h, PLACE_IMPORT_TOP);
+
+	return top ? top->name : 0;
+}
+
+static __always_inline void import_begin(struct hit *h, __u64 name)
+{
+	__u64 depth = import_depth(h) + 1;
+
+	import_set_depth(h, depth);
+	if (depth > IMPORTS_DEEP)
+		count_loss(PP_LOSS_PROBE_CALLS_FULL);
+	else
+		call_remember(h, import_place(depth), name);
+}
+
+/* Ends the import of a name.  Imports above it never ended: their thread's end was not seen. */
+static __always_inline void import_end(struct hit *h, __u64 name)
+{
+	__u64 depth = import_depth(h), took_ns;
+	struct call *call = NULL, *outer;
+	__u32 i;
+
+	if (depth > IMPORTS_DEEP) {
+		import_set_depth(h, depth - 1);
+		return;
+	}
+	for (i = 0; i < IMPORTS_BACK && depth; i++, depth--) {
+		call = call_find(h, import_place(depth));
+		if (call && call->name == name)
+			break;
+		call = NULL;
+		count_loss(PP_LOSS_PROBE_UNMATCHED);
+	}
+	if (!call) {
+		if (!depth)
+			count_loss(PP_LOSS_PROBE_UNMATCHED);
+		return;
+	}
+	took_ns = h->now_ns - call->began_ns;
+	call_count(h, call, took_ns > call->inner_ns ? took_ns - call->inner_ns : 0);
+	outer = call_find(h, import_place(depth - 1));
+	if (outer)
+		outer->inner_ns += took_ns;
+	call_forget(h, import_place(depth));
+	import_set_depth(h, depth - 1);
+}
+
+#endif

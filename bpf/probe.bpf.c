@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One program for every site of a user probe, and one for tracepoints: the cookie of the link tells
+ * which site was hit, and sites[] what a hit does (include/pyprofd/probe.h). */
+#include "lib/spans.bpf.h"
+
+/* Tracepoints of kernels without cookies for them (6.10): each is an object of its own with its site
+ * here.  0: the cookie tells. */
+const volatile __u32 only_site;
+
+static __always_inline __u32 site_number(void *ctx)
+{
+	if (only_site)
+		return only_site;
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
+		return bpf_get_attach_cookie(ctx);
+	return 0;
+}
+
+/* Takes the stack and counts the hit. */
+static __always_inline void hit_take(struct hit *h, enum pp_count_kind kind, __u64 weight)
+{
+	h->w->kind = kind;
+	h->w->detail = h->site->probe;
+	hit_walk(h);
+	hit_count(h, 1, weight);
+}
+
+static __always_inline void gc_begin(struct hit *h)
+{
+	__u64 generation = 0;
+
+	argument(h->w, &h->site->arg[0], &generation);
+	hit_walk(h);
+	h->w->kind = PP_KIND_GC;
+	h->w->detail = (__u32)generation;
+	call_remember(h, PLACE_GC, 0);
+}
+
+static __always_inline void import_of_site(struct hit *h, bool is_begin)
+{
+	__u64 name = 0;
+
+	if (!argument(h->w, &h->site->arg[0], &name))
+		return;
+	if (!is_begin) {
+		import_end(h, name);
+		return;
+	}
+	hit_walk(h);
+	text_send(h->slot, name);
+	h->w->kind = PP_KIND_IMPORT;
+	import_begin(h, name);
+}
+
+/* What a hit in user space does. */
+static __always_inline void hit_do(struct hit *h)
+{
+	/* A walk changes the registers where it meets a signal's frame. */
+	const __u64 sp = h->w->registers[PP_REG_SP];
+
+	switch (h->site->does) {
+	case PP_SITE_COUNT:
+		hit_take(h, PP_KIND_PROBE, 0);
+		return;
+	case PP_SITE_CALL_BEGIN:
+		h->w->kind = PP_KIND_PROBE;
+		h->w->detail = h->site->probe;
+		hit_walk(h);
+		call_remember(h, function_place(h, sp), 0);
+		return;
+	case PP_SITE_CALL_END:
+		/* The return address is popped already. */
+		call_end(h, function_place(h, sp - RETURN_ADDRESS_BELOW_CFA));
+		return;
+	case PP_SITE_GC_BEGIN:
+		gc_begin(h);
+		return;
+	case PP_SITE_GC_END:
+		call_end(h, PLACE_GC);
+		return;
+	case PP_SITE_IMPORT_BEGIN:
+	case PP_SITE_IMPORT_END:
+		import_of_site(h, h->site->does == PP_SITE_IMPORT_BEGIN);
+		return;
+	}
+}
+
+SEC("uprobe")
+int on_probe(struct pt_regs *ctx)
+{
+	struct hit h;
+
+	if (!hit_begin(&h, site_number(ctx)))
+		return 0;
+	if (hit_registers(&h, ctx))
+		hit_do(&h);
+	else
+		hit_count(&h, 1, 0); /* of a 32-bit process: its stack is not known */
+	hit_end(&h);
+	return 0;
+}
+
+SEC("raw_tp")
+int on_tracepoint(void *ctx)
+{
+	struct hit h;
+
+	if (!hit_begin(&h, site_number(ctx)))
+		return 0;
+	h.w->kind = PP_KIND_PROBE;
+	h.w->detail = h.site->probe;
+	if (!(h.cfg->flags & PP_CONFIG_NO_KERNEL))
+		take_kernel_stack(h.w, h.slot, ctx);
+	if (h.task_flags & PF_KTHREAD) {
+		h.w->stop = PP_STOP_NO_USER;
+		walk_emit_stacks(h.slot);
+	} else if (take_user_registers(h.w, h.task, ctx, false)) {
+		walk_emit_stacks(h.slot);
+	} else {
+		hit_walk(&h);
+	}
+	hit_count(&h, 1, 0);
+	hit_end(&h);
+	return 0;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/probe_links.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#define UPROBE_DIRECTORY "/sys/bus/event_source/devices/uprobe/"
+#define SEMAPHORE_SHIFT 32 /* linux/trace_events.h: PERF_UPROBE_REF_CTR_OFFSET_SHIFT */
+#define MULTI_RETURN 1U	   /* BPF_F_UPROBE_MULTI_RETURN */
+#define PERF_EVENT_LINK 41 /* BPF_PERF_EVENT, 5.15 */
+
+/* The parts of union bpf_attr that this needs, by include/uapi/linux/bpf.h of Linux 6.6 and 6.10:
+ * those of Debian 12 lack them. */
+struct link_attributes {
+	uint32_t program, target;
+	uint32_t type;
+	uint32_t flags;
+	union {
+		struct {
+			uint64_t path, offsets, semaphores, cookies;
+			uint32_t count, flags, pid, unused;
+		} multi;
+		uint64_t perf_cookie;
+	};
+};
+struct tracepoint_attributes {
+	uint64_t name;
+	uint32_t program, unused;
+	uint64_t cookie;
+};
+
+static int call_bpf(int command, const void *attributes, size_t size)
+{
+	long fd = syscall(SYS_bpf, command, attributes, size);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* ---- many sites by one link ---- */
+
+bool probe_links_can_share(void)
+{
+	const struct bpf_insn nothing[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options,
+		    .expected_attach_type = (enum bpf_attach_type)PROBE_LINKS_ATTACH_TYPE);
+	OWNED_FD int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "pp_multi", "GPL", nothing,
+					     ARRAY_SIZE(nothing), &options);
+	const uint64_t offset = 0;
+	const struct link_attributes attributes = {
+		.program = (uint32_t)program,
+		.type = PROBE_LINKS_ATTACH_TYPE,
+		.multi = {.path = (uintptr_t)"/", .offsets = (uintptr_t)&offset, .count = 1}};
+
+	/* A directory is no file: only a kernel that knows such links comes so far. */
+	return program >= 0 && call_bpf(BPF_LINK_CREATE, &attributes, sizeof(attributes)) == -EBADF;
+}
+
+/* The words of each site in the arrays that the kernel wants. */
+struct site_words {
+	uint64_t *offset, *semaphore, *cookie; /* into one allocation, which `offset` owns */
+	bool has_semaphores;
+};
+
+static int split_sites(const struct probe_links_options *options, struct site_words *ret_words)
+{
+	uint64_t *words = calloc(options->count, 3 * sizeof(*words));
+
+	if (!words)
+		return -ENOMEM;
+	*ret_words = (struct site_words){words, words + options->count, words + 2 * options->count,
+					 false};
+	for (size_t i = 0; i < options->count; i++) {
+		ret_words->offset[i] = options->site[i].offset;
+		ret_words->semaphore[i] = options->site[i].semaphore;
+		ret_words->cookie[i] = options->site[i].cookie;
+		ret_words->has_semaphores |= options->site[i].semaphore != 0;
+	}
+	return 0;
+}
+
+/* The name under which the kernel finds a file that is open here. */
+#define FD_PATH_BYTES 40U
+static void fd_path(int fd, char ret_path[FD_PATH_BYTES])
+{
+	snprintf(ret_path, FD_PATH_BYTES, "/proc/self/fd/%d", fd);
+}
+
+static int attach_shared(const struct probe_links_options *options, int *ret_fd)
+{
+	struct link_attributes attributes = {.program = (uint32_t)options->program,
+					     .type = PROBE_LINKS_ATTACH_TYPE};
+	struct site_words words;
+	char path[FD_PATH_BYTES];
+	int fd, err = split_sites(options, &words);
+
+	if (err)
+		return err;
+	fd_path(options->file, path);
+	attributes.multi.path = (uintptr_t)path;
+	attributes.multi.offsets = (uintptr_t)words.offset;
+	attributes.multi.semaphores = words.has_semaphores ? (uintptr_t)words.semaphore : 0;
+	attributes.multi.cookies = (uintptr_t)words.cookie;
+	attributes.multi.count = (uint32_t)options->count;
+	attributes.multi.flags = options->is_return ? MULTI_RETURN : 0;
+	attributes.multi.pid = (uint32_t)options->pid;
+	fd = call_bpf(BPF_LINK_CREATE, &attributes, sizeof(attributes));
+	free(words.offset);
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}
+
+/* ---- a perf event for each site ---- */
+
+static int read_number(const char *name, const char *format, uint32_t *ret_number)
+{
+	OWNED_MEM char *text = NULL;
+	char path[128];
+	int err;
+
+	snprintf(path, sizeof(path), UPROBE_DIRECTORY "%s", name);
+	err = read_file(path, 64, &text, NULL);
+	if (err)
+		return err;
+	/* The format is one of two literals below. */
+	return sscanf(text, format[0] == 'c' ? "config:%u" : "%u", ret_number) == 1 ? 0 : -EBADMSG;
+}
+
+static int open_event(const struct probe_links_options *options, const struct probe_link_site *site,
+		      int *ret_fd)
+{
+	struct perf_event_attr attributes = {.size = sizeof(attributes)};
+	uint32_t type, return_bit;
+	char path[FD_PATH_BYTES];
+	int err = read_number("type", "%u", &type);
+	long fd;
+
+	if (!err)
+		err = read_number("format/retprobe", "config:%u", &return_bit);
+	if (err)
+		return err;
+	fd_path(options->file, path);
+	attributes.type = type;
+	attributes.config = site->semaphore << SEMAPHORE_SHIFT;
+	if (options->is_return)
+		attributes.config |= 1ULL << (return_bit & 31);
+	attributes.uprobe_path = (uintptr_t)path;
+	attributes.probe_offset = site->offset;
+	/* Without a process one event of any CPU is hit on all of them. */
+	fd = syscall(SYS_perf_event_open, &attributes, options->pid ? options->pid : -1,
+		     options->pid ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = (int)fd;
+	return 0;
+}
+
+/* Kernels before 5.15 have no cookies: there the program is attached without. */
+static int link_event(const struct probe_links_options *options, const struct probe_link_site *site,
+		      int event, int *ret_link)
+{
+	const struct link_attributes attributes = {.program = (uint32_t)options->program,
+						   .target = (uint32_t)event,
+						   .type = PERF_EVENT_LINK,
+						   .perf_cookie = site->cookie};
+	int link = call_bpf(BPF_LINK_CREATE, &attributes, sizeof(attributes));
+
+	*ret_link = -1;
+	if (link >= 0)
+		*ret_link = link;
+	else if (ioctl(event, PERF_EVENT_IOC_SET_BPF, options->program))
+		return -errno;
+	return ioctl(event, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
+static int attach_one(const struct probe_links_options *options, const struct probe_link_site *site,
+		      int ret_fd[2])
+{
+	OWNED_FD int event = -1;
+	OWNED_FD int link = -1;
+	int err = open_event(options, site, &event);
+
+	if (!err)
+		err = link_event(options, site, event, &link);
+	if (err)
+		return err;
+	ret_fd[0] = TAKE_FD(link); /* given back before the event that it is on */
+	ret_fd[1] = TAKE_FD(event);
+	return 0;
+}
+
+/* ---- both ---- */
+
+void probe_links_release(struct probe_links *links)
+{
+	for (size_t i = 0; i < links->count; i++)
+		if (links->fd[i] >= 0)
+			close(links->fd[i]);
+	free(links->fd);
+	*links = (struct probe_links){};
+}
+
+int probe_links_attach(const struct probe_links_options *options, struct probe_links *ret_links)
+{
+	CLEANUP(probe_links_release) struct probe_links links = {};
+	int err = 0;
+
+	links.fd = calloc(options->count, 2 * sizeof(*links.fd));
+	if (!links.fd)
+		return -ENOMEM;
+	if (options->is_shared) {
+		err = attach_shared(options, &links.fd[0]);
+		links.count = !err;
+	}
+	for (size_t i = 0; i < options->count && !err && !options->is_shared; i++) {
+		err = attach_one(options, &options->site[i], &links.fd[links.count]);
+		if (!err)
+			links.count += 2;
+	}
+	if (err)
+		return err;
+	*ret_links = links;
+	links = (struct probe_links){};
+	return 0;
+}
+
+int probe_links_tracepoint(int program, const char *name, uint64_t cookie, int *ret_fd)
+{
+	const struct tracepoint_attributes attributes = {
+		.name = (uintptr_t)name, .program = (uint32_t)program, .cookie = cookie};
+	/* Older kernels refuse attributes that are longer than theirs, unless the rest is 0. */
+	int fd = call_bpf(BPF_RAW_TRACEPOINT_OPEN, &attributes, sizeof(attributes));
+
+	if (fd == -E2BIG || (fd == -EINVAL && cookie))
+		return -ENOTSUP;
+	if (fd < 0)
+		return fd;
+	*ret_fd = fd;
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Attaches the program of probes to places of code: all of a file by one link where the kernel has
+ * uprobe_multi (6.6), else by a perf event each.  The links are descriptors: when their process ends,
+ * however it ends, the kernel takes out the breakpoints and lowers the semaphores again.
+ * No global state; any thread. */
+#ifndef ATTACH_PROBE_LINKS_H
+#define ATTACH_PROBE_LINKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* enum bpf_attach_type: BPF_TRACE_UPROBE_MULTI (Linux 6.6), which older headers lack. */
+#define PROBE_LINKS_ATTACH_TYPE 48
+
+/* One place of code. */
+struct probe_link_site {
+	uint64_t offset;    /* of the instruction, in the file */
+	uint64_t semaphore; /* file offset of the 16-bit counter that enables it; 0: none */
+	uint64_t cookie;    /* the site's number */
+};
+
+struct probe_links_options {
+	int program;	/* descriptor */
+	int file;	/* descriptor */
+	pid_t pid;	/* only in the memory of this process; 0: of all that map the file */
+	bool is_return; /* hit when the function returns */
+	bool is_shared; /* what probe_links_can_share() has said */
+	const struct probe_link_site *site;
+	size_t count;
+};
+
+/* Links that belong together. */
+struct probe_links {
+	int *fd; /* owned */
+	size_t count;
+};
+
+/* Returns whether one link can have many sites. */
+bool probe_links_can_share(void);
+/* Attaches all sites.  Returns 0; -errno, and nothing stays attached: -EBUSY, -EINVAL: the kernel
+ * refuses an instruction or a semaphore; -ESRCH: the process has ended; -EACCES, -EPERM. */
+int probe_links_attach(const struct probe_links_options *options, struct probe_links *ret_links);
+/* Takes the links off: it may take 100 ms a site where they are not shared. */
+void probe_links_release(struct probe_links *links);
+
+/* Attaches a program to a raw tracepoint, with a cookie where the kernel has them (6.10).  Returns
+ * 0; -ENOENT: there is no such tracepoint; -ENOTSUP: the kernel has no cookies for tracepoints, and
+ * cookie is not 0; -errno. */
+int probe_links_tracepoint(int program, const char *name, uint64_t cookie, int *ret_fd);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/probe_side.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attach/kernel_side.h"
+#include "attach/probe_links.h"
+#include "attach/shared_object.h"
+#include "attach/verifier_log.h"
+
+/* The skeleton needs what crosses the kernel boundary. */
+#include "pyprofd_probe.skel.h"
+#include "pyprofd_probe_older.skel.h"
+
+#define VERIFIER_LOG_BYTES (1U << 20)
+
+struct probe_side {
+	struct pyprofd_probe *skeleton;
+	uint32_t cpu_count; /* possible CPUs */
+};
+
+static int open_object(const void *elf, size_t size, struct pyprofd_probe **ret_skeleton)
+{
+	struct pyprofd_probe *skeleton = calloc(1, sizeof(*skeleton));
+	int err;
+
+	if (!skeleton)
+		return -ENOMEM;
+	err = pyprofd_probe__create_skeleton(skeleton);
+	if (!err) {
+		skeleton->skeleton->data = (void *)elf;
+		skeleton->skeleton->data_sz = size;
+		err = bpf_object__open_skeleton(skeleton->skeleton, NULL);
+	}
+	if (err) {
+		pyprofd_probe__destroy(skeleton);
+		return err;
+	}
+	*ret_skeleton = skeleton;
+	return 0;
+}
+
+/* Sets all that must be known before the load. */
+static int prepare(struct pyprofd_probe *skeleton, const struct kernel_side *kernel,
+		   uint32_t only_site)
+{
+	static const char *const own[] = {"scratch", "scratch_claims"};
+	const uint32_t slots = kernel_side_places(kernel) * PP_WALK_LEVELS;
+	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
+
+	if (!err)
+		err = bpf_map__set_max_entries(skeleton->maps.scratch, slots);
+	if (!err)
+		err = bpf_map__set_max_entries(skeleton->maps.call_scratch, slots);
+	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
+	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
+	skeleton->rodata->only_site = only_site;
+	if (only_site)
+		bpf_program__set_autoload(skeleton->progs.on_probe, false);
+	else if (!err && probe_links_can_share())
+		err = bpf_program__set_expected_attach_type(skeleton->progs.on_probe,
+							    PROBE_LINKS_ATTACH_TYPE);
+	return err;
+}
+
+static void explain(int err, char *log, char *why, size_t why_size)
+{
+	const char *said = verifier_log_reason(log);
+
+	if (said)
+		snprintf(why, why_size, "the kernel refused the program of probes: %s (%s)",
+			 strerror(-err), said);
+	else
+		snprintf(why, why_size, "cannot load the programs of probes: %s", strerror(-err));
+}
+
+/* `log` is empty at first. */
+static int load(struct probe_side *side, const struct kernel_side *kernel, uint32_t only_site,
+		char *log)
+{
+	int err = prepare(side->skeleton, kernel, only_site);
+
+	if (err)
+		return err;
+	bpf_program__set_log_buf(side->skeleton->progs.on_probe, log, VERIFIER_LOG_BYTES);
+	bpf_program__set_log_buf(side->skeleton->progs.on_tracepoint, log, VERIFIER_LOG_BYTES);
+	return pyprofd_probe__load(side->skeleton);
+}
+
+int probe_side_open(const struct kernel_side *kernel, uint32_t only_site, char *why,
+		    size_t why_size, struct probe_side **ret_side)
+{
+	OWNED(probe_side) struct probe_side *side = calloc(1, sizeof(*side));
+	OWNED_MEM char *log = malloc(VERIFIER_LOG_BYTES);
+	int err = -ENOMEM;
+
+	if (!side || !log)
+		return err;
+	side->cpu_count = kernel_side_cpu_count(kernel);
+	for (int older = 0; err && older < 2; older++) {
+		size_t size;
+		const void *elf = older ? pyprofd_probe_older__elf_bytes(&size)
+					: pyprofd_probe__elf_bytes(&size);
+
+		pyprofd_probe__destroy(side->skeleton);
+		side->skeleton = NULL;
+		log[0] = '\0';
+		err = open_object(elf, size, &side->skeleton);
+		if (!err)
+			err = load(side, kernel, only_site, log);
+	}
+	if (err) {
+		explain(err, log, why, why_size);
+		return err;
+	}
+	*ret_side = TAKE(side);
+	return 0;
+}
+
+void probe_side_free(struct probe_side *side)
+{
+	if (!side)
+		return;
+	pyprofd_probe__destroy(side->skeleton);
+	free(side);
+}
+
+int probe_side_probe_program(const struct probe_side *side)
+{
+	return bpf_program__fd(side->skeleton->progs.on_probe);
+}
+
+int probe_side_tracepoint_program(const struct probe_side *side)
+{
+	return bpf_program__fd(side->skeleton->progs.on_tracepoint);
+}
+
+int probe_side_set_site(struct probe_side *side, uint32_t number, const struct pp_site *site)
+{
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.sites), &number, site, BPF_ANY);
+}
+
+int probe_side_get_hits(const struct probe_side *side, struct pp_hits ret_hits[PP_PROBES_MAX])
+{
+	OWNED_MEM struct pp_hits *value = calloc(side->cpu_count, sizeof(*value));
+
+	if (!value)
+		return -ENOMEM;
+	for (uint32_t probe = 0; probe < PP_PROBES_MAX; probe++) {
+		int err =
+			bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.hits), &probe, value);
+
+		if (err)
+			return err;
+		ret_hits[probe] = (struct pp_hits){};
+		for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++) {
+			ret_hits[probe].hits += value[cpu].hits;
+			ret_hits[probe].ns += value[cpu].ns;
+		}
+	}
+	return 0;
+}
