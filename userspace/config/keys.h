@@ -37,6 +37,8 @@ enum config_shown {
 	X(EVENTS, "events", "events", 0, "", LIST)                                                 \
 	X(OFFCPU_MIN, "offcpu-min", "offcpu-min", 0, "", ONE)                                      \
 	X(WAKERS, "wakers", "wakers", 1, "no", ONE)                                                \
+	X(PROBES, "probes", "probes", 0, "yes", ONE)                                               \
+	X(MAX_SLOWDOWN, "max-slowdown", "max-slowdown", 0, "", ONE)                                \
 	X(PID, "pid", "pid", 0, "", LIST)                                                          \
 	X(COMM, "comm", "comm", 0, "", ONE)                                                        \
 	X(CGROUP, "cgroup", "cgroup", 0, "", ONE)                                                  \

@@ -279,6 +279,9 @@ void options_release(struct options *options)
 {
 	free(options->pid);
 	free(options->uid);
+	for (size_t i = 0; i < options->probe_count; i++)
+		probe_spec_release(&options->probe[i]);
+	free(options->probe);
 	if (options->comm)
 		regfree(&options->comm_regex);
 	config_free(options->config);

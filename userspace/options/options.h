@@ -16,6 +16,7 @@
 #include "base/kinds.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "options/probe_spec.h"
 #include "options/values.h"
 
 #define OPTIONS_HZ_MAX 10000U
@@ -35,6 +36,10 @@
 #define OPTIONS_OFFCPU_MIN_MAX_US 1000000U
 #define OPTIONS_MAX_PIDS 1024U
 #define OPTIONS_MAX_UIDS 64U
+#define OPTIONS_MAX_PROBES 32U
+#define OPTIONS_SLOWDOWN_MAX_PERCENT 100000U
+#define OPTIONS_SLOWDOWN_PERCENT 10U	      /* of --probe and alloc */
+#define OPTIONS_SLOWDOWN_CALLS_PERCENT 400U /* of calls: five times as long */
 #define OPTIONS_OUTPUT_DEFAULT "/var/lib/pyprofd"
 #define OPTIONS_CONFIG_DEFAULT "/etc/pyprofd/pyprofd.conf" /* of the service; it may be missing */
 
@@ -58,6 +63,12 @@ struct options {
 	/* bits of enum pp_capture: one or more into a directory, one into a file */
 	uint32_t events;
 	bool wakers;		/* also record who ended waits; needs OFFCPU */
+	struct probe_spec *probe; /* owned: --probe */
+	size_t probe_count;
+	bool no_probes; /* --probes=no: nothing is attached to other programs' code */
+	/* How much longer probed programs may take, in percent of their time; 0: by what is
+	 * captured. */
+	uint32_t slowdown_percent;
 	uint64_t offcpu_min_ns; /* shorter waits are in no profile; 0 without OFFCPU and GIL */
 
 	/* Which processes are profiled: those that meet all conditions.  No condition: all. */

@@ -42,11 +42,14 @@ static bool is_one_file(const struct options *options)
  * CPU. */
 static uint32_t default_events(const struct options *options)
 {
+	if (options->probe_count && is_one_file(options))
+		return PP_CAPTURE_PROBE;
 	if (options->wakers && is_one_file(options))
 		return PP_CAPTURE_OFFCPU;
 	if (is_one_file(options) || options->clock == OPTIONS_CLOCK_CYCLES)
 		return PP_CAPTURE_CPU;
-	return PP_CAPTURES_DEFAULT;
+	return options->no_probes ? PP_CAPTURES_DEFAULT & ~(PP_CAPTURE_GC | PP_CAPTURE_IMPORT)
+				  : PP_CAPTURES_DEFAULT;
 }
 
 static int check_events(const struct options *options, char why[OPTION_WHY_BYTES])
@@ -80,6 +83,50 @@ static int check_events(const struct options *options, char why[OPTION_WHY_BYTES
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* Breakpoints in code that runs often slow a program down: somebody has to choose which. */
+static int check_chosen(const struct options *options, char why[OPTION_WHY_BYTES])
+{
+	const bool is_chosen = options->pid_count || options->command;
+	const bool wants_calls = options->events & PP_CAPTURE_CALLS;
+
+	if (!is_chosen && options->events & (PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC)) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--events %s slows programs down, so it needs chosen ones: give --pid or "
+			 "-- COMMAND",
+			 wants_calls ? "calls" : "alloc");
+		return -EINVAL;
+	}
+	if (wants_calls && !options->duration_ns) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--events calls slows programs down, so it needs an end: give "
+			 "--duration, as in -d 10");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_probes(struct options *options, char why[OPTION_WHY_BYTES])
+{
+	const uint32_t by_probes = PP_CAPTURE_GC | PP_CAPTURE_IMPORT | PP_CAPTURE_CALLS |
+				   PP_CAPTURE_ALLOC | PP_CAPTURE_PROBE;
+	char names[CAPTURE_NAMES_CHARS];
+
+	if (options->events & PP_CAPTURE_PROBE && !options->probe_count) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--events probe does not say what is probed: give --probe, as in --probe "
+			 "usdt:/usr/bin/python3.11:python:gc__start");
+		return -EINVAL;
+	}
+	if (options->no_probes && options->events & by_probes) {
+		capture_names(options->events & by_probes, ",", names);
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--probes no and --events %s exclude each other: leave one out",
+			 options->probe_count ? "probe (--probe)" : names);
+		return -EINVAL;
+	}
+	return check_chosen(options, why);
 }
 
 static int check_waits(const struct option_given *given, const struct options *options,
@@ -132,7 +179,12 @@ int option_rules_apply(const struct option_given *given, struct options *options
 	}
 	if (!options->events)
 		options->events = default_events(options);
+	if (options->probe_count)
+		options->events |= PP_CAPTURE_PROBE;
 	err = check_events(options, why);
+	if (err)
+		return err;
+	err = check_probes(options, why);
 	if (err)
 		return err;
 	err = check_waits(given, options, why);

@@ -157,6 +157,50 @@ static int add_uids(struct option_parser *parser, const char *text)
 	return 0;
 }
 
+static int add_probe(struct option_parser *parser, const char *text)
+{
+	struct options *options = &parser->options;
+	char why[PROBE_SPEC_WHY_BYTES];
+	struct probe_spec *probes, spec;
+	int err;
+
+	if (options->probe_count == OPTIONS_MAX_PROBES)
+		return usage(parser, "--probe is given more than %u times: run pyprofd twice",
+			     OPTIONS_MAX_PROBES);
+	err = probe_spec_parse(text, &spec, why);
+	if (err == -EINVAL)
+		return usage(parser, "--probe '%s' %s", text, why);
+	if (err)
+		return err;
+	probes = reallocarray(options->probe, options->probe_count + 1, sizeof(*probes));
+	if (!probes) {
+		probe_spec_release(&spec);
+		return -ENOMEM;
+	}
+	options->probe = probes;
+	probes[options->probe_count++] = spec;
+	return 0;
+}
+
+static int set_probes(struct option_parser *parser, const char *text)
+{
+	parser->options.no_probes = !strcmp(text, "no");
+	return parser->options.no_probes || !strcmp(text, "yes")
+		       ? 0
+		       : usage(parser, "--probes '%s': give yes or no", text);
+}
+
+static int set_max_slowdown(struct option_parser *parser, const char *text)
+{
+	if (option_slowdown(text, &parser->options.slowdown_percent) ||
+	    parser->options.slowdown_percent > OPTIONS_SLOWDOWN_MAX_PERCENT)
+		return usage(parser,
+			     "--max-slowdown '%s' is out of range: give percent of the program's "
+			     "time, as 10%%, or how many times as long, as 5x",
+			     text);
+	return 0;
+}
+
 static int set_comm(struct option_parser *parser, const char *text)
 {
 	struct options *options = &parser->options;
@@ -364,6 +408,12 @@ static int parse_selection(struct option_parser *parser, int key, const char *ar
 		return set_events(parser, arg);
 	case KEY_OFFCPU_MIN:
 		return set_offcpu_min(parser, arg);
+	case KEY_PROBE:
+		return add_probe(parser, arg);
+	case KEY_PROBES:
+		return set_probes(parser, arg);
+	case KEY_MAX_SLOWDOWN:
+		return set_max_slowdown(parser, arg);
 	case 'p':
 		return add_pids(parser, arg);
 	case KEY_COMM:

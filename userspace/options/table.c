@@ -23,6 +23,19 @@ const struct argp_option option_table[] = {
 	 "Also who ended each wait: a profile of its own, instead of offcpu where one file is "
 	 "written",
 	 1},
+	{"probe", KEY_PROBE, "PROBE", 0,
+	 "Also count and take the stack where this is hit: usdt:BINARY:PROVIDER:NAME, "
+	 "uprobe:BINARY:SYMBOL, with +ret how long calls take, tracepoint:GROUP:NAME; may be "
+	 "repeated",
+	 1},
+	{"probes", KEY_PROBES, "yes|no", 0,
+	 "no: put no breakpoint into any program's memory, which leaves out gc, import and all "
+	 "other probes",
+	 1},
+	{"max-slowdown", KEY_MAX_SLOWDOWN, "PCT|Nx", 0,
+	 "How much longer probed programs may take: 10% (default), or 5x for --events calls; "
+	 "beyond it probes are on for a part of the time, and calls end early",
+	 1},
 	{.doc = "Who is profiled (default: every process of the machine):", .group = 2},
 	{"pid", 'p', "PID[,PID...]", 0, "These processes and their children; may be repeated", 2},
 	{"comm", KEY_COMM, "REGEX", 0, "Processes whose name (/proc/PID/comm) matches", 2},

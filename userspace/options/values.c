@@ -91,6 +91,24 @@ int option_percent(const char *text, uint32_t *ret_ppm)
 	return 0;
 }
 
+int option_slowdown(const char *text, uint32_t *ret_percent)
+{
+	const char *rest;
+	double value;
+	int err = parse_decimal(text, &value, &rest);
+
+	if (err || (*rest && strcmp(rest, "%") && strcmp(rest, "x")))
+		return -EINVAL;
+	if (*rest == 'x')
+		value = (value - 1) * 100;
+	if (value > UINT32_MAX / 2)
+		return -ERANGE;
+	if (value < 1)
+		return -EINVAL;
+	*ret_percent = (uint32_t)lround(value);
+	return 0;
+}
+
 int options_parse_size(const char *text, uint64_t *ret_bytes)
 {
 	static const char letters[] = "KMGT";

@@ -27,6 +27,10 @@ int options_parse_size(const char *text, uint64_t *ret_bytes);
  * a percentage; -ERANGE: above 100. */
 int option_percent(const char *text, uint32_t *ret_ppm);
 
+/* Parses how much longer something may take: "10%" or "10" into 10, "5x" into 400.  Returns 0;
+ * -EINVAL: neither, or nothing more; -ERANGE. */
+int option_slowdown(const char *text, uint32_t *ret_percent);
+
 /* Parses a decimal number without sign or blanks.  Returns 0, -EINVAL, -ERANGE. */
 int option_number(const char *text, size_t size, uint64_t *ret_number);
 /* Parses a user: a number or a name.  Returns 0; -ENOENT: no such user. */
