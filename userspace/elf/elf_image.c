@@ -93,6 +93,7 @@ static int add_segment(struct elf_image *image, const Elf64_Phdr *header)
 		.memory_size = header->p_memsz,
 		.align = header->p_align,
 		.executable = header->p_flags & PF_X,
+		.writable = header->p_flags & PF_W,
 	};
 	size_t at = image->segment_count;
 
@@ -402,6 +403,30 @@ int elf_image_section(const struct elf_image *image, const char *name,
 	return -ENOENT;
 }
 
+int elf_image_note_segment(const struct elf_image *image, uint32_t index,
+			   struct elf_section *ret_section)
+{
+	Elf64_Phdr header;
+	const uint8_t *data;
+
+	if (index >= image->program_count)
+		return -ENOENT;
+	memcpy(&header, image->data + image->program_offset + index * sizeof(header),
+	       sizeof(header));
+	if (header.p_type != PT_NOTE)
+		return -ENOENT;
+	data = bytes_at(image, header.p_offset, header.p_filesz);
+	if (!data)
+		return -EBADMSG;
+	*ret_section = (struct elf_section){
+		.data = data,
+		.size = header.p_filesz,
+		.vaddr = header.p_vaddr,
+		.type = SHT_NOTE,
+	};
+	return 0;
+}
+
 int elf_image_eh_frame_hdr(const struct elf_image *image, struct elf_section *ret_section)
 {
 	const uint8_t *data;
@@ -492,4 +517,22 @@ int elf_image_offset_to_vaddr(const struct elf_image *image, uint64_t offset, ui
 		return -ENOENT;
 	*ret_vaddr = vaddr;
 	return 0;
+}
+
+int elf_image_vaddr_to_offset(const struct elf_image *image, uint64_t vaddr, uint64_t size,
+			      uint32_t flags, uint64_t *ret_offset)
+{
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct elf_segment *segment = &image->segment[i];
+		const uint64_t into = vaddr - segment->vaddr;
+
+		if ((flags & PF_X && !segment->executable) || (flags & PF_W && !segment->writable))
+			continue;
+		if (vaddr < segment->vaddr || into > segment->file_size ||
+		    size > segment->file_size - into)
+			continue;
+		*ret_offset = segment->offset + into;
+		return 0;
+	}
+	return -ENOENT;
 }

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "elf/probe_sites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_symbol_table.h"
+#include "elf/usdt_args.h"
+#include "elf/usdt_notes.h"
+
+#define PLACES 4096U	       /* of the hash table of sites; a power of two */
+#define INSTRUCTION_BYTES 9U   /* what probe_instruction_cost() looks at, at most */
+#define SEMAPHORE_BYTES 2U     /* the kernel's: uprobe_register() */
+#define SYMBOLS_MAX (1U << 21) /* of one table; the rest is not read */
+_Static_assert(PLACES >= 2 * PROBE_SITES_PER_FILE, "there is always a free place");
+_Static_assert(PROBE_WANTED_MAX <= 64, "a bit for each");
+_Static_assert(USDT_NAME_MAX_BYTES == PROBE_NAME_MAX_BYTES, "every name can be wanted");
+
+static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+#define PROBE_REFUSAL_TEXT(id, text) text,
+const char *probe_refusal_text(enum probe_refusal refusal)
+{
+	static const char *const texts[] = {PROBE_REFUSALS(PROBE_REFUSAL_TEXT)};
+
+	return refusal < PROBE_REFUSAL_KINDS ? texts[refusal] : "";
+}
+
+struct finding {
+	const struct elf_image *image;
+	const struct probe_wanted *wanted;
+	size_t wanted_count;
+	struct probe_sites sites; /* being filled */
+	uint16_t place[PLACES];	  /* 1 + the index of a site, by wanted probe and offset */
+	/* The wanted functions (bits) of which a name begins with that byte. */
+	uint64_t by_first[256];
+};
+
+/* ---- sites ---- */
+
+static void refuse(struct finding *finding, uint32_t wanted, enum probe_refusal why)
+{
+	finding->sites.refused[why]++;
+	finding->sites.found[wanted].refusals |= 1U << why;
+}
+
+/* Returns the place of a site, or the free one where it belongs. */
+static uint16_t *find_place(struct finding *finding, uint32_t wanted, uint64_t offset)
+{
+	/* Fibonacci hashing; a file that makes them collide pays below. */
+	size_t at = (size_t)((offset * PROBE_WANTED_MAX + wanted) * 0x9e3779b97f4a7c15ULL >> 52);
+
+	for (; finding->place[at]; at = (at + 1) % PLACES) {
+		const struct probe_site *site = &finding->sites.site[finding->place[at] - 1];
+
+		if ((site->offset == offset && site->wanted == wanted) ||
+		    !elf_work_pay(finding->image->work, 1, 1))
+			break;
+	}
+	return &finding->place[at];
+}
+
+/* Adds a site whose cost is not known yet, unless it is there. */
+static void add_site(struct finding *finding, const struct probe_site *found)
+{
+	struct probe_sites *sites = &finding->sites;
+	uint16_t *place = find_place(finding, found->wanted, found->offset);
+	uint8_t code[INSTRUCTION_BYTES];
+	struct probe_site *site;
+	uint64_t size;
+	const uint8_t *at;
+
+	if (*place)
+		return;
+	if (sites->site_count == PROBE_SITES_PER_FILE) {
+		refuse(finding, found->wanted, PROBE_REFUSED_FULL);
+		return;
+	}
+	site = &sites->site[sites->site_count++];
+	*site = *found;
+	size = elf_image_readable_bytes(finding->image, found->vaddr);
+	size = size < sizeof(code) ? size : sizeof(code);
+	at = elf_image_at(finding->image, found->vaddr, size);
+	if (at)
+		memcpy(code, at, size);
+	site->cost = (uint8_t)probe_instruction_cost(finding->image->machine, code, at ? size : 0);
+	*place = (uint16_t)sites->site_count;
+	sites->found[found->wanted].sites++;
+	for (uint8_t i = 0; i < site->arg_count; i++)
+		sites->unread_args += site->arg[i].kind == PP_ARG_NONE;
+}
+
+/* ---- static probes ---- */
+
+/* The kernel adds to two bytes there in each process that maps the file; it refuses odd offsets. */
+static bool find_semaphore(const struct elf_image *image, const struct usdt_note *note,
+			   uint64_t *ret_offset)
+{
+	uint64_t offset = 0;
+
+	if (note->semaphore &&
+	    (elf_image_vaddr_to_offset(image, note->semaphore, SEMAPHORE_BYTES, PF_W, &offset) ||
+	     offset % SEMAPHORE_BYTES || !offset))
+		return false;
+	*ret_offset = offset;
+	return true;
+}
+
+static void add_probe(struct finding *finding, uint32_t wanted, const struct usdt_note *note)
+{
+	const struct elf_image *image = finding->image;
+	struct probe_site site = {.wanted = wanted, .vaddr = note->vaddr};
+
+	if (elf_image_vaddr_to_offset(image, note->vaddr, 1, PF_X, &site.offset)) {
+		refuse(finding, wanted, PROBE_REFUSED_NO_CODE);
+		return;
+	}
+	if (!find_semaphore(image, note, &site.semaphore_offset)) {
+		refuse(finding, wanted, PROBE_REFUSED_SEMAPHORE);
+		return;
+	}
+	site.arg_count = (uint8_t)usdt_args_parse(image->machine, note->args, site.arg);
+	add_site(finding, &site);
+}
+
+static bool on_note(void *context, const struct usdt_note *note)
+{
+	struct finding *finding = context;
+
+	for (uint32_t i = 0; i < finding->wanted_count; i++) {
+		const struct probe_wanted *wanted = &finding->wanted[i];
+
+		if (wanted->kind == PROBE_WANTED_USDT && !strcmp(wanted->name, note->name) &&
+		    !strcmp(wanted->provider, note->provider))
+			add_probe(finding, i, note);
+	}
+	return elf_work_pay(finding->image->work, finding->wanted_count, ELF_WORK_PER_HEADER);
+}
+
+static int find_probes(struct finding *finding)
+{
+	struct usdt_refused refused;
+	bool is_wanted = false;
+	int err;
+
+	for (size_t i = 0; i < finding->wanted_count; i++)
+		is_wanted |= finding->wanted[i].kind == PROBE_WANTED_USDT;
+	if (!is_wanted)
+		return 0;
+	err = usdt_notes_read(finding->image, on_note, finding, &refused);
+	if (err)
+		return err;
+	finding->sites.refused[PROBE_REFUSED_CUT_NOTE] = refused.cut;
+	finding->sites.refused[PROBE_REFUSED_LONG_NAME] = refused.long_names;
+	return 0;
+}
+
+/* ---- functions ---- */
+
+/* A name among those of a wanted function. */
+struct alternative {
+	const char *name;
+	size_t size;
+	uint8_t number;
+};
+
+/* Steps to the next name.  Begins with {.name = wanted->name}. */
+static bool next_alternative(const struct probe_wanted *wanted, struct alternative *at)
+{
+	const bool is_one = wanted->kind == PROBE_WANTED_FUNCTION;
+	const bool is_first = !at->size;
+
+	at->name += at->size;
+	at->number += !is_first;
+	at->name += is_one ? 0 : strspn(at->name, " ");
+	at->size = is_one ? strlen(at->name) : strcspn(at->name, " ");
+	return at->size;
+}
+
+static void sort_by_first(struct finding *finding)
+{
+	for (size_t i = 0; i < finding->wanted_count; i++) {
+		const struct probe_wanted *wanted = &finding->wanted[i];
+		struct alternative at = {.name = wanted->name};
+
+		if (wanted->kind == PROBE_WANTED_USDT)
+			continue;
+		while (next_alternative(wanted, &at))
+			finding->by_first[(uint8_t)*at.name] |= 1ULL << i;
+	}
+}
+
+/* Returns whether a symbol has this name, with a version or without: "malloc@@GLIBC_2.2.5". */
+static bool is_named(const char *name, uint64_t room, const struct alternative *wanted)
+{
+	if (room <= wanted->size || memcmp(name, wanted->name, wanted->size))
+		return false;
+	return !name[wanted->size] || name[wanted->size] == '@';
+}
+
+static void add_function(struct finding *finding, struct probe_site site, const Elf64_Sym *symbol)
+{
+	const struct elf_image *image = finding->image;
+	const uint8_t *first;
+
+	if (ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC) {
+		refuse(finding, site.wanted, PROBE_REFUSED_INDIRECT);
+		return;
+	}
+	site.vaddr = symbol->st_value;
+	site.is_entry = 1;
+	first = elf_image_at(image, site.vaddr, sizeof(endbr64) + 1);
+	if (image->machine == EM_X86_64 && first && !memcmp(first, endbr64, sizeof(endbr64)) &&
+	    (!symbol->st_size || symbol->st_size > sizeof(endbr64)))
+		site.vaddr += sizeof(endbr64);
+	if (elf_image_vaddr_to_offset(image, site.vaddr, 1, PF_X, &site.offset)) {
+		refuse(finding, site.wanted, PROBE_REFUSED_NO_CODE);
+		return;
+	}
+	for (size_t i = 0; i < PP_PROBE_ARGS; i++)
+		site.arg[i].index = PP_ARG_NO_INDEX;
+	add_site(finding, &site);
+}
+
+static void compare_symbol(struct finding *finding, const Elf64_Sym *symbol, const char *name,
+			   uint64_t room)
+{
+	for (uint64_t left = finding->by_first[(uint8_t)*name]; left; left &= left - 1) {
+		const uint32_t i = (uint32_t)__builtin_ctzll(left);
+		const struct probe_wanted *wanted = &finding->wanted[i];
+		struct alternative at = {.name = wanted->name};
+
+		if (!elf_work_pay(finding->image->work, 1, ELF_WORK_PER_SYMBOL))
+			return;
+		while (next_alternative(wanted, &at))
+			if (is_named(name, room, &at))
+				add_function(finding,
+					     (struct probe_site){.wanted = i,
+								 .alternative = at.number},
+					     symbol);
+	}
+}
+
+static bool is_function(const Elf64_Sym *symbol)
+{
+	const uint8_t type = ELF64_ST_TYPE(symbol->st_info);
+
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF &&
+	       symbol->st_shndx < SHN_LORESERVE;
+}
+
+static int find_in_table(struct finding *finding, uint32_t type)
+{
+	struct elf_symbol_table table;
+
+	if (elf_image_symbol_table(finding->image, type, &table))
+		return 0;
+	for (size_t i = 1; i < table.count && i < SYMBOLS_MAX; i++) {
+		const Elf64_Sym symbol = elf_symbol_table_entry(&table, i);
+
+		if (!elf_work_pay(finding->image->work, 1, ELF_WORK_PER_SYMBOL))
+			return -E2BIG;
+		if (is_function(&symbol) && symbol.st_name < table.names_size)
+			compare_symbol(finding, &symbol, table.names + symbol.st_name,
+				       table.names_size - symbol.st_name);
+	}
+	return 0;
+}
+
+static int find_functions(struct finding *finding)
+{
+	bool is_wanted = false;
+	int err;
+
+	for (size_t i = 0; i < finding->wanted_count; i++)
+		is_wanted |= finding->wanted[i].kind != PROBE_WANTED_USDT;
+	if (!is_wanted)
+		return 0;
+	sort_by_first(finding);
+	err = find_in_table(finding, SHT_DYNSYM);
+	return err ? err : find_in_table(finding, SHT_SYMTAB);
+}
+
+/* ---- all ---- */
+
+void probe_sites_release(struct probe_sites *sites)
+{
+	free(sites->site);
+	sites->site = NULL;
+}
+
+int probe_sites_find(const struct elf_image *image, const struct probe_wanted *wanted, size_t count,
+		     struct probe_sites *ret_sites)
+{
+	OWNED_MEM struct finding *finding = calloc(1, sizeof(*finding));
+	OWNED_MEM struct probe_site *site = calloc(PROBE_SITES_PER_FILE, sizeof(*site));
+	int err;
+
+	if (!finding || !site)
+		return -ENOMEM;
+	finding->image = image;
+	finding->wanted = wanted;
+	finding->wanted_count = count < PROBE_WANTED_MAX ? count : PROBE_WANTED_MAX;
+	finding->sites.site = site;
+	finding->sites.wanted_count = (uint32_t)finding->wanted_count;
+	err = find_probes(finding);
+	if (!err)
+		err = find_functions(finding);
+	if (err || elf_work_is_over(image->work))
+		return err ? err : -E2BIG;
+	for (size_t i = 0; i < finding->wanted_count; i++)
+		if (wanted[i].wants_nearest && !finding->sites.found[i].sites &&
+		    !finding->sites.found[i].refusals)
+			probe_sites_nearest(image, &wanted[i], finding->sites.found[i].nearest);
+	*ret_sites = finding->sites;
+	ret_sites->site = TAKE(site);
+	return 0;
+}
