@@ -645,6 +645,19 @@ int file_table_functions(struct file_table *table, struct file *file, const uint
 		file, foreign_names(table->foreign, &asked, vaddr, count, found, context));
 }
 
+int file_table_probes(struct file_table *table, struct file *file,
+		      const struct probe_wanted *wanted, size_t count,
+		      struct probe_sites *ret_sites)
+{
+	struct question question = {.table = table, .file = file};
+	const struct foreign_file asked = ask_about(&question);
+
+	if (file->is_refused)
+		return -E2BIG;
+	return file_facts_soften(
+		file, foreign_probes(table->foreign, &asked, wanted, count, ret_sites));
+}
+
 /* ---- forgetting ---- */
 
 static void forget_file(struct file_table *table, struct file *file)

@@ -138,6 +138,10 @@ int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 /* As foreign_names(), with the debug files that are installed. */
 int file_table_functions(struct file_table *table, struct file *file, const uint64_t *vaddr,
 			 size_t count, foreign_function_handler *found, void *context);
+/* As foreign_probes(). */
+int file_table_probes(struct file_table *table, struct file *file,
+		      const struct probe_wanted *wanted, size_t count,
+		      struct probe_sites *ret_sites);
 /* Finds the descriptor of a file, valid until the next call; opens it again if it was closed.
  * Returns 0; -ENODATA: it could never be opened; -ESTALE: it is gone. */
 int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd);

@@ -100,8 +100,8 @@ int elf_image_section(const struct elf_image *image, const char *name,
 		      struct elf_section *ret_section);
 int elf_image_section_by_index(const struct elf_image *image, uint32_t index,
 			       struct elf_section *ret_section);
-/* Finds program header `index` if it is a PT_NOTE.  Returns 0; -ENOENT: it is none, or there are not
- * so many; -EBADMSG. */
+/* Finds program header `index` if it is a PT_NOTE.  Returns 0; -ENOENT: it is none, or there are
+ * not so many; -EBADMSG. */
 int elf_image_note_segment(const struct elf_image *image, uint32_t index,
 			   struct elf_section *ret_section);
 /* Finds the PT_GNU_EH_FRAME segment. Returns 0; -ENOENT; -EBADMSG. */
@@ -115,8 +115,8 @@ uint64_t elf_image_readable_bytes(const struct elf_image *image, uint64_t vaddr)
 /* Converts a file offset to the ELF address of that byte when it is mapped. -ENOENT: in no segment.
  * The load bias of a mapping is mapping.start - vaddr(mapping.offset). */
 int elf_image_offset_to_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr);
-/* Converts a virtual address to the file offset of that byte.  All `size` bytes must lie in the file
- * part of one PT_LOAD with these flags (PF_X, PF_W).  Returns 0 or -ENOENT. */
+/* Converts a virtual address to the file offset of that byte.  All `size` bytes must lie in the
+ * file part of one PT_LOAD with these flags (PF_X, PF_W).  Returns 0 or -ENOENT. */
 int elf_image_vaddr_to_offset(const struct elf_image *image, uint64_t vaddr, uint64_t size,
 			      uint32_t flags, uint64_t *ret_offset);
 

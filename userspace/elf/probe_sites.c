@@ -285,12 +285,6 @@ static int find_functions(struct finding *finding)
 
 /* ---- all ---- */
 
-void probe_sites_release(struct probe_sites *sites)
-{
-	free(sites->site);
-	sites->site = NULL;
-}
-
 int probe_sites_find(const struct elf_image *image, const struct probe_wanted *wanted, size_t count,
 		     struct probe_sites *ret_sites)
 {

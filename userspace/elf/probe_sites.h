@@ -4,6 +4,8 @@
 #ifndef ELF_PROBE_SITES_H
 #define ELF_PROBE_SITES_H
 
+#include <stdlib.h>
+
 #include <pyprofd/probe.h>
 
 #include "elf/elf_image.h"
@@ -76,7 +78,11 @@ struct probe_sites {
  * *ret_sites is released by probe_sites_release(). */
 int probe_sites_find(const struct elf_image *image, const struct probe_wanted *wanted, size_t count,
 		     struct probe_sites *ret_sites);
-void probe_sites_release(struct probe_sites *sites);
+static inline void probe_sites_release(struct probe_sites *sites)
+{
+	free(sites->site);
+	*sites = (struct probe_sites){.site = NULL};
+}
 
 /* Finds the names in the file that are nearest to one that is not there: "provider:name", or a
  * function's.  As far as the file's budget goes: a name may be missing. */

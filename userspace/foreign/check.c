@@ -181,3 +181,67 @@ bool foreign_codes_are_sound(const struct foreign_codes *codes, size_t bytes,
 	}
 	return at == codes->bytes && codes->next == next;
 }
+
+static bool is_size_known(const struct pp_probe_arg *arg)
+{
+	return arg->bytes == 1 || arg->bytes == 2 || arg->bytes == 4 || arg->bytes == 8;
+}
+
+static bool is_arg_sound(const struct pp_probe_arg *arg)
+{
+	if (arg->kind == PP_ARG_NONE)
+		return true;
+	return arg->kind <= PP_ARG_MEMORY && is_size_known(arg) && arg->is_signed <= 1 &&
+	       arg->base < REGISTERS_MAX &&
+	       (arg->index == PP_ARG_NO_INDEX || arg->index < REGISTERS_MAX) && arg->scale <= 3;
+}
+
+/* Only static probes have a semaphore and arguments, only functions an entry. */
+static bool is_site_sound(const struct probe_site *site, const struct probe_wanted *wanted)
+{
+	const bool is_usdt = wanted->kind == PROBE_WANTED_USDT;
+
+	if (site->offset > INT64_MAX || site->semaphore_offset > INT64_MAX ||
+	    site->semaphore_offset % sizeof(uint16_t) || site->cost >= PROBE_COSTS ||
+	    site->is_entry != !is_usdt || site->arg_count > PP_PROBE_ARGS)
+		return false;
+	if (!is_usdt && (site->semaphore_offset || site->arg_count))
+		return false;
+	if (site->alternative &&
+	    (wanted->kind != PROBE_WANTED_ANY_OF || site->alternative >= PROBE_NAME_MAX_BYTES / 2))
+		return false;
+	for (size_t i = 0; i < PP_PROBE_ARGS; i++)
+		if (!is_arg_sound(&site->arg[i]))
+			return false;
+	return true;
+}
+
+static bool is_found_sound(const struct probe_found *found)
+{
+	for (size_t i = 0; i < PROBE_NEAREST_MAX; i++)
+		if (!memchr(found->nearest[i], 0, sizeof(found->nearest[i])))
+			return false;
+	return !(found->refusals >> PROBE_REFUSAL_KINDS);
+}
+
+bool foreign_probes_are_sound(const struct foreign_probes *probes, size_t bytes,
+			      const struct probe_wanted *wanted, uint32_t count)
+{
+	const struct probe_found *found = (const struct probe_found *)(probes + 1);
+	const struct probe_site *site = (const struct probe_site *)(found + count);
+	uint32_t sites[PROBE_WANTED_MAX] = {0};
+
+	if (count > PROBE_WANTED_MAX || bytes < foreign_sites_at(count) ||
+	    probes->wanted_count != count || probes->site_count > PROBE_SITES_PER_FILE ||
+	    bytes != foreign_sites_at(count) + probes->site_count * sizeof(*site))
+		return false;
+	for (uint32_t i = 0; i < probes->site_count; i++) {
+		if (site[i].wanted >= count || !is_site_sound(&site[i], &wanted[site[i].wanted]))
+			return false;
+		sites[site[i].wanted]++;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_found_sound(&found[i]) || found[i].sites != sites[i])
+			return false;
+	return true;
+}

@@ -29,4 +29,9 @@ bool foreign_lines_are_sound(const struct foreign_lines *lines, size_t bytes, ui
 bool foreign_codes_are_sound(const struct foreign_codes *codes, size_t bytes,
 			     const struct python_code_raw *const *raw, size_t count);
 
+/* Returns whether an answer, the caller's copy of `bytes`, is for these wanted probes: sites are of
+ * one of them and counted with it, arguments lie where a probe can read them, and texts end. */
+bool foreign_probes_are_sound(const struct foreign_probes *probes, size_t bytes,
+			      const struct probe_wanted *wanted, uint32_t count);
+
 #endif

@@ -478,6 +478,73 @@ int foreign_names(struct foreign *foreign, const struct foreign_file *file, cons
 	return 0;
 }
 
+/* ---- probes ---- */
+
+/* Makes a text fit to be shown. */
+static void clean(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}
+
+/* Fills *ret_sites from a sound answer. */
+static int take_sites(const struct foreign_probes *probes, struct probe_sites *ret_sites)
+{
+	const uint8_t *from = (const uint8_t *)probes;
+	struct probe_sites sites = {.site_count = probes->site_count,
+				    .wanted_count = probes->wanted_count,
+				    .unread_args = probes->unread_args};
+
+	sites.site = calloc(probes->site_count + 1U, sizeof(*sites.site));
+	if (!sites.site)
+		return -ENOMEM;
+	memcpy(sites.refused, probes->refused, sizeof(sites.refused));
+	memcpy(sites.found, from + sizeof(*probes), sites.wanted_count * sizeof(*sites.found));
+	memcpy(sites.site, from + foreign_sites_at(sites.wanted_count),
+	       sites.site_count * sizeof(*sites.site));
+	for (uint32_t i = 0; i < sites.wanted_count; i++)
+		for (size_t j = 0; j < PROBE_NEAREST_MAX; j++)
+			clean(sites.found[i].nearest[j]);
+	*ret_sites = sites;
+	return 0;
+}
+
+static bool are_wanted_sound(const struct probe_wanted *wanted, size_t count)
+{
+	for (size_t i = 0; i < count && i < PROBE_WANTED_MAX; i++)
+		if (!probe_wanted_is_sound(&wanted[i]))
+			return false;
+	return count && count <= PROBE_WANTED_MAX;
+}
+
+int foreign_probes(struct foreign *foreign, const struct foreign_file *file,
+		   const struct probe_wanted *wanted, size_t count, struct probe_sites *ret_sites)
+{
+	OWNED_MEM struct foreign_request *message = calloc(1, FOREIGN_REQUEST_MAX_BYTES);
+	OWNED_MEM struct foreign_probes *probes = NULL;
+	uint32_t size;
+	int err;
+
+	if (!message)
+		return -ENOMEM;
+	if (!are_wanted_sound(wanted, count))
+		return -EINVAL;
+	message->kind = FOREIGN_PROBES;
+	message->vaddr_count = (uint32_t)(count * FOREIGN_WANTED_WORDS);
+	memcpy(message->vaddr, wanted, count * sizeof(*wanted));
+	err = ask(foreign, file, message, &size);
+	if (err)
+		return err;
+	probes = malloc(size + sizeof(*probes));
+	if (!probes)
+		return -ENOMEM;
+	memcpy(probes, worker_memory(foreign->worker), size);
+	if (!foreign_probes_are_sound(probes, size, wanted, (uint32_t)count))
+		return call_nonsense(foreign, file);
+	return take_sites(probes, ret_sites);
+}
+
 /* ---- perf maps ---- */
 
 int foreign_lines(struct foreign *foreign, const struct foreign_file *file, uint64_t low,

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "elf/debug_paths.h"
+#include "elf/probe_sites.h"
 #include "foreign/questions.h"
 #include "python/code_text.h"
 #include "python/python_info.h"
@@ -88,6 +89,10 @@ typedef void foreign_function_handler(void *context, const struct foreign_functi
  * error some may be left out.  -EBADMSG: functions overlap as in no honest file. */
 int foreign_names(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
 		  size_t count, foreign_function_handler *found, void *context);
+/* As probe_sites_find(); nearest names have printable ASCII characters only.  -EINVAL: not 1 to
+ * PROBE_WANTED_MAX sound ones are wanted.  *ret_sites is released by probe_sites_release(). */
+int foreign_probes(struct foreign *foreign, const struct foreign_file *file,
+		   const struct probe_wanted *wanted, size_t count, struct probe_sites *ret_sites);
 struct foreign_lines;
 /* Reads the complete lines in [low, high) of a JIT's perf map, as many as fit into an answer.  The
  * descriptor is asked for each time.  *ret_lines is the caller's, checked; no lines, and next ==

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "elf/debug_paths.h"
+#include "elf/probe_sites.h"
 #include "foreign/questions.h"
 #include "python/code_text.h"
 #include "python/python_told.h"
@@ -33,13 +34,24 @@ struct foreign_request {
 	uint64_t low, high;
 	/* Which descriptors come, in this order: bit 0, the file; bit 1 + i, debug file i. */
 	uint32_t files;
-	uint32_t vaddr_count; /* FOREIGN_NAMES: addresses, ascending */
+	/* FOREIGN_NAMES: addresses, ascending; FOREIGN_PROBES: the words of struct probe_wanted */
+	uint32_t vaddr_count;
 	uint64_t vaddr[];
 };
 #define FOREIGN_FILE_BIT 1U
 #define FOREIGN_FILES_MASK ((2U << DEBUG_FILES_MAX) - 1)
 #define FOREIGN_REQUEST_MAX_BYTES                                                                  \
 	(sizeof(struct foreign_request) + FOREIGN_MAX_NAMES * sizeof(uint64_t))
+
+#define FOREIGN_WANTED_WORDS (sizeof(struct probe_wanted) / sizeof(uint64_t))
+_Static_assert(PROBE_WANTED_MAX * FOREIGN_WANTED_WORDS <= FOREIGN_MAX_NAMES, "they fit");
+/* Returns the wanted probes of a request that is a FOREIGN_PROBES. */
+static inline const struct probe_wanted *foreign_wanted(const struct foreign_request *request,
+							uint32_t *ret_count)
+{
+	*ret_count = request->vaddr_count / FOREIGN_WANTED_WORDS;
+	return (const struct probe_wanted *)request->vaddr;
+}
 
 /* An executable PT_LOAD, as struct elf_segment. */
 struct foreign_segment {
@@ -154,6 +166,36 @@ _Static_assert(sizeof(struct foreign_codes) + sizeof(struct foreign_code) +
 		       FOREIGN_MEMORY_BYTES,
 	       "one always fits");
 
+/* The answer for wanted probes: behind it come a struct probe_found for each of them, and the
+ * sites (struct probe_site). */
+struct foreign_probes {
+	uint32_t wanted_count, site_count;
+	uint64_t refused[PROBE_REFUSAL_KINDS];
+	uint64_t unread_args;
+};
+static inline size_t foreign_sites_at(uint32_t wanted_count)
+{
+	return sizeof(struct foreign_probes) + wanted_count * sizeof(struct probe_found);
+}
+_Static_assert(sizeof(struct foreign_probes) + PROBE_WANTED_MAX * sizeof(struct probe_found) +
+			       PROBE_SITES_PER_FILE * sizeof(struct probe_site) <
+		       FOREIGN_MEMORY_BYTES,
+	       "they fit");
+_Static_assert(sizeof(struct probe_found) % sizeof(uint64_t) == 0, "sites are aligned");
+
+static inline bool foreign_wanted_is_sound(const struct foreign_request *request)
+{
+	uint32_t count;
+	const struct probe_wanted *wanted = foreign_wanted(request, &count);
+
+	if (count > PROBE_WANTED_MAX || request->vaddr_count != count * FOREIGN_WANTED_WORDS)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (!probe_wanted_is_sound(&wanted[i]))
+			return false;
+	return true;
+}
+
 /* The last address is none to ask about: a range ends behind it. */
 static inline bool foreign_vaddrs_ascend(const struct foreign_request *request)
 {
@@ -177,7 +219,8 @@ static inline bool foreign_request_is_sound(const struct foreign_request *reques
 	    request->slot >= FOREIGN_SLOTS || !request->number ||
 	    request->files & ~FOREIGN_FILES_MASK || request->vaddr_count > FOREIGN_MAX_NAMES ||
 	    size != sizeof(*request) + request->vaddr_count * sizeof(*request->vaddr) ||
-	    !request->vaddr_count != (request->kind != FOREIGN_NAMES))
+	    !request->vaddr_count !=
+		    (request->kind != FOREIGN_NAMES && request->kind != FOREIGN_PROBES))
 		return false;
 	if ((request->kind == FOREIGN_ROWS || foreign_is_read_once(request->kind)) &&
 	    request->low >= request->high)
@@ -186,7 +229,8 @@ static inline bool foreign_request_is_sound(const struct foreign_request *reques
 	if (foreign_is_read_once(request->kind) &&
 	    (request->files != FOREIGN_FILE_BIT || request->high > INT64_MAX))
 		return false;
-	return foreign_vaddrs_ascend(request);
+	return request->kind == FOREIGN_PROBES ? foreign_wanted_is_sound(request)
+					       : foreign_vaddrs_ascend(request);
 }
 
 #endif

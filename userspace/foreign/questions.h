@@ -11,6 +11,7 @@
 	X(NAMES, "asked_names", "the functions at some addresses")                                 \
 	X(LINES, "asked_perf_maps", "the lines of a JIT's perf map that are new")                  \
 	X(CODES, "asked_code_objects", "the names and lines of Python code objects")               \
+	X(PROBES, "asked_probes", "where in a file probes are attached")                           \
 	X(CLOSE, "asked_close", "to forget a file")
 #define FOREIGN_COSTS(X)                                                                           \
 	X(FILES, "child_files", "files that were handed over, debug files included")               \

@@ -279,6 +279,31 @@ static int tell_names(struct foreign_server *server, struct foreign_slot *slot,
 	return 0;
 }
 
+/* ---- probes ---- */
+
+static int tell_probes(struct foreign_server *server, struct foreign_slot *slot,
+		       const struct foreign_request *request, uint32_t *ret_size)
+{
+	CLEANUP(probe_sites_release) struct probe_sites sites = {0};
+	struct foreign_probes head = {0};
+	uint32_t count;
+	const struct probe_wanted *wanted = foreign_wanted(request, &count);
+	int err = probe_sites_find(slot->image, wanted, count, &sites);
+
+	if (err)
+		return err;
+	head.wanted_count = count;
+	head.site_count = sites.site_count;
+	head.unread_args = sites.unread_args;
+	memcpy(head.refused, sites.refused, sizeof(head.refused));
+	memcpy(server->memory, &head, sizeof(head));
+	memcpy(server->memory + sizeof(head), sites.found, count * sizeof(*sites.found));
+	memcpy(server->memory + foreign_sites_at(count), sites.site,
+	       sites.site_count * sizeof(*sites.site));
+	*ret_size = (uint32_t)(foreign_sites_at(count) + sites.site_count * sizeof(*sites.site));
+	return 0;
+}
+
 bool foreign_files_sort(const struct foreign_request *request, const int *fd, size_t count,
 			struct foreign_files *ret_files)
 {
@@ -318,5 +343,7 @@ void foreign_serve(struct foreign_server *server, const struct foreign_request *
 		err = put_rows(server, slot, request->low, request->high, 0, &size);
 	else if (!err && request->kind == FOREIGN_NAMES)
 		err = tell_names(server, slot, request, &files->debug, &size);
+	else if (!err && request->kind == FOREIGN_PROBES)
+		err = tell_probes(server, slot, request, &size);
 	*ret_reply = (struct parser_reply){.serial = request->serial, .error = err, .size = size};
 }

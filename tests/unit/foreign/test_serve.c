@@ -218,6 +218,32 @@ const char *thread_start_name(const struct elf_image *image, struct cfi *cfi, ui
 	return vaddr == 0x1001 ? symbols.start : NULL;
 }
 
+/* ---- probes ---- */
+
+static struct {
+	uint32_t sites;
+	int error;
+} probes;
+
+int probe_sites_find(const struct elf_image *image, const struct probe_wanted *wanted, size_t count,
+		     struct probe_sites *ret_sites)
+{
+	assert_non_null(image);
+	assert_string_equal(wanted[count - 1].name, "last");
+	if (probes.error)
+		return probes.error;
+	*ret_sites = (struct probe_sites){.site_count = probes.sites,
+					  .wanted_count = (uint32_t)count,
+					  .unread_args = 7,
+					  .refused = {[PROBE_REFUSED_FULL] = 8}};
+	ret_sites->site = calloc(probes.sites + 1U, sizeof(*ret_sites->site));
+	assert_non_null(ret_sites->site);
+	for (uint32_t i = 0; i < probes.sites; i++)
+		ret_sites->site[i].offset = i;
+	ret_sites->found[count - 1].sites = probes.sites;
+	return 0;
+}
+
 /* ---- what else is read ---- */
 
 static int read_error;
@@ -273,6 +299,7 @@ static int setup(void **state)
 	file.stop_row = UINT64_MAX;
 	file.fde_count = 5;
 	memset(&symbols, 0, sizeof(symbols));
+	memset(&probes, 0, sizeof(probes));
 	python_error = -ENOENT;
 	python_reason = NULL;
 	pythons_freed = 0;
@@ -780,6 +807,45 @@ static void serve__lines_and_code_objects_are_read_from_what_came(void **state)
 	assert_int_equal(file.opened, 0);
 }
 
+static int serve_probes(uint32_t count)
+{
+	struct probe_wanted last = {.kind = PROBE_WANTED_FUNCTION, .name = "last"};
+
+	asked.request.vaddr_count = (uint32_t)(count * FOREIGN_WANTED_WORDS);
+	memcpy(asked.request.vaddr + (count - 1) * FOREIGN_WANTED_WORDS, &last, sizeof(last));
+	return serve(FOREIGN_PROBES, true);
+}
+
+static void probes__are_told_with_their_sites(void **state)
+{
+	const struct foreign_probes *told = (const struct foreign_probes *)memory;
+	const struct probe_found *found = (const struct probe_found *)(told + 1);
+	const struct probe_site *site = (const struct probe_site *)(found + PROBE_WANTED_MAX);
+
+	(void)state;
+	probes.sites = PROBE_SITES_PER_FILE;
+	assert_int_equal(serve_probes(PROBE_WANTED_MAX), 0);
+	assert_int_equal(reply.size, foreign_sites_at(PROBE_WANTED_MAX) +
+					     PROBE_SITES_PER_FILE * sizeof(*site));
+	assert_int_equal(told->wanted_count, PROBE_WANTED_MAX);
+	assert_int_equal(told->site_count, PROBE_SITES_PER_FILE);
+	assert_int_equal(told->unread_args, 7);
+	assert_int_equal(told->refused[PROBE_REFUSED_FULL], 8);
+	assert_int_equal(found[PROBE_WANTED_MAX - 1].sites, PROBE_SITES_PER_FILE);
+	assert_int_equal(found[0].sites, 0);
+	assert_int_equal(site[0].offset, 0);
+	assert_int_equal(site[PROBE_SITES_PER_FILE - 1].offset, PROBE_SITES_PER_FILE - 1);
+}
+
+static void probes__errors_are_told(void **state)
+{
+	(void)state;
+	assert_int_equal(serve_probes(1), 0);
+	assert_int_equal(reply.size, foreign_sites_at(1));
+	probes.error = -E2BIG;
+	assert_int_equal(serve_probes(1), -E2BIG);
+}
+
 static void files__are_those_that_the_request_names(void **state)
 {
 	const int fd[] = {11, 12, 13, 14, 15};
@@ -832,6 +898,8 @@ int main(void)
 		TEST(none__is_so_for_the_address_alone_where_stacks_may_begin),
 		TEST(none__without_unwind_information_is_what_symbols_say),
 		TEST(serve__lines_and_code_objects_are_read_from_what_came),
+		TEST(probes__are_told_with_their_sites),
+		TEST(probes__errors_are_told),
 		TEST(files__are_those_that_the_request_names),
 	};
 
