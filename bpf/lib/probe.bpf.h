@@ -112,13 +112,15 @@ static __always_inline const struct pp_site *site_get(__u32 number)
  * to be given back. */
 static __always_inline bool hit_begin(struct hit *h, __u32 number)
 {
+	struct task_struct *task;
+
 	h->cfg = config_get();
 	h->site = site_get(number);
 	if (!h->cfg || !h->site || !h->site->does || h->cfg->flags & PP_CONFIG_PAUSED)
 		return false;
 	h->thread = bpf_get_current_pid_tgid();
-	h->task = task_current();
-	h->task_flags = CURRENT_READ(h->task, flags);
+	h->task = task = task_current();
+	h->task_flags = CURRENT_READ(task, flags);
 	scratch_enter_pool(&h->taken);
 	h->w = h->taken.walk;
 	if (!h->w)
@@ -156,7 +158,9 @@ static __always_inline bool hit_registers(struct hit *h, struct pt_regs *ctx)
  * sent, also when the agent is to finish it. */
 static __always_inline void hit_walk(struct hit *h)
 {
-	h->w->thread_pointer = CURRENT_READ(h->task, TASK_THREAD_POINTER);
+	struct task_struct *task = h->task; /* h is no struct of the kernel's */
+
+	h->w->thread_pointer = CURRENT_READ(task, TASK_THREAD_POINTER);
 	walk_user(h->slot);
 	walk_emit_stacks(h->slot);
 }

@@ -28,6 +28,8 @@
 
 #define WANTED_FDS 65536U
 #define AGENT_NICE (-10) /* and Nice= in deploy/systemd/pyprofd.service */
+#define PROBES_WAIT_NS (10 * NS_PER_SEC) /* until what was asked for is attached */
+#define PROBES_LOOK_MS 10
 
 static int wait_delay(struct agent *agent, struct loop *loop)
 {
@@ -100,6 +102,21 @@ static int start_command(struct agent *agent, struct loop *loop)
 	return process_watch_follow(agent->watch);
 }
 
+/* Who names probes wants their hits from the beginning on. */
+static int await_probes(struct agent *agent, struct loop *loop)
+{
+	const uint64_t until_ns = mono_ns() + PROBES_WAIT_NS;
+	int err = 0;
+
+	if (!(agent->options->events & (PP_CAPTURE_PROBE | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC)))
+		return 0;
+	while (!err && !agent->is_ending && !probes_are_ready(agent->probes) &&
+	       mono_ns() < until_ns)
+		err = loop_serve(agent, loop, PROBES_LOOK_MS);
+	probes_tick(agent->probes);
+	return err;
+}
+
 static int run(struct agent *agent, struct loop *loop)
 {
 	const struct options *options = agent->options;
@@ -122,7 +139,11 @@ static int run(struct agent *agent, struct loop *loop)
 		err = process_watch_start(agent->watch);
 	}
 	if (!err)
+		err = probes_check(agent->probes);
+	if (!err)
 		err = stages_open_sampling(agent);
+	if (!err)
+		err = await_probes(agent, loop);
 	if (err)
 		return err;
 	if (options->output_kind == OPTIONS_OUTPUT_DIRECTORY && !options->quiet)
@@ -279,5 +300,7 @@ int agent_run(struct options *options, const char *child_program)
 	stages_release(&agent);
 	loop_close(&loop);
 	process_access_by(NULL, NULL);
+	if (err == -ENXIO)
+		return OPTIONS_EXIT_USAGE;
 	return err ? OPTIONS_EXIT_FAILURE : loop.exit_status;
 }

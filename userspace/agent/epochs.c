@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
+#include "drain/text_table.h"
 
 #define DICTIONARY_BYTES (24U << 20)
 #define DICTIONARY_BYTES_PER_CPU (4U << 20)
@@ -76,6 +77,7 @@ bool epochs_end_window(struct epochs *epochs)
 	 * again. */
 	config->sent_from_table = config->table[config->window & 1] + 1;
 	dictionary_set_epoch(epochs->dictionary, epochs->epoch);
+	text_table_end_epoch(epochs->texts);
 	reuse_file_slots(epochs);
 	context_table_end_epoch(epochs->contexts);
 	return true;

@@ -25,6 +25,7 @@ struct epochs {
 	/* Borrowed. */
 	struct kernel_side *kernel;
 	struct dictionary *dictionary;
+	struct text_table *texts;
 	struct file_table *files;
 	struct context_table *contexts;
 	const struct process_table *processes;

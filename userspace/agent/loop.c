@@ -286,6 +286,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	thread_names_tick(agent->thread_names);
 	prepare_names(agent, now_ns);
 	process_watch_tick(agent->watch);
+	probes_tick(agent->probes);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
 	if (loop->has_unused_files && has_time(agent, loop))

@@ -109,6 +109,21 @@ static void verify_python(struct process_watch *watch, struct process *process)
 	}
 }
 
+static void tell_files(const struct process_watch *watch, const struct process *process)
+{
+	const struct process_watch_sources *sources = &watch->sources;
+
+	if (sources->on_files &&
+	    (!sources->filter || context_table_flags(process) & PP_CONTEXT_MATCHES))
+		sources->on_files(sources->context, process);
+}
+
+static void tell_end(const struct process_watch *watch, struct pp_process_id id)
+{
+	if (watch->sources.on_end)
+		watch->sources.on_end(watch->sources.context, id);
+}
+
 int process_watch_publish(struct process_watch *watch, struct process *process,
 			  const struct slice *slice)
 {
@@ -132,6 +147,7 @@ int process_watch_publish(struct process_watch *watch, struct process *process,
 		log_debug("process %u: cannot publish its mappings: %s", process->id.tgid,
 			  strerror(-err));
 	verify_python(watch, process);
+	tell_files(watch, process);
 	return err;
 }
 
@@ -332,6 +348,7 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 		process = process_table_find(watch->sources.processes, event->id);
 		if (process)
 			context_table_retire(watch->sources.contexts, process);
+		tell_end(watch, event->id);
 		(void)process_table_apply(watch->sources.processes, event);
 		return;
 	}
@@ -349,6 +366,7 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 			process->mappings_changed = true;
 	} else if (event->type == PP_EVENT_EXEC && parent) {
 		context_table_retire(watch->sources.contexts, parent);
+		tell_end(watch, event->parent);
 	}
 	if (process_table_wants_read(process))
 		(void)read_maps(watch, process);

@@ -31,6 +31,11 @@ struct process_watch_sources {
 	uint32_t online_cpus;		    /* when the maps were made */
 	/* A process matches the filter that did not before: its threads may sleep already. */
 	void (*on_match)(void *context);
+	/* The files of a live process that matches are known, for the first time or again; NULL:
+	 * nobody wants to know. */
+	void (*on_files)(void *context, const struct process *process);
+	/* A process has ended or become another program; NULL, too. */
+	void (*on_end)(void *context, struct pp_process_id id);
 	void *context;
 };
 /* Opens the events ring.  Returns 0 or -errno. */

@@ -81,14 +81,22 @@ static enum ledger_part leaf_part(const struct profile_sample *sample)
 	}
 }
 
+static struct labels labels_of(const struct samples *samples)
+{
+	return (struct labels){.strings = samples->strings,
+			       .thread_names = samples->thread_names,
+			       .identities = samples->identities,
+			       .texts = samples->texts,
+			       .probe = samples->probes.name,
+			       .probe_count = samples->probes.count};
+}
+
 /* Adds a value without its stack: to its process or, where that is one of too many, to a row for
  * all of them. */
 static int leave_out(const struct samples *samples, const struct pp_count_key *key,
 		     const struct who *who, const struct pp_count *count)
 {
-	const struct labels labels = {.strings = samples->strings,
-				      .thread_names = samples->thread_names,
-				      .identities = samples->identities};
+	const struct labels labels = labels_of(samples);
 	const struct pp_count_key process = {
 		.id = key->id, .kind = key->kind, .flags = key->flags};
 	struct frame reason = {.kind = FRAME_MARKER};
@@ -114,9 +122,7 @@ int samples_put(const struct samples *samples, const struct pp_count_key *key,
 static int add_sample(const struct samples *samples, struct symbolizer *symbolizer,
 		      const struct counted *counted)
 {
-	const struct labels labels = {.strings = samples->strings,
-				      .thread_names = samples->thread_names,
-				      .identities = samples->identities};
+	const struct labels labels = labels_of(samples);
 	const struct pp_count_key *key = &counted->key;
 	const struct dict_stack *user = dictionary_use_stack(samples->dictionary, key->user_stack);
 	const struct dict_kernel *kernel =
@@ -138,6 +144,8 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 	}
 	if (key->kind == PP_KIND_WAIT)
 		switch_frames_drop(samples->strings, &sample);
+	else if (key->kind != PP_KIND_CPU)
+		switch_frames_drop_tracepoint(samples->strings, &sample);
 	err = labels_add(&labels, &sample, key, &who);
 	if (!err && key->kind == PP_KIND_CPU)
 		err = waits_add_sample(samples->waits, key->id, leaf_part(&sample),

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/probe_plan.h"
 #include "base/slice.h"
 
 struct counts;
@@ -43,6 +44,8 @@ struct samples {
 	struct profile_shares *shares; /* of the profiles, by user */
 	struct top *top;     /* NULL: there is no live socket */
 	struct waits *waits; /* NULL: waits are not captured */
+	const struct text_table *texts;
+	struct probe_plan probes; /* the names of probes */
 	struct summary *summary;
 };
 /* How far the counters of one window have come.  All zeros: not begun. */

@@ -27,6 +27,7 @@
 #include "discover/process_user.h"
 #include "drain/incomplete_queue.h"
 #include "drain/ring.h"
+#include "drain/text_table.h"
 #include "finish/unwind_python.h"
 #include "options/host_check.h"
 #include "options/options.h"
@@ -68,6 +69,16 @@ static void on_incomplete(void *context, const struct decoded_incomplete *incomp
 	struct agent *agent = context;
 
 	incomplete_counts_on_record(&agent->incomplete, incomplete);
+}
+
+static void on_text(void *context, const struct pp_text_record *record, size_t bytes)
+{
+	struct agent *agent = context;
+	struct process *process = process_table_find(agent->processes, record->process);
+
+	(void)text_table_add(agent->texts, record->id,
+			     process ? process_user_kept(process) : UINT32_MAX,
+			     (const char *)record->bytes, bytes);
 }
 
 static int read_raw_code(void *context, struct pp_process_id id, uint8_t python, uint64_t address,
@@ -195,7 +206,8 @@ static int open_kernel(struct agent *agent)
 		.sizes = {.hz = agent->options->hz,
 			  .interval_ns = agent->options->interval_ns,
 			  .budget_bytes = agent->options->budget_bytes,
-			  .waits = waits || agent->options->timeline},
+			  .waits = waits || agent->options->timeline,
+			  .events = agent->options->events & ~(uint32_t)PP_CAPTURE_CPU},
 		.timeline = agent->options->timeline,
 		.wakers = agent->options->wakers,
 	};
@@ -247,6 +259,7 @@ static int open_dictionary(struct agent *agent)
 					.contexts = agent->contexts,
 					.processes = agent->processes,
 					.limits = limits};
+	agent->epochs.texts = agent->texts;
 	epochs_start(&agent->epochs);
 	dictionary_set_reader(agent->dictionary, read_raw_code, agent);
 	dictionary_set_users(agent->dictionary, user_of, agent);
@@ -285,6 +298,8 @@ static int open_tables(struct agent *agent)
 	if (!err)
 		err = process_table_new(&agent->processes);
 	if (!err)
+		err = text_table_new(&agent->texts);
+	if (!err)
 		err = open_dictionary(agent);
 	if (!err)
 		err = unwind_python_new(agent->dictionary, secret, &agent->unwind_python);
@@ -307,6 +322,32 @@ static void on_match(void *context)
 	scans_want(agent->scans);
 }
 
+static void on_files(void *context, const struct process *process)
+{
+	struct agent *agent = context;
+
+	probes_see(agent->probes, process);
+}
+
+static void on_end(void *context, struct pp_process_id id)
+{
+	struct agent *agent = context;
+
+	probes_forget(agent->probes, id);
+}
+
+static int open_probes(struct agent *agent)
+{
+	const struct probes_sources sources = {.options = agent->options,
+					       .kernel = agent->kernel,
+					       .files = agent->files,
+					       .processes = agent->processes,
+					       .foreign = agent->foreign,
+					       .is_filtered = agent->is_filtered};
+
+	return probes_new(&sources, &agent->probes);
+}
+
 static int open_watch(struct agent *agent)
 {
 	struct process_watch_sources sources = {.options = agent->options,
@@ -317,6 +358,8 @@ static int open_watch(struct agent *agent)
 							agent->is_filtered ? &agent->filter : NULL,
 						.online_cpus = agent->online_cpus,
 						.on_match = on_match,
+						.on_files = agent->probes ? on_files : NULL,
+						.on_end = agent->probes ? on_end : NULL,
 						.context = agent};
 	char why[HOST_WHY_BYTES];
 	const struct sideband_options options = {.opener = agent->opener};
@@ -362,7 +405,8 @@ static int open_stacks_ring(struct agent *agent)
 						.stack = on_stack,
 						.kernel = on_kernel,
 						.code = on_code,
-						.incomplete = on_incomplete};
+						.incomplete = on_incomplete,
+						.text = on_text};
 	int err = ring_new(kernel_side_stacks_ring(agent->kernel), RING_STACKS, &handlers,
 			   &agent->stacks_ring);
 
@@ -408,6 +452,8 @@ static void prepare_window(struct agent *agent)
 					  .shares = &agent->shares,
 					  .top = live_top(agent->live),
 					  .waits = agent->waits,
+					  .texts = agent->texts,
+					  .probes = probes_plan(agent->probes),
 					  .summary = &agent->summary};
 	agent->facts = (struct window_facts){
 		.kernel = agent->kernel,
@@ -451,6 +497,8 @@ int stages_open(struct agent *agent)
 		err = open_kernel(agent);
 	if (!err)
 		err = open_tables(agent);
+	if (!err)
+		err = open_probes(agent);
 	if (!err)
 		err = open_watch(agent);
 	if (!err)
@@ -513,6 +561,7 @@ int64_t stages_miss_tokens(const struct agent *agent, uint64_t tick_ns)
 void stages_release(struct agent *agent)
 {
 	live_free(agent->live);
+	probes_free(agent->probes);
 	cpu_events_free(agent->cpu_events);
 	window_release(&agent->window);
 	scans_free(agent->scans);
@@ -529,6 +578,7 @@ void stages_release(struct agent *agent)
 	unwind_python_free(agent->unwind_python);
 	coverage_free(agent->coverage);
 	dictionary_free(agent->dictionary);
+	text_table_free(agent->texts);
 	sideband_free(agent->sideband);
 	process_watch_free(agent->watch);
 	process_table_free(agent->processes);

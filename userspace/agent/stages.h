@@ -14,6 +14,7 @@
  *   identities.c     who processes are, for labels
  *   profiles.c       kinds of profiles               profile_shares.c  what a user may add
  *   window_facts.c   how a profile was taken         coverage.c  the scheduler's CPU time
+ *   probes.c         places of code that are probed  probe_worker.c, probe_plan.c
  *   timeline.c       records -> a trace file         stack_texts.c  its stacks as text
  *   live.c           clients of the live socket      dump.c      all stacks of this moment
  *   top.c            clients that get every window   progress.c  what the terminal shows */
@@ -26,6 +27,7 @@
 #include "agent/dump.h"
 #include "agent/epochs.h"
 #include "agent/incomplete_counts.h"
+#include "agent/probes.h"
 #include "agent/profile_shares.h"
 #include "agent/profiles.h"
 #include "agent/rate.h"
@@ -69,6 +71,8 @@ struct agent {
 	struct stack_intake stacks;
 	struct thread_names *thread_names;
 	struct identities *identities;
+	struct text_table *texts; /* that counters refer to */
+	struct probes *probes; /* NULL: the run has none */
 	struct waits *waits;   /* NULL: waits are not captured */
 	struct scans *scans;   /* NULL: as well */
 

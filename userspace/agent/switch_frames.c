@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "profile/profile.h"
 
 /* Frames of the tracepoint and the scheduler that a stack at a switch can begin with. */
@@ -20,6 +21,31 @@ bool switch_frames_find(const struct intern *strings, const struct frame *frame,
 		return true;
 	}
 	return false;
+}
+
+/* A program on a tracepoint finds itself on top of the stack, then what called it: bpf_trace_runN,
+ * __bpf_trace_NAME, __traceiter_NAME (include/trace/bpf_probe.h, kernel/trace/bpf_trace.c). */
+static bool is_of_tracepoint(const char *name)
+{
+	static const char *const starts[] = {"bpf_prog_", "bpf_trace_run", "__bpf_trace_",
+					     "__traceiter_", "bpf_get_stack"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		if (!strncmp(name, starts[i], strlen(starts[i])))
+			return true;
+	return false;
+}
+
+void switch_frames_drop_tracepoint(const struct intern *strings, struct profile_sample *sample)
+{
+	size_t at = 0;
+
+	while (at + 1 < sample->frame_count && at < SWITCH_FRAMES_MAX &&
+	       sample->frame[at].kind == FRAME_KERNEL &&
+	       is_of_tracepoint(intern_get(strings, sample->frame[at].name, NULL)))
+		at++;
+	sample->frame += at;
+	sample->frame_count -= at;
 }
 
 void switch_frames_drop(const struct intern *strings, struct profile_sample *sample)

@@ -17,4 +17,7 @@ bool switch_frames_find(const struct intern *strings, const struct frame *frame,
 /* Leaves out the frames above __schedule(). */
 void switch_frames_drop(const struct intern *strings, struct profile_sample *sample);
 
+/* Takes the frames of a program on a tracepoint, and of what called it, off the leaf end. */
+void switch_frames_drop_tracepoint(const struct intern *strings, struct profile_sample *sample);
+
 #endif

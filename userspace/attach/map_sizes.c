@@ -87,7 +87,7 @@ static void size_tables(const struct map_sizes_options *options, uint64_t sample
 	const uint32_t waits = clamp_pow2(cpus * WAITS_PER_CPU, WAITS_MIN, WAITS_MAX);
 
 	sizes->counts = clamp_pow2(samples / 2, COUNTS_MIN, COUNTS_MAX_ROWS);
-	sizes->waits = options->waits ? waits : 1;
+	sizes->waits = options->waits || options->events ? waits : 1;
 	sizes->wakes = clamp(waits / 2, WAKES_MIN, WAITS_MAX);
 	sizes->coarse = clamp_pow2(cpus * COARSE_PER_CPU, COARSE_MIN, COARSE_MAX);
 }

@@ -18,6 +18,7 @@ struct map_sizes_options {
 	/* of all maps; 0: depends on the number of CPUs, 40 MiB for up to 4 */
 	uint64_t budget_bytes;
 	bool waits; /* threads and waits are followed */
+	bool events; /* others than samples are counted, whose rows are with those of waits */
 };
 
 /* Entries, unless they are bytes. */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/probe_plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "options/options.h"
+
+_Static_assert(OPTIONS_MAX_PROBES + 8 < PP_PROBES_MAX, "each probe has a number");
+_Static_assert(sizeof(((struct probe_row *)0)->real_path) >= 4096, "realpath() writes PATH_MAX");
+
+/* Python's own probes: X(what captures them, label, name of the beginning, what it does, name of
+ * the end, what that does).  Include/pydtrace.d of CPython 3.6 to 3.15. */
+#define PYTHON_PROBES(X)                                                                           \
+	X(GC, "gc", "gc__start", GC_BEGIN, "gc__done", GC_END)                                     \
+	X(IMPORT, "import", "import__find__load__start", IMPORT_BEGIN, "import__find__load__done", \
+	  IMPORT_END)
+
+static const struct {
+	uint32_t capture;
+	const char *label, *begin, *end;
+	uint32_t does_begin, does_end;
+} python_probes[] = {
+#define PYTHON_PROBE(capture, label, begin, does_begin, end, does_end)                             \
+	{PP_CAPTURE_##capture, label, begin, end, PP_SITE_##does_begin, PP_SITE_##does_end},
+	PYTHON_PROBES(PYTHON_PROBE)};
+
+static struct probe_leg usdt_leg(const char *provider, const char *name, uint32_t does)
+{
+	struct probe_leg leg = {.wanted.kind = PROBE_WANTED_USDT, .does = does};
+
+	snprintf(leg.wanted.provider, sizeof(leg.wanted.provider), "%s", provider);
+	snprintf(leg.wanted.name, sizeof(leg.wanted.name), "%s", name);
+	return leg;
+}
+
+static struct probe_leg function_leg(const struct probe_spec *spec, uint32_t does, bool is_return)
+{
+	struct probe_leg leg = {.wanted = {.kind = PROBE_WANTED_FUNCTION, .wants_nearest = 1},
+				.does = does,
+				.is_return = is_return};
+
+	snprintf(leg.wanted.name, sizeof(leg.wanted.name), "%s", spec->name);
+	return leg;
+}
+
+static void add_python(struct probe_plan *plan, uint32_t events)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(python_probes); i++) {
+		struct probe_row *row = &plan->row[plan->count];
+
+		if (!(events & python_probes[i].capture))
+			continue;
+		row->name = python_probes[i].label;
+		row->place = PROBE_IN_PYTHON;
+		row->leg[0] = usdt_leg("python", python_probes[i].begin,
+				       python_probes[i].does_begin);
+		row->leg[1] = usdt_leg("python", python_probes[i].end, python_probes[i].does_end);
+		row->leg_count = 2;
+		plan->count++;
+	}
+}
+
+static void add_spec(struct probe_plan *plan, const struct probe_spec *spec)
+{
+	struct probe_row *row = &plan->row[plan->count++];
+
+	row->name = spec->text;
+	row->spec = spec;
+	row->place = spec->kind == PROBE_SPEC_TRACEPOINT ? PROBE_IN_KERNEL : PROBE_IN_BINARY;
+	row->leg_count = 1;
+	if (row->place == PROBE_IN_KERNEL) {
+		row->leg[0].does = PP_SITE_COUNT;
+		return;
+	}
+	if (!realpath(spec->binary, row->real_path))
+		row->real_path[0] = '\0';
+	if (spec->kind == PROBE_SPEC_USDT) {
+		row->leg[0] = usdt_leg(spec->group, spec->name, PP_SITE_COUNT);
+		row->leg[0].wanted.wants_nearest = 1;
+	} else if (spec->is_return) {
+		row->leg[0] = function_leg(spec, PP_SITE_CALL_BEGIN, false);
+		row->leg[1] = function_leg(spec, PP_SITE_CALL_END, true);
+		row->leg_count = 2;
+	} else {
+		row->leg[0] = function_leg(spec, PP_SITE_COUNT, false);
+	}
+}
+
+int probe_plan_make(const struct options *options, struct probe_plan *ret_plan)
+{
+	const size_t room = ARRAY_SIZE(python_probes) + options->probe_count;
+	struct probe_plan plan = {.row = calloc(room, sizeof(*plan.row)),
+				  .name = calloc(room, sizeof(*plan.name))};
+
+	if (!plan.row || !plan.name) {
+		probe_plan_release(&plan);
+		return -ENOMEM;
+	}
+	add_python(&plan, options->events);
+	for (size_t i = 0; i < options->probe_count; i++)
+		add_spec(&plan, &options->probe[i]);
+	for (size_t i = 0; i < plan.count; i++)
+		plan.name[i] = plan.row[i].name;
+	*ret_plan = plan;
+	return 0;
+}
+
+void probe_plan_release(struct probe_plan *plan)
+{
+	free(plan->row);
+	free(plan->name);
+	*plan = (struct probe_plan){};
+}
+
+bool probe_row_needs_line(const struct probe_row *row)
+{
+	for (size_t i = 0; i < row->leg_count; i++)
+		if (!strcmp(row->leg[i].wanted.provider, "python") &&
+		    !strncmp(row->leg[i].wanted.name, "function__", strlen("function__")))
+			return true;
+	return false;
+}
+
+bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_python)
+{
+	const char *last;
+
+	if (row->place != PROBE_IN_BINARY)
+		return row->place == PROBE_IN_PYTHON && is_python;
+	if (!path)
+		return false;
+	if (!strcmp(path, row->spec->binary) || (row->real_path[0] && !strcmp(path, row->real_path)))
+		return true;
+	last = strrchr(path, '/');
+	return !strchr(row->spec->binary, '/') && last && !strcmp(last + 1, row->spec->binary);
+}

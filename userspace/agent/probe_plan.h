@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which probes a run has: those of Python that its events need, and those that --probe names.
+ * A probe has a number, which is the detail of its counters, and one or two places where it is
+ * hit: what begins a call and what ends it. */
+#ifndef AGENT_PROBE_PLAN_H
+#define AGENT_PROBE_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/probe.h>
+
+#include "elf/probe_wanted.h"
+
+struct options;
+struct probe_spec;
+
+/* In which files a probe is looked for. */
+enum probe_place {
+	PROBE_IN_PYTHON,     /* interpreters */
+	PROBE_IN_BINARY,     /* files that spec->binary names */
+	PROBE_IN_KERNEL,     /* tracepoints */
+};
+
+struct probe_leg {
+	struct probe_wanted wanted;
+	uint32_t does; /* enum pp_site_does; 0: nothing, its semaphore is wanted (probe_raiser) */
+	bool is_return; /* the site is hit when the function returns */
+};
+#define PROBE_LEGS 2U
+
+struct probe_row {
+	const char *name; /* borrowed; as labels and messages show it */
+	enum probe_place place;
+	const struct probe_spec *spec; /* borrowed; NULL: not from --probe */
+	struct probe_leg leg[PROBE_LEGS];
+	size_t leg_count;
+	char real_path[4096]; /* of the binary on the host; "": there is none */
+};
+
+struct probe_plan {
+	struct probe_row *row; /* owned */
+	const char **name;     /* owned; of each row */
+	size_t count;
+};
+
+/* CPython 3.11 fires its probes of functions only while the semaphore of its probe `line` is raised
+ * as well, whose own site costs a trap for each line.  So that semaphore is raised by a probe at a
+ * function that hardly ever runs: the kernel lowers it again when the probe is taken off. */
+#define PROBE_LINE_NAME "line"
+#define PROBE_CARRIER_NAME "Py_FatalError"
+/* Returns whether the row's probes need that. */
+bool probe_row_needs_line(const struct probe_row *row);
+
+/* Returns 0 or -ENOMEM. */
+int probe_plan_make(const struct options *options, struct probe_plan *ret_plan);
+void probe_plan_release(struct probe_plan *plan);
+/* Returns whether a probe is looked for in a file of this path, as its processes see it. */
+bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_python);
+
+#endif

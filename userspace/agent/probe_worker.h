@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A thread that loads the programs of probes and attaches them: the kernel verifies them for a
+ * second, and takes up to 100 ms for each breakpoint that it takes out.  The loop hands over jobs
+ * and collects what became of them. */
+#ifndef AGENT_PROBE_WORKER_H
+#define AGENT_PROBE_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <pyprofd/probe.h>
+
+#include "attach/probe_links.h"
+#include "base/cleanup.h"
+
+#define PROBE_WORKER_WHY_BYTES 256U
+#define PROBE_WORKER_NAME_BYTES 128U
+
+struct kernel_side;
+struct probe_worker;
+
+/* A site's number, and what a hit of it does. */
+struct probe_worker_site {
+	uint32_t number;
+	struct pp_site site;
+	uint64_t offset, semaphore; /* struct probe_link_site */
+	bool is_return;
+};
+
+/* What is attached together: all sites of a file, in all processes or in one. */
+struct probe_job {
+	uint32_t id; /* not 0 */
+	int file;    /* owned; -1: a tracepoint */
+	pid_t pid;   /* 0: all processes */
+	char tracepoint[PROBE_WORKER_NAME_BYTES]; /* "": none */
+	struct probe_worker_site *site;    /* owned */
+	size_t site_count;
+};
+
+struct probe_result {
+	uint32_t id;
+	int err; /* 0: it is attached */
+	char why[PROBE_WORKER_WHY_BYTES];
+};
+
+/* kernel is borrowed.  Returns 0 or -ENOMEM; the thread begins with the first job. */
+int probe_worker_new(const struct kernel_side *kernel, struct probe_worker **ret_worker);
+/* Takes all links off and ends the thread, waiting for it. */
+void probe_worker_free(struct probe_worker *worker);
+DEFINE_OWNED(struct probe_worker, probe_worker)
+
+/* Takes the job over, also on failure.  Returns 0; -ENOMEM; -EAGAIN: no thread can be started. */
+int probe_worker_attach(struct probe_worker *worker, struct probe_job *job);
+/* Takes off what a job has attached, or will have. */
+void probe_worker_detach(struct probe_worker *worker, uint32_t id);
+/* Takes the next result.  Returns whether there was one. */
+bool probe_worker_result(struct probe_worker *worker, struct probe_result *ret_result);
+/* Returns whether all that was handed over is done. */
+bool probe_worker_is_idle(struct probe_worker *worker);
+/* Reads what the probes have cost.  Returns 0; -EAGAIN: nothing is loaded yet; -errno. */
+int probe_worker_get_hits(struct probe_worker *worker, struct pp_hits ret_hits[PP_PROBES_MAX]);
+
+#endif

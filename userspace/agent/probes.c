@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/probes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <uthash.h>
+
+#include "agent/probe_worker.h"
+#include "attach/file_table.h"
+#include "attach/tracepoint_names.h"
+#include "base/array.h"
+#include "base/log.h"
+#include "discover/process_table.h"
+#include "foreign/client.h"
+#include "options/options.h"
+
+#define FILES_MAX 4096U	     /* that are looked into; further ones get no probes */
+#define ATTACHED_MAX 4096U   /* processes and files with links of their own */
+#define AGAIN_MAX 1024U	     /* processes with files that could not be looked into yet */
+#define HOST_FILE_NUMBER UINT32_MAX /* no file of the table has it */
+
+/* A file that was looked into. */
+struct probed_file {
+	uint32_t id; /* of struct file */
+	uint32_t job; /* of all processes; 0: none */
+	struct probe_worker_site *site; /* owned; NULL: it has none of the probes */
+	size_t site_count;
+	char path[256]; /* for messages */
+	UT_hash_handle hh;
+};
+
+/* The links of one process and file. */
+struct attached {
+	struct pp_process_id process;
+	uint32_t file, job;
+};
+
+/* What is known of a row's probe. */
+struct found {
+	bool is_seen; /* a file in which it is to be */
+	uint32_t sites;
+	uint32_t refusals; /* bits of enum probe_refusal */
+	char path[256];	   /* of such a file */
+	char nearest[PROBE_NEAREST_MAX][PROBE_NEAREST_BYTES];
+};
+
+struct probes {
+	struct probes_sources sources;
+	struct probe_plan plan;
+	struct probe_worker *worker; /* owned */
+	struct probed_file *file;    /* hash table by id */
+	struct attached *attached;   /* owned */
+	size_t attached_count, attached_capacity;
+	struct pp_process_id again[AGAIN_MAX];
+	size_t again_count;
+	struct found *found; /* owned; of each row */
+	uint32_t next_job, next_site;
+	int failed;	 /* of a probe that the user named: why it is not attached */
+	uint64_t refused; /* jobs that the kernel refused */
+	bool is_full_told, is_load_told;
+};
+
+/* ---- sites of a file ---- */
+
+struct wanted_list {
+	struct probe_wanted wanted[PROBE_WANTED_MAX];
+	struct {
+		uint32_t row, leg;
+	} of[PROBE_WANTED_MAX];
+	size_t count;
+	size_t row_count;     /* of these; behind them: PROBE_LINE_NAME, PROBE_CARRIER_NAME */
+	uint64_t line, carrier; /* the former's semaphore, the latter's site; 0: none */
+};
+
+static void want_line(struct wanted_list *list)
+{
+	if (list->count + 2 > PROBE_WANTED_MAX)
+		return;
+	list->wanted[list->count] = (struct probe_wanted){.kind = PROBE_WANTED_USDT,
+							  .provider = "python",
+							  .name = PROBE_LINE_NAME};
+	list->wanted[list->count + 1] = (struct probe_wanted){.kind = PROBE_WANTED_FUNCTION,
+							      .name = PROBE_CARRIER_NAME};
+	list->count += 2;
+}
+
+static void want_row(const struct probes *probes, uint32_t row, struct wanted_list *list)
+{
+	const struct probe_row *probe = &probes->plan.row[row];
+
+	for (uint32_t leg = 0; leg < probe->leg_count && list->count < PROBE_WANTED_MAX; leg++) {
+		list->wanted[list->count] = probe->leg[leg].wanted;
+		list->of[list->count].row = row;
+		list->of[list->count++].leg = leg;
+	}
+}
+
+static void note_found(struct found *found, const struct probe_found *answer, const char *path)
+{
+	found->is_seen = true;
+	found->sites += answer->sites;
+	found->refusals |= answer->refusals;
+	if (answer->sites || found->path[0])
+		return;
+	snprintf(found->path, sizeof(found->path), "%s", path);
+	memcpy(found->nearest, answer->nearest, sizeof(found->nearest));
+}
+
+static void note_raiser(struct wanted_list *list, const struct probe_site *site)
+{
+	if (site->wanted == list->row_count)
+		list->line = site->semaphore_offset;
+	else if (!list->carrier)
+		list->carrier = site->offset;
+}
+
+/* Adds the site that raises the semaphore of `line`; there is room for it. */
+static int raise_line(struct probes *probes, const struct wanted_list *list,
+		      struct probed_file *file)
+{
+	if (!file->site_count || !list->line || !list->carrier)
+		return 0;
+	if (probes->next_site == PP_SITES_MAX)
+		return -ENOSPC;
+	file->site[file->site_count++] =
+		(struct probe_worker_site){.number = probes->next_site++,
+					   .offset = list->carrier,
+					   .semaphore = list->line};
+	return 0;
+}
+
+/* Turns the answer into sites with numbers.  A function that cannot be entered by its return
+ * address gets neither of its two legs: there would be no end. */
+static int number_sites(struct probes *probes, const struct probe_sites *sites,
+			struct wanted_list *list, struct probed_file *file)
+{
+	file->site = calloc(sites->site_count + 1, sizeof(*file->site));
+	if (!file->site)
+		return -ENOMEM;
+	for (size_t i = 0; i < sites->site_count; i++) {
+		const struct probe_site *site = &sites->site[i];
+		const uint32_t row = list->of[site->wanted].row;
+		const struct probe_row *probe = &probes->plan.row[row];
+		const struct probe_leg *leg = &probe->leg[list->of[site->wanted].leg];
+		struct probe_worker_site *made = &file->site[file->site_count];
+
+		if (site->wanted >= list->row_count) {
+			note_raiser(list, site);
+			continue;
+		}
+		if (probe->leg[PROBE_LEGS - 1].is_return && !site->is_entry)
+			continue;
+		if (probes->next_site == PP_SITES_MAX)
+			return -ENOSPC;
+		made->number = probes->next_site++;
+		made->offset = site->offset;
+		made->semaphore = site->semaphore_offset;
+		made->is_return = leg->is_return;
+		made->site = (struct pp_site){.does = leg->does, .probe = row};
+		memcpy(made->site.arg, site->arg, sizeof(made->site.arg));
+		file->site_count++;
+	}
+	return raise_line(probes, list, file);
+}
+
+static int take_answer(struct probes *probes, const struct probe_sites *sites,
+		       struct wanted_list *list, struct probed_file *file)
+{
+	for (size_t i = 0; i < list->row_count; i++)
+		note_found(&probes->found[list->of[i].row], &sites->found[i], file->path);
+	return number_sites(probes, sites, list, file);
+}
+
+static void tell_full(struct probes *probes)
+{
+	if (!probes->is_full_told)
+		log_warn("probes are missing in some programs: more than %u files or %u places of "
+			 "code have them",
+			 FILES_MAX, PP_SITES_MAX);
+	probes->is_full_told = true;
+}
+
+static void file_free(struct probed_file *file)
+{
+	if (!file)
+		return;
+	free(file->site);
+	free(file);
+}
+DEFINE_OWNED(struct probed_file, file)
+
+static int add_file(struct probes *probes, const struct file *file, const char *path,
+		    struct probed_file **ret_file)
+{
+	struct probed_file *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return -ENOMEM;
+	made->id = file->id;
+	snprintf(made->path, sizeof(made->path), "%s", path ? path : "?");
+	HASH_ADD(hh, probes->file, id, (unsigned int)sizeof(made->id), made);
+	*ret_file = made;
+	return 0;
+}
+
+static void drop_file(struct probes *probes, struct probed_file *file)
+{
+	HASH_DEL(probes->file, file);
+	file_free(file);
+}
+
+/* Looks into a file.  Returns 0; -EAGAIN: the child was late or has no time for it now; -errno. */
+static int look_into(struct probes *probes, struct file *file, struct probed_file **ret_file)
+{
+	OWNED_MEM struct wanted_list *list = calloc(1, sizeof(*list));
+	struct probe_sites sites = {};
+	bool needs_line = false;
+	int err;
+
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t row = 0; row < probes->plan.count; row++) {
+		const struct probe_row *probe = &probes->plan.row[row];
+
+		if (!probe_row_is_in(probe, file->path, file->python != NULL))
+			continue;
+		want_row(probes, row, list);
+		needs_line |= probe_row_needs_line(probe);
+	}
+	list->row_count = list->count;
+	if (needs_line && file->python && file->python->bpf.major == 3 &&
+	    file->python->bpf.minor == 11)
+		want_line(list);
+	if (list->count && HASH_COUNT(probes->file) >= FILES_MAX) {
+		tell_full(probes);
+		return -ENOSPC;
+	}
+	if (!list->count)
+		return -ENOENT;
+	err = file_table_probes(probes->sources.files, file, list->wanted, list->count, &sites);
+	if (err == -EAGAIN || err == -ETIMEDOUT)
+		return -EAGAIN;
+	if (!err)
+		err = add_file(probes, file, file->path, ret_file);
+	if (!err) {
+		err = take_answer(probes, &sites, list, *ret_file);
+		if (err == -ENOSPC)
+			tell_full(probes);
+		if (err)
+			drop_file(probes, *ret_file);
+	}
+	probe_sites_release(&sites);
+	return err;
+}
+
+/* ---- attaching ---- */
+
+static int start_job(struct probes *probes, struct file *file, const struct probed_file *known,
+		     pid_t pid, uint32_t *ret_job)
+{
+	struct probe_job job = {.file = -1, .pid = pid, .site_count = known->site_count};
+	int fd, err = file_table_descriptor(probes->sources.files, file, &fd);
+
+	if (err)
+		return err;
+	job.site = calloc(known->site_count, sizeof(*job.site));
+	if (!job.site)
+		return -ENOMEM;
+	memcpy(job.site, known->site, known->site_count * sizeof(*job.site));
+	job.file = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (job.file < 0) {
+		err = -errno;
+		free(job.site);
+		return err;
+	}
+	job.id = probes->next_job++;
+	*ret_job = job.id;
+	return probe_worker_attach(probes->worker, &job);
+}
+
+static bool is_attached(const struct probes *probes, struct pp_process_id id, uint32_t file)
+{
+	for (size_t i = 0; i < probes->attached_count; i++)
+		if (probes->attached[i].file == file &&
+		    probes->attached[i].process.tgid == id.tgid &&
+		    probes->attached[i].process.generation == id.generation)
+			return true;
+	return false;
+}
+
+static void attach_process(struct probes *probes, const struct process *process, struct file *file,
+			   const struct probed_file *known)
+{
+	struct attached *made;
+
+	if (is_attached(probes, process->id, known->id))
+		return;
+	if (probes->attached_count >= ATTACHED_MAX ||
+	    ARRAY_RESERVE(probes->attached, probes->attached_count, probes->attached_capacity)) {
+		tell_full(probes);
+		return;
+	}
+	made = &probes->attached[probes->attached_count];
+	*made = (struct attached){.process = process->id, .file = known->id};
+	if (!start_job(probes, file, known, (pid_t)process->id.tgid, &made->job))
+		probes->attached_count++;
+}
+
+static void see_later(struct probes *probes, struct pp_process_id id)
+{
+	if (probes->again_count < AGAIN_MAX)
+		probes->again[probes->again_count++] = id;
+}
+
+/* Returns -EAGAIN when the file could not be looked into yet. */
+static int see_file(struct probes *probes, const struct process *process, uint32_t id)
+{
+	struct file *file = file_table_find(probes->sources.files, id);
+	struct probed_file *known = NULL;
+	int err;
+
+	if (!file)
+		return 0;
+	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
+	if (!known) {
+		err = look_into(probes, file, &known);
+		if (err)
+			return err;
+	}
+	if (!known->site_count)
+		return 0;
+	if (probes->sources.is_filtered)
+		attach_process(probes, process, file, known);
+	else if (!known->job)
+		(void)start_job(probes, file, known, 0, &known->job);
+	return 0;
+}
+
+void probes_see(struct probes *probes, const struct process *process)
+{
+	uint32_t last = 0;
+	bool is_late = false;
+
+	if (!probes || process->exit_ns)
+		return;
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const uint32_t id = process->mapping[i].file;
+
+		if (id < PP_FILE_FIRST || id == last)
+			continue;
+		last = id;
+		is_late |= see_file(probes, process, id) == -EAGAIN;
+	}
+	if (is_late)
+		see_later(probes, process->id);
+}
+
+void probes_forget(struct probes *probes, struct pp_process_id id)
+{
+	size_t kept = 0;
+
+	if (!probes)
+		return;
+	for (size_t i = 0; i < probes->attached_count; i++) {
+		const struct attached *one = &probes->attached[i];
+
+		if (one->process.tgid == id.tgid && one->process.generation == id.generation)
+			probe_worker_detach(probes->worker, one->job);
+		else
+			probes->attached[kept++] = *one;
+	}
+	probes->attached_count = kept;
+}
+
+static int attach_tracepoint(struct probes *probes, uint32_t row)
+{
+	const struct probe_row *probe = &probes->plan.row[row];
+	struct probe_job job = {
+		.file = -1, .site_count = 1, .site = calloc(1, sizeof(*job.site))};
+
+	if (!job.site)
+		return -ENOMEM;
+	if (probes->next_site == PP_SITES_MAX) {
+		free(job.site);
+		return -ENOSPC;
+	}
+	job.site->number = probes->next_site++;
+	job.site->site = (struct pp_site){.does = probe->leg[0].does, .probe = row};
+	snprintf(job.tracepoint, sizeof(job.tracepoint), "%s", probe->spec->name);
+	job.id = probes->next_job++;
+	return probe_worker_attach(probes->worker, &job);
+}
+
+/* ---- what --probe names is there ---- */
+
+static int host_descriptor(void *context, int *ret_fd)
+{
+	*ret_fd = *(const int *)context;
+	return 0;
+}
+
+/* Looks into the file on this machine that no process maps. */
+static int look_on_host(struct probes *probes, uint32_t row)
+{
+	const struct probe_row *probe = &probes->plan.row[row];
+	OWNED_MEM struct wanted_list *list = calloc(1, sizeof(*list));
+	OWNED_FD int fd = open(probe->real_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const struct foreign_file file = {
+		.number = HOST_FILE_NUMBER, .descriptor = host_descriptor, .context = &fd};
+	struct probe_sites sites = {};
+	int err;
+
+	if (!list)
+		return -ENOMEM;
+	if (fd < 0)
+		return -errno;
+	want_row(probes, row, list);
+	list->row_count = list->count;
+	err = foreign_probes(probes->sources.foreign, &file, list->wanted, list->count, &sites);
+	foreign_close(probes->sources.foreign, HOST_FILE_NUMBER);
+	if (err)
+		return err;
+	for (size_t i = 0; i < list->count; i++)
+		note_found(&probes->found[row], &sites.found[i], probe->real_path);
+	probe_sites_release(&sites);
+	return 0;
+}
+
+static void join_nearest(const struct found *found, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < PROBE_NEAREST_MAX && found->nearest[i][0]; i++)
+		used += (size_t)snprintf(text + used, used < size ? size - used : 0, "%s%s",
+					 i ? ", " : "; near: ", found->nearest[i]);
+}
+
+static void complain(const struct probe_row *probe, const struct found *found)
+{
+	const bool is_usdt = probe->spec->kind == PROBE_SPEC_USDT;
+	char near[PROBE_NEAREST_MAX * (PROBE_NEAREST_BYTES + 2) + 16];
+
+	for (unsigned int i = 0; i < PROBE_REFUSAL_KINDS; i++)
+		if (found->refusals & 1U << i) {
+			log_error("--probe '%s' cannot be used in '%s': %s", probe->name,
+				  found->path, probe_refusal_text((enum probe_refusal)i));
+			return;
+		}
+	join_nearest(found, near, sizeof(near));
+	log_error("--probe '%s': '%s' has no %s%s%s%s '%s%s%s'%s", probe->name, found->path,
+		  is_usdt ? "probe" : "function", "", "", "", is_usdt ? probe->spec->group : "",
+		  is_usdt ? ":" : "", probe->spec->name, near);
+}
+
+static int check_binary(struct probes *probes, uint32_t row)
+{
+	const struct probe_row *probe = &probes->plan.row[row];
+	const struct found *found = &probes->found[row];
+	int err = 0;
+
+	if (!found->is_seen && probe->real_path[0])
+		err = look_on_host(probes, row);
+	if (err) {
+		log_error("--probe '%s': cannot read '%s': %s", probe->name, probe->real_path,
+			  err == -ENOEXEC ? "it is no ELF file for this machine"
+					  : strerror(-err));
+		return -ENXIO;
+	}
+	if (!found->is_seen && strchr(probe->spec->binary, '/')) {
+		log_error("--probe '%s': there is no file '%s', neither for a profiled process "
+			  "nor on this machine",
+			  probe->name, probe->spec->binary);
+		return -ENXIO;
+	}
+	if (!found->is_seen)
+		log_warn("--probe '%s': no profiled process has mapped a file '%s' yet",
+			 probe->name, probe->spec->binary);
+	else if (!found->sites) {
+		complain(probe, found);
+		return -ENXIO;
+	}
+	return 0;
+}
+
+static int check_tracepoint(struct probes *probes, uint32_t row)
+{
+	const struct probe_row *probe = &probes->plan.row[row];
+	char near[256] = "", why[256] = "";
+	int err = tracepoint_check(probe->spec->group, probe->spec->name, near, sizeof(near), why,
+				   sizeof(why));
+
+	if (err == -EPERM) {
+		log_error("--probe '%s': %s", probe->name, why);
+		return -ENXIO;
+	}
+	if (err == -ENOENT) {
+		log_error("--probe '%s': this kernel has no tracepoint '%s:%s'%s%s", probe->name,
+			  probe->spec->group, probe->spec->name, near[0] ? "; near: " : "", near);
+		return -ENXIO;
+	}
+	return attach_tracepoint(probes, row);
+}
+
+int probes_check(struct probes *probes)
+{
+	int err = 0;
+
+	for (uint32_t row = 0; probes && row < probes->plan.count && !err; row++) {
+		if (probes->plan.row[row].place == PROBE_IN_BINARY)
+			err = check_binary(probes, row);
+		else if (probes->plan.row[row].place == PROBE_IN_KERNEL)
+			err = check_tracepoint(probes, row);
+	}
+	return err;
+}
+
+/* ---- results ---- */
+
+static void on_result(struct probes *probes, const struct probe_result *result)
+{
+	if (!result->err || result->err == -ESRCH)
+		return;
+	probes->refused++;
+	/* The first, the second, the fourth ... */
+	if (!(probes->refused & (probes->refused - 1)))
+		log_warn("probes are not attached: %s (%llu times so far)", result->why,
+			 (unsigned long long)probes->refused);
+}
+
+bool probes_are_ready(struct probes *probes)
+{
+	return !probes || (!probes->again_count && probe_worker_is_idle(probes->worker));
+}
+
+static void see_again(struct probes *probes)
+{
+	const size_t count = probes->again_count;
+	struct pp_process_id again[AGAIN_MAX];
+
+	memcpy(again, probes->again, count * sizeof(*again));
+	probes->again_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct process *process =
+			process_table_find(probes->sources.processes, again[i]);
+
+		if (process)
+			probes_see(probes, process);
+	}
+}
+
+/* A link would keep the file's file system from being unmounted. */
+static void drop_gone(struct probes *probes)
+{
+	struct probed_file *file, *next;
+
+	HASH_ITER (hh, probes->file, file, next) {
+		if (file_table_find(probes->sources.files, file->id))
+			continue;
+		if (file->job)
+			probe_worker_detach(probes->worker, file->job);
+		drop_file(probes, file);
+	}
+}
+
+void probes_tick(struct probes *probes)
+{
+	struct probe_result result;
+
+	if (!probes)
+		return;
+	while (probe_worker_result(probes->worker, &result))
+		on_result(probes, &result);
+	see_again(probes);
+	drop_gone(probes);
+}
+
+/* ---- the whole ---- */
+
+int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
+{
+	OWNED(probes) struct probes *probes = calloc(1, sizeof(*probes));
+	int err;
+
+	if (!probes)
+		return -ENOMEM;
+	probes->sources = *sources;
+	probes->next_job = probes->next_site = 1;
+	err = probe_plan_make(sources->options, &probes->plan);
+	if (err || !probes->plan.count) {
+		*ret_probes = err ? *ret_probes : NULL;
+		return err;
+	}
+	probes->found = calloc(probes->plan.count, sizeof(*probes->found));
+	if (!probes->found)
+		return -ENOMEM;
+	err = probe_worker_new(sources->kernel, &probes->worker);
+	if (err)
+		return err;
+	*ret_probes = TAKE(probes);
+	return 0;
+}
+
+void probes_free(struct probes *probes)
+{
+	struct probed_file *file, *next;
+
+	if (!probes)
+		return;
+	probe_worker_free(probes->worker);
+	HASH_ITER (hh, probes->file, file, next)
+		drop_file(probes, file);
+	probe_plan_release(&probes->plan);
+	free(probes->attached);
+	free(probes->found);
+	free(probes);
+}
+
+struct probe_plan probes_plan(const struct probes *probes)
+{
+	return probes ? probes->plan : (struct probe_plan){};
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Probes of a run: finds their places in the files that profiled processes map, and has them
+ * attached (agent/probe_worker.h), in processes that start later, too.  A run without a filter has
+ * one link a file for all processes; one with a filter has one a process and file, so that no other
+ * program meets a breakpoint.  The loop's thread. */
+#ifndef AGENT_PROBES_H
+#define AGENT_PROBES_H
+
+#include <stdbool.h>
+
+#include <pyprofd/process.h>
+
+#include "agent/probe_plan.h"
+#include "base/cleanup.h"
+
+struct file_table;
+struct foreign;
+struct kernel_side;
+struct options;
+struct process;
+struct process_table;
+struct probes;
+
+/* All is borrowed. */
+struct probes_sources {
+	const struct options *options;
+	const struct kernel_side *kernel;
+	struct file_table *files;
+	struct process_table *processes;
+	struct foreign *foreign;
+	bool is_filtered; /* only processes that match are probed */
+};
+
+/* *ret_probes is NULL when the run has no probes; all functions take that.  Returns 0 or
+ * -ENOMEM. */
+int probes_new(const struct probes_sources *sources, struct probes **ret_probes);
+void probes_free(struct probes *probes);
+DEFINE_OWNED(struct probes, probes)
+
+/* Returns the probes of the run; count 0: none. */
+struct probe_plan probes_plan(const struct probes *probes);
+
+/* Takes in a process whose files are known, with PP_CONTEXT_MATCHES where the run is filtered. */
+void probes_see(struct probes *probes, const struct process *process);
+/* Takes off what a process has that has ended or become another program. */
+void probes_forget(struct probes *probes, struct pp_process_id id);
+/* Looks whether what --probe names is there, once the processes are known.  Returns 0; -ENXIO with a
+ * line in the log: it is not, or cannot be attached. */
+int probes_check(struct probes *probes);
+/* Returns whether all is attached that was found so far. */
+bool probes_are_ready(struct probes *probes);
+/* Call it a few times a second: takes results, asks again where the parser's child was late, and
+ * takes probes off files that are gone. */
+void probes_tick(struct probes *probes);
+
+#endif
