@@ -57,8 +57,8 @@ struct mm_struct {
 	unsigned long start_stack;
 };
 
-/* A call of a function with a return probe that is under way; newest first (kernel/events/uprobes.c,
- * with these fields from 4.3 to 7.2). */
+/* A call of a function with a return probe that is under way; newest first
+ * (kernel/events/uprobes.c, with these fields from 4.3 to 7.2). */
 struct return_instance {
 	unsigned long func;
 	unsigned long stack; /* sp at the function's first instruction */
@@ -195,8 +195,8 @@ static inline __u64 task_first_word(struct task_struct *task)
 #define TASK_THREAD_POINTER thread.fsbase
 #endif
 
-/* Where the function's return address lay, as the kernel remembers it: x86-64 pushes it, and sp points
- * to it at the first instruction; on aarch64 sp is the caller's. */
+/* How far below the CFA a function's sp is at its first instruction: x86-64 has pushed the return
+ * address, aarch64 has nothing. */
 #if defined(__TARGET_ARCH_arm64)
 #define RETURN_ADDRESS_BELOW_CFA 0U
 #else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds return addresses that the kernel has replaced.  A function with a return probe, ours or
- * anybody's, returns to a trampoline in the [uprobes] mapping; the kernel keeps the true address. */
+ * anybody's, returns to a trampoline in the [uprobes] mapping; the kernel keeps its address. */
 #ifndef BPF_LIB_RETURN_PROBE_H
 #define BPF_LIB_RETURN_PROBE_H
 

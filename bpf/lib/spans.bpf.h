@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls from their beginning to their end: the stack is taken at the beginning, the time is added at
- * the end.  Calls that end without having begun, and such as never end, are counted. */
+/* Follows calls from their beginning, where the stack is taken, to their end, where the time is
+ * added.  Calls that end without having begun, and such as never end, are counted. */
 #ifndef BPF_LIB_SPANS_H
 #define BPF_LIB_SPANS_H
 

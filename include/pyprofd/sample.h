@@ -142,8 +142,8 @@ struct pp_code_record {
 	__u8 bytes[];
 };
 
-/* A text that counters refer to by its id, as the name of an imported module.  The id is a hash of the
- * bytes and of who answers for the process, never 0. */
+/* A text that counters refer to by its id, as the name of an imported module.  The id is a hash of
+ * the bytes and of who answers for the process, never 0. */
 struct pp_text_record {
 	struct pp_record record;
 	__u64 id;
@@ -151,8 +151,8 @@ struct pp_text_record {
 	__u8 bytes[]; /* 1 .. PP_MAX_TEXT_BYTES, UTF-8 as the process had it, no NUL */
 };
 
-/* A path of exact calls that was not seen before: `node` is a hash of its parent and the code that is
- * called there.  The parent was sent before, or is a stack's hash; 0: nothing called it. */
+/* A path of exact calls that was not seen before: `node` is a hash of its parent and the code that
+ * is called there.  The parent was sent before, or is a stack's hash; 0: nothing called it. */
 struct pp_call_record {
 	struct pp_record record;
 	__u64 node, parent;

@@ -116,6 +116,11 @@ void probe_plan_release(struct probe_plan *plan)
 	*plan = (struct probe_plan){};
 }
 
+bool probe_row_is_of_python(const struct probe_row *row)
+{
+	return row->place != PROBE_IN_KERNEL && !strcmp(row->leg[0].wanted.provider, "python");
+}
+
 bool probe_row_needs_line(const struct probe_row *row)
 {
 	for (size_t i = 0; i < row->leg_count; i++)
@@ -133,7 +138,8 @@ bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_pyth
 		return row->place == PROBE_IN_PYTHON && is_python;
 	if (!path)
 		return false;
-	if (!strcmp(path, row->spec->binary) || (row->real_path[0] && !strcmp(path, row->real_path)))
+	if (!strcmp(path, row->spec->binary) ||
+	    (row->real_path[0] && !strcmp(path, row->real_path)))
 		return true;
 	last = strrchr(path, '/');
 	return !strchr(row->spec->binary, '/') && last && !strcmp(last + 1, row->spec->binary);

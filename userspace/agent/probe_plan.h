@@ -45,6 +45,8 @@ struct probe_plan {
 	size_t count;
 };
 
+/* Returns whether the probe is one of the interpreter's own. */
+bool probe_row_is_of_python(const struct probe_row *row);
 /* CPython 3.11 fires its probes of functions only while the semaphore of its probe `line` is raised
  * as well, whose own site costs a trap for each line.  So that semaphore is raised by a probe at a
  * function that hardly ever runs: the kernel lowers it again when the probe is taken off. */

@@ -213,46 +213,68 @@ static void drop_file(struct probes *probes, struct probed_file *file)
 	file_free(file);
 }
 
-/* Looks into a file.  Returns 0; -EAGAIN: the child was late or has no time for it now; -errno. */
-static int look_into(struct probes *probes, struct file *file, struct probed_file **ret_file)
+/* Lists what is looked for in a file. */
+static void want_all(const struct probes *probes, const struct file *file,
+		     struct wanted_list *list)
 {
-	OWNED_MEM struct wanted_list *list = calloc(1, sizeof(*list));
-	struct probe_sites sites = {};
+	const struct pp_python *python = file->python ? &file->python->bpf : NULL;
 	bool needs_line = false;
-	int err;
 
-	if (!list)
-		return -ENOMEM;
 	for (uint32_t row = 0; row < probes->plan.count; row++) {
 		const struct probe_row *probe = &probes->plan.row[row];
 
-		if (!probe_row_is_in(probe, file->path, file->python != NULL))
+		if (!probe_row_is_in(probe, file->path, python != NULL))
 			continue;
 		want_row(probes, row, list);
 		needs_line |= probe_row_needs_line(probe);
 	}
 	list->row_count = list->count;
-	if (needs_line && file->python && file->python->bpf.major == 3 &&
-	    file->python->bpf.minor == 11)
+	if (needs_line && python && python->major == 3 && python->minor == 11)
 		want_line(list);
-	if (list->count && HASH_COUNT(probes->file) >= FILES_MAX) {
+}
+
+static int add_answer(struct probes *probes, const struct file *file,
+		      const struct probe_sites *sites, struct wanted_list *list,
+		      struct probed_file **ret_file)
+{
+	struct probed_file *made;
+	int err = add_file(probes, file, file->path, &made);
+
+	if (err)
+		return err;
+	err = take_answer(probes, sites, list, made);
+	if (err) {
+		drop_file(probes, made);
+		return err;
+	}
+	*ret_file = made;
+	return 0;
+}
+
+/* Looks into a file.  Returns 0; -EAGAIN: the child was late or has no time for it now; -errno. */
+static int look_into(struct probes *probes, struct file *file, struct probed_file **ret_file)
+{
+	OWNED_MEM struct wanted_list *list = calloc(1, sizeof(*list));
+	struct probe_sites sites = {};
+	int err;
+
+	if (!list)
+		return -ENOMEM;
+	want_all(probes, file, list);
+	if (!list->count)
+		return -ENOENT;
+	if (HASH_COUNT(probes->file) >= FILES_MAX) {
 		tell_full(probes);
 		return -ENOSPC;
 	}
-	if (!list->count)
-		return -ENOENT;
 	err = file_table_probes(probes->sources.files, file, list->wanted, list->count, &sites);
 	if (err == -EAGAIN || err == -ETIMEDOUT)
 		return -EAGAIN;
-	if (!err)
-		err = add_file(probes, file, file->path, ret_file);
-	if (!err) {
-		err = take_answer(probes, &sites, list, *ret_file);
-		if (err == -ENOSPC)
-			tell_full(probes);
-		if (err)
-			drop_file(probes, *ret_file);
-	}
+	if (err)
+		return err;
+	err = add_answer(probes, file, &sites, list, ret_file);
+	if (err == -ENOSPC)
+		tell_full(probes);
 	probe_sites_release(&sites);
 	return err;
 }

@@ -44,8 +44,8 @@ struct probe_plan probes_plan(const struct probes *probes);
 void probes_see(struct probes *probes, const struct process *process);
 /* Takes off what a process has that has ended or become another program. */
 void probes_forget(struct probes *probes, struct pp_process_id id);
-/* Looks whether what --probe names is there, once the processes are known.  Returns 0; -ENXIO with a
- * line in the log: it is not, or cannot be attached. */
+/* Looks whether what --probe names is there, once the processes are known.  Returns 0; -ENXIO with
+ * a line in the log: it is not, or cannot be attached. */
 int probes_check(struct probes *probes);
 /* Returns whether all is attached that was found so far. */
 bool probes_are_ready(struct probes *probes);

@@ -119,6 +119,14 @@ int samples_put(const struct samples *samples, const struct pp_count_key *key,
 	return err ? err : profiles_add(samples->profiles, key, count, sample);
 }
 
+static bool is_of_python_probe(const struct samples *samples, const struct pp_count_key *key)
+{
+	if (key->kind == PP_KIND_GC || key->kind == PP_KIND_IMPORT)
+		return true;
+	return key->kind == PP_KIND_PROBE && key->detail < samples->probes.count &&
+	       probe_row_is_of_python(&samples->probes.row[key->detail]);
+}
+
 static int add_sample(const struct samples *samples, struct symbolizer *symbolizer,
 		      const struct counted *counted)
 {
@@ -144,6 +152,8 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 	}
 	if (key->kind == PP_KIND_WAIT)
 		switch_frames_drop(samples->strings, &sample);
+	else if (is_of_python_probe(samples, key))
+		switch_frames_drop_interpreter(&sample);
 	else if (key->kind != PP_KIND_CPU)
 		switch_frames_drop_tracepoint(samples->strings, &sample);
 	err = labels_add(&labels, &sample, key, &who);

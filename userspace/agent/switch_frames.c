@@ -36,6 +36,21 @@ static bool is_of_tracepoint(const char *name)
 	return false;
 }
 
+void switch_frames_drop_interpreter(struct profile_sample *sample)
+{
+	const uint32_t module = sample->frame[0].module;
+	size_t at = 0;
+
+	while (at + 1 < sample->frame_count && sample->frame[at].kind == FRAME_NATIVE &&
+	       sample->frame[at].module == module)
+		at++;
+	/* A thread without Python frames keeps its stack. */
+	if (sample->frame[at].kind != FRAME_PYTHON)
+		return;
+	sample->frame += at;
+	sample->frame_count -= at;
+}
+
 void switch_frames_drop_tracepoint(const struct intern *strings, struct profile_sample *sample)
 {
 	size_t at = 0;

@@ -20,4 +20,8 @@ void switch_frames_drop(const struct intern *strings, struct profile_sample *sam
 /* Takes the frames of a program on a tracepoint, and of what called it, off the leaf end. */
 void switch_frames_drop_tracepoint(const struct intern *strings, struct profile_sample *sample);
 
+/* Takes the interpreter's own frames off the leaf end of a stack that one of its probes has taken:
+ * the line that caused the event is the leaf then. */
+void switch_frames_drop_interpreter(struct profile_sample *sample);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Attaches the program of probes to places of code: all of a file by one link where the kernel has
- * uprobe_multi (6.6), else by a perf event each.  The links are descriptors: when their process ends,
+ * uprobe_multi (6.6), else by a perf event each.  Links are descriptors: when their process ends,
  * however it ends, the kernel takes out the breakpoints and lowers the semaphores again.
  * No global state; any thread. */
 #ifndef ATTACH_PROBE_LINKS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The texts that counters refer to by an id, as names of imported modules; each comes once an epoch
- * through the ring.  Bounded: beyond TEXT_TABLE_MAX texts, or a share of it for one user, new ones are
+/* Keeps the texts that counters refer to by an id, as names of imported modules; each comes once an
+ * epoch through the ring.  Bounded: beyond TEXT_TABLE_MAX texts, or a share of it for one user, new ones are
  * refused and counted.  One thread. */
 #ifndef DRAIN_TEXT_TABLE_H
 #define DRAIN_TEXT_TABLE_H
@@ -20,9 +20,8 @@ int text_table_new(struct text_table **ret_table);
 void text_table_free(struct text_table *table);
 DEFINE_OWNED(struct text_table, text_table)
 
-/* Stores a text as base/utf8.h makes it readable.  user: who
- * answers for the process.  Returns 0, also when the id is known; -EDQUOT: no room, which is counted;
- * -ENOMEM. */
+/* Stores a text as base/utf8.h makes it readable.  user: who answers for the process.  Returns 0,
+ * also when the id is known; -EDQUOT: there is no room, which is counted; -ENOMEM. */
 int text_table_add(struct text_table *table, uint64_t id, uint32_t user, const char *bytes,
 		   size_t size);
 /* Returns NULL when there is none.  Valid until the next text_table_end_epoch(). */

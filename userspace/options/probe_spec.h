@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What --probe names: usdt:BINARY:PROVIDER:NAME, uprobe:BINARY:SYMBOL[+ret], tracepoint:GROUP:NAME. */
+/* Parses what --probe names: usdt:BINARY:PROVIDER:NAME, uprobe:BINARY:SYMBOL[+ret] or
+ * tracepoint:GROUP:NAME. */
 #ifndef OPTIONS_PROBE_SPEC_H
 #define OPTIONS_PROBE_SPEC_H
 
