@@ -191,6 +191,18 @@ int foreign_names(struct foreign *foreign, const struct foreign_file *asked, con
 	return child.names_error;
 }
 
+int foreign_probes(struct foreign *foreign, const struct foreign_file *asked,
+		   const struct probe_wanted *wanted, size_t count, struct probe_sites *ret_sites)
+{
+	(void)foreign;
+	asked_about(asked);
+	assert_string_equal(wanted->name, "malloc");
+	assert_int_equal(count, 1);
+	ret_sites->site_count = 77;
+	child.named++;
+	return child.names_error;
+}
+
 void foreign_done(struct foreign *foreign, uint32_t number)
 {
 	(void)foreign;
@@ -922,6 +934,30 @@ static void functions__debug_files_are_looked_for_where_symbols_are_missing(void
 	assert_int_equal(child.named, 3);
 }
 
+static int probes(struct file *file)
+{
+	static const struct probe_wanted wanted = {.kind = PROBE_WANTED_FUNCTION, .name = "malloc"};
+	struct probe_sites sites = {0};
+	int err = file_table_probes(table, file, &wanted, 1, &sites);
+
+	assert_int_equal(sites.site_count, file->is_refused ? 0 : 77);
+	return err;
+}
+
+static void probes__late_child_may_be_asked_again_refused_file_not(void **state)
+{
+	struct file *file = get(0, "/lib/a");
+
+	(void)state;
+	assert_int_equal(probes(file), 0);
+	child.names_error = -ETIME;
+	assert_int_equal(probes(file), -ETIMEDOUT);
+	assert_int_equal(file->lates, 1);
+	file->is_refused = true;
+	assert_int_equal(probes(file), -E2BIG);
+	assert_int_equal(child.named, 2);
+}
+
 static void descriptor__of_the_vdso_is_a_copy_of_ours(void **state)
 {
 	const struct mapping mapping = {.start = 0x1000, .end = 0x2000, .path = "[vdso]"};
@@ -972,6 +1008,7 @@ int main(void)
 		TEST(get__users_share_is_tried_again_after_a_second),
 		TEST(get__file_that_was_not_examined_is_asked_about_again),
 		TEST(functions__debug_files_are_looked_for_where_symbols_are_missing),
+		TEST(probes__late_child_may_be_asked_again_refused_file_not),
 		TEST(descriptor__of_the_vdso_is_a_copy_of_ours),
 	};
 
