@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* Longer names are not compared. */
-#define NAME_MAX_CHARS 24U
 /* A name is near when no more than every third character differs. */
 #define NEAR_SHARE 3U
 
@@ -16,9 +14,9 @@ static size_t least(size_t a, size_t b)
 /* Returns how many characters must be put in, left out or changed to make `b` of `a`. */
 static size_t distance_of(const char *a, size_t a_size, const char *b)
 {
-	size_t row[NAME_MAX_CHARS + 1], b_size = strlen(b);
+	size_t row[NEAREST_MAX_CHARS + 1], b_size = strlen(b);
 
-	if (a_size > NAME_MAX_CHARS || b_size > NAME_MAX_CHARS)
+	if (a_size > NEAREST_MAX_CHARS || b_size > NEAREST_MAX_CHARS)
 		return SIZE_MAX;
 	for (size_t j = 0; j <= b_size; j++)
 		row[j] = j;

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define NEAREST_MAX_CHARS 64U /* longer names are not compared */
+
 struct nearest {
 	const char *name; /* borrowed; NULL: none is near */
 	size_t distance;  /* characters to be put in, left out or changed */

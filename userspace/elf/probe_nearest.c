@@ -8,10 +8,9 @@
 #include "elf/probe_sites.h"
 #include "elf/usdt_notes.h"
 
-/* Longer names are not compared: base/nearest.h. */
-#define COMPARED_CHARS 24U
-#define UNITS_MAX (16ULL << 20)		   /* a name's share of the budget */
-#define WORK_PER_PAIR (2 * COMPARED_CHARS) /* a row of the comparison, about */
+#define UNITS_MAX (16ULL << 20) /* a name's share of the budget */
+#define WORK_PER_CHARACTER 2U	/* of one name with one of the other */
+_Static_assert(PROBE_NEAREST_BYTES >= 2 * (NEAREST_MAX_CHARS + 1), "a provider and a name fit");
 
 struct search {
 	const struct elf_image *image;
@@ -27,9 +26,9 @@ static size_t distance_of(struct search *search, const char *a, const char *b)
 	struct nearest nearest = NEAREST_NONE;
 	const size_t a_size = strlen(a), b_size = strlen(b);
 	const size_t difference = a_size > b_size ? a_size - b_size : b_size - a_size;
-	const uint64_t price = WORK_PER_PAIR * (a_size + 1);
+	const uint64_t price = WORK_PER_CHARACTER * (a_size + 1) * (b_size + 1);
 
-	if (difference > 1 + b_size / 3 || a_size > COMPARED_CHARS || b_size > COMPARED_CHARS)
+	if (difference > 1 + b_size / 3 || a_size > NEAREST_MAX_CHARS || b_size > NEAREST_MAX_CHARS)
 		return SIZE_MAX;
 	if (search->units < price) {
 		search->units = 0;
@@ -71,7 +70,7 @@ static bool on_note(void *context, const struct usdt_note *note)
 	char pair[PROBE_NEAREST_BYTES];
 
 	if (provider != SIZE_MAX && name != SIZE_MAX) {
-		snprintf(pair, sizeof(pair), "%.24s:%.24s", note->provider, note->name);
+		snprintf(pair, sizeof(pair), "%.64s:%.64s", note->provider, note->name);
 		offer(search, provider + name, pair);
 	}
 	return search->units;
@@ -85,7 +84,7 @@ static void compare_functions(struct search *search, uint32_t type)
 		return;
 	for (size_t i = 1; i < table.count && search->units > ELF_WORK_PER_SYMBOL; i++) {
 		const Elf64_Sym symbol = elf_symbol_table_entry(&table, i);
-		char name[COMPARED_CHARS + 2] = "";
+		char name[NEAREST_MAX_CHARS + 2] = "";
 		size_t size;
 
 		search->units -= ELF_WORK_PER_SYMBOL;

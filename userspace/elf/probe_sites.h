@@ -13,7 +13,7 @@
 
 #define PROBE_SITES_PER_FILE 1024U /* more are counted */
 #define PROBE_NEAREST_MAX 3U
-#define PROBE_NEAREST_BYTES 64U /* with its NUL; longer names are not compared */
+#define PROBE_NEAREST_BYTES 136U /* with its NUL; base/nearest.h compares no longer names */
 
 /* What a hit costs, by the instruction at the site: measured figures are those of a VM. */
 enum probe_cost {
