@@ -87,7 +87,7 @@ static void python__notes_are_those_of_readelf(void **state)
 		skip();
 	}
 	assert_int_equal(usdt_notes_read(image, on_note, NULL, &refused), 0);
-	readelf = popen("readelf -nW " PYTHON, "r");
+	readelf = popen("readelf -n " PYTHON, "r");
 	assert_non_null(readelf);
 	told = compare_all(readelf);
 	assert_int_equal(pclose(readelf), 0);
