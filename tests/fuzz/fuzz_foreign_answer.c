@@ -212,6 +212,35 @@ static void check_codes(struct foreign *foreign, const struct foreign_file *file
 	assert(foreign_codes(foreign, file, raw, 2, on_code, raw) <= 2);
 }
 
+/* A static probe and a function were asked about. */
+static void check_probes(struct foreign *foreign, const struct foreign_file *file)
+{
+	static const struct probe_wanted wanted[] = {
+		{.kind = PROBE_WANTED_USDT, .provider = "p", .name = "n"},
+		{.kind = PROBE_WANTED_ANY_OF, .name = "f g"}};
+	CLEANUP(probe_sites_release) struct probe_sites sites = {0};
+
+	if (foreign_probes(foreign, file, wanted, ARRAY_SIZE(wanted), &sites))
+		return;
+	assert(sites.site_count <= PROBE_SITES_PER_FILE && sites.wanted_count == 2);
+	for (uint32_t i = 0; i < sites.site_count; i++) {
+		const struct probe_site *site = &sites.site[i];
+
+		assert(site->wanted < 2 && site->arg_count <= PP_PROBE_ARGS);
+		assert(!(site->semaphore_offset & 1) && site->cost < PROBE_COSTS);
+		for (size_t j = 0; j < PP_PROBE_ARGS; j++)
+			assert(site->arg[j].kind == PP_ARG_NONE ||
+			       (site->arg[j].base < 32 && site->arg[j].scale <= 3));
+	}
+	for (size_t i = 0; i < 2 * PROBE_NEAREST_MAX; i++) {
+		const char *name = sites.found[i / PROBE_NEAREST_MAX].nearest[i % PROBE_NEAREST_MAX];
+
+		assert(strlen(name) < PROBE_NEAREST_BYTES);
+		for (; *name; name++)
+			assert(*name >= ' ' && *name <= '~');
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct foreign_file file = {.number = 1, .descriptor = no_descriptor};
@@ -230,7 +259,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					     FOREIGN_MEMORY_BYTES)
 			       ? 0
 			       : -EPIPE;
-	switch (data[0] % 5) {
+	switch (data[0] % 6) {
 	case 0:
 		check_facts(foreign, &file);
 		break;
@@ -242,6 +271,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 3:
 		check_lines(foreign, &file);
+		break;
+	case 5:
+		check_probes(foreign, &file);
 		break;
 	default:
 		check_codes(foreign, &file);

@@ -17,6 +17,7 @@
 
 #define REQUESTS 2U
 #define ADDRESSES 4U
+#define WANTED 2U /* of bytes that follow the two requests */
 #define REQUEST_BYTES (sizeof(struct foreign_request) + ADDRESSES * sizeof(uint64_t))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -115,6 +116,40 @@ static void ask(struct foreign_server *server, const uint8_t *data, int fd)
 					       reply.size, request->low, request->high));
 }
 
+/* Asks for probes with names out of the input, which are symbols and notes of the file, too. */
+static void ask_probes(struct foreign_server *server, const uint8_t *data, size_t size, int fd)
+{
+	const struct foreign_files files = {.file = fd, .debug = DEBUG_FILES_NONE};
+	union {
+		struct foreign_request request;
+		uint8_t bytes[sizeof(struct foreign_request) + WANTED * sizeof(struct probe_wanted)];
+	} room = {.request = {.kind = FOREIGN_PROBES,
+			      .number = 1,
+			      .files = FOREIGN_FILE_BIT,
+			      .vaddr_count = WANTED * FOREIGN_WANTED_WORDS}};
+	struct probe_wanted *wanted = (struct probe_wanted *)room.request.vaddr;
+	struct parser_reply reply;
+
+	if (size < WANTED * sizeof(*wanted))
+		return;
+	memcpy(wanted, data, WANTED * sizeof(*wanted));
+	for (size_t i = 0; i < WANTED; i++) {
+		wanted[i].kind %= PROBE_WANTED_KINDS;
+		wanted[i].wants_nearest &= 1;
+		wanted[i].provider[sizeof(wanted[i].provider) - 1] = '\0';
+		wanted[i].name[sizeof(wanted[i].name) - 1] = '\0';
+		if (wanted[i].kind != PROBE_WANTED_USDT)
+			wanted[i].provider[0] = '\0';
+	}
+	if (!foreign_request_is_sound(&room.request, sizeof(room)))
+		return;
+	foreign_serve(server, &room.request, &files, &reply);
+	assert(parser_reply_is_sound(&reply, sizeof(reply), 0, FOREIGN_MEMORY_BYTES));
+	if (!reply.error)
+		assert(foreign_probes_are_sound((const struct foreign_probes *)server->memory,
+						reply.size, wanted, WANTED));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const size_t head = REQUESTS * REQUEST_BYTES;
@@ -128,6 +163,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(fd >= 0 && memory && !write_full(fd, data + head, size - head));
 	for (size_t i = 0; i < REQUESTS; i++)
 		ask(&server, data + i * REQUEST_BYTES, data[0] & 1 && i ? -1 : fd);
+	ask_probes(&server, data + head, size - head, fd);
 	foreign_server_release(&server);
 	return 0;
 }

@@ -456,6 +456,29 @@ static void foreign_names__are_those_of_the_file(void **state)
 			assert_string_equal(named.name[i], expected.name[i]);
 }
 
+/* As many as go into a request; the first is there, the others are not. */
+static void foreign_probes__are_found_by_the_real_child(void **state)
+{
+	OWNED(foreign) struct foreign *foreign = with_child(NULL);
+	const struct foreign_file file = file_of(&libc, NUMBER, 0);
+	CLEANUP(probe_sites_release) struct probe_sites sites = {0};
+	struct probe_wanted wanted[PROBE_WANTED_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < PROBE_WANTED_MAX; i++)
+		wanted[i] = (struct probe_wanted){.kind = PROBE_WANTED_FUNCTION,
+						  .wants_nearest = 1,
+						  .name = "reallocarra"};
+	strcpy(wanted[0].name, "reallocarray");
+	assert_int_equal(foreign_probes(foreign, &file, wanted, PROBE_WANTED_MAX, &sites), 0);
+	assert_int_equal(sites.site_count, 1);
+	assert_int_equal(sites.site[0].is_entry, 1);
+	for (size_t i = 1; i < PROBE_WANTED_MAX; i++)
+		assert_string_equal(sites.found[i].nearest[0], "reallocarray");
+	assert_int_equal(stats_of(foreign).count[FOREIGN_PROBES], 1);
+	assert_int_equal(stats_of(foreign).late, 0);
+}
+
 /* No range ends behind it, so there is no sound answer, which ends the child. */
 static void foreign_names__last_address_is_not_asked_about(void **state)
 {
@@ -834,6 +857,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(foreign_rows__are_those_of_the_file),
 		cmocka_unit_test(foreign_rows__of_a_small_file_cost_no_question),
 		cmocka_unit_test(foreign_names__answer_is_as_long_as_the_question),
+		cmocka_unit_test(foreign_probes__are_found_by_the_real_child),
 		cmocka_unit_test(foreign_names__last_address_is_not_asked_about),
 		cmocka_unit_test(foreign_names__are_those_of_the_file),
 		cmocka_unit_test(foreign_names__what_cannot_be_is_not_believed),
