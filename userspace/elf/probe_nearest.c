@@ -13,9 +13,8 @@
 _Static_assert(PROBE_NEAREST_BYTES >= 2 * (NEAREST_MAX_CHARS + 1), "a provider and a name fit");
 
 struct search {
-	const struct elf_image *image;
 	const struct probe_wanted *wanted;
-	uint64_t units; /* that may still be spent; the file's budget is for what is wanted */
+	struct elf_work work; /* a part of the file's, which is for what is wanted */
 	size_t distance[PROBE_NEAREST_MAX];
 	char (*name)[PROBE_NEAREST_BYTES];
 };
@@ -30,11 +29,8 @@ static size_t distance_of(struct search *search, const char *a, const char *b)
 
 	if (difference > 1 + b_size / 3 || a_size > NEAREST_MAX_CHARS || b_size > NEAREST_MAX_CHARS)
 		return SIZE_MAX;
-	if (search->units < price) {
-		search->units = 0;
+	if (!elf_work_pay(&search->work, 1, price))
 		return SIZE_MAX;
-	}
-	search->units -= price;
 	nearest_compare(&nearest, a, a_size, b);
 	return nearest.distance;
 }
@@ -73,21 +69,21 @@ static bool on_note(void *context, const struct usdt_note *note)
 		snprintf(pair, sizeof(pair), "%.64s:%.64s", note->provider, note->name);
 		offer(search, provider + name, pair);
 	}
-	return search->units;
+	return !elf_work_is_over(&search->work);
 }
 
-static void compare_functions(struct search *search, uint32_t type)
+static void compare_functions(struct search *search, const struct elf_image *image, uint32_t type)
 {
 	struct elf_symbol_table table;
 
-	if (elf_image_symbol_table(search->image, type, &table))
+	if (elf_image_symbol_table(image, type, &table))
 		return;
-	for (size_t i = 1; i < table.count && search->units > ELF_WORK_PER_SYMBOL; i++) {
+	for (size_t i = 1; i < table.count && elf_work_pay(&search->work, 1, ELF_WORK_PER_SYMBOL);
+	     i++) {
 		const Elf64_Sym symbol = elf_symbol_table_entry(&table, i);
 		char name[NEAREST_MAX_CHARS + 2] = "";
 		size_t size;
 
-		search->units -= ELF_WORK_PER_SYMBOL;
 		if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF ||
 		    symbol.st_name >= table.names_size)
 			continue;
@@ -105,22 +101,22 @@ void probe_sites_nearest(const struct elf_image *image, const struct probe_wante
 {
 	const uint64_t left =
 		elf_work_is_over(image->work) ? 0 : image->work->limit - image->work->spent;
-	/* Half of what is left: whoever comes next finds the other half. */
-	const uint64_t units = left / 2 < UNITS_MAX ? left / 2 : UNITS_MAX;
-	struct search search = {
-		.image = image, .wanted = wanted, .units = units, .name = ret_nearest};
+	struct search search = {.wanted = wanted, .name = ret_nearest};
+	struct elf_image copy = *image; /* the same file, with a budget of its own */
 	struct usdt_refused refused;
 
 	memset(ret_nearest, 0, PROBE_NEAREST_MAX * PROBE_NEAREST_BYTES);
 	for (size_t i = 0; i < PROBE_NEAREST_MAX; i++)
 		search.distance[i] = SIZE_MAX;
-	if (!units)
-		return;
+	/* Half of what is left: whoever comes next finds the other half. */
+	search.work.limit = left / 2 < UNITS_MAX ? left / 2 : UNITS_MAX;
+	copy.work = &search.work;
 	if (wanted->kind == PROBE_WANTED_USDT) {
-		(void)usdt_notes_read(image, on_note, &search, &refused);
+		(void)usdt_notes_read(&copy, on_note, &search, &refused);
 	} else if (wanted->kind == PROBE_WANTED_FUNCTION) {
-		compare_functions(&search, SHT_DYNSYM);
-		compare_functions(&search, SHT_SYMTAB);
+		compare_functions(&search, &copy, SHT_DYNSYM);
+		compare_functions(&search, &copy, SHT_SYMTAB);
 	}
-	(void)elf_work_pay(image->work, 1, units - search.units);
+	(void)elf_work_pay(image->work, 1,
+			   elf_work_is_over(&search.work) ? search.work.limit : search.work.spent);
 }

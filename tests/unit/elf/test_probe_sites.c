@@ -396,6 +396,28 @@ static void nearest__is_not_looked_for_unasked(void **state)
 	assert_nearest("", "", "");
 }
 
+/* A file for which no more than the search may be done is not given up for a hint. */
+static void nearest__leaves_a_part_of_the_budget(void **state)
+{
+	const struct probe_wanted wanted = wanted_of(PROBE_WANTED_FUNCTION, "", "malloc");
+	OWNED(elf_image) struct elf_image *image = NULL;
+	char nearest[PROBE_NEAREST_MAX][PROBE_NEAREST_BYTES];
+
+	(void)state;
+	for (uint64_t i = 0; i < 50; i++)
+		made_symbol(&elf, "mallok", CODE + i, 16, STT_FUNC);
+	image = made_open(&elf);
+	image->work->spent = 0;
+	image->work->limit = 1000;
+	for (int i = 0; i < 20; i++)
+		probe_sites_nearest(image, &wanted, nearest);
+	assert_false(elf_work_is_over(image->work));
+	assert_in_range(image->work->spent, 900, 1000);
+	image->work->spent = 1001;
+	probe_sites_nearest(image, &wanted, nearest);
+	assert_string_equal(nearest[0], "");
+}
+
 /* ---- what a hit costs ---- */
 
 static void cost__of_instructions_of_x86_64(void **state)
@@ -489,6 +511,7 @@ int main(void)
 		TEST(nearest__functions_come_by_their_distance),
 		TEST(nearest__probes_are_compared_by_provider_and_name),
 		TEST(nearest__is_not_looked_for_unasked),
+		TEST(nearest__leaves_a_part_of_the_budget),
 		TEST(cost__of_instructions_of_x86_64),
 		TEST(cost__of_instructions_of_aarch64),
 	};
