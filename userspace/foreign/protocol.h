@@ -213,14 +213,22 @@ static inline bool foreign_is_read_once(uint32_t kind)
 	return kind == FOREIGN_LINES || kind == FOREIGN_CODES;
 }
 
+/* Whether the words behind a request are those of its kind. */
+static inline bool foreign_words_are_sound(const struct foreign_request *request)
+{
+	if (request->kind == FOREIGN_PROBES)
+		return request->vaddr_count && foreign_wanted_is_sound(request);
+	if (!request->vaddr_count != (request->kind != FOREIGN_NAMES))
+		return false;
+	return foreign_vaddrs_ascend(request);
+}
+
 static inline bool foreign_request_is_sound(const struct foreign_request *request, size_t size)
 {
 	if (size < sizeof(*request) || request->kind >= FOREIGN_KINDS ||
 	    request->slot >= FOREIGN_SLOTS || !request->number ||
 	    request->files & ~FOREIGN_FILES_MASK || request->vaddr_count > FOREIGN_MAX_NAMES ||
-	    size != sizeof(*request) + request->vaddr_count * sizeof(*request->vaddr) ||
-	    !request->vaddr_count !=
-		    (request->kind != FOREIGN_NAMES && request->kind != FOREIGN_PROBES))
+	    size != sizeof(*request) + request->vaddr_count * sizeof(*request->vaddr))
 		return false;
 	if ((request->kind == FOREIGN_ROWS || foreign_is_read_once(request->kind)) &&
 	    request->low >= request->high)
@@ -229,8 +237,7 @@ static inline bool foreign_request_is_sound(const struct foreign_request *reques
 	if (foreign_is_read_once(request->kind) &&
 	    (request->files != FOREIGN_FILE_BIT || request->high > INT64_MAX))
 		return false;
-	return request->kind == FOREIGN_PROBES ? foreign_wanted_is_sound(request)
-					       : foreign_vaddrs_ascend(request);
+	return foreign_words_are_sound(request);
 }
 
 #endif
