@@ -3,8 +3,8 @@
  * which site was hit, and sites[] what a hit does (include/pyprofd/probe.h). */
 #include "lib/spans.bpf.h"
 
-/* On kernels without cookies for tracepoints (before 6.10) each tracepoint has an object of its own,
- * and this is its site.  0: the cookie tells. */
+/* On kernels without cookies for tracepoints (before 6.10) each tracepoint has an object of its
+ * own, and this is its site.  0: the cookie tells. */
 const volatile __u32 only_site;
 
 static __always_inline __u32 site_number(void *ctx)

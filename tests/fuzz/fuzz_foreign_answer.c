@@ -233,7 +233,8 @@ static void check_probes(struct foreign *foreign, const struct foreign_file *fil
 			       (site->arg[j].base < 32 && site->arg[j].scale <= 3));
 	}
 	for (size_t i = 0; i < 2 * PROBE_NEAREST_MAX; i++) {
-		const char *name = sites.found[i / PROBE_NEAREST_MAX].nearest[i % PROBE_NEAREST_MAX];
+		const struct probe_found *found = &sites.found[i / PROBE_NEAREST_MAX];
+		const char *name = found->nearest[i % PROBE_NEAREST_MAX];
 
 		assert(strlen(name) < PROBE_NEAREST_BYTES);
 		for (; *name; name++)

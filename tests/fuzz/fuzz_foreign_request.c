@@ -122,7 +122,8 @@ static void ask_probes(struct foreign_server *server, const uint8_t *data, size_
 	const struct foreign_files files = {.file = fd, .debug = DEBUG_FILES_NONE};
 	union {
 		struct foreign_request request;
-		uint8_t bytes[sizeof(struct foreign_request) + WANTED * sizeof(struct probe_wanted)];
+		uint8_t bytes[sizeof(struct foreign_request) +
+			      WANTED * sizeof(struct probe_wanted)];
 	} room = {.request = {.kind = FOREIGN_PROBES,
 			      .number = 1,
 			      .files = FOREIGN_FILE_BIT,

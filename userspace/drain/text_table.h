@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keeps the texts that counters refer to by an id, as names of imported modules; each comes once an
- * epoch through the ring.  Bounded: beyond TEXT_TABLE_MAX texts, or a share of it for one user, new ones are
+ * epoch through the ring.  Beyond TEXT_TABLE_MAX texts, or a share of it for one user, new ones are
  * refused and counted.  One thread. */
 #ifndef DRAIN_TEXT_TABLE_H
 #define DRAIN_TEXT_TABLE_H

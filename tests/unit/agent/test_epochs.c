@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/epochs.c */
+/* sources: agent/epochs.c drain/text_table.c drain/hash_set.c base/utf8.c */
 /* The kernel side, the dictionary and the table of files are stand-ins. */
 #include "agent/epochs.h"
 
@@ -11,6 +11,7 @@
 #include "attach/kernel_side.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
+#include "drain/text_table.h"
 
 #define MIB (1ULL << 20)
 
@@ -102,6 +103,7 @@ static int setup(void **state)
 	max_bytes = 0;
 	has_resting = false;
 	epochs = (struct epochs){.limits = {.cpus = 2}};
+	assert_int_equal(text_table_new(&epochs.texts), 0);
 	epochs_start(&epochs);
 	return 0;
 }
@@ -195,7 +197,14 @@ static void epoch__frees_the_slots_of_files_that_are_gone(void **state)
 	assert_int_equal(reused, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup(name, setup)
+static int teardown(void **state)
+{
+	(void)state;
+	text_table_free(epochs.texts);
+	return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {

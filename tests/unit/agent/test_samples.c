@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/samples.c agent/switch_frames.c base/intern.c */
+/* sources: agent/samples.c agent/switch_frames.c base/intern.c agent/probe_plan.c */
 /* Counters become samples; who names, labels, counts and watches are stand-ins that write down what
  * they get. */
 #include "agent/samples.h"
