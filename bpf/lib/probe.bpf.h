@@ -145,6 +145,7 @@ static __always_inline void hit_end(struct hit *h)
 		of->hits++;
 		of->ns += took_ns;
 	}
+	times_add(PP_PROGRAM_PROBE, took_ns);
 	scratch_leave(&h->taken);
 }
 
