@@ -43,6 +43,9 @@ enum pp_event_type {
 	PP_EVENT_THREAD_STATE, /* a thread whose PyThreadState was not found; tid is set */
 	/* an open table of counters is half full: only the type and the time are set */
 	PP_EVENT_TABLE,
+	/* the kernel ends this process for want of memory: id and tid are set */
+	PP_EVENT_OOM,
+	PP_EVENT_END
 };
 
 struct pp_event {

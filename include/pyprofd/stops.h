@@ -131,7 +131,11 @@
 	X(PROBE_ARGUMENT, "probe_argument",                                                        \
 	  "hits of probes whose argument could not be read")                                       \
 	X(TEXTS_REFUSED, "texts_refused",                                                          \
-	  "names of modules left out: too many, or their user's share was used up")
+	  "names of modules left out: too many, or their user's share was used up")                \
+	X(KEEP_FAILED, "keep_failed",                                                              \
+	  "ends for want of memory, and SIGUSR1, of which nothing could be kept")                  \
+	X(KEEP_SHARE, "keep_share",                                                                \
+	  "ends for want of memory that were not kept: too many waited, or too many of one user")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

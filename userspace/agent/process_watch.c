@@ -333,6 +333,16 @@ static void answer_thread_state(struct process_watch *watch, const struct pp_eve
 	}
 }
 
+static void tell_victim(struct process_watch *watch, const struct pp_event *event)
+{
+	struct process *process = process_table_find(watch->sources.processes, event->id);
+
+	if (!process || !watch->sources.on_victim ||
+	    (watch->sources.filter && !(context_table_flags(process) & PP_CONTEXT_MATCHES)))
+		return;
+	watch->sources.on_victim(watch->sources.context, process, event->time_ns);
+}
+
 static void apply_event(struct process_watch *watch, const struct pp_event *event)
 {
 	struct process *process, *parent;
@@ -343,6 +353,9 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 		return;
 	case PP_EVENT_THREAD_STATE:
 		answer_thread_state(watch, event);
+		return;
+	case PP_EVENT_OOM:
+		tell_victim(watch, event);
 		return;
 	case PP_EVENT_EXIT:
 		process = process_table_find(watch->sources.processes, event->id);

@@ -36,6 +36,9 @@ struct process_watch_sources {
 	void (*on_files)(void *context, const struct process *process);
 	/* A process has ended or become another program; NULL, too. */
 	void (*on_end)(void *context, struct pp_process_id id);
+	/* The kernel ends a process that matches the filter, for want of memory; it still runs for
+	 * a moment.  NULL: nobody wants to know. */
+	void (*on_victim)(void *context, struct process *process, uint64_t time_ns);
 	void *context;
 };
 /* Opens the events ring.  Returns 0 or -errno. */

@@ -16,6 +16,7 @@
 #include "attach/sched_switch.h"
 #include "attach/cpu_places.h"
 #include "attach/map_bytes.h"
+#include "attach/mark_victim.h"
 #include "attach/verifier_log.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -125,6 +126,18 @@ static void set_waits(struct kernel_side *side, bool is_on)
 	bpf_map__set_max_entries(skeleton->maps.slot_claims, 1);
 }
 
+/* A kernel whose tracepoint has other arguments, or none, tells of no victim. */
+static void set_victims(const struct kernel_side *side, bool is_on)
+{
+	struct btf *kernel = is_on ? btf__load_vmlinux_btf() : NULL;
+	const enum mark_victim victim = kernel ? mark_victim_arguments(kernel) : MARK_VICTIM_NONE;
+
+	btf__free(kernel);
+	side->skeleton->rodata->victim_is_task = victim == MARK_VICTIM_TASK;
+	bpf_program__set_autoload(side->skeleton->progs.on_mark_victim,
+				  victim != MARK_VICTIM_NONE);
+}
+
 static void set_timeline(struct kernel_side *side, bool is_on, uint32_t bytes)
 {
 	struct pyprofd *skeleton = side->skeleton;
@@ -173,6 +186,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	set_waits(side, options->sizes.waits);
 	set_timeline(side, options->timeline, sizes.timeline_bytes);
 	set_wakers(side, options->wakers);
+	set_victims(side, options->victims);
 	side->memory.page_count = PP_MAX_PAGES;
 	side->memory.rule_count = PP_MAX_RULES;
 	side->memory.shard_count = map_sizes_row_shards(&options->sizes, bytes_beside_rows(side));

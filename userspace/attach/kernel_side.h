@@ -25,6 +25,7 @@ struct kernel_side_options {
 					 * for threads asleep at the start */
 	bool timeline;			/* send records for the timeline; needs waits */
 	bool wakers;			/* record who ended waits; needs waits */
+	bool victims;			/* tell which processes end for want of memory */
 };
 
 struct kernel_side;

@@ -161,7 +161,7 @@ int decode_event(const void *data, size_t size, const struct drain_handlers *han
 {
 	const struct pp_event *event = data;
 
-	if (size != sizeof(*event) || event->type < PP_EVENT_FORK || event->type > PP_EVENT_TABLE ||
+	if (size != sizeof(*event) || event->type < PP_EVENT_FORK || event->type >= PP_EVENT_END ||
 	    event->comm[PP_COMM_BYTES - 1])
 		return -EBADMSG;
 	handlers->event(handlers->context, event);

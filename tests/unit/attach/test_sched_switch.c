@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/sched_switch.c */
+/* sources: attach/sched_switch.c attach/tracepoint_type.c */
 /* The tracepoint as three generations of kernels declare it, in BTF that is built here. */
 #include "attach/sched_switch.h"
 
