@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "foreign/child.h"
 #include "merge/child.h"
+#include "merge/keep_child.h"
 #include "options/host_check.h"
 #include "options/options.h"
 #include "parser/child.h"
@@ -26,6 +27,8 @@ int main(int argc, char **argv)
 		perf_child_main();
 	if (merge_child_is_meant(argv[0]))
 		merge_child_main();
+	if (keep_child_is_meant(argv[0]))
+		keep_child_main();
 	err = options_parse(argc, argv, &options);
 	if (err == -ENOMEM) {
 		log_error_errno(err, "cannot read the options");

@@ -76,6 +76,8 @@ static void step_back(void)
 	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |                              \
 	 LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |                             \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE)
+/* Besides, for directories.  A rename of one needs no more within a directory. */
+#define ALLOWED_DIRECTORIES (LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR)
 #define HANDLED                                                                                    \
 	(ALLOWED | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                    \
 	 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |                              \
@@ -84,11 +86,12 @@ static void step_back(void)
 
 /* Returns 0, also where the kernel has no Landlock or a filter of system calls refuses it (EPERM);
  * -errno. */
-static int keep_to(int directory_fd)
+static int keep_to(int directory_fd, enum merge_rights rights)
 {
 	const struct landlock_ruleset_attr rules = {.handled_access_fs = HANDLED};
-	const struct landlock_path_beneath_attr below = {.allowed_access = ALLOWED,
-							 .parent_fd = directory_fd};
+	const struct landlock_path_beneath_attr below = {
+		.allowed_access = ALLOWED | (rights == MERGE_KEEPS ? ALLOWED_DIRECTORIES : 0),
+		.parent_fd = directory_fd};
 	OWNED_FD int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
 
 	if (fd < 0)
@@ -137,6 +140,7 @@ static const struct sock_filter filter[] = {
 	ALLOW(renameat),
 	ALLOW(renameat2),
 	ALLOW(unlinkat),
+	ALLOW(mkdirat), /* where there is Landlock, it refuses whoever only merges */
 	ALLOW(utimensat),
 	ALLOW(recvfrom),
 	ALLOW(sendto),
@@ -164,7 +168,7 @@ static const struct sock_filter filter[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 };
 
-int merge_sandbox_enter(int directory_fd)
+int merge_sandbox_enter(int directory_fd, enum merge_rights rights)
 {
 	int err;
 
@@ -173,6 +177,7 @@ int merge_sandbox_enter(int directory_fd)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	step_back();
 	err = become_owner(directory_fd);
@@ -183,7 +188,7 @@ int merge_sandbox_enter(int directory_fd)
 		     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))
 		err = -errno;
 	if (!err)
-		err = keep_to(directory_fd);
+		err = keep_to(directory_fd, rights);
 	if (!err)
 		err = limit();
 	return err ? err : call_filter_enter(filter, ARRAY_SIZE(filter));

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fs_user.h"
 #include "base/io.h"
+#include "store/kept.h"
 #include "store/lock_file.h"
 #include "store/retention.h"
 #include "store/store_names.h"
@@ -22,6 +23,10 @@
 /* A trim first counts the whole store, so it frees this part of the store, to make trims rare. */
 #define TRIM_SHARE 64U
 #define EXPIRE_EVERY_NS (60 * NS_PER_SEC)
+#define COUNT_KEPT_EVERY_NS (60 * NS_PER_SEC)
+/* Windows have at least this part of the bound, whatever is kept: who writes there keeps to less
+ * (store/kept.h), but a bound may be lowered. */
+#define WINDOWS_SHARE 2U
 /* A clock that is wrong makes all files old: at boot, before it is set, or when it is set wrong.
  * It is believed when it has gone as fast as CLOCK_MONOTONIC for so long. */
 #define CLOCK_WATCH_NS (300 * NS_PER_SEC)
@@ -40,8 +45,10 @@ struct store {
 	/* When the ages are looked at next, and a window's end by the clock with the time at which
 	 * it was written; 0: none was. */
 	uint64_t expire_after_ns, seen_ns, seen_end_ms;
-	struct retention_totals totals;
+	struct retention_totals totals; /* of windows */
 	uint64_t deleted_files;
+	/* Of kept/, which others write, and when it is counted next. */
+	uint64_t kept_bytes, count_kept_after_ns;
 };
 
 /* The two directories of a file. */
@@ -250,10 +257,22 @@ static int put_as_owner(const struct store *store, const struct content *content
 	return put(store, content, directory, name);
 }
 
-/* Counts the files again, because some may have been deleted by hand, and trims. */
-static int trim(struct store *store, const struct store_file *keep)
+/* Returns what windows may take beside all that is kept. */
+static uint64_t windows_max_bytes(struct store *store)
 {
-	const uint64_t max_bytes = store->limits.max_bytes;
+	const uint64_t max_bytes = store->limits.max_bytes, now_ns = mono_ns();
+	const uint64_t least = max_bytes / WINDOWS_SHARE;
+
+	if (now_ns >= store->count_kept_after_ns) {
+		store->kept_bytes = kept_count_bytes(store->fd);
+		store->count_kept_after_ns = now_ns + COUNT_KEPT_EVERY_NS;
+	}
+	return store->kept_bytes < max_bytes - least ? max_bytes - store->kept_bytes : least;
+}
+
+/* Counts the files again, because some may have been deleted by hand, and trims. */
+static int trim(struct store *store, uint64_t max_bytes, const struct store_file *keep)
+{
 	time_t stale = time(NULL) - STORE_STALE_TEMPORARY_SECONDS;
 	uint64_t deleted;
 	int err = retention_count(store->fd, stale, &store->totals);
@@ -309,9 +328,14 @@ static int expire(struct store *store, const struct store_file *newest)
 /* Deletes what is above the bounds.  What fails is tried again after the next file. */
 static void retain(struct store *store, const struct store_file *newest)
 {
+	uint64_t max_bytes;
+
 	(void)expire(store, newest);
-	if (store->limits.max_bytes && store->totals.bytes > store->limits.max_bytes)
-		(void)trim(store, newest);
+	if (!store->limits.max_bytes)
+		return;
+	max_bytes = windows_max_bytes(store);
+	if (store->totals.bytes > max_bytes)
+		(void)trim(store, max_bytes, newest);
 }
 
 int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uint64_t duration_ns,

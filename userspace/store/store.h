@@ -15,7 +15,7 @@ struct store;
 
 /* What is kept; 0: no bound. */
 struct store_limits {
-	uint64_t max_bytes;  /* of file sizes */
+	uint64_t max_bytes;  /* of file sizes, those in kept/ included (store/kept.h) */
 	uint64_t max_age_ms; /* from the end of a file to that of the newest one */
 };
 
