@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "agent/command_user.h"
+#include "agent/keeper.h"
 #include "agent/loop.h"
+#include "agent/output.h"
 #include "agent/process_watch.h"
 #include "agent/reload.h"
 #include "agent/scans.h"
@@ -41,6 +44,15 @@ static int wait_delay(struct agent *agent, struct loop *loop)
 	return err;
 }
 
+static void finish_keeping(const struct agent *agent)
+{
+	struct keeper_view view = {.processes = agent->processes,
+				   .store_max_bytes = output_max_bytes(agent->output)};
+
+	output_get_end(agent->output, &view.written);
+	keeper_finish(agent->keeper, &view);
+}
+
 /* From the first sample to the last. */
 static int profile_all(struct agent *agent, struct loop *loop)
 {
@@ -67,6 +79,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	agent->window.paused_ns = mono_ns();
 	traced = timeline_close(agent->timeline);
 	closed = agent->profiles.is_open ? window_close(&agent->window, WINDOW_LAST) : 0;
+	finish_keeping(agent);
 	/* The profile is over, the command's exit status still counts. */
 	while (!err && !loop->is_giving_up && command_is_running(loop->command))
 		err = loop_serve(agent, loop, -1);
@@ -264,6 +277,9 @@ int agent_run(struct options *options, const char *child_program)
 	loop.command_setting.nice = getpriority(PRIO_PROCESS, 0);
 	getrlimit(RLIMIT_NOFILE, &loop.command_setting.files);
 	getrlimit(RLIMIT_MEMLOCK, &loop.command_setting.locked_memory);
+	/* `systemctl kill` sends it to all processes of a service: children inherit this, and the
+	 * loop takes the signal by a descriptor, for which it is blocked. */
+	loop.command_setting.on_usr1 = signal(SIGUSR1, SIG_IGN);
 	raise_fd_limit();
 	raise_priority(loop.command_setting.nice);
 	err = service_open(&loop.service);

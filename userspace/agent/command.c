@@ -28,6 +28,7 @@ static void run_child(char *const *argv, int gate, const struct command_setting 
 
 	if (read(gate, &go, 1) != 1)
 		_exit(EXIT_NOT_RUN);
+	signal(SIGUSR1, setting->on_usr1);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)setpriority(PRIO_PROCESS, 0, setting->nice);

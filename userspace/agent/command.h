@@ -15,6 +15,7 @@ struct command; /* all functions accept NULL: there is none */
 struct command_setting {
 	int nice;
 	struct rlimit files, locked_memory;
+	void (*on_usr1)(int); /* the handler of SIGUSR1, which pyprofd's children ignore */
 	const struct command_user *user; /* borrowed by command_start(); NULL: pyprofd's own */
 };
 

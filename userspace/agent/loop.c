@@ -8,8 +8,10 @@
 #include <sys/timerfd.h>
 
 #include "agent/identities.h"
+#include "agent/keeper.h"
 #include "agent/live.h"
 #include "agent/naming.h"
+#include "agent/output.h"
 #include "agent/process_watch.h"
 #include "agent/quotas.h"
 #include "agent/rate.h"
@@ -85,6 +87,7 @@ static int open_signals(const struct loop *loop)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGPIPE);
+	sigaddset(&signals, SIGUSR1);
 	if (loop->reload || !is_ignored(SIGHUP))
 		sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
@@ -160,6 +163,15 @@ static bool is_end(const struct loop *loop, uint32_t number)
 	return number == SIGINT || number == SIGTERM || (number == SIGHUP && !loop->reload);
 }
 
+static void keep_all(struct agent *agent)
+{
+	if (agent->keeper)
+		keeper_add_signal(agent->keeper, mono_ns());
+	else
+		log_warn("SIGUSR1 keeps the last ten minutes of a store, and this run has none: "
+			 "give --output a directory");
+}
+
 static void read_signals(struct agent *agent, struct loop *loop)
 {
 	struct signalfd_siginfo info;
@@ -167,6 +179,8 @@ static void read_signals(struct agent *agent, struct loop *loop)
 	while (read(loop->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGHUP && loop->reload)
 			begin_reload(loop);
+		if (info.ssi_signo == SIGUSR1)
+			keep_all(agent);
 		if (is_end(loop, info.ssi_signo)) {
 			/* After a second signal we do not wait for the command. */
 			loop->is_giving_up = agent->is_ending;
@@ -268,6 +282,16 @@ static bool has_time(const struct agent *agent, struct loop *loop)
 	return turn_questions_allow(&loop->questions, questions_ns(agent));
 }
 
+static void keep(const struct agent *agent, uint64_t now_ns)
+{
+	struct keeper_view view = {.processes = agent->processes,
+				   .store_max_bytes = output_max_bytes(agent->output),
+				   .now_ns = now_ns};
+
+	output_get_end(agent->output, &view.written);
+	keeper_turn(agent->keeper, &view);
+}
+
 static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 {
 	uint64_t expirations;
@@ -289,6 +313,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	probes_tick(agent->probes);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
+	keep(agent, now_ns);
 	if (loop->has_unused_files && has_time(agent, loop))
 		loop->has_unused_files = window_close_files(&agent->window);
 	if (now_ns < loop->next_slow_ns)
@@ -434,6 +459,14 @@ static void govern(struct agent *agent)
 	rate_follow(rate);
 }
 
+/* Returns whether to cut the open window, so that what somebody wants to keep is written; one that
+ * ends by itself soon is awaited. */
+static bool must_keep(const struct agent *agent, const struct loop *loop, uint64_t now_ns)
+{
+	return now_ns + PART_MIN_NS < loop->window_ends_ns &&
+	       keeper_wants_cut(agent->keeper, agent->window.profile_started_ns);
+}
+
 /* Ends a window that is due, or goes on with one that has ended: one that is due meanwhile
  * waits. */
 static int serve_windows(struct agent *agent, struct loop *loop)
@@ -447,6 +480,10 @@ static int serve_windows(struct agent *agent, struct loop *loop)
 			window_cut(&agent->window, WINDOW_WHOLE);
 			govern(agent);
 			find_window_end(agent, loop);
+		} else if (must_keep(agent, loop, now_ns)) {
+			/* The next one ends when this one would have ended. */
+			window_cut(&agent->window, WINDOW_WHOLE);
+			govern(agent);
 		} else if (now_ns >= find_part_end(agent, loop)) {
 			window_cut(&agent->window, WINDOW_PART);
 		}

@@ -2,18 +2,15 @@
 #include "agent/merger.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "agent/store_child.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "merge/child.h"
-
-extern char **environ;
 
 #define RESTART_FIRST_NS NS_PER_SEC
 #define RESTART_MAX_NS (600 * NS_PER_SEC)
@@ -74,30 +71,6 @@ void merger_get_stats(const struct merger *merger, struct merger_stats *ret_stat
 
 /* ---- starting ---- */
 
-/* Duplicates a descriptor above those of the child, so that no dup2() closes the other one. */
-static int move_up(int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, MERGE_SOCKET_FD + 1);
-}
-
-static int spawn(const struct merger *merger, int socket_fd, int store_fd, pid_t *ret_pid)
-{
-	char name[] = MERGE_ARGV0;
-	char *const argv[] = {name, NULL};
-	posix_spawn_file_actions_t actions;
-	int err = posix_spawn_file_actions_init(&actions);
-
-	if (err)
-		return -err;
-	err = posix_spawn_file_actions_adddup2(&actions, store_fd, MERGE_STORE_FD);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, socket_fd, MERGE_SOCKET_FD);
-	if (!err)
-		err = posix_spawn(ret_pid, merger->program, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	return -err;
-}
-
 static void hand_over_fatal(const struct merger *merger)
 {
 	for (size_t i = 0; i < merger->fatal_count && i < FATAL_MAX; i++)
@@ -107,21 +80,11 @@ static void hand_over_fatal(const struct merger *merger)
 
 static int start(struct merger *merger)
 {
-	OWNED_FD int ours = -1, theirs = -1, high_socket_fd = -1, high_store_fd = -1;
-	int pair[2], err;
+	int err = store_child_start(merger->program, MERGE_ARGV0, merger->store_fd, &merger->pid,
+				    &merger->socket_fd);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	ours = pair[0];
-	theirs = pair[1];
-	high_socket_fd = move_up(theirs);
-	high_store_fd = move_up(merger->store_fd);
-	if (high_socket_fd < 0 || high_store_fd < 0)
-		return -errno;
-	err = spawn(merger, high_socket_fd, high_store_fd, &merger->pid);
 	if (err)
 		return err;
-	merger->socket_fd = TAKE_FD(ours);
 	merger->stats.starts++;
 	hand_over_fatal(merger);
 	return 0;

@@ -52,6 +52,7 @@ struct output {
 	uint64_t queue_dropped; /* profiles that the writer could not take in time */
 	uint64_t queue_told;	/* ... when that was told last */
 	bool is_stuck;		/* the disk did not answer at the end of the run */
+	struct writer_end end;	/* of windows that the loop has written: it got no thread */
 };
 
 /* Waits for the writer.  Returns 0; -errno of the last window; -ETIMEDOUT, after a line about
@@ -325,12 +326,34 @@ static int hand_over(struct output *output, struct writer_window *window)
 
 	if (err) {
 		log_debug("profiles are written by the loop: %s", strerror(-err));
-		return write_window(output, window);
+		err = write_window(output, window);
+		output->end = (struct writer_end){
+			.ended_ns = window->ended_ns,
+			.wall_ns = window->start_wall_ns + window->duration_ns};
+		return err;
 	}
 	dropped = writer_put(output->writer, window);
 	if (dropped)
 		tell_late(output, dropped);
 	return is_last ? drain(output) : 0;
+}
+
+int output_store_fd(const struct output *output)
+{
+	return output->store ? store_directory_fd(output->store) : -1;
+}
+
+void output_get_end(const struct output *output, struct writer_end *ret_end)
+{
+	if (output->writer)
+		writer_get_end(output->writer, ret_end);
+	else
+		*ret_end = output->end;
+}
+
+uint64_t output_max_bytes(const struct output *output)
+{
+	return output->limits.max_bytes;
 }
 
 void output_set_limits(struct output *output, uint64_t max_bytes, uint64_t max_age_ns)

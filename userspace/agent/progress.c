@@ -211,6 +211,14 @@ static void add_coarse(struct line *line, const struct summary *summary)
 	line_add(line, " counted without their stacks: tables were full");
 }
 
+static void add_kept(struct line *line, const struct summary *summary)
+{
+	if (!summary->kept)
+		return;
+	line_add(line, "; the last minutes were kept ");
+	add_plural(line, summary->kept, "time", "times");
+}
+
 /* More than all of it is counting error, or time that the scheduler does not give to programs. */
 static double percent_of(uint64_t part, uint64_t all)
 {
@@ -260,6 +268,7 @@ void summary_format(const struct summary *summary, char *text, size_t size)
 	add_steal(&line, summary);
 	add_coverage(&line, summary);
 	add_coarse(&line, summary);
+	add_kept(&line, summary);
 }
 
 void progress_init(struct progress *progress, FILE *stream, bool quiet)

@@ -39,6 +39,7 @@ struct summary {
 	uint64_t unlabelled; /* programs that had ended before labels could be read for them */
 	uint64_t bpf_cpu_ns; /* of walks in the kernel, as far as times[] tells */
 	uint64_t rate_steps; /* how often --max-cpu has halved the rate, in the open window */
+	uint64_t kept;		/* times that the last minutes were kept (agent/keeper.h) */
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */
 	uint64_t loop_stall_max_ns; /* longest turn of the loop since facts were written */

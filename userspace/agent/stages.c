@@ -9,6 +9,7 @@
 
 #include "agent/coverage.h"
 #include "agent/identities.h"
+#include "agent/keeper.h"
 #include "agent/live.h"
 #include "agent/modules.h"
 #include "agent/naming.h"
@@ -210,6 +211,7 @@ static int open_kernel(struct agent *agent)
 			  .events = agent->options->events & ~(uint32_t)PP_CAPTURE_CPU},
 		.timeline = agent->options->timeline,
 		.wakers = agent->options->wakers,
+		.victims = agent->keeper,
 	};
 	CLEANUP(cpu_list_release) struct cpu_list online = {};
 	char why[512] = "";
@@ -348,6 +350,13 @@ static int open_probes(struct agent *agent)
 	return probes_new(&sources, &agent->probes);
 }
 
+static void on_victim(void *context, struct process *process, uint64_t time_ns)
+{
+	struct agent *agent = context;
+
+	keeper_add_victim(agent->keeper, process, time_ns);
+}
+
 static int open_watch(struct agent *agent)
 {
 	struct process_watch_sources sources = {.options = agent->options,
@@ -360,6 +369,7 @@ static int open_watch(struct agent *agent)
 						.on_match = on_match,
 						.on_files = agent->probes ? on_files : NULL,
 						.on_end = agent->probes ? on_end : NULL,
+						.on_victim = agent->keeper ? on_victim : NULL,
 						.context = agent};
 	char why[HOST_WHY_BYTES];
 	const struct sideband_options options = {.opener = agent->opener};
@@ -471,6 +481,7 @@ static void prepare_window(struct agent *agent)
 		.scans = agent->scans,
 		.parser = agent->parser,
 		.foreign = agent->foreign,
+		.keeper = agent->keeper,
 		.summary = &agent->summary,
 		.is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};
 	agent->window = (struct window){.options = agent->options,
@@ -487,9 +498,19 @@ static void prepare_window(struct agent *agent)
 					.online_cpus = agent->online_cpus};
 }
 
-int stages_open(struct agent *agent)
+static int open_output(struct agent *agent)
 {
 	int err = output_open(agent->options, &agent->output);
+
+	if (err || output_store_fd(agent->output) < 0)
+		return err;
+	return keeper_new(agent->child_program, agent->options->output,
+			  output_store_fd(agent->output), &agent->keeper);
+}
+
+int stages_open(struct agent *agent)
+{
+	int err = open_output(agent);
 
 	if (!err)
 		err = fill_filter(agent);
@@ -567,6 +588,7 @@ void stages_release(struct agent *agent)
 	scans_free(agent->scans);
 	waits_free(agent->waits);
 	timeline_free(agent->timeline);
+	keeper_free(agent->keeper);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);
 	incomplete_queue_free(agent->incomplete_queue);

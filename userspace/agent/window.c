@@ -272,6 +272,7 @@ static int write_profiles(struct window *window, const struct slice *slice)
 	struct writer_window written = {
 		.start_wall_ns = window->profile_started_wall_ns,
 		.duration_ns = window->closing.ended_ns - window->profile_started_ns,
+		.ended_ns = window->closing.ended_ns,
 		.is_last = window->closing.end == WINDOW_LAST};
 	int err;
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/identities.h"
+#include "agent/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/scans.h"
@@ -63,6 +64,17 @@ static void count_labels(const struct window_facts *facts, struct summary *summa
 	summary->loss[PP_LOSS_LABELS_UNREAD] = labels.unread;
 }
 
+static void count_kept(const struct window_facts *facts, struct summary *summary)
+{
+	struct keeper_stats stats;
+
+	keeper_get_stats(facts->keeper, &stats);
+	summary->kept = stats.kept;
+	/* Beside events of which the kernel side could not tell. */
+	summary->loss[PP_LOSS_KEEP_FAILED] += stats.failed;
+	summary->loss[PP_LOSS_KEEP_SHARE] = stats.left_out;
+}
+
 /* Losses of user space beside those of the kernel side. */
 static void add_own_losses(const struct window_facts *facts, const struct foreign_stats *parsing,
 			   const struct parser_stats *reads, uint64_t loss[PP_LOSS_COUNT])
@@ -102,6 +114,7 @@ void window_facts_update(const struct window_facts *facts)
 	(void)kernel_side_get_losses(facts->kernel, summary->loss);
 	add_own_losses(facts, &parsing, &reads, summary->loss);
 	count_labels(facts, summary);
+	count_kept(facts, summary);
 	if (rss_bytes)
 		summary->own_rss_bytes = rss_bytes;
 }
@@ -173,6 +186,7 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 	}
 	put(out, "", "unlabelled", now->unlabelled, before->unlabelled);
 	put(out, "", "bpf_cpu_ns", now->bpf_cpu_ns, before->bpf_cpu_ns);
+	put(out, "", "kept", now->kept, before->kept);
 	put(out, "", "rate_steps", now->rate_steps, 0);
 	put(out, "", "early_swaps", now->early_swaps, before->early_swaps);
 	put(out, "", "coarse_cpu_ns", now->coarse_cpu_ns, before->coarse_cpu_ns);

@@ -11,6 +11,7 @@
 struct dictionary;
 struct foreign;
 struct identities;
+struct keeper;
 struct kernel_side;
 struct naming;
 struct parser;
@@ -31,6 +32,7 @@ struct window_facts {
 	const struct scans *scans; /* NULL: nothing is scanned */
 	const struct parser *parser;
 	const struct foreign *foreign;
+	const struct keeper *keeper; /* NULL: there is no store */
 	struct summary *summary;
 	uint64_t started_ns; /* CLOCK_MONOTONIC, of the first window */
 	uint64_t bounded;    /* PP_LOSS_ROWS_BOUNDED: added to by who closes windows */

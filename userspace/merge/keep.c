@@ -312,6 +312,7 @@ static int keep_planned(int kept_fd, const struct keep_request *request,
 	if (err)
 		return err;
 	result->windows = (uint32_t)plan->window_count;
+	result->span_ms = keep_plan_to_ms(plan) - keep_plan_from_ms(plan);
 	keeping.has_rss = calloc(plan->window_count, sizeof(*keeping.has_rss));
 	if (!keeping.has_rss)
 		return -ENOMEM;

@@ -24,6 +24,7 @@ struct keep_request {
 
 struct keep_result {
 	uint64_t bytes;
+	uint64_t span_ms; /* from the first window's begin to the last one's end */
 	uint32_t windows, kinds;
 	uint32_t too_big;    /* kinds left out, for which there was no room */
 	uint32_t unreadable; /* files of windows left out */

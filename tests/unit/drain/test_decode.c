@@ -443,7 +443,7 @@ static void decode_event__passes_each_type(void **state)
 	struct seen seen;
 
 	(void)state;
-	for (uint32_t type = PP_EVENT_FORK; type <= PP_EVENT_TABLE; type++) {
+	for (uint32_t type = PP_EVENT_FORK; type < PP_EVENT_END; type++) {
 		event.type = type;
 		assert_int_equal(decode_one_event(&event, sizeof(event), &seen), 0);
 		assert_int_equal(seen.events, 1);
@@ -461,7 +461,7 @@ static void decode_event__broken_one_is_refused(void **state)
 	assert_int_equal(decode_one_event(&event, sizeof(event) + 8, &seen), -EBADMSG);
 	event.type = 0;
 	assert_int_equal(decode_one_event(&event, sizeof(event), &seen), -EBADMSG);
-	event.type = PP_EVENT_TABLE + 1;
+	event.type = PP_EVENT_END;
 	assert_int_equal(decode_one_event(&event, sizeof(event), &seen), -EBADMSG);
 	event.type = PP_EVENT_EXIT;
 	memset(event.comm, 'x', sizeof(event.comm)); /* no NUL */

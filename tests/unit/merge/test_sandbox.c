@@ -43,7 +43,7 @@ static int status_of(int (*act)(int directory_fd))
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid)
-		_exit(merge_sandbox_enter(fd) ? 99 : act(fd));
+		_exit(merge_sandbox_enter(fd, MERGE_MERGES) ? 99 : act(fd));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return status;
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/store_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "merge/child.h"
+
+#define ARGV0_CHARS 32U
+
+extern char **environ;
+
+/* Duplicates a descriptor above those of the child, so that no dup2() closes the other one. */
+static int move_up(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, MERGE_SOCKET_FD + 1);
+}
+
+static int spawn(const char *program, const char *argv0, int socket_fd, int store_fd,
+		 pid_t *ret_pid)
+{
+	char name[ARGV0_CHARS];
+	char *const argv[] = {name, NULL};
+	posix_spawn_file_actions_t actions;
+	int err = posix_spawn_file_actions_init(&actions);
+
+	if (err)
+		return -err;
+	snprintf(name, sizeof(name), "%s", argv0);
+	err = posix_spawn_file_actions_adddup2(&actions, store_fd, MERGE_STORE_FD);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&actions, socket_fd, MERGE_SOCKET_FD);
+	if (!err)
+		err = posix_spawn(ret_pid, program, &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	return -err;
+}
+
+int store_child_start(const char *program, const char *argv0, int store_fd, pid_t *ret_pid,
+		      int *ret_socket_fd)
+{
+	OWNED_FD int ours = -1, theirs = -1, high_socket_fd = -1, high_store_fd = -1;
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	ours = pair[0];
+	theirs = pair[1];
+	high_socket_fd = move_up(theirs);
+	high_store_fd = move_up(store_fd);
+	if (high_socket_fd < 0 || high_store_fd < 0)
+		return -errno;
+	err = spawn(program, argv0, high_socket_fd, high_store_fd, ret_pid);
+	if (err)
+		return err;
+	*ret_socket_fd = TAKE_FD(ours);
+	return 0;
+}
