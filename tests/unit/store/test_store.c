@@ -335,6 +335,75 @@ static void store_put__foreign_names_are_neither_counted_nor_deleted(void **stat
 		assert_true(exists(state, foreign[i]));
 }
 
+/* Makes kept/ hold one directory with a file of this text. */
+static void keep(void **state, const char *text)
+{
+	static const char kept[] = "kept/2026-01-31T225950Z-signal";
+	char name[128], path[PATH_CHARS];
+
+	(void)mkdir(in_directory(state, "kept", path), 0700);
+	(void)mkdir(in_directory(state, kept, path), 0700);
+	snprintf(name, sizeof(name), "%s/cpu.pb.gz", kept);
+	write_text(in_directory(state, name, path), text);
+}
+
+static void store_put__what_is_kept_takes_room_and_stays(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	struct store_stats stats;
+	char text[101];
+
+	memset(text, 'x', 100);
+	text[100] = '\0';
+	keep(state, text);
+	open_store(state, 640, &store);
+	for (uint64_t i = 0; i < 6; i++)
+		put(store, START_NS + i * WINDOW_NS, text);
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.bytes, 500);
+	assert_int_equal(stats.deleted_files, 1);
+	assert_true(exists(state, "kept/2026-01-31T225950Z-signal/cpu.pb.gz"));
+}
+
+/* Whoever has lowered the bound, or has put files there, does not cost all windows. */
+static void store_put__what_is_kept_leaves_windows_half_of_the_room(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	struct store_stats stats;
+	char text[1001];
+
+	memset(text, 'x', 1000);
+	text[1000] = '\0';
+	keep(state, text);
+	text[100] = '\0';
+	open_store(state, 640, &store);
+	for (uint64_t i = 0; i < 6; i++)
+		put(store, START_NS + i * WINDOW_NS, text);
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.bytes, 300);
+}
+
+static void store_put__kept_is_counted_again_after_a_minute(void **state)
+{
+	OWNED(store) struct store *store = NULL;
+	struct store_stats stats;
+	char text[101];
+
+	memset(text, 'x', 100);
+	text[100] = '\0';
+	open_store(state, 640, &store);
+	for (uint64_t i = 0; i < 5; i++)
+		put(store, START_NS + i * WINDOW_NS, text);
+	keep(state, text);
+	put(store, START_NS + 5 * WINDOW_NS, text);
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.bytes, 600);
+	ahead_s += 61;
+	put(store, START_NS + 6 * WINDOW_NS, text);
+	store_get_stats(store, &stats);
+	assert_int_equal(stats.bytes, 500);
+}
+
 static void store_put__links_in_the_store_are_not_followed(void **state)
 {
 	OWNED(store) struct store *store = NULL;
@@ -651,6 +720,9 @@ int main(void)
 		TEST(store_put__what_is_too_old_goes_once_a_minute),
 		TEST(store_put__clock_that_jumps_deletes_nothing_by_age),
 		TEST(store_put__foreign_names_are_neither_counted_nor_deleted),
+		TEST(store_put__what_is_kept_takes_room_and_stays),
+		TEST(store_put__what_is_kept_leaves_windows_half_of_the_room),
+		TEST(store_put__kept_is_counted_again_after_a_minute),
 		TEST(store_put__links_in_the_store_are_not_followed),
 		TEST(store_open__counts_what_is_there_and_removes_stale_temporary_files),
 		TEST(store_put__left_over_of_a_crash_is_written_anew),

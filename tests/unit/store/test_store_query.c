@@ -49,6 +49,8 @@ static void fixture_init(struct fixture *f)
 	touch(f, "2026-11-21/16/.1795276970165-10000-cpu.pb.gz.tmp");
 	touch(f, "2026-11-21/16/notes.txt");
 	touch(f, "other/16/1795276960165-10000-cpu.pb.gz");
+	touch(f, "kept/2026-11-21T160940Z-signal/cpu.pb.gz");
+	touch(f, "kept/16/1795276960165-10000-cpu.pb.gz");
 }
 
 static size_t count(const struct fixture *f, struct store_range range, uint64_t *first_ms)
