@@ -198,6 +198,12 @@ int writer_wait(struct writer *of, uint64_t limit_ns)
 	return is_stuck ? -ETIMEDOUT : of->last_err;
 }
 
+void writer_get_end(struct writer *of, struct writer_end *ret_end)
+{
+	(void)of;
+	*ret_end = (struct writer_end){.ended_ns = 7, .wall_ns = 8};
+}
+
 size_t writer_waiting(struct writer *of)
 {
 	(void)of;
@@ -549,15 +555,33 @@ static void output_write__windows_that_waited_too_long_are_told_now_and_then(voi
 	output_free(output);
 }
 
+static void output__tells_what_its_thread_has_written(void **state)
+{
+	OWNED(output) struct output *output = NULL;
+	struct writer_end end;
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	assert_int_equal(put(output, "cpu", 1, false), 0);
+	output_get_end(output, &end);
+	assert_int_equal(end.ended_ns, 7);
+	assert_int_equal(end.wall_ns, 8);
+}
+
 static void output_write__without_a_thread_the_loop_writes(void **state)
 {
+	struct writer_end end;
 	OWNED(output) struct output *output = NULL;
 
 	(void)state;
 	writer_err = -EAGAIN;
 	assert_int_equal(output_open(&directory, &output), 0);
+	output_get_end(output, &end);
+	assert_int_equal(end.ended_ns, 0);
 	assert_int_equal(put(output, "cpu", 1, false), 0);
 	assert_write(0, "cpu", 1);
+	output_get_end(output, &end);
+	assert_int_equal(end.wall_ns, 1 + WINDOW_NS);
 	disk.is_full = true;
 	assert_int_equal(put(output, "cpu", 2, true), -ENOSPC);
 }
@@ -594,6 +618,7 @@ int main(void)
 		TEST(output_write__disk_that_does_not_answer_is_told_once),
 		TEST(output_write__one_file_is_waited_for_unless_it_has_no_name),
 		TEST(output_write__windows_that_waited_too_long_are_told_now_and_then),
+		TEST(output__tells_what_its_thread_has_written),
 		TEST(output_write__without_a_thread_the_loop_writes),
 		TEST(output_write__none_is_written_nowhere),
 	};

@@ -491,6 +491,13 @@ static void on_match(void *context)
 	matches++;
 }
 
+/* For on_victim, whose context is that of on_match. */
+static void on_victim(void *context, struct process *process, uint64_t time_ns)
+{
+	assert_ptr_equal(context, &matches);
+	(void)call("victim%u@%llu", process->id.tgid, (unsigned long long)time_ns);
+}
+
 static void open_watch(void)
 {
 	assert_int_equal(process_watch_new(&sources, &watch), 0);
@@ -517,6 +524,7 @@ static int setup(void **state)
 	options = (struct options){};
 	sources = (struct process_watch_sources){.options = &options,
 						 .on_match = on_match,
+						 .on_victim = on_victim,
 						 .context = &matches,
 						 .online_cpus = 2};
 	open_watch();
@@ -991,6 +999,29 @@ static void table__event_only_wakes_the_agent(void **state)
 	assert_int_equal(deliveries, 1);
 }
 
+static void victim__is_told_before_its_end(void **state)
+{
+	(void)state;
+	add_known(70, 1);
+	come(PP_EVENT_EXIT, 70, 0, 30);
+	come(PP_EVENT_OOM, 70, 0, 20);
+	come(PP_EVENT_OOM, 71, 0, 25); /* nobody knows it */
+	assert_int_equal(process_watch_follow(watch), 0);
+	assert_string_equal(seen(), "victim70@20 retire70.1 apply3:70");
+}
+
+static void victim__that_is_not_profiled_is_not_told(void **state)
+{
+	(void)state;
+	use_filter();
+	add_known(70, 1);
+	add_known(71, 1)->flags = PP_CONTEXT_MATCHES;
+	come(PP_EVENT_OOM, 70, 0, 20);
+	come(PP_EVENT_OOM, 71, 0, 20);
+	assert_int_equal(process_watch_follow(watch), 0);
+	assert_string_equal(seen(), "victim71@20");
+}
+
 static void thread_state__is_given_to_the_thread_that_asked(void **state)
 {
 	(void)state;
@@ -1180,6 +1211,8 @@ int main(void)
 		TEST(exec__retires_what_ran_before),
 		TEST(unknown__process_is_read),
 		TEST(table__event_only_wakes_the_agent),
+		TEST(victim__is_told_before_its_end),
+		TEST(victim__that_is_not_profiled_is_not_told),
 		TEST(thread_state__is_given_to_the_thread_that_asked),
 		TEST(mapping__is_published_once_for_all),
 		TEST(follow__returns_the_error_of_a_ring),

@@ -228,6 +228,19 @@ static void summary_format__tells_what_has_lost_its_stack(void **state)
 	assert_non_null(strstr(line, "; 3.1 s of CPU time counted without"));
 }
 
+static void summary_format__tells_that_minutes_were_kept(void **state)
+{
+	struct summary summary = {.kept = 1};
+	char line[PROGRESS_LINE_BYTES];
+
+	(void)state;
+	summary_format(&summary, line, sizeof(line));
+	assert_non_null(strstr(line, "; the last minutes were kept 1 time"));
+	summary.kept = 0;
+	summary_format(&summary, line, sizeof(line));
+	assert_null(strstr(line, "kept"));
+}
+
 static void summary_format__tells_how_much_of_the_time_is_in_the_profile(void **state)
 {
 	struct summary summary = {.cpu_ns = 3100000000, .scheduler_ns = 22400000000};
@@ -262,6 +275,7 @@ int main(void)
 		cmocka_unit_test(summary_format__complete_is_rounded_down),
 		cmocka_unit_test(summary_format__lists_reasons_by_name),
 		cmocka_unit_test(summary_format__tells_what_has_lost_its_stack),
+		cmocka_unit_test(summary_format__tells_that_minutes_were_kept),
 		cmocka_unit_test(summary_format__tells_how_much_of_the_time_is_in_the_profile),
 		cmocka_unit_test(summary_format__steal_is_told_when_it_can_be_seen),
 		cmocka_unit_test(summary_format__every_counter_at_its_most_fits),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/identities.h"
+#include "agent/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/scans.h"
@@ -77,6 +78,12 @@ void dictionary_get_stats(const struct dictionary *stats_of, struct dictionary_s
 {
 	(void)stats_of;
 	*ret_stats = dictionary;
+}
+
+void keeper_get_stats(const struct keeper *keeper, struct keeper_stats *ret_stats)
+{
+	(void)keeper;
+	*ret_stats = (struct keeper_stats){.kept = 37, .failed = 38, .left_out = 39};
 }
 
 void identities_get_stats(const struct identities *identities, struct identities_stats *ret_stats)
@@ -221,6 +228,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	(void)state;
 	losses[PP_LOSS_SWITCHES_UNSEEN] = 100;
 	losses[PP_LOSS_RING_FULL] = 7;
+	losses[PP_LOSS_KEEP_FAILED] = 4;
 	losses[PP_LOSS_THREADS_TORN] = 9; /* the kernel side has none of these */
 	dictionary.refused = 25 + 32;
 	dictionary.users_refused = 32;
@@ -248,6 +256,9 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_LABELS_REFUSED], 34);
 	assert_int_equal(summary.loss[PP_LOSS_LABELS_UNREAD], 35);
 	assert_int_equal(summary.unlabelled, 36);
+	assert_int_equal(summary.kept, 37);
+	assert_int_equal(summary.loss[PP_LOSS_KEEP_FAILED], 38 + 4);
+	assert_int_equal(summary.loss[PP_LOSS_KEEP_SHARE], 39);
 }
 
 static void update__measures_the_agent_itself(void **state)
