@@ -415,7 +415,7 @@ PP_CONST bool timeline_is_on;
 PP_CONST __u32 scratch_levels;
 PP_CONST bool wakers_are_on;
 PP_CONST bool switch_tells_state; /* sched_switch has the argument prev_state: 5.18 and later */
-PP_CONST bool victim_is_task;	  /* mark_victim has a task_struct, not a thread id: 6.9 and later */
+PP_CONST bool victim_is_task;	  /* mark_victim has a task, not a thread id: 6.9 and later */
 
 static inline void count_losses(enum pp_loss loss, __u64 number)
 {

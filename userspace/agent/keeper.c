@@ -50,7 +50,7 @@ struct keeper {
 	pid_t pid;     /* of the child; 0: there is none */
 	int socket_fd; /* owned; -1 */
 	uint64_t started_ns, rest_until_ns;
-	struct keep_request request; /* what the child is at */
+	struct keep_request request;  /* what the child is at */
 	struct wish wish[WISHES_MAX]; /* oldest first */
 	size_t wish_count;
 	uint64_t tidied_bytes; /* the bound to which kept/ keeps; 0: not looked at yet */
@@ -263,8 +263,8 @@ static size_t find_due(const struct keeper *keeper, const struct keeper_view *vi
 {
 	size_t i = 0;
 
-	while (i < keeper->wish_count && (!keeper->wish[i].ended_ns ||
-					  keeper->wish[i].ended_ns > view->written.ended_ns))
+	while (i < keeper->wish_count &&
+	       (!keeper->wish[i].ended_ns || keeper->wish[i].ended_ns > view->written.ended_ns))
 		i++;
 	return i;
 }
@@ -306,8 +306,8 @@ static void start(struct keeper *keeper, const struct keep_request *request)
 
 	keeper->request = *request;
 	keeper->started_ns = mono_ns();
-	if (!err && send(keeper->socket_fd, request, sizeof(*request),
-			 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (!err &&
+	    send(keeper->socket_fd, request, sizeof(*request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		err = -errno;
 	if (!err)
 		return;
@@ -354,9 +354,9 @@ static void reap(struct keeper *keeper)
 	close_owned_fd(&keeper->socket_fd);
 	keeper->socket_fd = -1;
 	keeper->pid = 0;
-	keeper->rest_until_ns = now_ns + (took_ns < REST_MAX_NS / REST_FACTOR
-						  ? took_ns * REST_FACTOR
-						  : REST_MAX_NS);
+	keeper->rest_until_ns =
+		now_ns +
+		(took_ns < REST_MAX_NS / REST_FACTOR ? took_ns * REST_FACTOR : REST_MAX_NS);
 }
 
 /* Removes what an earlier run has left half, or what is above a bound that was lowered. */

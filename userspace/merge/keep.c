@@ -179,8 +179,7 @@ static int write_kind(struct keeping *keeping, int kept_fd, const struct merged_
 static int keep_kind(struct keeping *keeping, int kept_fd)
 {
 	const bool is_of_process = keeping->request->name.reason == KEPT_OOM;
-	OWNED_MEM struct merge_window *window =
-		keep_plan_windows(keeping->plan, keeping->kind);
+	OWNED_MEM struct merge_window *window = keep_plan_windows(keeping->plan, keeping->kind);
 	const struct merge_input input = {.kind = keeping->plan->kind[keeping->kind],
 					  .window = window,
 					  .window_count = keeping->plan->window_count,
@@ -212,8 +211,8 @@ static void put_about(const struct keeping *keeping, FILE *out, const char *rss)
 			request->name.pid, keeping->name.comm, request->uid);
 	else
 		fputs("reason=signal\n", out);
-	fprintf(out, "time=%s\nfrom=%s\nto=%s\nwindows=%" PRIu32 "\nkinds=%" PRIu32 "\n", time, from,
-		to, keeping->result->windows, keeping->result->kinds);
+	fprintf(out, "time=%s\nfrom=%s\nto=%s\nwindows=%" PRIu32 "\nkinds=%" PRIu32 "\n", time,
+		from, to, keeping->result->windows, keeping->result->kinds);
 	if (keeping->result->too_big)
 		fprintf(out, "too_big=%" PRIu32 "\n", keeping->result->too_big);
 	if (keeping->result->unreadable)
@@ -305,8 +304,8 @@ static int make_kept(int store_fd, int *ret_fd)
 static int keep_planned(int kept_fd, const struct keep_request *request,
 			const struct keep_plan *plan, struct keep_result *result)
 {
-	CLEANUP(keeping_release)
-	struct keeping keeping = {.request = request, .result = result, .plan = plan, .fd = -1};
+	CLEANUP(keeping_release) struct keeping keeping = {
+		.request = request, .result = result, .plan = plan, .fd = -1};
 	int err = choose_name(&keeping, kept_fd);
 
 	if (err)

@@ -26,10 +26,10 @@ struct keep_result {
 	uint64_t bytes;
 	uint64_t span_ms; /* from the first window's begin to the last one's end */
 	uint32_t windows, kinds;
-	uint32_t too_big;    /* kinds left out, for which there was no room */
-	uint32_t unreadable; /* files of windows left out */
-	uint32_t removed;    /* what was kept before and had to go */
-	int32_t err;	     /* 0 or -errno */
+	uint32_t too_big;	    /* kinds left out, for which there was no room */
+	uint32_t unreadable;	    /* files of windows left out */
+	uint32_t removed;	    /* what was kept before and had to go */
+	int32_t err;		    /* 0 or -errno */
 	char name[KEPT_NAME_CHARS]; /* below kept/ */
 };
 

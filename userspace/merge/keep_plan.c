@@ -46,8 +46,8 @@ static int find_windows(struct keep_plan *plan)
 		const struct store_file *file = &plan->listing.entry[i].file;
 
 		if (is_of_one_window(file))
-			window[found++] = (struct merge_window){
-				.start_ms = file->start_ms, .duration_ms = file->duration_ms};
+			window[found++] = (struct merge_window){.start_ms = file->start_ms,
+								.duration_ms = file->duration_ms};
 	}
 	if (found)
 		qsort(window, found, sizeof(*window), compare_windows);
@@ -124,14 +124,12 @@ static int find_files(struct keep_plan *plan)
 		const struct store_file *file = &plan->listing.entry[i].file;
 		const struct merge_window key = {.start_ms = file->start_ms,
 						 .duration_ms = file->duration_ms};
-		const struct merge_window *window =
-			bsearch(&key, plan->window, plan->window_count, sizeof(key),
-				compare_windows);
+		const struct merge_window *window = bsearch(&key, plan->window, plan->window_count,
+							    sizeof(key), compare_windows);
 		const size_t kind = find_kind(plan, file->kind);
 
 		if (is_of_one_window(file) && window && kind < plan->kind_count)
-			plan->file[kind * plan->window_count + (size_t)(window - plan->window)] =
-				i;
+			plan->file[kind * plan->window_count + (size_t)(window - plan->window)] = i;
 	}
 	return 0;
 }

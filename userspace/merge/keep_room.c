@@ -40,8 +40,8 @@ static uint32_t read_user(int kept_fd, const char *name)
 
 	if (fd < 0)
 		return KEEP_NO_USER;
-	about_fd = openat(fd, KEPT_ABOUT,
-			  O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	about_fd =
+		openat(fd, KEPT_ABOUT, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	text = calloc(1, KEPT_ABOUT_MAX_BYTES + 1);
 	if (about_fd < 0 || !text || pread_up_to(about_fd, text, KEPT_ABOUT_MAX_BYTES, &size))
 		return KEEP_NO_USER;
@@ -141,11 +141,11 @@ int keep_room_make(int kept_fd, uint64_t max_bytes, const char *newest, uint32_t
 	if (!entry)
 		return -ENOMEM;
 	for (size_t i = 0; i < list.count; i++)
-		entry[i] = (struct keep_room_entry){
-			.kept = &list.entry[i],
-			.uid = list.entry[i].is.reason == KEPT_OOM
-				       ? read_user(kept_fd, list.entry[i].name)
-				       : KEEP_NO_USER};
+		entry[i] = (struct keep_room_entry){.kept = &list.entry[i],
+						    .uid = list.entry[i].is.reason == KEPT_OOM
+								   ? read_user(kept_fd,
+									       list.entry[i].name)
+								   : KEEP_NO_USER};
 	(void)keep_room_choose(entry, list.count, max_bytes, newest);
 	for (size_t i = 0; !err && i < list.count; i++) {
 		if (!entry[i].must_go)

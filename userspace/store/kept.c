@@ -108,8 +108,7 @@ static bool is_temporary(const char *name)
 	char inner[KEPT_NAME_CHARS];
 	struct kept_name kept;
 
-	if (name[0] != '.' || size < 1 + suffix_size ||
-	    size - 1 - suffix_size >= sizeof(inner) ||
+	if (name[0] != '.' || size < 1 + suffix_size || size - 1 - suffix_size >= sizeof(inner) ||
 	    strcmp(name + size - suffix_size, TEMPORARY_SUFFIX))
 		return false;
 	snprintf(inner, sizeof(inner), "%.*s", (int)(size - 1 - suffix_size), name + 1);

@@ -108,10 +108,10 @@ static void fixture_init(struct fixture *f, const char *mode)
 	assert_true(f->fd >= 0);
 	assert_int_equal(setenv("KEEP_CHILD", mode, 1), 0);
 	assert_int_equal(keeper_new("/proc/self/exe", f->directory, f->fd, &f->keeper), 0);
-	f->view = (struct keeper_view){
-		.processes = (const struct process_table *)processes,
-		.written = {.ended_ns = 1000 * NS_PER_SEC, .wall_ns = WALL_NS},
-		.now_ns = 1001 * NS_PER_SEC};
+	f->view =
+		(struct keeper_view){.processes = (const struct process_table *)processes,
+				     .written = {.ended_ns = 1000 * NS_PER_SEC, .wall_ns = WALL_NS},
+				     .now_ns = 1001 * NS_PER_SEC};
 }
 
 static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *ftw)

@@ -158,8 +158,7 @@ static void put_window(const struct window *window)
 						.period = 7,
 						.start_wall_ns = window->start_ms * 1000000,
 						.duration_ns = window->duration_ms * 1000000};
-	struct store_file file = {.start_ms = window->start_ms,
-				  .duration_ms = window->duration_ms};
+	struct store_file file = {.start_ms = window->start_ms, .duration_ms = window->duration_ms};
 	OWNED(profile) struct profile *profile = NULL;
 	OWNED_MEM void *bytes = NULL;
 	struct intern *strings;
@@ -277,8 +276,8 @@ static bool mentions(const char *name, const char *kind, const char *text)
 {
 	char command[2 * PATH_CHARS];
 
-	snprintf(command, sizeof(command),
-		 "zcat " KEPT_DIRECTORY "/%s/%s.pb.gz | grep -qa -e '%s'", name, kind, text);
+	snprintf(command, sizeof(command), "zcat " KEPT_DIRECTORY "/%s/%s.pb.gz | grep -qa -e '%s'",
+		 name, kind, text);
 	return !system(command);
 }
 
@@ -521,9 +520,8 @@ static void kill__at_any_call_leaves_nothing_half(void **state)
 		assert_int_equal(do_keep(&tidying, &result), 0);
 		assert_true(all_are_whole());
 		if (is_there(KEPT_DIRECTORY)) /* nothing has another name */
-			assert_int_equal(system("test -z \"$(ls -A " KEPT_DIRECTORY
-						" | grep tmp)\""),
-					 0);
+			assert_int_equal(
+				system("test -z \"$(ls -A " KEPT_DIRECTORY " | grep tmp)\""), 0);
 	}
 	assert_true(call > 6);
 }

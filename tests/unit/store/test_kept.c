@@ -129,8 +129,8 @@ static void list__has_our_names_by_time(void **state)
 	put(state, "2025-01-01T000000Z-oom-7-a", "123");
 	put(state, "notes", "not ours");
 	put(state, ".2026-01-01T000000Z-signal.tmp", "half");
-	assert_int_equal(symlink("/etc", in_directory(state, "kept/2026-01-01T000000Z-signal", path)),
-			 0);
+	assert_int_equal(
+		symlink("/etc", in_directory(state, "kept/2026-01-01T000000Z-signal", path)), 0);
 	assert_int_equal(kept_open(store_fd, &kept_fd), 0);
 	assert_int_equal(kept_list(kept_fd, &list), 0);
 	assert_int_equal(list.count, 2);
