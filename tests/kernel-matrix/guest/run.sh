@@ -67,6 +67,24 @@ traces() {
 traces $target
 kill -9 $target
 
+# The kernel ends a program for want of memory in its cgroup: its last minutes are kept.
+out_of_memory() {
+	group=/sys/fs/cgroup/oom
+	echo +memory > /sys/fs/cgroup/cgroup.subtree_control && mkdir $group && echo 48M > $group/memory.max || {
+		fail "oom: no memory controller"
+		return
+	}
+	timeout 90 $pyprofd --hz 99 --interval 2 --duration 12 -o /tmp/oom/ > /tmp/oom.log 2>&1 &
+	profiler=$!
+	sleep 3
+	sh -c "echo \$\$ > $group/cgroup.procs && exec $python /t/eats.py" 2> /dev/null
+	wait $profiler || fail "oom: pyprofd ended with $?"
+	sed -n 's/^\(pyprofd: process .* want of memory.*\)/guest: \1/p' /tmp/oom.log
+	kept=$(echo /tmp/oom/kept/*-oom-*-python3.11/cpu.pb.gz)
+	zcat "$kept" | grep -q fill_memory || fail "oom: not kept: $(cat /tmp/oom.log)"
+}
+out_of_memory
+
 # By default all events go into a directory.  The guest could have 240 CPUs, each of which has a part of some maps.
 timeout 60 $pyprofd --duration 3 -o /tmp/all/ > /tmp/all.log 2>&1 || fail "all: pyprofd ended with $?"
 sed -n 's/^\(pyprofd: .* MiB of maps\).*/guest: \1/p' /tmp/all.log

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Takes memory until the kernel ends it, at most of a CPU, after a second in which it is found."""
+import time
+
+
+def fill_memory(held):
+    end = time.process_time() + 0.02
+    while time.process_time() < end:
+        pass
+    held.append(bytearray(b"x") * (1 << 20))
+
+
+def main():
+    held = []
+    time.sleep(1)
+    while True:
+        fill_memory(held)
+
+
+main()
