@@ -74,10 +74,20 @@ out_of_memory() {
 		fail "oom: no memory controller"
 		return
 	}
-	timeout 90 $pyprofd --hz 99 --interval 2 --duration 12 -o /tmp/oom/ > /tmp/oom.log 2>&1 &
+	$pyprofd --hz 99 --interval 2 --duration 60 -o /tmp/oom/ > /tmp/oom.log 2>&1 &
 	profiler=$!
-	sleep 3
+	# An emulated CPU takes its time.
+	for _ in $(seq 200); do
+		grep -q 'profiles go to' /tmp/oom.log && break
+		sleep 0.1
+	done
+	sleep 2
 	sh -c "echo \$\$ > $group/cgroup.procs && exec $python /t/eats.py" 2> /dev/null
+	for _ in $(seq 300); do
+		grep -q 'want of memory' /tmp/oom.log && break
+		sleep 0.1
+	done
+	kill -TERM $profiler
 	wait $profiler || fail "oom: pyprofd ended with $?"
 	sed -n 's/^\(pyprofd: process .* want of memory.*\)/guest: \1/p' /tmp/oom.log
 	kept=$(echo /tmp/oom/kept/*-oom-*-python3.11/cpu.pb.gz)
