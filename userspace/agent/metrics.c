@@ -29,6 +29,21 @@ static const struct value losses[] = {PP_LOSSES(LOSS_VALUE)};
 static const struct value times[] = {{"cpu", offsetof(struct summary, cpu_ns)},
 				     {"offcpu", offsetof(struct summary, wait_ns)}};
 
+static const struct value memories[] = {{"anonymous",
+					 offsetof(struct summary, memory_anonymous_bytes)},
+					{"file", offsetof(struct summary, memory_file_bytes)},
+					{"shared", offsetof(struct summary, memory_shared_bytes)}};
+
+#define LARGEST_VALUE(place) {#place, NAME_AT(memory_largest_bytes, (place) - 1)}
+
+static const struct value largest[] = {LARGEST_VALUE(1),  LARGEST_VALUE(2),  LARGEST_VALUE(3),
+				       LARGEST_VALUE(4),  LARGEST_VALUE(5),  LARGEST_VALUE(6),
+				       LARGEST_VALUE(7),  LARGEST_VALUE(8),  LARGEST_VALUE(9),
+				       LARGEST_VALUE(10), LARGEST_VALUE(11), LARGEST_VALUE(12),
+				       LARGEST_VALUE(13), LARGEST_VALUE(14), LARGEST_VALUE(15),
+				       LARGEST_VALUE(16)};
+_Static_assert(ARRAY_SIZE(largest) == SUMMARY_LARGEST, "one value each");
+
 static bool is_cut(unsigned int stop)
 {
 	return stop != PP_STOP_NONE && !summary_is_whole(stop);
@@ -64,6 +79,8 @@ struct metric {
 #define KIND_CPU(field) .only = "cpu", .at = offsetof(struct summary, field)
 #define LIST(list) .value = (list), .count = ARRAY_SIZE(list)
 #define KIND_TIMES LIST(times)
+#define MEMORIES LIST(memories)
+#define LARGEST LIST(largest)
 #define STOPS LIST(stops), .has = is_cut
 #define PYTHON_STOPS LIST(python_stops), .has = lacks_python
 #define SAMPLE_LOSSES LIST(losses), .has = summary_is_sample_loss
@@ -101,8 +118,7 @@ static void put_metric(FILE *out, const struct metric *metric, const struct summ
 
 	live_record_write(out, &head);
 	if (!metric->value)
-		put(out, metric, metric->only,
-		    metric->is_one ? 1 : number_at(summary, metric->at));
+		put(out, metric, metric->only, metric->is_one ? 1 : number_at(summary, metric->at));
 	for (size_t i = 0; i < metric->count; i++)
 		if (!metric->has || metric->has((unsigned int)i))
 			put(out, metric, metric->value[i].label,

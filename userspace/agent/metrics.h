@@ -37,6 +37,12 @@ struct summary;
 	  "CPU time of the agent and of its children that parse files.")                           \
 	X("pyprofd_resident_memory_bytes", GAUGE, "", NUMBER(own_rss_bytes),                       \
 	  "Resident memory of the agent.")                                                         \
+	X("pyprofd_profiled_memory_bytes", GAUGE, "memory", MEMORIES,                              \
+	  "Resident memory of the profiled processes, summed up by kind; 0: it is not recorded.")  \
+	X("pyprofd_profiled_memory_processes", GAUGE, "", NUMBER(memory_processes),                \
+	  "Processes in these sums.")                                                              \
+	X("pyprofd_largest_process_memory_bytes", GAUGE, "place", LARGEST,                         \
+	  "Resident memory of each of the 16 largest of them, which have no names here.")          \
 	X("pyprofd_loop_stall_seconds", GAUGE_NS, "", NUMBER(loop_stall_max_ns),                   \
 	  "Longest turn of the agent's loop in the open window.")
 

@@ -15,6 +15,7 @@
 #include "foreign/questions.h"
 
 #define PROGRESS_LINE_BYTES 2048U
+#define SUMMARY_LARGEST 16U /* processes */
 
 /* Totals since the start. */
 struct summary {
@@ -43,6 +44,10 @@ struct summary {
 	uint64_t own_rss_bytes; /* resident */
 	uint64_t own_map_bytes; /* kernel maps */
 	uint64_t loop_stall_max_ns; /* longest turn of the loop since facts were written */
+	/* Resident memory of the profiled processes, as it was read last (agent/resident.h). */
+	uint64_t memory_processes; /* those that were read */
+	uint64_t memory_anonymous_bytes, memory_file_bytes, memory_shared_bytes;
+	uint64_t memory_largest_bytes[SUMMARY_LARGEST]; /* of one process in all, largest first */
 	/* Of all CPUs, since boot; as of the last window_facts_add(). */
 	uint64_t host_busy_ns;
 	uint64_t host_steal_ns;	      /* what a hypervisor took; part of the former */

@@ -14,6 +14,7 @@
 #include "agent/modules.h"
 #include "agent/naming.h"
 #include "agent/process_watch.h"
+#include "agent/resident.h"
 #include "agent/scans.h"
 #include "agent/thread_names.h"
 #include "agent/timeline.h"
@@ -409,6 +410,17 @@ static int open_waits(struct agent *agent)
 	return err ? err : scans_new(&agent->finisher, agent->options->interval_ns, &agent->scans);
 }
 
+static int open_resident(struct agent *agent)
+{
+	const struct resident_sources sources = {.processes = agent->processes,
+						 .summary = &agent->summary,
+						 .is_filtered = agent->is_filtered};
+
+	if (!(agent->options->events & (PP_CAPTURE_MEM | PP_CAPTURE_ALLOC)))
+		return 0;
+	return resident_new(&sources, &agent->resident);
+}
+
 static int open_stacks_ring(struct agent *agent)
 {
 	const struct drain_handlers handlers = {.context = agent,
@@ -489,6 +501,7 @@ static void prepare_window(struct agent *agent)
 					.stacks = &agent->stacks,
 					.watch = agent->watch,
 					.scans = agent->scans,
+					.resident = agent->resident,
 					.epochs = &agent->epochs,
 					.live = agent->live,
 					.facts = &agent->facts,
@@ -524,6 +537,8 @@ int stages_open(struct agent *agent)
 		err = open_watch(agent);
 	if (!err)
 		err = open_waits(agent);
+	if (!err)
+		err = open_resident(agent);
 	if (!err)
 		err = open_stacks_ring(agent);
 	if (!err)
@@ -587,6 +602,7 @@ void stages_release(struct agent *agent)
 	window_release(&agent->window);
 	scans_free(agent->scans);
 	waits_free(agent->waits);
+	resident_free(agent->resident);
 	timeline_free(agent->timeline);
 	keeper_free(agent->keeper);
 	output_free(agent->output);

@@ -8,6 +8,7 @@
  *   incomplete_counts.c    samples that finish/ completes
  *   window.c         collects what was counted       epochs.c    when stacks are sent again
  *   waits.c          slots of threads, the ledger    scans.c    threads asleep since the start
+ *   resident.c       resident memory of processes
  *   samples.c        counters -> samples             wakers.c    who ended waits
  *   naming.c         names for symbolize/            modules.c   modules of the profiles
  *   labels.c         labels of a sample              thread_names.c, switch_frames.c
@@ -76,6 +77,7 @@ struct agent {
 	struct probes *probes; /* NULL: the run has none */
 	struct waits *waits;   /* NULL: waits are not captured */
 	struct scans *scans;   /* NULL: as well */
+	struct resident *resident; /* NULL: memory is not captured */
 
 	/* What becomes of it. */
 	uint64_t started_ns; /* CLOCK_MONOTONIC, first sample possible; 0: none yet */

@@ -15,6 +15,7 @@
 #define PART_NS NS_PER_SEC
 /* After a window was cut, the next cut waits for so many times as long as the CPU time it took. */
 #define PART_FACTOR 9U
+#define KINDS_OF_MEMORY (1U << PP_PROFILE_MEM | 1U << PP_PROFILE_ALLOC)
 /* Processes for which a client's rights are kept. */
 #define ANSWERS 512U
 
@@ -30,10 +31,12 @@ struct watcher {
 	uid_t uid;
 	bool is_new; /* has received no window yet */
 	struct live_request request;
-	struct profiles profiles; /* owned; open between top_begin() and top_end() only */
-	struct answer answer[ANSWERS]; /* of wants(), in this window */
+	struct profiles profiles;	/* owned; open between top_begin() and top_end() only */
+	struct answer answer[ANSWERS];	/* of wants(), in this window */
 	unsigned int ledger_lines;	/* in the comments of the window's profiles */
 	struct ledger_line ledger_rest; /* of processes beyond LEDGER_LINES_MAX */
+	unsigned int memory_lines;
+	struct memory_line memory_rest; /* of processes beyond MEMORY_LINES_MAX */
 };
 
 struct top {
@@ -157,6 +160,8 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 		memset(top->watcher[i].answer, 0, sizeof(top->watcher[i].answer));
 		top->watcher[i].ledger_lines = 0;
 		top->watcher[i].ledger_rest = (struct ledger_line){};
+		top->watcher[i].memory_lines = 0;
+		top->watcher[i].memory_rest = (struct memory_line){0};
 		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
 			profiles_close(&top->watcher[i].profiles);
 	}
@@ -283,6 +288,37 @@ void top_add_ledger(struct top *top, const struct ledger_line *line, const char 
 	}
 }
 
+bool top_wants_memory(const struct top *top)
+{
+	for (size_t i = 0; top && i < top->count; i++)
+		if (top->watcher[i].request.kinds & KINDS_OF_MEMORY)
+			return true;
+	return false;
+}
+
+static int add_memory_line(struct watcher *watcher, const struct memory_line *line)
+{
+	char text[MEMORY_LINE_CHARS];
+
+	memory_line_format(line, text);
+	return profiles_add_comment(&watcher->profiles, text);
+}
+
+void top_add_memory(struct top *top, struct pp_process_id id, const struct memory_line *line)
+{
+	for (size_t i = 0; top && i < top->count; i++) {
+		struct watcher *watcher = &top->watcher[i];
+
+		if (!(watcher->request.kinds & KINDS_OF_MEMORY) || !watcher->profiles.is_open ||
+		    !wants(top, watcher, id))
+			continue;
+		if (watcher->memory_lines++ >= MEMORY_LINES_MAX)
+			memory_line_add(&watcher->memory_rest, line);
+		else if (add_memory_line(watcher, line))
+			profiles_close(&watcher->profiles);
+	}
+}
+
 /* ---- sending ---- */
 
 /* Writes the head line of a file and the file. */
@@ -355,6 +391,8 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 		return -ENOMEM;
 	if (watcher->ledger_rest.processes)
 		err = add_ledger_line(watcher, &watcher->ledger_rest, "");
+	if (!err && watcher->memory_rest.others)
+		err = add_memory_line(watcher, &watcher->memory_rest);
 	if (!err)
 		err = write_files(top, watcher, facts, out);
 	if (close_memory_file(out, &text) && !err)

@@ -18,6 +18,7 @@
 #include "ledger/ledger.h"
 #include "live/server.h"
 #include "options/options.h"
+#include "profile/memory_line.h"
 #include "profile/profile.h"
 
 #define TOP_WATCHERS_MAX LIVE_CLIENTS_MAX
@@ -42,6 +43,11 @@ void top_add(struct top *top, const struct pp_count_key *key, const struct pp_co
 /* Adds a process's line of the window's ledger, between top_begin() and top_end().  Clients that
  * ask for kinds receive it in the comments, as files have it. */
 void top_add_ledger(struct top *top, const struct ledger_line *line, const char *comm);
+/* Returns whether any client asks for a kind that is about memory. */
+bool top_wants_memory(const struct top *top);
+/* Adds the resident memory of a process as top_add_ledger() does a line of the ledger, for clients
+ * that ask for such a kind. */
+void top_add_memory(struct top *top, struct pp_process_id id, const struct memory_line *line);
 struct top_facts {
 	const struct profile *modules; /* has all modules that the frames name */
 	uint64_t duration_ns;

@@ -13,6 +13,7 @@
 #include "agent/process_watch.h"
 #include "agent/profile_shares.h"
 #include "agent/profiles.h"
+#include "agent/resident.h"
 #include "agent/scans.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
@@ -210,6 +211,12 @@ static int close_ledger(struct window *window, const struct slice *slice)
 	return waits_close(window->samples->waits);
 }
 
+static int read_memory(struct window *window, const struct slice *slice)
+{
+	return resident_read(window->resident, window->samples->top,
+			     window->closing.end == WINDOW_PART, slice);
+}
+
 static int send_to_clients(struct window *window, const struct slice *slice)
 {
 	struct window_closing *closing = &window->closing;
@@ -280,6 +287,8 @@ static int write_profiles(struct window *window, const struct slice *slice)
 	if (!is_written(window))
 		return 0;
 	err = waits_describe(window->samples->waits, profiles);
+	if (!err)
+		err = resident_describe(window->resident, profiles);
 	if (!err) {
 		written.strings = TAKE(window->samples->strings);
 		err = profiles_write(profiles, window->output, &written);
@@ -294,9 +303,15 @@ static const struct {
 	bool needs_rows; /* left out when the window's rows are not whole */
 } stages[] = {
 	{}, /* no window is being closed */
-	{read_late_stacks, true}, {add_samples, true}, {close_ledger, true},
-	{send_to_clients, false}, {add_wakers, true},  {add_facts, true},
-	{end_epoch, false},	  {write_profiles, false},
+	{read_late_stacks, true},
+	{add_samples, true},
+	{close_ledger, true},
+	{read_memory, true},
+	{send_to_clients, false},
+	{add_wakers, true},
+	{add_facts, true},
+	{end_epoch, false},
+	{write_profiles, false},
 };
 
 static bool is_last_stage(const struct window *window)

@@ -22,6 +22,7 @@ struct live;
 struct options;
 struct output;
 struct process_watch;
+struct resident;
 struct scans;
 struct stack_intake;
 struct wakers_adding;
@@ -55,6 +56,7 @@ struct window {
 	struct process_watch *watch;
 	struct coverage *coverage;
 	struct scans *scans; /* NULL: nothing is scanned */
+	struct resident *resident; /* NULL: memory is not captured */
 	struct epochs *epochs;
 	struct live *live; /* NULL: there is no socket */
 	struct window_facts *facts;

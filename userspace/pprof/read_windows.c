@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "pprof/profile_reader.h"
+#include "profile/memory_line.h"
 
 /* ---- which windows the file has ---- */
 
@@ -176,6 +177,7 @@ static bool has_comment(const struct profile *profile, uint32_t string)
 static bool is_of_window(const char *text)
 {
 	return !strncmp(text, "ledger ", strlen("ledger ")) ||
+	       !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) ||
 	       !strncmp(text, "facts ", strlen("facts "));
 }
 

@@ -9,6 +9,7 @@
 #include "base/memory_file.h"
 #include "base/saturating.h"
 #include "profile/facts.h"
+#include "profile/memory_line.h"
 #include "reader/complain.h"
 #include "reader/program_times.h"
 #include "reader/read_input.h"
@@ -302,7 +303,8 @@ static void print_comments(const struct profile *profile)
 		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
 
 		if (!strncmp(text, "facts ", strlen("facts ")) ||
-		    !strncmp(text, "ledger ", strlen("ledger ")))
+		    !strncmp(text, "ledger ", strlen("ledger ")) ||
+		    !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)))
 			continue;
 		if (shown++ < MAX_COMMENTS_SHOWN)
 			printf("%-13s %s\n", shown == 1 ? "comments" : "", text);

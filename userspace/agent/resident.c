@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/resident.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "agent/process_list.h"
+#include "agent/profiles.h"
+#include "agent/progress.h"
+#include "agent/top.h"
+#include "attach/context_table.h"
+#include "base/clock.h"
+#include "discover/process_table.h"
+#include "discover/process_user.h"
+#include "discover/resident_memory.h"
+#include "profile/memory_line.h"
+
+/* After the reading of a part of a window, none is read for so many times as long. */
+#define REST_FACTOR 20U
+#define FIRST_APART_MS 1000U
+
+struct entry {
+	struct pp_process_id id;
+	uint32_t user;
+	bool has_none;	/* a kernel thread: it is not read again */
+	bool was_read;	/* in this reading */
+	bool has_first; /* `first` is of the open profile */
+	struct memory_line first, last;
+	UT_hash_handle hh;
+};
+
+/* An entry on its way into an order. */
+struct place {
+	struct entry *entry;
+	uint64_t bytes;
+	uint32_t turn;
+};
+
+struct resident {
+	struct resident_sources sources;
+	struct entry *entry; /* owned, by id */
+	/* A reading that goes on. */
+	bool is_reading;
+	struct process_list pending; /* the processes of this reading */
+	uint64_t beyond;	     /* how many found no room there */
+	size_t start, done;	     /* in pending: the first one to be read; how many were */
+	uint64_t spent_ns;	     /* CPU time */
+	/* From one reading to the next. */
+	size_t rotation;	 /* how many had their turn, in all */
+	uint64_t unread;	 /* profiled processes of the last reading without figures */
+	struct memory_line gone; /* sums up ended ones that left their room to others */
+	uint64_t rests_until_ns;
+};
+
+int resident_new(const struct resident_sources *sources, struct resident **ret_resident)
+{
+	struct resident *resident = calloc(1, sizeof(*resident));
+
+	if (!resident)
+		return -ENOMEM;
+	resident->sources = *sources;
+	*ret_resident = resident;
+	return 0;
+}
+
+static void forget(struct resident *resident, struct entry *entry)
+{
+	HASH_DEL(resident->entry, entry);
+	free(entry);
+}
+
+void resident_free(struct resident *resident)
+{
+	struct entry *entry, *next;
+
+	if (!resident)
+		return;
+	HASH_ITER (hh, resident->entry, entry, next)
+		forget(resident, entry);
+	free(resident->pending.id);
+	free(resident);
+}
+
+/* ---- a reading ---- */
+
+static bool is_profiled(const struct resident *resident, const struct process *process)
+{
+	return !process->exit_ns && (!resident->sources.is_filtered ||
+				     context_table_flags(process) & PP_CONTEXT_MATCHES);
+}
+
+static bool has_ended(const struct resident *resident, struct pp_process_id id)
+{
+	const struct process *process = process_table_find(resident->sources.processes, id);
+
+	return !process || process->exit_ns;
+}
+
+/* One file of a long run has the processes of hours. */
+static void make_room(struct resident *resident)
+{
+	struct entry *entry, *next;
+
+	if (HASH_COUNT(resident->entry) < RESIDENT_KEPT_MAX)
+		return;
+	HASH_ITER (hh, resident->entry, entry, next) {
+		if (!has_ended(resident, entry->id))
+			continue;
+		if (entry->last.pid)
+			memory_line_add(&resident->gone, &entry->last);
+		forget(resident, entry);
+	}
+}
+
+static int begin(struct resident *resident)
+{
+	const struct process *process = NULL;
+	int err = 0;
+
+	resident->pending.count = resident->done = 0;
+	resident->beyond = resident->spent_ns = 0;
+	make_room(resident);
+	while (err != -ENOMEM &&
+	       (process = process_table_next(resident->sources.processes, process)))
+		if (is_profiled(resident, process)) {
+			err = process_list_add(&resident->pending, process->id);
+			resident->beyond += err == -ENOSPC;
+		}
+	if (err == -ENOMEM)
+		return err;
+	for (struct entry *entry = resident->entry; entry; entry = entry->hh.next)
+		entry->was_read = false;
+	resident->start = resident->pending.count > RESIDENT_READS_MAX
+				  ? resident->rotation % resident->pending.count
+				  : 0;
+	resident->is_reading = true;
+	return 0;
+}
+
+static int find_entry(struct resident *resident, struct pp_process_id id, struct entry **ret_entry)
+{
+	struct entry *entry;
+
+	HASH_FIND(hh, resident->entry, &id, sizeof(id), entry);
+	if (!entry && HASH_COUNT(resident->entry) < RESIDENT_KEPT_MAX) {
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return -ENOMEM;
+		entry->id = id;
+		HASH_ADD(hh, resident->entry, id, sizeof(entry->id), entry);
+	}
+	*ret_entry = entry;
+	return 0;
+}
+
+/* The figures may be those of a program that had the pid before or after: nobody is told of a
+ * process that has ended meanwhile (agent/top.c: wants()). */
+static void take(struct entry *entry, struct process *process, const struct resident_memory *memory)
+{
+	struct memory_line *line = &entry->last;
+	char comm[PP_COMM_BYTES + 1] = "";
+
+	memcpy(comm, process->comm, PP_COMM_BYTES);
+	entry->user = process_user_kept(process);
+	*line = (struct memory_line){.pid = entry->id.tgid,
+				     .at_ms = wall_ns() / NS_PER_MS,
+				     .anonymous_bytes = memory->anonymous_bytes,
+				     .file_bytes = memory->file_bytes,
+				     .shared_bytes = memory->shared_bytes,
+				     .peak_bytes = memory->peak_bytes};
+	memory_line_set_comm(line, comm);
+	entry->was_read = true;
+	if (!entry->has_first)
+		entry->first = *line;
+	entry->has_first = true;
+}
+
+static int read_one(struct resident *resident, struct pp_process_id id)
+{
+	struct process *process = process_table_find(resident->sources.processes, id);
+	struct resident_memory memory;
+	struct entry *entry;
+	int err = find_entry(resident, id, &entry);
+
+	if (err || !entry)
+		return err;
+	if (!process || process->exit_ns || entry->has_none)
+		return 0;
+	err = resident_memory_read(id.tgid, &memory);
+	if (!err)
+		take(entry, process, &memory);
+	entry->has_none = err == -ENODATA && !entry->last.pid;
+	return 0;
+}
+
+/* Returns how many of the pending ones this reading reads. */
+static size_t wanted(const struct resident *resident)
+{
+	const size_t count = resident->pending.count;
+
+	return count < RESIDENT_READS_MAX ? count : RESIDENT_READS_MAX;
+}
+
+static int read_some(struct resident *resident, const struct slice *slice)
+{
+	const size_t count = resident->pending.count;
+	int err = 0;
+
+	while (!err && resident->done < wanted(resident)) {
+		const size_t at = (resident->start + resident->done++) % count;
+
+		err = read_one(resident, resident->pending.id[at]);
+		if (!err && resident->done < wanted(resident) && slice_is_over(slice))
+			return 1;
+	}
+	return err;
+}
+
+/* ---- the order ---- */
+
+static int by_bytes(const struct place *a, const struct place *b)
+{
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? 1 : -1;
+	return a->entry->id.tgid < b->entry->id.tgid ? -1 : a->entry->id.tgid > b->entry->id.tgid;
+}
+
+static int by_user(const void *left, const void *right)
+{
+	const struct place *a = left, *b = right;
+
+	if (a->entry->user != b->entry->user)
+		return a->entry->user < b->entry->user ? -1 : 1;
+	return by_bytes(a, b);
+}
+
+static int by_turn(const void *left, const void *right)
+{
+	const struct place *a = left, *b = right;
+
+	return a->turn != b->turn ? (a->turn < b->turn ? -1 : 1) : by_bytes(a, b);
+}
+
+/* Lists the processes with figures: each user's largest one, then each user's second, so that no
+ * user's processes leave no line for another's. */
+static int take_turns(const struct resident *resident, struct place **ret_place, size_t *ret_count)
+{
+	struct place *place = calloc(HASH_COUNT(resident->entry) + 1, sizeof(*place));
+	size_t count = 0;
+
+	if (!place)
+		return -ENOMEM;
+	for (struct entry *entry = resident->entry; entry; entry = entry->hh.next)
+		if (entry->last.pid)
+			place[count++] = (struct place){.entry = entry,
+							.bytes = memory_line_bytes(&entry->last)};
+	qsort(place, count, sizeof(*place), by_user);
+	for (size_t i = 1; i < count; i++)
+		if (place[i].entry->user == place[i - 1].entry->user)
+			place[i].turn = place[i - 1].turn + 1;
+	qsort(place, count, sizeof(*place), by_turn);
+	*ret_place = place;
+	*ret_count = count;
+	return 0;
+}
+
+/* ---- what a reading found ---- */
+
+/* Keeps the largest ones, largest first. */
+static void note_largest(uint64_t largest[SUMMARY_LARGEST], uint64_t bytes)
+{
+	for (unsigned int i = 0; i < SUMMARY_LARGEST; i++) {
+		const uint64_t other = largest[i];
+
+		if (other >= bytes)
+			continue;
+		largest[i] = bytes;
+		bytes = other;
+	}
+}
+
+static void sum_up(struct summary *summary, const struct place *place, size_t count)
+{
+	struct memory_line sum = {0};
+
+	memset(summary->memory_largest_bytes, 0, sizeof(summary->memory_largest_bytes));
+	for (size_t i = 0; i < count; i++) {
+		memory_line_add(&sum, &place[i].entry->last);
+		note_largest(summary->memory_largest_bytes, place[i].bytes);
+	}
+	summary->memory_processes = sum.others;
+	summary->memory_anonymous_bytes = sum.anonymous_bytes;
+	summary->memory_file_bytes = sum.file_bytes;
+	summary->memory_shared_bytes = sum.shared_bytes;
+}
+
+/* Counts the processes of this reading whose figures are not known. */
+static uint64_t count_unread(const struct resident *resident)
+{
+	uint64_t count = resident->beyond;
+
+	for (size_t i = 0; i < resident->pending.count; i++) {
+		const struct pp_process_id id = resident->pending.id[i];
+		const struct entry *entry;
+
+		HASH_FIND(hh, resident->entry, &id, sizeof(id), entry);
+		if (entry ? !entry->last.pid && !entry->has_none : !has_ended(resident, id))
+			count++;
+	}
+	return count;
+}
+
+static int end(struct resident *resident, struct top *top)
+{
+	OWNED_MEM struct place *place = NULL;
+	size_t count;
+	int err = take_turns(resident, &place, &count);
+
+	resident->is_reading = false;
+	if (err)
+		return err;
+	resident->rotation += wanted(resident);
+	resident->unread = count_unread(resident);
+	sum_up(resident->sources.summary, place, count);
+	for (size_t i = 0; i < count; i++)
+		if (place[i].entry->was_read)
+			top_add_memory(top, place[i].entry->id, &place[i].entry->last);
+	return 0;
+}
+
+int resident_read(struct resident *resident, struct top *top, bool is_part,
+		  const struct slice *slice)
+{
+	const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int more = 0;
+
+	if (!resident)
+		return 0;
+	if (!resident->is_reading) {
+		if (is_part && (!top_wants_memory(top) || mono_ns() < resident->rests_until_ns))
+			return 0;
+		more = begin(resident);
+	}
+	if (more >= 0)
+		more = read_some(resident, slice);
+	if (!more)
+		more = end(resident, top);
+	if (more < 0)
+		resident->is_reading = false;
+	resident->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
+	resident->rests_until_ns = mono_ns() + REST_FACTOR * resident->spent_ns;
+	return more;
+}
+
+/* ---- comments ---- */
+
+static int describe_line(struct profiles *profiles, const struct memory_line *line)
+{
+	char text[MEMORY_LINE_CHARS];
+
+	memory_line_format(line, text);
+	return profiles_add_comment(profiles, text);
+}
+
+static int describe_entry(struct profiles *profiles, const struct entry *entry)
+{
+	int err = 0;
+
+	if (entry->has_first && entry->first.at_ms + FIRST_APART_MS <= entry->last.at_ms)
+		err = describe_line(profiles, &entry->first);
+	return err ? err : describe_line(profiles, &entry->last);
+}
+
+/* What has ended is in this profile for the last time. */
+static void begin_profile(struct resident *resident)
+{
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, resident->entry, entry, next) {
+		entry->has_first = false;
+		if (has_ended(resident, entry->id))
+			forget(resident, entry);
+	}
+	resident->gone = (struct memory_line){0};
+}
+
+int resident_describe(struct resident *resident, struct profiles *profiles)
+{
+	OWNED_MEM struct place *place = NULL;
+	struct memory_line rest;
+	size_t count;
+	int err;
+
+	if (!resident)
+		return 0;
+	rest = resident->gone;
+	err = take_turns(resident, &place, &count);
+	for (size_t i = 0; i < count && !err; i++) {
+		if (i >= MEMORY_LINES_MAX)
+			memory_line_add(&rest, &place[i].entry->last);
+		else
+			err = describe_entry(profiles, place[i].entry);
+	}
+	rest.unread = resident->unread;
+	if (!err && (rest.others || rest.unread))
+		err = describe_line(profiles, &rest);
+	begin_profile(resident);
+	return err;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the resident memory of the profiled processes once a window, and writes it into the
+ * comments of the window's profiles (profile/memory_line.h). */
+#ifndef AGENT_RESIDENT_H
+#define AGENT_RESIDENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/slice.h"
+
+struct process_table;
+struct profiles;
+struct resident;
+struct summary;
+struct top;
+
+/* Reading one file takes some 20 us.  With more processes than this, they take turns, and each
+ * window has the last known figures of those whose turn it is not. */
+#define RESIDENT_READS_MAX 1024U
+/* Processes whose figures are kept; those of further ones are not read. */
+#define RESIDENT_KEPT_MAX 16384U
+
+/* All is borrowed. */
+struct resident_sources {
+	struct process_table *processes;
+	struct summary *summary; /* gets the sums */
+	bool is_filtered;	 /* only processes with PP_CONTEXT_MATCHES are read */
+};
+/* All other functions accept NULL: memory is not captured. */
+int resident_new(const struct resident_sources *sources, struct resident **ret_resident);
+void resident_free(struct resident *resident);
+DEFINE_OWNED(struct resident, resident)
+
+/* Reads the processes, until the slice is over (NULL: all), and at the end sends their lines to the
+ * clients of `top` (may be NULL).  is_part: the window goes on and ends only for clients, so
+ * nothing is read when none of these wants memory, or when the last reading took too long.  Call it
+ * until it returns something else than 1: there are more.  Returns 0 or -ENOMEM. */
+int resident_read(struct resident *resident, struct top *top, bool is_part,
+		  const struct slice *slice);
+/* Writes the profile's lines into its comments: the last figures of each process, and the first
+ * ones where they are older by a second; those of processes beyond MEMORY_LINES_MAX are summed
+ * up.  The largest of each user come first, users in turn.  Then begins the next profile.  Returns
+ * 0 or -ENOMEM. */
+int resident_describe(struct resident *resident, struct profiles *profiles);
+
+#endif

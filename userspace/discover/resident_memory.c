@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "discover/resident_memory.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+
+#define STATUS_MAX_BYTES (256U << 10) /* Groups and Cpus_allowed can be long */
+#define KIB 1024U
+
+enum { FIGURE_PEAK, FIGURE_ANONYMOUS, FIGURE_FILE, FIGURE_SHARED, FIGURE_COUNT };
+
+/* Reads "\t   1234 kB" to the line's end. */
+static bool take_kib(const char *at, const char *end, uint64_t *ret_bytes)
+{
+	uint64_t number = 0;
+	bool has_digits = false;
+
+	while (at < end && (*at == ' ' || *at == '\t'))
+		at++;
+	for (; at < end && *at >= '0' && *at <= '9'; at++) {
+		if (__builtin_mul_overflow(number, 10U, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(*at - '0'), &number))
+			return false;
+		has_digits = true;
+	}
+	if (!has_digits || end - at != 3 || memcmp(at, " kB", 3) != 0)
+		return false;
+	return !__builtin_mul_overflow(number, KIB, ret_bytes);
+}
+
+static bool take_line(const char *line, const char *end, uint64_t figure[FIGURE_COUNT],
+		      unsigned int *has)
+{
+	static const char *const key[FIGURE_COUNT] = {
+		[FIGURE_PEAK] = "VmHWM:",
+		[FIGURE_ANONYMOUS] = "RssAnon:",
+		[FIGURE_FILE] = "RssFile:",
+		[FIGURE_SHARED] = "RssShmem:",
+	};
+
+	for (unsigned int i = 0; i < FIGURE_COUNT; i++) {
+		const size_t size = strlen(key[i]);
+
+		if ((size_t)(end - line) < size || memcmp(line, key[i], size) != 0)
+			continue;
+		*has |= 1U << i;
+		return take_kib(line + size, end, &figure[i]);
+	}
+	return true;
+}
+
+int resident_memory_parse(const char *text, size_t size, struct resident_memory *ret_memory)
+{
+	uint64_t figure[FIGURE_COUNT] = {0};
+	const char *end = text + size, *next;
+	unsigned int has = 0;
+
+	for (const char *line = text; line < end; line = next) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+
+		next = newline ? newline + 1 : end;
+		if (!take_line(line, newline ? newline : end, figure, &has))
+			return -EBADMSG;
+	}
+	if (!has)
+		return -ENODATA;
+	if (has != (1U << FIGURE_COUNT) - 1)
+		return -EBADMSG;
+	*ret_memory = (struct resident_memory){.anonymous_bytes = figure[FIGURE_ANONYMOUS],
+					       .file_bytes = figure[FIGURE_FILE],
+					       .shared_bytes = figure[FIGURE_SHARED],
+					       .peak_bytes = figure[FIGURE_PEAK]};
+	return 0;
+}
+
+int resident_memory_read(uint32_t pid, struct resident_memory *ret_memory)
+{
+	OWNED_MEM char *text = NULL;
+	char path[32];
+	size_t size;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	err = read_file(path, STATUS_MAX_BYTES, &text, &size);
+	if (err)
+		return err == -ENOENT ? -ESRCH : err;
+	return resident_memory_parse(text, size, ret_memory);
+}
