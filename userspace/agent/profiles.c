@@ -182,14 +182,19 @@ int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 	return err;
 }
 
-int profiles_add_comment(struct profiles *profiles, const char *comment)
+int profiles_add_comment_to(struct profiles *profiles, uint32_t kinds, const char *comment)
 {
 	int err = 0;
 
-	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT && !err; kind++)
-		if (profiles->profile[kind])
-			err = profile_add_comment(profiles->profile[kind], comment);
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT && !err; i++)
+		if (profiles->profile[i] && kinds & 1U << i)
+			err = profile_add_comment(profiles->profile[i], comment);
 	return err;
+}
+
+int profiles_add_comment(struct profiles *profiles, const char *comment)
+{
+	return profiles_add_comment_to(profiles, UINT32_MAX, comment);
 }
 
 int profiles_write(struct profiles *profiles, struct output *output, struct writer_window *window)

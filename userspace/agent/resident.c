@@ -21,6 +21,7 @@
 /* After the reading of a part of a window, none is read for so many times as long. */
 #define REST_FACTOR 20U
 #define FIRST_APART_MS 1000U
+#define KINDS_OF_MEMORY (1U << PP_PROFILE_MEM | 1U << PP_PROFILE_ALLOC)
 
 struct entry {
 	struct pp_process_id id;
@@ -355,6 +356,11 @@ int resident_read(struct resident *resident, struct top *top, bool is_part,
 	return more;
 }
 
+int resident_start(struct resident *resident)
+{
+	return resident_read(resident, NULL, false, NULL);
+}
+
 /* ---- comments ---- */
 
 static int describe_line(struct profiles *profiles, const struct memory_line *line)
@@ -362,7 +368,7 @@ static int describe_line(struct profiles *profiles, const struct memory_line *li
 	char text[MEMORY_LINE_CHARS];
 
 	memory_line_format(line, text);
-	return profiles_add_comment(profiles, text);
+	return profiles_add_comment_to(profiles, KINDS_OF_MEMORY, text);
 }
 
 static int describe_entry(struct profiles *profiles, const struct entry *entry)

@@ -33,13 +33,17 @@ int resident_new(const struct resident_sources *sources, struct resident **ret_r
 void resident_free(struct resident *resident);
 DEFINE_OWNED(struct resident, resident)
 
+/* Takes the figures that growth is counted from, in one go of RESIDENT_READS_MAX files.  Returns 0
+ * or -ENOMEM. */
+int resident_start(struct resident *resident);
 /* Reads the processes, until the slice is over (NULL: all), and at the end sends their lines to the
  * clients of `top` (may be NULL).  is_part: the window goes on and ends only for clients, so
  * nothing is read when none of these wants memory, or when the last reading took too long.  Call it
  * until it returns something else than 1: there are more.  Returns 0 or -ENOMEM. */
 int resident_read(struct resident *resident, struct top *top, bool is_part,
 		  const struct slice *slice);
-/* Writes the profile's lines into its comments: the last figures of each process, and the first
+/* Writes the lines into the comments of the profiles of memory, as those of all kinds would need
+ * several times the room in a store: the last figures of each process, and the first
  * ones where they are older by a second; those of processes beyond MEMORY_LINES_MAX are summed
  * up.  The largest of each user come first, users in turn.  Then begins the next profile.  Returns
  * 0 or -ENOMEM. */

@@ -301,7 +301,7 @@ static int add_memory_line(struct watcher *watcher, const struct memory_line *li
 	char text[MEMORY_LINE_CHARS];
 
 	memory_line_format(line, text);
-	return profiles_add_comment(&watcher->profiles, text);
+	return profiles_add_comment_to(&watcher->profiles, KINDS_OF_MEMORY, text);
 }
 
 void top_add_memory(struct top *top, struct pp_process_id id, const struct memory_line *line)

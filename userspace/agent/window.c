@@ -82,11 +82,16 @@ static int open_profiles(struct window *window)
 
 int window_open(struct window *window, uint64_t started_ns)
 {
+	int err;
+
 	/* Later windows begin where the one before ends, however long its profile took. */
 	if (!window->started_ns) {
 		window->started_ns = started_ns;
 		tables_start(window->samples->tables, started_ns);
 		window->started_wall_ns = wall_ns() - (mono_ns() - started_ns);
+		err = resident_start(window->resident);
+		if (err)
+			return err;
 	}
 	return window->samples->profiles->is_open ? 0 : open_profiles(window);
 }

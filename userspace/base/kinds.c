@@ -59,6 +59,11 @@ bool kind_is(const char *name, enum pp_profile kind)
 	return !strcmp(name, kinds[kind].name);
 }
 
+bool kind_value_is_level(const char *kind, const char *type)
+{
+	return kind_is(kind, PP_PROFILE_ALLOC) && !strncmp(type, "inuse_", strlen("inuse_"));
+}
+
 /* ---- lists of names ---- */
 
 struct list {

@@ -29,6 +29,9 @@ size_t kind_value_count(enum pp_profile kind);
  * name. */
 bool kind_find(const char *name, size_t size, enum pp_profile *ret_kind);
 bool kind_is(const char *name, enum pp_profile kind);
+/* Returns whether a sample type of a kind is a level at the end of each window, such as the bytes
+ * that are held then: several windows are not added up, the last one counts. */
+bool kind_value_is_level(const char *kind, const char *type);
 /* Bits 1 << enum pp_profile of the kinds that the live socket serves. */
 #define KIND_SERVED_BIT(id, number, name, needs, captures, is_served, value)                       \
 	| (uint32_t)(is_served) << (number)

@@ -48,6 +48,7 @@ void profile_reader_free(struct profile_reader *reader)
 	free(reader->delta);
 	free(reader->sorted);
 	free(reader->undo);
+	free(reader->level);
 	free(reader->waiting);
 	free(reader->verdict);
 	free(reader->clean);
@@ -150,6 +151,7 @@ static int make_profile(struct profile_reader *reader, const struct profile_opti
 {
 	int err = choose_value(reader, options);
 
+	reader_find_levels(reader, options);
 	return err ? err : profile_new(options, reader->strings, &reader->profile);
 }
 
@@ -359,6 +361,7 @@ static int finish_file(struct profile_reader *reader, const struct profile_read_
 		reader->totals = *before;
 		return err;
 	}
+	reader_finish_levels(reader);
 	err = add_waiting(reader);
 	if (err)
 		return err;

@@ -34,9 +34,16 @@ struct label_slot {
 struct reader_window {
 	struct window_mark mark;
 	bool is_wanted;
+	bool has_rows;
 	size_t delta_count; /* while they are sorted: where the next one goes */
 };
 #define READER_NO_WINDOW UINT32_MAX
+
+/* A level (base/kinds.h: kind_value_is_level()) of a row at the end of a window. */
+struct reader_level {
+	uint32_t row, window, value_index;
+	int64_t value;
+};
 
 enum stack_verdict { STACK_NOT_ASKED, STACK_WANTED, STACK_UNWANTED };
 
@@ -73,6 +80,10 @@ struct profile_reader {
 	uint32_t delta_count, delta_capacity;
 	struct profile_delta *sorted; /* the deltas of a merged file, by window */
 	size_t sorted_capacity;
+	uint32_t levels; /* bits 1 << index of the profile's values that are levels */
+	struct reader_level *level; /* of this file */
+	size_t level_count, level_capacity;
+	uint64_t levels_start_ns;   /* of the window whose levels the rows have */
 	struct window_mark *waiting; /* windows without samples, before the first file */
 	size_t waiting_count, waiting_capacity;
 	/* The rows of this file and the values that it has added to each, so that a broken file
@@ -134,6 +145,15 @@ int reader_add_comments(struct profile_reader *reader);
  * callback. */
 int reader_finish_windows(struct profile_reader *reader);
 int reader_add_empty_window(struct profile_reader *reader, const struct window_mark *mark);
+/* Finds out which values of a new profile are levels. */
+void reader_find_levels(struct profile_reader *reader, const struct profile_options *options);
+/* Notes the levels among a sample's values.  Returns 0 or -ENOMEM. */
+int reader_take_levels(struct profile_reader *reader, uint32_t row, uint32_t window,
+		       const int64_t *value);
+/* Makes the levels among the values 0, which are not added up. */
+void reader_leave_levels_out(const struct profile_reader *reader, int64_t *value);
+/* Gives the rows the levels of this file where it has the last window so far. */
+void reader_finish_levels(struct profile_reader *reader);
 /* Takes back what this file has added to rows. */
 void reader_undo_samples(struct profile_reader *reader);
 /* Adds every sample of the file to the profile. */

@@ -19,6 +19,7 @@ size_t profile_reader_bytes(const struct profile_reader *reader)
 	       reader->stack_capacity * sizeof(*reader->stack) +
 	       slots * sizeof(*reader->label_slot) +
 	       (reader->delta_capacity + reader->sorted_capacity) * sizeof(*reader->delta) +
+	       reader->level_capacity * sizeof(*reader->level) +
 	       reader->waiting_capacity * sizeof(*reader->waiting) +
 	       reader->undo_capacity * sizeof(*reader->undo) +
 	       reader->window_capacity * sizeof(*reader->window) + reader->verdict_capacity +

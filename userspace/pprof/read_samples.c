@@ -338,15 +338,18 @@ void reader_undo_samples(struct profile_reader *reader)
 static int add_row(struct profile_reader *reader, const struct raw_sample *sample, uint32_t stack,
 		   uint32_t label_set, uint32_t window)
 {
-	int64_t value[PROFILE_MAX_VALUES];
+	int64_t value[PROFILE_MAX_VALUES], summed[PROFILE_MAX_VALUES];
 	uint32_t row;
 	int err;
 
 	for (size_t i = 0; i < reader->profile->options.value_count; i++)
-		value[i] = sample->value[reader->type_of_value[i]];
-	err = profile_add_row(reader->profile, stack, label_set, value, &row);
+		value[i] = summed[i] = sample->value[reader->type_of_value[i]];
+	reader_leave_levels_out(reader, summed);
+	err = profile_add_row(reader->profile, stack, label_set, summed, &row);
 	if (!err)
-		err = note_undo(reader, row, value);
+		err = note_undo(reader, row, summed);
+	if (!err)
+		err = reader_take_levels(reader, row, window, value);
 	if (!err && reader->options.window_done)
 		err = ARRAY_RESERVE(reader->delta, reader->delta_count, reader->delta_capacity);
 	if (err)
@@ -404,7 +407,7 @@ int reader_add_samples(struct profile_reader *reader)
 	int err = 0;
 
 	if (!reader->is_second)
-		reader->delta_count = 0;
+		reader->delta_count = reader->level_count = 0;
 	reader->function_count = reader->resolved_count = 0;
 	reader->frames_left = reader->unpacked.size * READER_MAX_FRAMES_A_BYTE;
 	reader->label_slot_count = 0;

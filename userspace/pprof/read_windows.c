@@ -288,6 +288,7 @@ static int finish_window(struct profile_reader *reader, const struct window_mark
 	const struct profile_options *options = &reader->profile->options;
 	int err;
 
+	window.is_level = reader->levels & 1U << reader->value_index;
 	window.counts_effective =
 		reader->count_index >= 0 &&
 		!strcmp(options->value_type[reader->count_index].type, "effective");

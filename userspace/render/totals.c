@@ -169,6 +169,27 @@ static void close_sum(struct totals_sum *sum, int64_t value, int64_t window_tota
 	sum->products += x * (double)window_total;
 }
 
+/* Returns whether a window counts whose values are levels; an older one's are forgotten then. */
+static bool begin_level(struct totals *totals, uint64_t start_ns)
+{
+	if (start_ns < totals->level_start_ns)
+		return false;
+	if (start_ns == totals->level_start_ns)
+		return true;
+	totals->level_start_ns = start_ns;
+	totals->windows = 0;
+	totals->duration_ns = 0;
+	totals->all = (struct totals_sum){0};
+	for (uint32_t i = 0; i < totals->count; i++) {
+		struct totals_row *row = &totals->row[i];
+
+		*row = (struct totals_row){.code = row->code,
+					   .group = row->group,
+					   .last_sample = row->last_sample};
+	}
+	return true;
+}
+
 int totals_add_window(struct totals *totals, struct profile *profile,
 		      const struct profile_window *window)
 {
@@ -176,6 +197,9 @@ int totals_add_window(struct totals *totals, struct profile *profile,
 
 	totals->code.profile = profile;
 	totals->groups.profile = profile;
+	if (window->is_level && (!window->delta_count ||
+				 !begin_level(totals, window->start_wall_ns)))
+		return 0;
 	totals->touched_count = 0;
 	for (size_t i = 0; !err && i < window->delta_count; i++) {
 		err = add_delta(totals, profile, &window->delta[i]);

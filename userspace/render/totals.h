@@ -44,6 +44,7 @@ struct totals {
 	struct id_map row_of_code; /* without groups: saves the search */
 	struct totals_sum all;
 	uint32_t windows;
+	uint64_t level_start_ns; /* of the window that the sums have, when values are levels */
 	bool few_known;	      /* the number of events is the effective one, as in share_error.h */
 	uint64_t duration_ns; /* sum */
 	uint32_t *touched;    /* rows of the window being read */
@@ -60,7 +61,8 @@ struct totals_options {
 /* Call it before the first window. */
 void totals_init(struct totals *totals, const struct totals_options *options);
 void totals_release(struct totals *totals);
-/* Adds a window; the window_done of profile_read_options.  The profile is the same at each call.
+/* Adds a window; the window_done of profile_read_options.  The profile is the same at each call.  A
+ * window whose values are levels takes the place of those that began before it.
  * Returns 0 or -ENOMEM. */
 int totals_add_window(struct totals *totals, struct profile *profile,
 		      const struct profile_window *window);
