@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "reader/complain.h"
+#include "reader/flame.h"
 #include "reader/page_sources.h"
 #include "reader/page_times.h"
 #include "reader/read_input.h"
@@ -213,6 +214,15 @@ static int run(struct flame *flame)
 	}
 	err = read_input(input_options, flame->shared.no_progress, &input);
 	return err ? err : write_flame(flame, input);
+}
+
+int flame_show(const struct select_options *shared)
+{
+	struct flame flame = {.shared = *shared};
+	int status = run(&flame);
+
+	page_times_release(&flame.times);
+	return status;
 }
 
 int verb_flame(int argc, char **argv)

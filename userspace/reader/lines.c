@@ -11,6 +11,7 @@
 #include "base/remote_url.h"
 #include "reader/complain.h"
 #include "reader/line_views.h"
+#include "reader/lines.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
@@ -262,6 +263,19 @@ static void split_target(struct lines *lines)
 	lines->view.file = text;
 	lines->view.is_python =
 		(size > 3 && !strcmp(text + size - 3, ".py")) || !strncmp(text, "<", 1);
+}
+
+int lines_show(const struct select_options *shared, char *target)
+{
+	struct lines lines = {.shared = *shared};
+	int status;
+
+	lines.shared.leading[0] = target;
+	split_target(&lines);
+	status = run(&lines);
+	totals_release(&lines.ran);
+	totals_release(&lines.waited);
+	return status;
 }
 
 int verb_lines(int argc, char **argv)

@@ -13,6 +13,8 @@ static const struct verb verbs[] = {
 	{"lines", "the source with the time of each line", verb_lines},
 	{"calls", "the call graph: --dot for Graphviz, --pstats for snakeviz and gprof2dot",
 	 verb_calls},
+	{"mem", "memory by line: touched, copied, allocated, still held; resident by process",
+	 verb_mem},
 	{"diff", "what changed between two profiles or directories, and is it more than chance",
 	 verb_diff},
 	{"export", "speedscope, folded, Perfetto, Chrome, callgrind, CSV, JSON, OTLP, pprof",
