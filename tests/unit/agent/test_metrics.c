@@ -44,6 +44,27 @@ static void metrics__are_the_numbers_of_the_summary(void **state)
 	assert_null(strstr(text, "reason=\"root\""));
 }
 
+/* Sums and places, but no names of processes. */
+static void metrics__memory_is_summed_up(void **state)
+{
+	struct summary summary = {.memory_processes = 40,
+				  .memory_anonymous_bytes = 41,
+				  .memory_file_bytes = 42,
+				  .memory_shared_bytes = 43};
+	OWNED_MEM char *text = NULL;
+
+	(void)state;
+	summary.memory_largest_bytes[0] = 45;
+	summary.memory_largest_bytes[15] = 44;
+	text = tell(&summary);
+	assert_non_null(strstr(text,
+			       "\nvalue\t41\tmemory=\"anonymous\"\nvalue\t42\tmemory=\"file\"\n"
+			       "value\t43\tmemory=\"shared\"\n"));
+	assert_non_null(strstr(text, "\nvalue\t40\t\n"));
+	assert_non_null(strstr(text, "\nvalue\t45\tplace=\"1\"\n"));
+	assert_non_null(strstr(text, "\nvalue\t44\tplace=\"16\"\n"));
+}
+
 /* A loss of samples is in one metric, any other one in the other, and each is somewhere. */
 static void losses__are_told_apart(void **state)
 {
@@ -104,6 +125,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(metrics__are_the_numbers_of_the_summary),
+		cmocka_unit_test(metrics__memory_is_summed_up),
 		cmocka_unit_test(losses__are_told_apart),
 		cmocka_unit_test(metrics__have_good_names),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c agent/top.c agent/profiles.c profile/writer.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: base/kinds.c agent/top.c agent/profiles.c profile/writer.c profile/memory_line.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
 /* Clients, processes and access rights are fakes in this file. */
 #include <cmocka.h>
 #include <errno.h>
@@ -129,6 +129,22 @@ static struct top *watched(const struct live_request *request, uid_t uid, enum o
 	assert_true(top_due_ns(top, 1000) == UINT64_MAX);
 	top_serve(top, 1);
 	assert_int_equal(jobs_waiting, 0);
+	return top;
+}
+
+static struct top *watched_events(const struct live_request *request, uid_t uid, uint32_t events)
+{
+	static struct options options;
+	struct top *top;
+
+	options = (struct options){.events = events, .hz = 100};
+	has_gone = false;
+	refused = 0;
+	jobs[0] = (struct live_job){.number = 1, .uid = uid, .request = *request};
+	jobs_waiting = 1;
+	assert_int_equal(top_new(&options, NULL, NULL, &top), 0);
+	top_serve(top, 1);
+	assert_int_equal(refused, 0);
 	return top;
 }
 
@@ -465,6 +481,30 @@ static unsigned int ledger_lines;
 static char last_ledger[LEDGER_TEXT_BYTES];
 static const struct ledger_line *first_line; /* before the 300 */
 
+static char memory_comment[300][MEMORY_LINE_CHARS];
+static size_t memory_comments;
+
+static void keep_memory(void *context, const char *text)
+{
+	(void)context;
+	if (strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) != 0)
+		return;
+	assert_true(memory_comments < ARRAY_SIZE(memory_comment));
+	snprintf(memory_comment[memory_comments++], MEMORY_LINE_CHARS, "%s", text);
+}
+
+static void read_memory(const char *file, size_t size)
+{
+	const struct profile_read_options options = {.comment = keep_memory};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	OWNED_FD int fd = memfd_create("window", 0);
+
+	assert_int_equal(write_full(fd, file, size), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(profile_reader_new(&options, &reader), 0);
+	assert_int_equal(profile_reader_add(reader, fd, NULL), 0);
+}
+
 static void read_ledger(const char *file, size_t size)
 {
 	const struct profile_read_options options = {};
@@ -543,6 +583,75 @@ static void ledger__users_get_lines_of_their_own_processes_only(void **state)
 	assert_int_equal(ledger_lines, 257);
 }
 
+static unsigned int count_texts(const char *text)
+{
+	const size_t size = strlen(text);
+	unsigned int found = 0;
+
+	for (size_t i = 0; i < memory_comments; i++)
+		found += !strncmp(memory_comment[i], text, size);
+	return found;
+}
+
+/* Sends a window with the memory of three processes, of which 8 is another user's, and of many. */
+static void fill_memory(struct top *top, unsigned int more)
+{
+	const struct pp_process_id id[] = {{7, 2}, {8, 1}, {10, 1}};
+	OWNED(intern) struct intern *strings = NULL;
+	const char *at;
+
+	assert_int_equal(intern_new(&strings), 0);
+	top_begin(top, strings, 5);
+	for (size_t i = 0; i < ARRAY_SIZE(id) + more; i++) {
+		const struct pp_process_id of = i < ARRAY_SIZE(id) ? id[i] : id[0];
+		const struct memory_line line = {.pid = of.tgid, .anonymous_bytes = 3};
+
+		top_add_memory(top, of, &line);
+	}
+	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
+	memory_comments = 0;
+	at = memchr(pushed, '\n', pushed_size);
+	assert_non_null(at++);
+	read_memory(at, (size_t)(pushed + pushed_size - at));
+}
+
+static void memory__users_get_lines_of_their_own_processes_only(void **state)
+{
+	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_MEM};
+	OWNED(top) struct top *top = watched_events(&request, 1000, PP_CAPTURE_MEM);
+
+	(void)state;
+	assert_true(top_wants_memory(top));
+	fill_memory(top, 0);
+	assert_int_equal(count_texts("memory "), 1);
+	assert_int_equal(count_texts("memory pid=7 "), 1);
+	fill_memory(top, 300);
+	assert_int_equal(count_texts("memory pid=7 "), 256);
+	assert_int_equal(count_texts("memory others=45 at=0 anon=135 "), 1);
+}
+
+static void memory__root_gets_all(void **state)
+{
+	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_MEM};
+	OWNED(top) struct top *top = watched_events(&request, 0, PP_CAPTURE_MEM);
+
+	(void)state;
+	fill_memory(top, 0);
+	assert_int_equal(count_texts("memory "), 3);
+}
+
+static void memory__only_who_asks_for_its_kinds(void **state)
+{
+	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
+	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
+
+	(void)state;
+	assert_false(top_wants_memory(top));
+	assert_false(top_wants_memory(NULL));
+	fill_memory(top, 0);
+	assert_int_equal(count_texts("memory "), 0);
+}
+
 /* The first line is the sum of processes that have none. */
 static void ledger__sum_of_many_is_no_processes_line(void **state)
 {
@@ -594,6 +703,9 @@ int main(void)
 		cmocka_unit_test(kinds__of_users_are_of_their_programs_that_run_now),
 		cmocka_unit_test(ledger__processes_beyond_256_are_summed_up_for_each_client),
 		cmocka_unit_test(ledger__sum_of_many_is_no_processes_line),
+		cmocka_unit_test(memory__users_get_lines_of_their_own_processes_only),
+		cmocka_unit_test(memory__root_gets_all),
+		cmocka_unit_test(memory__only_who_asks_for_its_kinds),
 		cmocka_unit_test(ledger__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(kinds__that_are_not_recorded_are_refused),
 	};

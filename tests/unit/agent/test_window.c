@@ -22,6 +22,7 @@
 #include "agent/process_watch.h"
 #include "agent/profile_shares.h"
 #include "agent/profiles.h"
+#include "agent/resident.h"
 #include "agent/scans.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
@@ -292,6 +293,29 @@ int waits_close(struct waits *waits)
 	return call("ledger");
 }
 
+static bool reads_memory; /* resident memory is captured */
+static bool read_as_part;
+
+int resident_start(struct resident *resident)
+{
+	(void)resident;
+	return reads_memory ? call("memory_start") : 0;
+}
+
+int resident_read(struct resident *resident, struct top *top, bool is_part,
+		  const struct slice *slice)
+{
+	(void)resident, (void)top, (void)slice;
+	read_as_part = is_part;
+	return reads_memory ? call("memory") : 0;
+}
+
+int resident_describe(struct resident *resident, struct profiles *of)
+{
+	(void)resident, (void)of;
+	return reads_memory ? call("memory_told") : 0;
+}
+
 bool top_wants_comment(const struct top *top)
 {
 	(void)top;
@@ -478,6 +502,7 @@ static int setup(void **state)
 	late_stacks = 0;
 	process_count = 5;
 	more_samples = more_clients = 0;
+	reads_memory = false;
 	written_start_ns = written_length_ns = watched_ns = 0;
 	profiles = (struct profiles){};
 	summary = (struct summary){};
@@ -580,6 +605,32 @@ static void close__collects_in_the_order_in_which_nothing_is_missed(void **state
 	assert_null(watched_comment);
 	assert_int_equal(summary.scheduler_ns, 1000);
 	assert_int_equal(facts.bounded, 5);
+}
+
+/* Before clients get the window, and among the comments of what is written. */
+static void close__memory_is_read_once_and_told(void **state)
+{
+	(void)state;
+	reads_memory = true;
+	assert_int_equal(window_open(&window, 1000), 0);
+	assert_string_equal(calls, "start memory_start modules open");
+	calls[0] = '\0';
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	assert_non_null(strstr(calls, " ledger memory top_end "));
+	assert_null(strstr(calls, "memory_told"));
+	assert_true(read_as_part);
+	calls[0] = '\0';
+	assert_int_equal(close_as(WINDOW_LAST), 0);
+	assert_non_null(strstr(calls, " memory_told write"));
+	assert_false(read_as_part);
+}
+
+static void open__without_memory_is_an_error(void **state)
+{
+	(void)state;
+	reads_memory = true;
+	fails = "memory_start";
+	assert_int_not_equal(window_open(&window, 1000), 0);
 }
 
 static void close__next_window_begins_where_this_one_ends(void **state)
@@ -747,7 +798,7 @@ static const struct slice over = {.ends_ns = 1};
 
 static void step__makes_one_stage_a_slice_that_is_over(void **state)
 {
-	static const char *const stage[] = {"stacks", "samples", "ledger", "top_end", "wakers",
+	static const char *const stage[] = {"stacks", "samples", "ledger", "", "top_end", "wakers",
 					    "facts comment", "forget image numbers files epoch",
 					    "describe write release"};
 
@@ -969,6 +1020,8 @@ int main(void)
 		TEST(open__wall_time_is_that_of_the_start),
 		TEST(open__name_follows_a_clock_that_was_set),
 		TEST(close__collects_in_the_order_in_which_nothing_is_missed),
+		TEST(close__memory_is_read_once_and_told),
+		TEST(open__without_memory_is_an_error),
 		TEST(close__next_window_begins_where_this_one_ends),
 		TEST(close__without_a_pause_ends_now),
 		TEST(close__of_one_file_goes_on_until_the_last),
