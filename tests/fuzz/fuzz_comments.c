@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c base/index_table.c diff/comparable.c base/kinds.c */
+/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c query/process_memory.c profile/memory_line.c base/index_table.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * ledgers, and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "diff/comparable.h"
 #include "profile/facts.h"
+#include "profile/memory_line.h"
 #include "profile/window_mark.h"
 #include "profile/writer.h"
 #include "query/coverage.h"
 #include "query/machine.h"
+#include "query/process_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -56,6 +59,20 @@ static void read_window(const char *text)
 	assert(!own || (own > text && own <= text + strlen(text)));
 }
 
+/* What is of memory is written again as it was, but for leading zeros. */
+static void read_memory(const char *text)
+{
+	struct memory_line line, other;
+	char again[MEMORY_LINE_CHARS];
+
+	if (!memory_line_parse(text, &line))
+		return;
+	assert(memchr(line.comm, 0, sizeof(line.comm)));
+	memory_line_format(&line, again);
+	assert(memory_line_parse(again, &other));
+	assert(!memcmp(&line, &other, sizeof(line)));
+}
+
 static void read_comment(const char *text)
 {
 	OWNED_MEM char *again = NULL;
@@ -64,6 +81,7 @@ static void read_comment(const char *text)
 	size_t size;
 
 	read_window(text);
+	read_memory(text);
 	first.again = open_memstream(&again, &size);
 	assert(first.again);
 	facts_begin(first.again);
@@ -92,10 +110,25 @@ static void check_machine(struct machine *machine)
 	}
 }
 
+static void check_memories(struct process_memories *memories)
+{
+	process_memories_sort(memories);
+	for (uint32_t i = 0; i < memories->count; i++) {
+		const struct process_memory *process = &memories->process[i];
+
+		assert(process->last.pid && process->first.at_ms <= process->last.at_ms);
+		assert(isnan(process_memory_growth(process)) ==
+		       (process->first.at_ms == process->last.at_ms));
+		assert(!i || memory_line_bytes(&process[-1].last) >=
+				     memory_line_bytes(&process->last));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OWNED_MEM char *copy = malloc(size + 1);
 	CLEANUP(machine_release) struct machine machine = {.by_pid = size & 1};
+	CLEANUP(process_memories_release) struct process_memories memories = {0};
 	struct coverage coverage = {0};
 	struct diff_facts side[2] = {{.unit_ns = 1}, {.unit_ns = 1}};
 	char text[COVERAGE_BYTES], why[DIFF_WHY_BYTES], *rest = copy, *line;
@@ -108,11 +141,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_comment(line);
 		coverage_add(&coverage, line);
 		assert(!machine_add(&machine, line));
+		assert(!process_memories_add(&memories, line));
 		diff_facts_add_comment(&side[i & 1], line);
 		diff_facts_add_window(&side[i & 1], (int64_t)strtoull(line, NULL, 10),
 				      1 + (int64_t)i);
 	}
 	check_machine(&machine);
+	check_memories(&memories);
 	(void)coverage_text(&coverage, "cpu", text);
 	assert(strlen(coverage_text(&coverage, "wall", text)) < sizeof(text));
 	if (comparable_sides(&side[0], &side[1], why) != COMPARABLE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/scheduler_times.c discover/proc_scan.c discover/process_table.c discover/mapping.c discover/mapping_set.c discover/proc_maps.c discover/container.c base/io.c base/intern.c */
+/* sources: discover/scheduler_times.c discover/proc_scan.c discover/resident_memory.c discover/process_table.c discover/mapping.c discover/mapping_set.c discover/proc_maps.c discover/container.c base/io.c base/intern.c */
 /* The texts of /proc/PID/stat, status and schedstat, in which the process chose its name. */
 #include <assert.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "discover/proc_scan.h"
+#include "discover/resident_memory.h"
 #include "discover/scheduler_times.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -40,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* Its own allocation, so that a read behind its end is seen; the parsers of whole files
 	 * take a size, that of schedstat a NUL. */
 	char *text = malloc(size + 1);
+	struct resident_memory memory;
 	struct proc_status status;
 
 	assert(text);
@@ -50,6 +52,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_schedstat(text);
 	if (!proc_status_parse(text, size, &status))
 		assert(size > strlen("Tgid:PPid:Uid:"));
+	if (!resident_memory_parse(text, size, &memory))
+		assert(!(memory.anonymous_bytes % 1024) && !(memory.peak_bytes % 1024) &&
+		       size > strlen("VmHWM:0 kBRssAnon:0 kBRssFile:0 kBRssShmem:0 kB"));
 	free(text);
 	return 0;
 }

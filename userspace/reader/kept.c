@@ -89,14 +89,12 @@ int kept_list(const char *store, struct kept **ret_kept, size_t *ret_count)
 
 /* ---- about ---- */
 
-/* Copies what fits, cleaned. */
+/* Copies the beginning of a value, cleaned: each of its bytes may become several. */
 static void take_text(const char *value, size_t size, char text[KEPT_TEXT_BYTES])
 {
-	char clean[KEPT_TEXT_BYTES * UTF8_CLEAN_MAX_GROWTH];
-	size_t used;
+	const size_t most = (KEPT_TEXT_BYTES - 1) / UTF8_CLEAN_MAX_GROWTH;
 
-	used = utf8_clean(value, size < KEPT_TEXT_BYTES ? size : KEPT_TEXT_BYTES - 1, clean);
-	snprintf(text, KEPT_TEXT_BYTES, "%.*s", (int)used, clean);
+	text[utf8_clean(value, size < most ? size : most, text)] = '\0';
 }
 
 static void take_line(const char *line, size_t size, struct kept_about *about)

@@ -14,7 +14,7 @@
 #define KEPT_ABOUT_MAX_BYTES (64U << 10)
 #define KEPT_MAX 4096U /* of a list; the newest ones */
 #define KEPT_NAME_BYTES 256U
-#define KEPT_TEXT_BYTES 96U
+#define KEPT_TEXT_BYTES 256U
 
 /* What `about` says, cleaned for a terminal; "" what it does not say. */
 struct kept_about {

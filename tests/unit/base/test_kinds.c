@@ -139,6 +139,17 @@ static void kind_names__are_joined(void **state)
 	assert_true(strlen(names) + 32 < KIND_NAMES_CHARS);
 }
 
+static void kind_value_is_level__only_what_is_held(void **state)
+{
+	(void)state;
+	assert_true(kind_value_is_level("alloc", "inuse_space"));
+	assert_true(kind_value_is_level("alloc", "inuse_objects"));
+	assert_false(kind_value_is_level("alloc", "alloc_space"));
+	assert_false(kind_value_is_level("mem", "inuse_space"));
+	/* Heap profiles of other programs are added up, as they are of several programs. */
+	assert_false(kind_value_is_level("heap", "inuse_space"));
+}
+
 static void kind_find__takes_whole_names_only(void **state)
 {
 	enum pp_profile kind = PP_PROFILE_COUNT;
@@ -162,6 +173,7 @@ int main(void)
 		cmocka_unit_test(capture_find__takes_whole_names_only),
 		cmocka_unit_test(kind_names__are_joined),
 		cmocka_unit_test(kind_find__takes_whole_names_only),
+		cmocka_unit_test(kind_value_is_level__only_what_is_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

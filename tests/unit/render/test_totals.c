@@ -54,6 +54,46 @@ static void totals__recursion_counts_once_in_total(void **state)
 	assert_int_equal(row_of(&totals, "main")->total.samples, 4);
 }
 
+static void end_level(struct fixture *f, struct totals *totals, uint64_t start_ns)
+{
+	struct profile_window window = {.start_wall_ns = start_ns,
+					.duration_ns = 1000000000,
+					.delta = f->delta,
+					.delta_count = f->delta_count,
+					.is_level = true};
+
+	for (size_t i = 0; i < f->delta_count; i++)
+		window.total += f->delta[i].value;
+	assert_int_equal(totals_add_window(totals, f->profile, &window), 0);
+	f->delta_count = 0;
+}
+
+static void totals__of_levels_are_those_of_the_last_window(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(totals_release) struct totals totals;
+
+	(void)state;
+	begin(&f, &totals, CODE_BY_FUNCTION);
+	add(&f, "main;a", 3, 0);
+	add(&f, "main;b", 1, 0);
+	end_level(&f, &totals, 100);
+	add(&f, "main;a", 5, 0);
+	end_level(&f, &totals, 300);
+	add(&f, "main;a", 7, 0);
+	end_level(&f, &totals, 200);
+	end_level(&f, &totals, 400); /* a window without any row is none */
+	assert_int_equal(row_of(&totals, "a")->self.value, 50);
+	assert_int_equal(row_of(&totals, "main")->total.value, 50);
+	assert_int_equal(row_of(&totals, "b")->self.value, 0);
+	assert_int_equal(totals.all.value, 50);
+	assert_int_equal(totals.windows, 1);
+	add(&f, "main;b", 2, 0);
+	end_level(&f, &totals, 300);
+	assert_int_equal(totals.all.value, 70);
+	assert_int_equal(row_of(&totals, "b")->total.value, 20);
+}
+
 static void totals__one_window_has_the_error_of_its_samples(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
@@ -187,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals__recursion_counts_once_in_total),
+		cmocka_unit_test(totals__of_levels_are_those_of_the_last_window),
 		cmocka_unit_test(totals__one_window_has_the_error_of_its_samples),
 		cmocka_unit_test(totals__few_that_stand_for_others_have_a_larger_error),
 		cmocka_unit_test(totals__many_windows_have_the_error_of_their_spread),
