@@ -101,7 +101,7 @@ def make_mem(windows=12):
 
 
 def make_alloc(windows=40):
-    """`leak` holds 2 MiB more after each window, by two threads; `cache` 50 MiB all the time, though
+    """`leak` holds 2 MiB more after each window, by two threads; `cache` 50 MiB all the time, but
     it allocates in the first one only; `temp` 200 MiB after every second one of the first 30."""
     directory = harness.temporary()
     for i in range(windows):

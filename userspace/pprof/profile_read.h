@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Decodes pprof files, ours and other tools', into one struct profile.  This is the reverse of
  * pprof.c, and the only decoder.  Values of all files are summed up, but for levels (base/kinds.h:
- * kind_value_is_level()): rows have those of the last window that has any.  All files are read into the same profile: equal strings, frames,
- * stacks and label sets are stored once, so memory grows with what differs, not with the number of
- * files.  The bytes are hostile: every length, index and sum is checked. */
+ * kind_value_is_level()): rows have those of the last window that has any.  All files are read into
+ * the same profile: equal strings, frames, stacks and label sets are stored once, so memory grows
+ * with what differs, not with the number of files.  The bytes are hostile: every length, index and
+ * sum is checked. */
 #ifndef PPROF_PROFILE_READ_H
 #define PPROF_PROFILE_READ_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The profiles that pyprofd kept in STORE/kept/ because a process ran out of memory, or because a
- * signal asked for it: a directory NAME each, with one merged profile a kind and a text file `about`
- * of lines KEY=VALUE. */
+ * signal asked for it: a directory NAME each, with one merged profile a kind and a text file
+ * `about` of lines KEY=VALUE. */
 #ifndef READER_KEPT_H
 #define READER_KEPT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is held at the end of each window (kind alloc), by row of the profile: the last window's, the
- * peak's, what has been held for a time, and how it grew.  Fed window by window while the profile is
- * read, in any order; a row takes as much memory for a day as for ten windows. */
+/* What is held at the end of each window (kind alloc), by row of the profile: the last window's,
+ * the peak's, what has been held for a time, and how it grew.  Fed window by window while the
+ * profile is read, in any order; a row takes as much memory for a day as for ten windows. */
 #ifndef RENDER_HELD_H
 #define RENDER_HELD_H
 
