@@ -50,10 +50,11 @@ class MemoryWriter(Writer):
         super().__init__("/app/w.py")
         self.types, self.comments = types, comments
 
-    def put(self, stack, values, pid=41, tid=41):
+    def put(self, stack, values, pid=41, tid=41, window=None):
         ids = b"".join(varint(self.location(part)) for part in reversed(stack.split()))
         labels = [message((1, self.at(key)), (3, number))
-                  for key, number in (("pid", pid), ("tid", tid))]
+                  for key, number in (("pid", pid), ("tid", tid), ("window", window))
+                  if number is not None]
         self.samples.append(message((1, ids), (2, b"".join(varint(v) for v in values)),
                                     *[(3, label) for label in labels]))
 
@@ -201,11 +202,37 @@ def test_a_planted_leak_comes_first():
     assert "There is one window only" in one, one
 
 
+def flame_data(directory):
+    page = run("mem", "--flame", directory)
+    return json.loads(page.split('type="application/json">\n')[1].split("\n</script>")[0])
+
+
+def test_merged_file_has_the_levels_of_its_last_window():
+    marks = ["window %d name=%d-10000 start_ns=%d duration_ns=%d period=1"
+             % (i * WINDOW_MS, START_MS + i * WINDOW_MS, (START_MS + i * WINDOW_MS) * 10**6,
+                WINDOW_MS * 10**6) for i in range(6)]
+    marks += ["window %d: %s" % (i * WINDOW_MS, memory_comment(i)) for i in range(6)]
+    writer = MemoryWriter(ALLOC, marks)
+    for i in range(6):
+        writer.put(ROOT + "leak:12", (MIB, 1, (i + 1) * MIB, i + 1), window=i * WINDOW_MS)
+        writer.put(ROOT + "gone:13", (MIB, 1, 9 * MIB * (i == 2), i == 2), window=i * WINDOW_MS)
+    path = os.path.join(harness.temporary(), "merged.pb.gz")
+    with open(path, "wb") as file:
+        file.write(writer.bytes(START_MS, 6 * WINDOW_MS))
+    lines, data = lines_of("--leaks", path)
+    assert list(lines) == ["leak"] and lines["leak"]["inuse_space"] == 6 * MIB, data
+    assert lines["leak"]["alloc_space"] == 6 * MIB and lines["leak"]["grew"] == 5, data
+    assert lines["leak"]["at_peak"] == 3 * MIB and data["held_long_seconds"] == 50, data
+    process = data["processes"][0]
+    assert process["anonymous"] == 105 * MIB and process["growth_per_minute"] == 6 * MIB, data
+
+
 def test_views_of_other_verbs():
     directory = make_alloc()
-    page = run("mem", "--flame", directory)
-    data = json.loads(page.split('type="application/json">\n')[1].split("\n</script>")[0])
+    data = flame_data(directory)
     assert "leak" in data["strings"] and data["unit"] == "bytes", data.keys()
+    # Its time map would add up what is held at the ends of several windows.
+    assert "times" not in data and "times" in flame_data(make_mem()), data.keys()
     said = run("mem", "--lines", "w.py:leak", directory)
     assert re.search(r"^ +12 +61\.5 % .*80\.0 MiB", said, re.M), said
     said = run("mem", "--lines", "w.py", "--type", "alloc_objects", directory)

@@ -192,7 +192,8 @@ static int window_done(void *context, struct profile *profile, const struct prof
 	struct flame *flame = context;
 
 	(void)profile;
-	return page_times_add(&flame->times, window);
+	/* The page adds up the windows of a time that is chosen, which are levels here. */
+	return window->is_level ? 0 : page_times_add(&flame->times, window);
 }
 
 static int run(struct flame *flame)
