@@ -2,18 +2,21 @@
 #include "reader/mem_kept.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json_writer.h"
 #include "base/kinds.h"
 #include "query/process_memory.h"
 #include "reader/complain.h"
-#include "reader/kept.h"
+#include "reader/kept_about.h"
 #include "reader/read_input.h"
 #include "reader/verb.h"
 #include "render/format.h"
+#include "store/kept.h"
 
 #define STORE_DEFAULT "/var/lib/pyprofd" /* where pyprofd writes without -o */
 #define MOMENT_CHARS 24U
@@ -65,22 +68,22 @@ static void format_moment(const char *name, char moment[MOMENT_CHARS])
 		 name + 15);
 }
 
-static void print_one(const struct kept *kept, const struct kept_about *about, uint64_t peak_bytes)
+static void print_one(const char *name, const struct kept_about *about, uint64_t peak_bytes)
 {
 	char moment[MOMENT_CHARS], text[FORMAT_BYTES];
 
-	format_moment(kept->name, moment);
+	format_moment(name, moment);
 	printf("%-22s%-8s%11s  %s%s%s\n    %s\n", moment, about->reason[0] ? about->reason : "-",
 	       peak_bytes ? format_value((int64_t)peak_bytes, "bytes", text) : "-", about->pid,
-	       about->pid[0] ? " " : "", about->comm[0] ? about->comm : "everything", kept->name);
+	       about->pid[0] ? " " : "", about->comm[0] ? about->comm : "everything", name);
 }
 
-static void put_one(struct json_writer *json, const struct kept *kept,
-		    const struct kept_about *about, uint64_t peak_bytes)
+static void put_one(struct json_writer *json, const char *name, const struct kept_about *about,
+		    uint64_t peak_bytes)
 {
 	json_newline(json);
 	json_open(json, '{');
-	json_put_string(json, "name", kept->name);
+	json_put_string(json, "name", name);
 	json_put_string(json, "reason", about->reason);
 	json_put_string(json, "pid", about->pid);
 	json_put_string(json, "comm", about->comm);
@@ -91,17 +94,31 @@ static void put_one(struct json_writer *json, const struct kept *kept,
 	json_close(json, '}');
 }
 
+/* Lists what a store has kept, the oldest first.  Returns 0, also when that is nothing; -errno. */
+static int list_store(const char *store, struct kept_list *ret_list)
+{
+	OWNED_FD int store_fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	OWNED_FD int kept_fd = -1;
+	int err;
+
+	if (store_fd < 0)
+		return -errno;
+	err = kept_open(store_fd, &kept_fd);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return kept_list(kept_fd, ret_list);
+}
+
 static int print_list(const char *store, bool is_json)
 {
 	struct json_writer json = json_writer_to(stdout);
-	OWNED_MEM struct kept *kept = NULL;
+	CLEANUP(kept_list_release) struct kept_list list = {0};
 	struct kept_about about;
-	size_t count;
-	int err = kept_list(store, &kept, &count);
+	int err = list_store(store, &list);
 
 	if (err)
 		return complain_of(store, err);
-	if (!count && !is_json) {
+	if (!list.count && !is_json) {
 		printf("Nothing was kept: no process that was profiled has run out of memory, and "
 		       "pyprofd has got no SIGUSR1.\n");
 		return READER_OK;
@@ -110,15 +127,16 @@ static int print_list(const char *store, bool is_json)
 		json_open(&json, '[');
 	else
 		printf("%-22s%-8s%11s  %s\n", "TIME", "REASON", "PEAK", "PROCESS");
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = list.count; i-- > 0;) {
+		const char *name = list.entry[i].name;
 		uint64_t peak_bytes;
 
-		kept_about_read(store, kept[i].name, &about);
-		peak_bytes = find_peak(store, kept[i].name, &about);
+		kept_about_read(store, name, &about);
+		peak_bytes = find_peak(store, name, &about);
 		if (is_json)
-			put_one(&json, &kept[i], &about, peak_bytes);
+			put_one(&json, name, &about, peak_bytes);
 		else
-			print_one(&kept[i], &about, peak_bytes);
+			print_one(name, &about, peak_bytes);
 	}
 	if (!is_json)
 		return READER_OK;
@@ -132,10 +150,11 @@ static int print_list(const char *store, bool is_json)
 int mem_kept_choose(const struct select *select, bool json, char **ret_path)
 {
 	const char *store = STORE_DEFAULT, *name = NULL;
+	struct kept_name ignored;
 
 	*ret_path = NULL;
 	for (int i = 0; i < select->path_count; i++) {
-		if (kept_name_is_valid(select->path[i]))
+		if (kept_name_parse(select->path[i], &ignored))
 			name = select->path[i];
 		else
 			store = select->path[i];

@@ -7,7 +7,7 @@
 
 #include "query/select.h"
 
-/* Takes the paths of a selection: the name of a kept profile (reader/kept.h), the store, both, or
+/* Takes the paths of a selection: the name of a kept profile (store/kept.h), the store, both, or
  * none, which is the default store.  Without a name prints the list, and *ret_path is NULL; else
  * *ret_path is the profile's file, on the heap.  Returns READER_OK, or READER_BAD_INPUT after one
  * line on stderr. */

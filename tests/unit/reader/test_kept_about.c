@@ -1,29 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/kept.c base/io.c base/utf8.c */
-#include "reader/kept.h"
+/* sources: reader/kept_about.c base/io.c base/utf8.c */
+#include "reader/kept_about.h"
 
 #include <cmocka.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-
-static void name__has_the_shape_of_a_moment(void **state)
-{
-	(void)state;
-	assert_true(kept_name_is_valid("2026-11-27T224637Z-oom-41-python3"));
-	assert_true(kept_name_is_valid("2026-11-27T224637Z-signal"));
-	assert_false(kept_name_is_valid("2026-11-27T224637Z"));
-	assert_false(kept_name_is_valid(""));
-	assert_false(kept_name_is_valid(".."));
-	assert_false(kept_name_is_valid("2026-11-27T22463xZ-signal"));
-	assert_false(kept_name_is_valid("2026-11-27T224637Z-oom-41-a/../b"));
-	assert_false(kept_name_is_valid("2026-11-27T224637Z-oom-41-\x1b[2J"));
-}
 
 static void about__is_what_known_keys_say(void **state)
 {
@@ -73,39 +58,29 @@ static void make(const char *store, const char *name, const char *about)
 	fclose(file);
 }
 
-static void list__newest_comes_first(void **state)
+static void read__is_of_one_that_was_kept(void **state)
 {
+	static const char oom[] = "2026-11-27T224637Z-oom-41-a",
+			  signal[] = "2026-11-28T000000Z-signal";
 	char store[] = "/tmp/pyprof-kept-XXXXXX", command[64];
-	OWNED_MEM struct kept *none = NULL;
-	OWNED_MEM struct kept *kept = NULL;
 	OWNED_MEM char *path = NULL;
 	struct kept_about about;
-	size_t count = 9;
 
 	(void)state;
-	assert_int_equal(kept_list("/nonexistent", &kept, &count), -ENOENT);
 	assert_non_null(mkdtemp(store));
-	assert_int_equal(kept_list(store, &none, &count), 0);
-	assert_int_equal(count, 0);
 	snprintf(command, sizeof(command), "%s/kept", store);
 	assert_int_equal(mkdir(command, 0700), 0);
-	make(store, "2026-11-27T224637Z-oom-41-a", "reason=oom\npid=41\n");
-	make(store, "2026-11-28T000000Z-signal", NULL);
-	make(store, "2026-11-26T235959Z-oom-7-b", NULL);
-	make(store, ".2026-11-29T235959Z-oom-7-b", NULL);
-	assert_int_equal(kept_list(store, &kept, &count), 0);
-	assert_int_equal(count, 3);
-	assert_string_equal(kept[0].name, "2026-11-28T000000Z-signal");
-	assert_string_equal(kept[1].name, "2026-11-27T224637Z-oom-41-a");
-	assert_string_equal(kept[2].name, "2026-11-26T235959Z-oom-7-b");
-	kept_about_read(store, kept[1].name, &about);
+	make(store, oom, "reason=oom\npid=41\n");
+	make(store, signal, NULL);
+	kept_about_read(store, oom, &about);
 	assert_string_equal(about.reason, "oom");
-	kept_about_read(store, kept[0].name, &about);
+	assert_string_equal(about.pid, "41");
+	kept_about_read(store, signal, &about);
 	assert_string_equal(about.reason, "");
-	path = kept_profile(store, kept[1].name, "mem");
+	path = kept_profile(store, oom, "mem");
 	assert_non_null(path);
-	assert_null(kept_profile(store, kept[1].name, "alloc"));
-	assert_null(kept_profile(store, kept[0].name, "mem"));
+	assert_null(kept_profile(store, oom, "alloc"));
+	assert_null(kept_profile(store, signal, "mem"));
 	snprintf(command, sizeof(command), "rm -r %s", store);
 	assert_int_equal(system(command), 0);
 }
@@ -113,10 +88,9 @@ static void list__newest_comes_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(name__has_the_shape_of_a_moment),
 		cmocka_unit_test(about__is_what_known_keys_say),
 		cmocka_unit_test(about__long_values_are_cut),
-		cmocka_unit_test(list__newest_comes_first),
+		cmocka_unit_test(read__is_of_one_that_was_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
