@@ -356,3 +356,37 @@ def test_live_shows_a_user_his_own_processes():
         assert b"memory pid=%d " % own.pid in windows, windows[:300]
         assert b"memory pid=%d " % other.pid not in windows and b"memory others" not in windows
     harness.finish(process, signal_number=2)
+
+
+def test_what_a_signal_keeps_is_shown():
+    """Windows of the last minute, which pyprofd merges when it is told to keep them."""
+    store = os.path.join(harness.temporary(), "store")
+    begin_ms = int(time.time() * 1000) - 7 * WINDOW_MS
+    for i in range(6):
+        start_ms = begin_ms + i * WINDOW_MS
+        comment = ("memory pid=41 comm=python3 at=%d anon=%d file=0 shmem=0 peak=%d"
+                   % (start_ms + WINDOW_MS, (100 + i) * MIB, 300 * MIB))
+        mem, alloc = MemoryWriter(MEM, [comment]), MemoryWriter(ALLOC, [comment])
+        mem.put(ROOT + "grow:12", (3 * MIB, 0, 768))
+        alloc.put(ROOT + "leak:12", (MIB, 1, (i + 1) * MIB, i + 1))
+        for kind, writer in (("mem", mem), ("alloc", alloc)):
+            below = os.path.join(store,
+                                 time.strftime("%Y-%m-%d/%H", time.gmtime(start_ms / 1000)))
+            os.makedirs(below, exist_ok=True)
+            path = os.path.join(below, "%d-%d-%s.pb.gz" % (start_ms, WINDOW_MS, kind))
+            with open(path, "wb") as file:
+                file.write(writer.bytes(start_ms))
+    with Grower() as grower:
+        process = harness.start(store + "/", grower.pid, options=["--interval", "1s"])
+        harness.sampling(process)
+        process.send_signal(signal.SIGUSR1)
+        harness.wait_for(lambda: "are kept in" in harness.said(process), 30, "what is kept")
+        harness.finish(process, signal_number=2)
+    listed = json.loads(run("mem", "--oom", "--json", store))
+    assert len(listed) == 1 and listed[0]["reason"] == "signal", listed
+    assert listed[0]["peak"] == 300 * MIB, listed
+    lines, data = lines_of("--oom", listed[0]["name"], store)
+    assert lines["grow"]["first_touch"] == 18 * MIB, data
+    assert data["processes"][0]["growth_per_minute"] == 6 * MIB, data
+    lines, data = lines_of("--leaks", "--oom", listed[0]["name"], store)
+    assert lines["leak"]["inuse_space"] == 6 * MIB and lines["leak"]["leaks"], data
