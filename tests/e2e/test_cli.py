@@ -35,7 +35,7 @@ USAGE_CASES = [
     ("hz-10001", ["-F", "10001"], r"--hz '10001'.* 1 to 10000"),
     ("hz-word", ["--hz", "fast"], r"--hz 'fast'"),
     ("clock", ["--clock", "wall"], r"--clock 'wall'.*cpu or cycles"),
-    ("events", ["--events", "wall"], r"--events 'wall'.*known events are: cpu, offcpu, gil$"),
+    ("events", ["--events", "wall"], r"--events 'wall'.*known events are: cpu, offcpu, gil, gc, import, mem, calls, alloc, probe$"),
     ("events-one-file", ["--events", "cpu,offcpu"],
      r"--events cpu,offcpu .*several profiles: give a directory .*-o profiles/$"),
     ("events-stdout", ["--events", "offcpu,gil", "-o", "-"],

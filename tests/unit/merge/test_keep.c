@@ -523,7 +523,7 @@ static void kill__at_any_call_leaves_nothing_half(void **state)
 			assert_int_equal(
 				system("test -z \"$(ls -A " KEPT_DIRECTORY " | grep tmp)\""), 0);
 	}
-	/* kept/ and the directory are made; three files, the directory and kept/ are synced, and one
+	/* kept/ and the directory are made; three files, the directory and kept/ are synced; one
 	 * rename: a call less leaves something half after a power cut. */
 	assert_int_equal(call, 9);
 }
