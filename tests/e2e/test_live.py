@@ -233,6 +233,39 @@ def test_users_see_their_own():
     harness.finish(process, signal_number=2)
 
 
+class Eventful(test_top.Worker):
+    """Collects garbage, imports and touches memory all the time, by an interpreter that has
+    probes."""
+    command = ["/usr/bin/python3"]
+    source = """
+import gc, sys, time
+print("ready", flush=True)
+while True:
+    gc.collect()
+    sys.modules.pop("this", None)
+    sys.stdout = None
+    import this
+    block = bytearray(4 << 20)
+    del block
+    time.sleep(0.02)
+"""
+
+
+def test_users_see_their_own_events():
+    harness.need(os.geteuid() == 0, "only root can become somebody else")
+    with open("/usr/bin/python3", "rb") as f:
+        harness.need(b"gc__start" in f.read(), "/usr/bin/python3 has no USDT probes")
+    kinds = ("gc", "import", "mem")
+    process, path = agent(harness.temporary(), "--events", ",".join(("cpu",) + kinds))
+    with Eventful() as worker, Eventful(user=USER) as own:
+        for user, is_theirs in ((USER, False), (0, True)):
+            for kind in kinds:
+                told = raw_windows(path, user, "top all kinds=" + kind)
+                assert os.path.basename(own.directory).encode() in told, kind
+                assert (os.path.basename(worker.directory).encode() in told) == is_theirs, kind
+    harness.finish(process, signal_number=2)
+
+
 class Terminal:
     """A verb whose standard error is a terminal."""
 
@@ -306,7 +339,8 @@ def test_what_cannot_be_asked():
     assert "--for works only with --live" in refuse("--for", 3, "p.pb.gz")
     assert "--socket works only with --live" in refuse("--socket", "/x", "p.pb.gz")
     assert "No such file" in refuse("--live", "--socket", "/nonexistent/live.sock")
-    assert "cpu, offcpu, wall, gil, gc, import, mem, calls, alloc and probe only" in refuse("--live", "--kind", "waker")
+    assert "wall, gil, gc, import, mem, calls, alloc and probe only" in refuse(
+        "--live", "--kind", "waker")
     assert "no process has" in refuse("--live", "--pid", "0", "--socket", "/nonexistent")
     assert "or --live" in refuse()
     assert "not from 1 to 3600" in ask("--live", "--for", 0, verb="report", rc=2)

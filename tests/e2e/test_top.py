@@ -38,6 +38,7 @@ FUNCTION = r"^ *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.-]+)    (\S+)  (\S+)$"
 
 class Worker:
     source = WORKER
+    command = None
 
     def __init__(self, user=None):
         self.directory = harness.temporary()
@@ -47,7 +48,8 @@ class Worker:
             f.write(self.source)
         os.chmod(self.path, 0o644)
         # Who is not root may not reach the other interpreters.
-        command = ["/usr/bin/python3"] if user else harness.interpreter().command
+        command = self.command or (
+            ["/usr/bin/python3"] if user else harness.interpreter().command)
         self.process = subprocess.Popen(list(command) + [self.path], stdout=subprocess.PIPE,
                                         preexec_fn=(lambda: become(user)) if user else None)
         assert self.process.stdout.readline() == b"ready\n"
