@@ -32,7 +32,7 @@ def test_a_host_that_runs_pyprofd_is_fine():
         with open("/proc/%d/maps" % target.pid, encoding="utf-8") as file:
             maps = file.read()
     assert not [line for line in lines if line.startswith("fail")], lines
-    for name in ("kernel", "BTF", "capabilities", "limits", "output", "BPF", "perf events",
+    for name in ("kernel", "BTF", "capabilities", "limits", "output", "BPF", "perf events", "probes",
                  "tracefs", "cgroups", "clock", "GPU", "configuration"):
         assert found(lines, name), (name, lines)
     pythons = [line for line in found(lines, "python") if "the self-test is fine" in line]
@@ -66,3 +66,41 @@ def test_without_root_it_says_what_it_could_not_look_at():
     assert found(lines, "capabilities")[0].startswith("warn"), lines
     assert "run it as root" in found(lines, "BPF")[0], lines
     assert "\x1b" not in "".join(lines)
+
+
+DEBIAN = "/usr/bin/python3.11"
+SLEEP = [DEBIAN, "-c", "import time\nprint(flush=True)\ntime.sleep(60)"]
+
+
+def line_of_probes(lines):
+    return next(line for line in found(lines, "probes") if "'%s'" % DEBIAN in line)
+
+
+def test_probes_of_interpreters_are_listed_with_their_price():
+    harness.need(os.path.exists(DEBIAN), "no Debian 3.11")
+    with subprocess.Popen(SLEEP, stdout=subprocess.PIPE) as sleeper:
+        sleeper.stdout.readline()
+        lines = doctor("-o", harness.temporary() + "/")
+        sleeper.kill()
+    kernel = found(lines, "probes")[0]
+    hit, _, step = map(float, re.findall(r" (\d+\.\d) us (?:at|where)", kernel))
+    assert 0 < hit < step, kernel
+    line = line_of_probes(lines)
+    assert line.startswith("ok"), line
+    for name in "gc", "import", "function entry and return", "line":
+        assert re.search(name + r" \(\d+\.\d us\)", line), line
+    call = float(re.search(r"exact calls: yes, (\d+\.\d) us a call", line).group(1))
+    assert abs(call - 2 * hit) < 0.15, (line, kernel)
+    assert "not measured here" not in line, line
+
+
+def test_without_root_probes_are_listed_at_typical_prices():
+    harness.need(shutil.which("setpriv") and os.path.exists(DEBIAN), "no setpriv or Debian 3.11")
+    wrap = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    with subprocess.Popen([*wrap, *SLEEP], stdout=subprocess.PIPE) as sleeper:
+        sleeper.stdout.readline()
+        lines = doctor("-o", "/tmp/", wrap=wrap)
+        sleeper.kill()
+    line = line_of_probes(lines)
+    assert "gc (" in line and "(not measured here)" in line, line
+    assert len(found(lines, "probes")) == 1 or "'" in found(lines, "probes")[0], lines

@@ -10,6 +10,7 @@
 #include <sys/timex.h>
 #include <sys/utsname.h>
 
+#include "agent/doctor_probes.h"
 #include "agent/doctor_pythons.h"
 #include "agent/doctor_sinks.h"
 #include "agent/findings.h"
@@ -160,8 +161,7 @@ static void check_clock(struct doctor *doctor)
 			     "and collectors may refuse them: start systemd-timesyncd or chrony");
 	else
 		findings_add(&doctor->findings, FINDING_OK, "clock",
-			     "synchronised, off by %.1f ms at most",
-			     (double)clock.maxerror / 1000);
+			     "synchronised, off by %.1f ms at most", (double)clock.maxerror / 1000);
 }
 
 static const char *find_library(const char *const *paths, size_t count)
@@ -176,9 +176,12 @@ static const char *find_library(const char *const *paths, size_t count)
 static void check_gpu(struct doctor *doctor)
 {
 	static const char *const cuda[] = {
-		"/usr/lib/x86_64-linux-gnu/libcuda.so.1", "/usr/lib/aarch64-linux-gnu/libcuda.so.1",
-		"/usr/lib64/libcuda.so.1",		  "/usr/lib/libcuda.so.1",
-		"/usr/lib/wsl/lib/libcuda.so.1",	  "/usr/local/cuda/compat/libcuda.so.1",
+		"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+		"/usr/lib/aarch64-linux-gnu/libcuda.so.1",
+		"/usr/lib64/libcuda.so.1",
+		"/usr/lib/libcuda.so.1",
+		"/usr/lib/wsl/lib/libcuda.so.1",
+		"/usr/local/cuda/compat/libcuda.so.1",
 	};
 	OWNED_MEM char *version = NULL;
 	const char *library = find_library(cuda, ARRAY_SIZE(cuda));
@@ -236,15 +239,17 @@ int doctor_run(const struct options *options, const char *child_program, FILE *o
 						  CAPABILITY_BIT(CAP_PERFMON)) ||
 			    capabilities_are_held(CAPABILITY_BIT(CAP_SYS_ADMIN)),
 	};
+	struct probe_prices prices;
 
 	tell_config(&doctor);
 	host_check_each(&host_paths_real, options, tell_host_check, &doctor);
 	check_kernel(&doctor);
+	prices = doctor_probes_kernel(&doctor.findings, doctor.may_look);
 	check_tracefs(&doctor);
 	check_cgroups(&doctor);
 	check_clock(&doctor);
 	check_gpu(&doctor);
-	doctor_pythons(&doctor.findings, child_program);
+	doctor_pythons(&doctor.findings, child_program, &prices);
 	doctor_sinks(&doctor.findings, options->config);
 	tell_sum(&doctor);
 	return doctor.findings.count[FINDING_FAIL] ? OPTIONS_EXIT_FAILURE : 0;

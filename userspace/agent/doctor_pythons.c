@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/doctor_probes.h"
 #include "attach/file_facts.h"
 #include "attach/file_table.h"
 #include "base/array.h"
@@ -28,8 +29,9 @@ struct mapped_file {
 	struct file file; /* what the child says of it */
 	int fd;		  /* while the child looks at it */
 	uint32_t processes;
-	bool is_tested; /* the self-test of one process has ended */
-	const char *wrong; /* what it says; NULL: nothing */
+	bool is_tested;			  /* the self-test of one process has ended */
+	const char *wrong;		  /* what it says; NULL: nothing */
+	struct doctor_file_probes probes; /* of an interpreter */
 };
 
 struct search {
@@ -37,7 +39,7 @@ struct search {
 	struct mapped_file *file; /* owned */
 	size_t count, capacity;
 	uint32_t processes, unreadable;
-	bool is_cut; /* there are more than are looked at */
+	bool is_cut;   /* there are more than are looked at */
 	uint32_t tgid; /* of the process that is being read */
 };
 
@@ -79,6 +81,8 @@ static struct mapped_file *examine(struct search *search, const struct mapping *
 	asked.number = (uint32_t)search->count;
 	asked.context = mapped;
 	file_facts_ask(search->foreign, &asked, &mapped->file);
+	if (mapped->file.python)
+		doctor_probes_ask(search->foreign, &asked, &mapped->probes);
 	foreign_done(search->foreign, asked.number);
 	close_owned_fd(&mapped->fd);
 	mapped->fd = -1;
@@ -138,7 +142,8 @@ static int take_process(void *context, const struct proc_stat *stat)
 	return 0;
 }
 
-static void tell_file(struct findings *findings, const struct mapped_file *mapped)
+static void tell_file(struct findings *findings, const struct mapped_file *mapped,
+		      const struct probe_prices *prices)
 {
 	const uint32_t version = mapped->file.python ? mapped->file.python->version_hex : 0;
 	const char *name = mapped->file.path ?: "";
@@ -159,9 +164,12 @@ static void tell_file(struct findings *findings, const struct mapped_file *mappe
 			     version >> 24, version >> 16 & 0xff, path, mapped->processes,
 			     mapped->is_tested ? ", the self-test is fine"
 					       : "; none has a frame to test");
+	if (mapped->file.python)
+		doctor_probes_tell(findings, path, &mapped->probes, prices);
 }
 
-static void tell_all(struct findings *findings, const struct search *search)
+static void tell_all(struct findings *findings, const struct search *search,
+		     const struct probe_prices *prices)
 {
 	size_t told = 0;
 
@@ -170,7 +178,7 @@ static void tell_all(struct findings *findings, const struct search *search)
 
 		if (!mapped->processes)
 			continue;
-		tell_file(findings, mapped);
+		tell_file(findings, mapped, prices);
 		told++;
 	}
 	if (!told)
@@ -195,7 +203,8 @@ static void release(struct search *search)
 	free(search->file);
 }
 
-void doctor_pythons(struct findings *findings, const char *child_program)
+void doctor_pythons(struct findings *findings, const char *child_program,
+		    const struct probe_prices *prices)
 {
 	OWNED(foreign) struct foreign *foreign = NULL;
 	OWNED(parser) struct parser *parser = NULL;
@@ -217,7 +226,7 @@ void doctor_pythons(struct findings *findings, const char *child_program)
 		findings_add(findings, FINDING_FAIL, NAME, "cannot list processes: %s",
 			     strerror(-err));
 	else
-		tell_all(findings, &search);
+		tell_all(findings, &search, prices);
 	process_access_by(NULL, NULL);
 	release(&search);
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/doctor_probes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/probe_links.h"
+#include "base/cleanup.h"
+#include "foreign/client.h"
+
+#define NAME "probes"
+#define LEGS 2U /* what begins something, and what ends it */
+#define TEXT_BYTES 512U
+
+static const struct {
+	const char *name, *probe[LEGS];
+} known[] = {
+#define DOCTOR_PROBE_ROW(id, name, begin, end) {name, {begin, end}},
+	DOCTOR_PROBES(DOCTOR_PROBE_ROW)};
+_Static_assert(DOCTOR_PROBE_KINDS *LEGS <= PROBE_WANTED_MAX, "one question asks for all");
+
+static double microseconds(uint64_t ns)
+{
+	return (double)ns / 1000;
+}
+
+/* ---- the kernel ---- */
+
+static void tell_prices(struct findings *findings, const struct probe_prices *prices)
+{
+	const struct probe_price *of = prices->of;
+	const bool can_share = probe_links_can_share();
+	const struct probe_price *plain = &of[PROBE_COST_EMULATED];
+	const uint64_t return_ns =
+		plain->call_ns > plain->hit_ns ? plain->call_ns - plain->hit_ns : 0;
+
+	findings_add(findings, FINDING_OK, NAME,
+		     "a hit takes %.1f us at push or nop, %.1f us at a nop of five bytes, %.1f us "
+		     "where the kernel steps the instruction, and a return %.1f us more; %s",
+		     microseconds(plain->hit_ns), microseconds(of[PROBE_COST_LONG_NOP].hit_ns),
+		     microseconds(of[PROBE_COST_SINGLE_STEP].hit_ns), microseconds(return_ns),
+		     can_share ? "uprobe_multi and cookies are there"
+			       : "cookies are there; no uprobe_multi (Linux 6.6): taking off a "
+				 "probe takes up to 0.1 s");
+}
+
+struct probe_prices doctor_probes_kernel(struct findings *findings, bool may_look)
+{
+	const struct probe_calibration calibration = {.program = -1};
+	struct probe_prices prices = probe_prices_typical();
+	int err;
+
+	if (!may_look)
+		return prices; /* the line about BPF says what to do */
+	if (!probe_links_have_cookies()) {
+		findings_add(findings, FINDING_WARN, NAME,
+			     "this kernel has no cookies for probes (Linux 5.15), by which pyprofd "
+			     "tells them apart: there are no kinds gc and import, no exact calls, "
+			     "and no --probe but tracepoints");
+		return prices;
+	}
+	err = probe_calibrate(&calibration, &prices);
+	if (err)
+		findings_add(findings, FINDING_WARN, NAME,
+			     "the kernel attaches no probe to a function of pyprofd itself: %s; "
+			     "expect no kinds gc and import, no exact calls and no --probe",
+			     strerror(-err));
+	else
+		tell_prices(findings, &prices);
+	return prices;
+}
+
+/* ---- a file ---- */
+
+static size_t list_wanted(struct probe_wanted *ret_wanted)
+{
+	size_t count = 0;
+
+	for (size_t kind = 0; kind < DOCTOR_PROBE_KINDS; kind++)
+		for (size_t leg = 0; leg < LEGS; leg++) {
+			struct probe_wanted *wanted = &ret_wanted[count++];
+
+			*wanted = (struct probe_wanted){.kind = PROBE_WANTED_USDT,
+							.provider = "python"};
+			snprintf(wanted->name, sizeof(wanted->name), "%s", known[kind].probe[leg]);
+		}
+	return count;
+}
+
+void doctor_probes_take(const struct probe_sites *sites, struct doctor_file_probes *ret_probes)
+{
+	struct doctor_file_probes probes = {0};
+
+	for (size_t kind = 0; kind < DOCTOR_PROBE_KINDS; kind++)
+		probes.of[kind].is_there =
+			sites->found[kind * LEGS].sites && sites->found[kind * LEGS + 1].sites;
+	for (size_t i = 0; i < sites->site_count; i++) {
+		const struct probe_site *site = &sites->site[i];
+		const size_t kind = site->wanted / LEGS;
+		uint8_t *cost;
+
+		if (kind >= DOCTOR_PROBE_KINDS)
+			continue;
+		cost = site->wanted % LEGS ? &probes.of[kind].end_cost
+					   : &probes.of[kind].begin_cost;
+		if (site->cost < PROBE_COSTS && site->cost > *cost)
+			*cost = site->cost;
+	}
+	*ret_probes = probes;
+}
+
+void doctor_probes_ask(struct foreign *foreign, const struct foreign_file *file,
+		       struct doctor_file_probes *ret_probes)
+{
+	OWNED_MEM struct probe_wanted *wanted =
+		calloc((size_t)DOCTOR_PROBE_KINDS * LEGS, sizeof(*wanted));
+	struct probe_sites sites = {};
+	int err = wanted ? 0 : -ENOMEM;
+
+	if (!err)
+		err = foreign_probes(foreign, file, wanted, list_wanted(wanted), &sites);
+	if (err) {
+		*ret_probes = (struct doctor_file_probes){.err = err};
+		return;
+	}
+	doctor_probes_take(&sites, ret_probes);
+	probe_sites_release(&sites);
+}
+
+/* Lists the probes that are there: "gc (0.5 us), import (0.5 us)". */
+static void list_probes(const struct doctor_file_probes *probes, const struct probe_prices *prices,
+			char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t kind = 0; kind < DOCTOR_PROBE_KINDS && used < size; kind++)
+		if (probes->of[kind].is_there)
+			used += (size_t)snprintf(
+				text + used, size - used, "%s%s (%.1f us)", used ? ", " : "",
+				known[kind].name,
+				microseconds(prices->of[probes->of[kind].begin_cost].hit_ns));
+}
+
+void doctor_probes_tell(struct findings *findings, const char *path,
+			const struct doctor_file_probes *probes, const struct probe_prices *prices)
+{
+	const bool has_functions = probes->of[DOCTOR_PROBE_FUNCTIONS].is_there;
+	const uint64_t call_ns = prices->of[probes->of[DOCTOR_PROBE_FUNCTIONS].begin_cost].hit_ns +
+				 prices->of[probes->of[DOCTOR_PROBE_FUNCTIONS].end_cost].hit_ns;
+	const char *measured = prices->is_measured ? "" : " (not measured here)";
+	char list[TEXT_BYTES];
+
+	if (probes->err) {
+		findings_add(findings, FINDING_WARN, NAME, "'%s': its probes cannot be read: %s",
+			     path, strerror(-probes->err));
+		return;
+	}
+	list_probes(probes, prices, list, sizeof(list));
+	if (has_functions)
+		findings_add(findings, FINDING_OK, NAME,
+			     "'%s': %s a hit%s; exact calls: yes, %.1f us a call and what counting "
+			     "it takes",
+			     path, list, measured, microseconds(call_ns));
+	else
+		findings_add(findings, FINDING_OK, NAME,
+			     "'%s': %s%s%s; no function probes: pyprof calls --live samples "
+			     "instead",
+			     path, list[0] ? list : "none", list[0] ? " a hit" : "",
+			     list[0] ? measured : "");
+}
