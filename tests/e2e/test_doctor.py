@@ -89,8 +89,8 @@ def test_probes_of_interpreters_are_listed_with_their_price():
     assert line.startswith("ok"), line
     for name in "gc", "import", "function entry and return", "line":
         assert re.search(name + r" \(\d+\.\d us\)", line), line
-    call = float(re.search(r"exact calls: yes, (\d+\.\d) us a call", line).group(1))
-    assert abs(call - 2 * hit) < 0.15, (line, kernel)
+    call = float(re.search(r"exact calls: yes, about (\d+\.\d) us a call", line).group(1))
+    assert 0.4 < call - 2 * hit < 0.8, (line, kernel)
     assert "not measured here" not in line, line
 
 

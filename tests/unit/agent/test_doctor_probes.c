@@ -75,8 +75,7 @@ static void doctor_probes__all_probes_are_listed_with_prices_and_a_call(void **s
 	expect_said(
 		&(struct answer){.cost = {0, 0, 0, 0, 0, 1, 2, 2}}, &measured,
 		"ok    probes           '/py': gc (0.4 us), import (0.4 us), function entry and "
-		"return (0.4 us), line (9.7 us) a hit; exact calls: yes, 0.6 us a call and "
-		"what counting it takes\n");
+		"return (0.4 us), line (9.7 us) a hit; exact calls: yes, about 1.2 us a call\n");
 }
 
 static void doctor_probes__no_functions_propose_the_sampled_table(void **state)
@@ -105,8 +104,7 @@ static void doctor_probes__typical_prices_are_said_to_be_such(void **state)
 	(void)state;
 	expect_said(&(struct answer){.cost = {0, 0, -1, -1, 0, 0, -1, -1}}, &typical,
 		    "ok    probes           '/py': gc (0.5 us), function entry and return (0.5 us) "
-		    "a hit (not measured here); exact calls: yes, 1.0 us a call and what counting "
-		    "it takes\n");
+		    "a hit (not measured here); exact calls: yes, about 1.6 us a call\n");
 }
 
 static void doctor_probes__child_that_fails_is_a_warning(void **state)
