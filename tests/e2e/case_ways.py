@@ -4,8 +4,9 @@
 once.
 
 The ways: `pid` (one kind, one process), `system-wide` (one kind, the whole machine) and
-`all-events` (the default: all events into a directory, of which the case gets its kind).  The
-runner of CASES (run_cases.py) starts a program once and this script as its profiler, which starts a
+`all-events` (the default: all events into a directory, of which the case gets its kind).  A probe
+is no event of the default, and allocations are of one process only: mode usdt has the first two
+ways, mode memory the first.  The runner of CASES (run_cases.py) starts a program once and this script as its profiler, which starts a
 pyprofd for each way.  When they have ended the runner is forked: each process goes on with the
 profile of one way and writes OUT/WAY.json, which is what `run_cases.py --json` writes.
 
@@ -22,19 +23,28 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pprof  # noqa: E402
 
+MODES = ("cpu", "offcpu", "gil", "usdt", "memory")
 WAYS = ("pid", "system-wide", "all-events")
+WAYS_OF = {"usdt": WAYS[:2], "memory": WAYS[:1]}  # of other modes: all
+EVENTS = {"memory": "alloc"}  # others are called as their mode
 PROGRAM_S = 60
 ASKED = ".asked"  # what was asked of the profiler, and how it ended
 
 
 # ---------------------------------------------------------------- as the runner's profiler
 
-def command(way, mode, pid, hz, duration, out):
+def ways_of(mode):
+    return WAYS_OF.get(mode, WAYS)
+
+
+def command(way, mode, pid, hz, duration, out, probe, binary):
     words = [os.environ["PYPROFD"], "--hz", hz, "--duration", duration]
     if way == "pid":
         words += ["--pid", pid]
-    if way != "all-events" and mode != "cpu":
-        words += ["--events", mode]
+    if mode == "usdt":
+        words += ["--probe", "usdt:%s:%s" % (binary, probe)]
+    elif way != "all-events" and mode != "cpu":
+        words += ["--events", EVENTS.get(mode, mode)]
     return words + ["-o", out_of(way, out)]
 
 
@@ -42,9 +52,12 @@ def out_of(way, out):
     return out + "." + way + ("/" if way == "all-events" else "")
 
 
-def profile(mode, pid, hz, duration, out):
+def profile(mode, pid, hz, duration, out, *probe):
     """Runs a pyprofd for each way; their exit statuses go to OUT.asked."""
-    running = {way: subprocess.Popen(command(way, mode, pid, hz, duration, out)) for way in WAYS}
+    running = {
+        way: subprocess.Popen(command(way, mode, pid, hz, duration, out, *probe))
+        for way in ways_of(mode)
+    }
 
     def forward(number, _):
         for process in running.values():
@@ -56,7 +69,7 @@ def profile(mode, pid, hz, duration, out):
         json.dump({"mode": mode, "seconds": duration, "status": status}, file)
     # The runner wants a file there; what is loaded is what out_of() says.
     with open(out, "w", encoding="ascii") as file:
-        file.write(" ".join(WAYS))
+        file.write(" ".join(running))
     return max(map(abs, status.values()))
 
 
@@ -113,7 +126,7 @@ class Ways:
         self.status = self.asked["status"]
         sys.stdout.flush()
         children = []
-        for way in WAYS:
+        for way in ways_of(self.asked["mode"]):
             pid = os.fork()
             if not pid:
                 self.way = way
@@ -145,7 +158,8 @@ class Ways:
         # chosen; it is told to stop.
         case.j.setdefault("seconds", PROGRAM_S)
         result = self.run_one(case, env, options)
-        for way in [self.way] if self.way else WAYS:  # without a profile: the same is true of all
+        # Without a profile the same is true of all ways.
+        for way in [self.way] if self.way else ways_of(case.j.get("mode", "cpu")):
             if way in self.status:
                 result["profiler_rc"] = self.status[way]
             with open(os.path.join(self.directory, way + ".json"), "w", encoding="utf-8") as file:
@@ -160,13 +174,14 @@ def main():
     sys.path.insert(0, os.path.abspath(cases))
     import run_cases
     Ways(run_cases, os.path.abspath(directory))
-    template = "%s %s --profile {mode} {pid} {hz} {duration} {out}" % (
+    template = "%s %s --profile {mode} {pid} {hz} {duration} {out} '{probe}' '{binary}'" % (
         sys.executable, os.path.abspath(__file__))
     sys.argv = [
         "run_cases.py", cases, "--work", work, "--only",
-        "^%s$" % name, "--profiler", template, "--mode-profiler", "offcpu=" + template,
-        "--mode-profiler", "gil=" + template
+        "^%s$" % name, "--profiler", template
     ]
+    for mode in MODES[1:]:
+        sys.argv += ["--mode-profiler", "%s=%s" % (mode, template)]
     return run_cases.main()
 
 

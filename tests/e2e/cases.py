@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""cases.py [--few] [ID-REGEX,...]   Runs the acceptance cases of modes cpu, offcpu and gil in
-$CASES (default: ../shared/devcases beside the checkout), each under all ways of case_ways.py.
+"""cases.py [--few] [ID-REGEX,...]   Runs the acceptance cases of modes cpu, offcpu, gil, usdt and
+memory in $CASES (default: ../shared/devcases beside the checkout), each under all ways that
+case_ways.py has for its mode.
 
 One test is one case under one way.  It fails when a check fails, when pyprofd ends with an error,
 and when the runner ends without a result.  One whose checks failed is run once more and the second
 result counts, if there are no more such than a 25th of all (retries.py); one that ended with an
-error is not (a program's three ways are one run).
+error is not (a program's ways are one run).
 
 Time that a hypervisor steals is in no clock of the program, but a sample that was due meanwhile is
 its own.  A check of CPU time that got more than it may is passed when the excess is at most the
@@ -30,7 +31,6 @@ sys.dont_write_bytecode = True
 import case_ways  # noqa: E402
 import retries  # noqa: E402
 
-MODES = ("cpu", "offcpu", "gil")
 # Not in `make check` (--few), but in check-long: Python on one thread, as in d07 and in
 # test_beside.py, and 3.7, as 2.7 in d15.
 LEFT = re.compile("(d01_json_regex|d03_fix_headers|d04_indirect_inc|d08_recursion|d16_py37)$")
@@ -110,7 +110,7 @@ class Cases:
         for path in sorted(glob.glob(directory + "/*/case.json")):
             with open(path, encoding="utf-8") as file:
                 case = json.load(file)
-            if case.get("mode", "cpu") in MODES:
+            if case.get("mode", "cpu") in case_ways.MODES:
                 self.modes[case["id"]] = case.get("mode", "cpu")
 
     def set_up(self, names):
@@ -150,7 +150,7 @@ class Cases:
                 rc = "no result within %d s" % LIMIT_S
         machine = Reading(*[b - a for a, b in zip(before, read_machine())])
         results = {}
-        for way in case_ways.WAYS:
+        for way in case_ways.ways_of(self.modes[name]):
             try:
                 with open(os.path.join(out, way + ".json"), encoding="utf-8") as file:
                     results[way] = next(r for r in json.load(file) if r["id"] == name)
@@ -221,7 +221,8 @@ def main():
     left = left_of(names) if "--few" in sys.argv else []
     if left:
         print("# left to check-long: %d (%s, under each way)"
-              % (len(left) * len(case_ways.WAYS), ", ".join(left)))
+              % (sum(len(case_ways.ways_of(cases.modes[name])) for name in left),
+                 ", ".join(left)))
         names = [name for name in names if name not in left]
     cases.set_up(names)
     verdicts = {}

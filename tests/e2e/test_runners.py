@@ -35,7 +35,8 @@ def run_case(case, env, options):
     os.makedirs(tmp, exist_ok=True)
     out = os.path.join(tmp, "profile.out")
     before_profile(case, env, tmp)
-    words = {"{mode}": "cpu", "{pid}": "1", "{hz}": "99", "{duration}": "1", "{out}": out}
+    words = {"{mode}": case.j.get("mode", "cpu"), "{pid}": "1", "{hz}": "99", "{duration}": "1",
+             "{out}": out, "{probe}": "python:gc__start", "{binary}": "/usr/bin/python3"}
     command = options.profiler
     for key, value in words.items():
         command = command.replace(key, value)
@@ -45,7 +46,8 @@ def run_case(case, env, options):
     load_profile(out, "cpu", 99)
     return check(case, env, result)
 def main():
-    case = types.SimpleNamespace(id="d01", j={})
+    with open(sys.argv[1] + "/d01/case.json", encoding="ascii") as file:
+        case = types.SimpleNamespace(id="d01", j=json.load(file))
     env = types.SimpleNamespace(work=sys.argv[sys.argv.index("--work") + 1])
     options = types.SimpleNamespace(profiler=sys.argv[sys.argv.index("--profiler") + 1])
     result = run_case(case, env, options)
@@ -90,19 +92,20 @@ def a_profile():
     return make()[0]
 
 
-def run_cases(fake, pyprofd_rc=0, options=()):
-    """(exit status, output) of cases.py with a runner and a pyprofd that are not the real ones."""
-    directory = harness.temporary()
+def run_cases(fake, pyprofd_rc=0, options=(), case='{"id": "d01"}', directory=None):
+    """(exit status, output) of cases.py with a runner and a pyprofd that are not the real ones.
+    DIRECTORY/commands has what pyprofd is called with."""
+    directory = directory or harness.temporary()
     os.makedirs(directory + "/cases/d01")
     with open(directory + "/cases/d01/case.json", "w", encoding="ascii") as file:
-        file.write('{"id": "d01"}')
+        file.write(case)
     with open(directory + "/cases/run_cases.py", "w", encoding="ascii") as file:
         file.write(RUNNER + FAKES[fake] + "if __name__ == '__main__': sys.exit(0)\n")
     profile = a_profile()
     # Writes its profile, and then ends as it is told.
     pyprofd = write_program(
-        directory, "pyprofd", '#!/bin/sh\nfor out; do :; done\ncase $out in */) mkdir -p "$out"; '
-        'out=$out/x.pb.gz;; esac\ncp %s "$out"\nexit %d\n' % (profile, pyprofd_rc))
+        directory, "pyprofd", '#!/bin/sh\necho "$@" >> %s/commands\nfor out; do :; done\ncase $out in */) mkdir -p "$out"; '
+        'out=$out/x.pb.gz;; esac\ncp %s "$out"\nexit %d\n' % (directory, profile, pyprofd_rc))
     pyprof = write_program(directory, "pyprof", '#!/bin/sh\n[ "$1" = report ] && exit 0\n'
                            'while [ "$1" != -o ]; do shift; done\ncp %s "$2"\n' % profile)
     done = subprocess.run(
@@ -120,6 +123,29 @@ def last(said):
 def test_cases_that_pass_pass():
     rc, said = run_cases("well")
     assert rc == 0 and last(said) == "3 passed, 0 failed, 0 skipped", said
+
+
+def ways_of(mode):
+    """What pyprofd is called with for a case of that mode, sorted, without where the output
+    goes."""
+    directory = harness.temporary()
+    rc, said = run_cases("well", case='{"id": "d01", "mode": "%s"}' % mode, directory=directory)
+    with open(directory + "/commands", encoding="utf-8") as file:
+        called = sorted(line.split(" -o ")[0] for line in file)
+    assert rc == 0 and last(said) == "%d passed, 0 failed, 0 skipped" % len(called), said
+    return called
+
+
+def test_probes_have_two_ways_and_allocations_one():
+    assert ways_of("usdt") == [
+        "--hz 99 --duration 1 --pid 1 --probe usdt:/usr/bin/python3:python:gc__start",
+        "--hz 99 --duration 1 --probe usdt:/usr/bin/python3:python:gc__start"
+    ]
+    assert ways_of("memory") == ["--hz 99 --duration 1 --pid 1 --events alloc"]
+    assert ways_of("gil") == [
+        "--hz 99 --duration 1", "--hz 99 --duration 1 --events gil",
+        "--hz 99 --duration 1 --pid 1 --events gil"
+    ]
 
 
 def test_cases_that_are_left_to_check_long_are_told():
