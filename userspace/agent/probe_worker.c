@@ -296,19 +296,24 @@ void probe_worker_detach(struct probe_worker *worker, uint32_t id)
 bool probe_worker_result(struct probe_worker *worker, struct probe_result *ret_result)
 {
 	struct task *task;
+	bool is_there;
 
 	pthread_mutex_lock(&worker->background.mutex);
 	task = worker->done;
+	is_there = task;
 	if (task) {
 		LL_DELETE(worker->done, task);
 		*ret_result = task->result;
-		if (task->result.err)
+		if (task->result.err) {
 			task_free(task);
-		else
+		} else {
 			LL_PREPEND(worker->attached, task);
+			/* It may be unwanted by now, and only the thread takes links off. */
+			pthread_cond_broadcast(&worker->background.has_changed);
+		}
 	}
 	pthread_mutex_unlock(&worker->background.mutex);
-	return task;
+	return is_there;
 }
 
 bool probe_worker_is_idle(struct probe_worker *worker)

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/probe_worker.c base/background.c base/running.c base/io.c */
+/* The kernel's part, programs and links, are stand-ins that count what is attached. */
+#include "agent/probe_worker.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/probe_side.h"
+#include "base/clock.h"
+
+#define LIMIT_NS 10000000000ULL
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	int open_err, entry_err;
+	unsigned int attached, opened, sites_set;
+	unsigned int returns_first; /* return links that came before entries */
+	bool had_entry;
+} kernel;
+
+static unsigned int get(const unsigned int *value)
+{
+	unsigned int now;
+
+	pthread_mutex_lock(&mutex);
+	now = *value;
+	pthread_mutex_unlock(&mutex);
+	return now;
+}
+
+bool probe_links_can_share(void)
+{
+	return true;
+}
+
+int probe_links_attach(const struct probe_links_options *options, struct probe_links *ret_links)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&mutex);
+	if (!options->is_return && kernel.entry_err)
+		err = kernel.entry_err;
+	else
+		kernel.attached++;
+	kernel.returns_first += options->is_return && !kernel.had_entry;
+	kernel.had_entry |= !options->is_return;
+	pthread_mutex_unlock(&mutex);
+	if (!err)
+		*ret_links = (struct probe_links){.fd = calloc(1, sizeof(int)), .count = 1};
+	return err;
+}
+
+void probe_links_release(struct probe_links *links)
+{
+	pthread_mutex_lock(&mutex);
+	kernel.attached -= links->fd != NULL;
+	pthread_mutex_unlock(&mutex);
+	free(links->fd);
+	*links = (struct probe_links){};
+}
+
+int probe_links_tracepoint(int program, const char *name, uint64_t cookie, int *ret_fd)
+{
+	(void)program;
+	(void)name;
+	(void)cookie;
+	(void)ret_fd;
+	return -ENOENT;
+}
+
+int probe_side_open(const struct kernel_side *side, uint32_t only_site, char *why, size_t why_size,
+		    struct probe_side **ret_side)
+{
+	(void)side;
+	(void)only_site;
+	kernel.opened++;
+	if (kernel.open_err) {
+		strncpy(why, "no programs", why_size);
+		return kernel.open_err;
+	}
+	*ret_side = malloc(1);
+	return 0;
+}
+
+void probe_side_free(struct probe_side *side)
+{
+	free(side);
+}
+
+int probe_side_probe_program(const struct probe_side *side)
+{
+	(void)side;
+	return 5;
+}
+
+int probe_side_tracepoint_program(const struct probe_side *side)
+{
+	(void)side;
+	return 6;
+}
+
+int probe_side_set_site(struct probe_side *side, uint32_t number, const struct pp_site *site)
+{
+	(void)side;
+	(void)number;
+	(void)site;
+	kernel.sites_set++;
+	return 0;
+}
+
+int probe_side_get_hits(const struct probe_side *side, struct pp_hits ret_hits[PP_PROBES_MAX])
+{
+	(void)side;
+	ret_hits[0].hits = 3;
+	return 0;
+}
+
+/* ---- */
+
+static int reset(void **state)
+{
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	return 0;
+}
+
+static void start(struct probe_worker *worker, uint32_t id)
+{
+	struct probe_job job = {.id = id, .file = -1, .site_count = 2};
+
+	job.site = calloc(2, sizeof(*job.site));
+	assert_non_null(job.site);
+	job.site[0].number = 1;
+	job.site[1].number = 2;
+	job.site[1].is_return = true;
+	assert_int_equal(probe_worker_attach(worker, &job), 0);
+}
+
+static void await_idle(struct probe_worker *worker)
+{
+	const uint64_t end_ns = mono_ns() + LIMIT_NS;
+
+	while (!probe_worker_is_idle(worker)) {
+		assert_true(mono_ns() < end_ns);
+		usleep(1000);
+	}
+}
+
+static void await_attached(unsigned int wanted)
+{
+	const uint64_t end_ns = mono_ns() + LIMIT_NS;
+
+	while (get(&kernel.attached) != wanted && mono_ns() < end_ns)
+		usleep(1000);
+	assert_int_equal(get(&kernel.attached), wanted);
+}
+
+static struct probe_worker *new_worker(void)
+{
+	struct probe_worker *worker;
+
+	assert_int_equal(probe_worker_new(NULL, &worker), 0);
+	return worker;
+}
+
+static void attach__returns_come_first_and_free_takes_all_off(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct probe_result result;
+
+	(void)state;
+	start(worker, 7);
+	await_idle(worker);
+	assert_true(probe_worker_result(worker, &result));
+	assert_int_equal(result.id, 7);
+	assert_int_equal(result.err, 0);
+	assert_false(probe_worker_result(worker, &result));
+	assert_int_equal(get(&kernel.attached), 2);
+	assert_int_equal(kernel.returns_first, 1);
+	assert_int_equal(kernel.sites_set, 2);
+	probe_worker_free(worker);
+	worker = NULL;
+	assert_int_equal(kernel.attached, 0);
+}
+
+static void detach__of_a_job_whose_result_nobody_took_takes_it_off(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct probe_result result;
+
+	(void)state;
+	start(worker, 7);
+	await_idle(worker);
+	probe_worker_detach(worker, 7);
+	/* The thread has seen that there is nothing to do, and sleeps. */
+	usleep(50000);
+	assert_true(probe_worker_result(worker, &result));
+	await_attached(0);
+}
+
+static void detach__of_an_attached_job_leaves_others(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct probe_result result;
+
+	(void)state;
+	start(worker, 7);
+	start(worker, 8);
+	await_idle(worker);
+	while (probe_worker_result(worker, &result))
+		;
+	probe_worker_detach(worker, 7);
+	await_attached(2);
+}
+
+static void attach__entries_that_fail_take_returns_off(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct probe_result result;
+
+	(void)state;
+	kernel.entry_err = -EBUSY;
+	start(worker, 7);
+	await_idle(worker);
+	assert_true(probe_worker_result(worker, &result));
+	assert_int_equal(result.err, -EBUSY);
+	assert_string_equal(result.why, strerror(EBUSY));
+	assert_int_equal(get(&kernel.attached), 0);
+}
+
+static void attach__programs_that_are_refused_are_not_tried_again(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct pp_hits hits[PP_PROBES_MAX];
+	struct probe_result result;
+
+	(void)state;
+	kernel.open_err = -EPERM;
+	start(worker, 7);
+	start(worker, 8);
+	await_idle(worker);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_true(probe_worker_result(worker, &result));
+		assert_int_equal(result.err, -EPERM);
+		assert_string_equal(result.why, "no programs");
+	}
+	assert_int_equal(kernel.opened, 1);
+	assert_int_equal(probe_worker_get_hits(worker, hits), -EAGAIN);
+}
+
+static void get_hits__are_those_of_the_programs(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct pp_hits hits[PP_PROBES_MAX] = {};
+
+	(void)state;
+	start(worker, 7);
+	await_idle(worker);
+	assert_int_equal(probe_worker_get_hits(worker, hits), 0);
+	assert_int_equal(hits[0].hits, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(attach__returns_come_first_and_free_takes_all_off, reset),
+		cmocka_unit_test_setup(detach__of_a_job_whose_result_nobody_took_takes_it_off,
+				       reset),
+		cmocka_unit_test_setup(detach__of_an_attached_job_leaves_others, reset),
+		cmocka_unit_test_setup(attach__entries_that_fail_take_returns_off, reset),
+		cmocka_unit_test_setup(attach__programs_that_are_refused_are_not_tried_again,
+				       reset),
+		cmocka_unit_test_setup(get_hits__are_those_of_the_programs, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
