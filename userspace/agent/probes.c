@@ -10,6 +10,7 @@
 #include <uthash.h>
 
 #include "agent/probe_worker.h"
+#include "agent/site_numbers.h"
 #include "attach/file_table.h"
 #include "attach/tracepoint_names.h"
 #include "base/array.h"
@@ -58,10 +59,10 @@ struct probes {
 	struct pp_process_id again[AGAIN_MAX];
 	size_t again_count;
 	struct found *found; /* owned; of each row */
-	uint32_t next_job, next_site;
-	int failed;	 /* of a probe that the user named: why it is not attached */
+	struct site_numbers numbers;
+	uint32_t next_job;
 	uint64_t refused; /* jobs that the kernel refused */
-	bool is_full_told, is_load_told;
+	bool is_full_told;
 };
 
 /* ---- sites of a file ---- */
@@ -122,14 +123,12 @@ static void note_raiser(struct wanted_list *list, const struct probe_site *site)
 static int raise_line(struct probes *probes, const struct wanted_list *list,
 		      struct probed_file *file)
 {
-	if (!file->site_count || !list->line || !list->carrier)
-		return 0;
-	if (probes->next_site == PP_SITES_MAX)
+	const uint32_t number = site_numbers_take(&probes->numbers);
+
+	if (!number)
 		return -ENOSPC;
-	file->site[file->site_count++] =
-		(struct probe_worker_site){.number = probes->next_site++,
-					   .offset = list->carrier,
-					   .semaphore = list->line};
+	file->site[file->site_count++] = (struct probe_worker_site){
+		.number = number, .offset = list->carrier, .semaphore = list->line};
 	return 0;
 }
 
@@ -154,9 +153,9 @@ static int number_sites(struct probes *probes, const struct probe_sites *sites,
 		}
 		if (probe->leg[PROBE_LEGS - 1].is_return && !site->is_entry)
 			continue;
-		if (probes->next_site == PP_SITES_MAX)
+		made->number = site_numbers_take(&probes->numbers);
+		if (!made->number)
 			return -ENOSPC;
-		made->number = probes->next_site++;
 		made->offset = site->offset;
 		made->semaphore = site->semaphore_offset;
 		made->is_return = leg->is_return;
@@ -164,6 +163,8 @@ static int number_sites(struct probes *probes, const struct probe_sites *sites,
 		memcpy(made->site.arg, site->arg, sizeof(made->site.arg));
 		file->site_count++;
 	}
+	if (!file->site_count || !list->line || !list->carrier)
+		return 0;
 	return raise_line(probes, list, file);
 }
 
@@ -209,6 +210,8 @@ static int add_file(struct probes *probes, const struct file *file, const char *
 
 static void drop_file(struct probes *probes, struct probed_file *file)
 {
+	for (size_t i = 0; i < file->site_count; i++)
+		site_numbers_give(&probes->numbers, file->site[i].number);
 	HASH_DEL(probes->file, file);
 	file_free(file);
 }
@@ -406,11 +409,11 @@ static int attach_tracepoint(struct probes *probes, uint32_t row)
 
 	if (!job.site)
 		return -ENOMEM;
-	if (probes->next_site == PP_SITES_MAX) {
+	job.site->number = site_numbers_take(&probes->numbers);
+	if (!job.site->number) {
 		free(job.site);
 		return -ENOSPC;
 	}
-	job.site->number = probes->next_site++;
 	job.site->site = (struct pp_site){.does = probe->leg[0].does, .probe = row};
 	snprintf(job.tracepoint, sizeof(job.tracepoint), "%s", probe->spec->name);
 	job.id = probes->next_job++;
@@ -575,6 +578,24 @@ static void see_again(struct probes *probes)
 	}
 }
 
+/* Takes off what processes have of a file. */
+static void detach_file(struct probes *probes, const struct probed_file *file)
+{
+	size_t kept = 0;
+
+	if (file->job)
+		probe_worker_detach(probes->worker, file->job);
+	for (size_t i = 0; i < probes->attached_count; i++) {
+		const struct attached *one = &probes->attached[i];
+
+		if (one->file == file->id)
+			probe_worker_detach(probes->worker, one->job);
+		else
+			probes->attached[kept++] = *one;
+	}
+	probes->attached_count = kept;
+}
+
 /* A link would keep the file's file system from being unmounted. */
 static void drop_gone(struct probes *probes)
 {
@@ -583,8 +604,7 @@ static void drop_gone(struct probes *probes)
 	HASH_ITER (hh, probes->file, file, next) {
 		if (file_table_find(probes->sources.files, file->id))
 			continue;
-		if (file->job)
-			probe_worker_detach(probes->worker, file->job);
+		detach_file(probes, file);
 		drop_file(probes, file);
 	}
 }
@@ -611,7 +631,7 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 	if (!probes)
 		return -ENOMEM;
 	probes->sources = *sources;
-	probes->next_job = probes->next_site = 1;
+	probes->next_job = 1;
 	err = probe_plan_make(sources->options, &probes->plan);
 	if (err || !probes->plan.count) {
 		*ret_probes = err ? *ret_probes : NULL;
