@@ -136,6 +136,8 @@ static int load(struct probe_worker *worker)
 static void run_task(struct probe_worker *worker, struct task *task)
 {
 	task->result.id = task->job.id;
+	task->result.pid = task->job.pid;
+	memcpy(task->result.what, task->job.what, sizeof(task->result.what));
 	task->result.err = load(worker);
 	if (task->result.err) {
 		snprintf(task->result.why, sizeof(task->result.why), "%s", worker->load_why);

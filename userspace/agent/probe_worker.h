@@ -17,6 +17,7 @@
 
 #define PROBE_WORKER_WHY_BYTES 256U
 #define PROBE_WORKER_NAME_BYTES 128U
+#define PROBE_WORKER_WHAT_BYTES 256U
 
 struct kernel_side;
 struct probe_worker;
@@ -31,17 +32,20 @@ struct probe_worker_site {
 
 /* What is attached together: all sites of a file, in all processes or in one. */
 struct probe_job {
-	uint32_t id; /* not 0 */
-	int file;    /* owned; -1: a tracepoint */
-	pid_t pid;   /* 0: all processes */
+	uint32_t id;				  /* not 0 */
+	int file;				  /* owned; -1: a tracepoint */
+	pid_t pid;				  /* 0: all processes */
+	char what[PROBE_WORKER_WHAT_BYTES];	  /* the file or tracepoint, for messages */
 	char tracepoint[PROBE_WORKER_NAME_BYTES]; /* "": none */
-	struct probe_worker_site *site;    /* owned */
+	struct probe_worker_site *site;		  /* owned */
 	size_t site_count;
 };
 
 struct probe_result {
 	uint32_t id;
-	int err; /* 0: it is attached */
+	int err;   /* 0: it is attached */
+	pid_t pid; /* of the job, as `what` */
+	char what[PROBE_WORKER_WHAT_BYTES];
 	char why[PROBE_WORKER_WHY_BYTES];
 };
 

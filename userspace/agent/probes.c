@@ -19,15 +19,15 @@
 #include "foreign/client.h"
 #include "options/options.h"
 
-#define FILES_MAX 4096U	     /* that are looked into; further ones get no probes */
-#define ATTACHED_MAX 4096U   /* processes and files with links of their own */
-#define AGAIN_MAX 1024U	     /* processes with files that could not be looked into yet */
+#define FILES_MAX 4096U		    /* that are looked into; further ones get no probes */
+#define ATTACHED_MAX 4096U	    /* processes and files with links of their own */
+#define AGAIN_MAX 1024U		    /* processes with files that could not be looked into yet */
 #define HOST_FILE_NUMBER UINT32_MAX /* no file of the table has it */
 
 /* A file that was looked into. */
 struct probed_file {
-	uint32_t id; /* of struct file */
-	uint32_t job; /* of all processes; 0: none */
+	uint32_t id;			/* of struct file */
+	uint32_t job;			/* of all processes; 0: none */
 	struct probe_worker_site *site; /* owned; NULL: it has none of the probes */
 	size_t site_count;
 	char path[256]; /* for messages */
@@ -73,7 +73,7 @@ struct wanted_list {
 		uint32_t row, leg;
 	} of[PROBE_WANTED_MAX];
 	size_t count;
-	size_t row_count;     /* of these; behind them: PROBE_LINE_NAME, PROBE_CARRIER_NAME */
+	size_t row_count;	/* of these; behind them: PROBE_LINE_NAME, PROBE_CARRIER_NAME */
 	uint64_t line, carrier; /* the former's semaphore, the latter's site; 0: none */
 };
 
@@ -81,11 +81,10 @@ static void want_line(struct wanted_list *list)
 {
 	if (list->count + 2 > PROBE_WANTED_MAX)
 		return;
-	list->wanted[list->count] = (struct probe_wanted){.kind = PROBE_WANTED_USDT,
-							  .provider = "python",
-							  .name = PROBE_LINE_NAME};
-	list->wanted[list->count + 1] = (struct probe_wanted){.kind = PROBE_WANTED_FUNCTION,
-							      .name = PROBE_CARRIER_NAME};
+	list->wanted[list->count] = (struct probe_wanted){
+		.kind = PROBE_WANTED_USDT, .provider = "python", .name = PROBE_LINE_NAME};
+	list->wanted[list->count + 1] =
+		(struct probe_wanted){.kind = PROBE_WANTED_FUNCTION, .name = PROBE_CARRIER_NAME};
 	list->count += 2;
 }
 
@@ -217,8 +216,7 @@ static void drop_file(struct probes *probes, struct probed_file *file)
 }
 
 /* Lists what is looked for in a file. */
-static void want_all(const struct probes *probes, const struct file *file,
-		     struct wanted_list *list)
+static void want_all(const struct probes *probes, const struct file *file, struct wanted_list *list)
 {
 	const struct pp_python *python = file->python ? &file->python->bpf : NULL;
 	bool needs_line = false;
@@ -284,11 +282,27 @@ static int look_into(struct probes *probes, struct file *file, struct probed_fil
 
 /* ---- attaching ---- */
 
-static int start_job(struct probes *probes, struct file *file, const struct probed_file *known,
-		     pid_t pid, uint32_t *ret_job)
+static void tell_refused(struct probes *probes, const char *what, pid_t pid, const char *why)
+{
+	char whose[32] = "";
+
+	if (pid)
+		snprintf(whose, sizeof(whose), " for process %d", pid);
+	probes->refused++;
+	/* The first, the second, the fourth ... */
+	if (!(probes->refused & (probes->refused - 1)))
+		log_warn("probes in '%s' are not attached%s, so their events are missing: %s "
+			 "(%llu such failures so far)",
+			 what, whose, why, (unsigned long long)probes->refused);
+}
+
+/* *ret_job is untouched on failure. */
+static int make_job(struct probes *probes, struct file *file, const struct probed_file *known,
+		    pid_t pid, uint32_t *ret_job)
 {
 	struct probe_job job = {.file = -1, .pid = pid, .site_count = known->site_count};
 	int fd, err = file_table_descriptor(probes->sources.files, file, &fd);
+	uint32_t id;
 
 	if (err)
 		return err;
@@ -302,9 +316,23 @@ static int start_job(struct probes *probes, struct file *file, const struct prob
 		free(job.site);
 		return err;
 	}
-	job.id = probes->next_job++;
-	*ret_job = job.id;
-	return probe_worker_attach(probes->worker, &job);
+	job.id = id = probes->next_job++;
+	snprintf(job.what, sizeof(job.what), "%s", known->path);
+	err = probe_worker_attach(probes->worker, &job);
+	if (!err)
+		*ret_job = id;
+	return err;
+}
+
+/* As make_job(), and tells of an error. */
+static int start_job(struct probes *probes, struct file *file, const struct probed_file *known,
+		     pid_t pid, uint32_t *ret_job)
+{
+	int err = make_job(probes, file, known, pid, ret_job);
+
+	if (err)
+		tell_refused(probes, known->path, pid, strerror(-err));
+	return err;
 }
 
 static bool is_attached(const struct probes *probes, struct pp_process_id id, uint32_t file)
@@ -404,8 +432,7 @@ void probes_forget(struct probes *probes, struct pp_process_id id)
 static int attach_tracepoint(struct probes *probes, uint32_t row)
 {
 	const struct probe_row *probe = &probes->plan.row[row];
-	struct probe_job job = {
-		.file = -1, .site_count = 1, .site = calloc(1, sizeof(*job.site))};
+	struct probe_job job = {.file = -1, .site_count = 1, .site = calloc(1, sizeof(*job.site))};
 
 	if (!job.site)
 		return -ENOMEM;
@@ -416,6 +443,7 @@ static int attach_tracepoint(struct probes *probes, uint32_t row)
 	}
 	job.site->site = (struct pp_site){.does = probe->leg[0].does, .probe = row};
 	snprintf(job.tracepoint, sizeof(job.tracepoint), "%s", probe->spec->name);
+	snprintf(job.what, sizeof(job.what), "%s", probe->name);
 	job.id = probes->next_job++;
 	return probe_worker_attach(probes->worker, &job);
 }
@@ -477,8 +505,8 @@ static void complain(const struct probe_row *probe, const struct found *found)
 			return;
 		}
 	join_nearest(found, near, sizeof(near));
-	log_error("--probe '%s': '%s' has no %s%s%s%s '%s%s%s'%s", probe->name, found->path,
-		  is_usdt ? "probe" : "function", "", "", "", is_usdt ? probe->spec->group : "",
+	log_error("--probe '%s': '%s' has no %s '%s%s%s'%s", probe->name, found->path,
+		  is_usdt ? "probe" : "function", is_usdt ? probe->spec->group : "",
 		  is_usdt ? ":" : "", probe->spec->name, near);
 }
 
@@ -492,8 +520,7 @@ static int check_binary(struct probes *probes, uint32_t row)
 		err = look_on_host(probes, row);
 	if (err) {
 		log_error("--probe '%s': cannot read '%s': %s", probe->name, probe->real_path,
-			  err == -ENOEXEC ? "it is no ELF file for this machine"
-					  : strerror(-err));
+			  err == -ENOEXEC ? "it is no ELF file for this machine" : strerror(-err));
 		return -ENXIO;
 	}
 	if (!found->is_seen && strchr(probe->spec->binary, '/')) {
@@ -548,13 +575,8 @@ int probes_check(struct probes *probes)
 
 static void on_result(struct probes *probes, const struct probe_result *result)
 {
-	if (!result->err || result->err == -ESRCH)
-		return;
-	probes->refused++;
-	/* The first, the second, the fourth ... */
-	if (!(probes->refused & (probes->refused - 1)))
-		log_warn("probes are not attached: %s (%llu times so far)", result->why,
-			 (unsigned long long)probes->refused);
+	if (result->err && result->err != -ESRCH)
+		tell_refused(probes, result->what, result->pid, result->why);
 }
 
 bool probes_are_ready(struct probes *probes)

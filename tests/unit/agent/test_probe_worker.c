@@ -131,7 +131,8 @@ static int reset(void **state)
 
 static void start(struct probe_worker *worker, uint32_t id)
 {
-	struct probe_job job = {.id = id, .file = -1, .site_count = 2};
+	struct probe_job job = {
+		.id = id, .file = -1, .pid = 99, .what = "/lib/x.so", .site_count = 2};
 
 	job.site = calloc(2, sizeof(*job.site));
 	assert_non_null(job.site);
@@ -230,6 +231,8 @@ static void attach__entries_that_fail_take_returns_off(void **state)
 	assert_true(probe_worker_result(worker, &result));
 	assert_int_equal(result.err, -EBUSY);
 	assert_string_equal(result.why, strerror(EBUSY));
+	assert_string_equal(result.what, "/lib/x.so");
+	assert_int_equal(result.pid, 99);
 	assert_int_equal(get(&kernel.attached), 0);
 }
 
