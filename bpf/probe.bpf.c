@@ -16,13 +16,12 @@ static __always_inline __u32 site_number(void *ctx)
 	return 0;
 }
 
-/* Takes the stack and counts the hit. */
-static __always_inline void hit_take(struct hit *h, enum pp_count_kind kind, __u64 weight)
+/* Counts the hit under the stack that was taken, if any. */
+static __always_inline void hit_count_only(struct hit *h)
 {
-	h->w->kind = kind;
+	h->w->kind = PP_KIND_PROBE;
 	h->w->detail = h->site->probe;
-	hit_walk(h);
-	hit_count(h, 1, weight);
+	hit_count(h, 1, 0);
 }
 
 static __always_inline void gc_begin(struct hit *h)
@@ -33,7 +32,7 @@ static __always_inline void gc_begin(struct hit *h)
 	hit_walk(h);
 	h->w->kind = PP_KIND_GC;
 	h->w->detail = (__u32)generation;
-	call_remember(h, PLACE_GC, 0);
+	call_remember(h, PLACE_GC, 0, true);
 }
 
 static __always_inline void import_of_site(struct hit *h, bool is_begin)
@@ -60,13 +59,14 @@ static __always_inline void hit_do(struct hit *h)
 
 	switch (h->site->does) {
 	case PP_SITE_COUNT:
-		hit_take(h, PP_KIND_PROBE, 0);
+		hit_walk(h);
+		hit_count_only(h);
 		return;
 	case PP_SITE_CALL_BEGIN:
 		h->w->kind = PP_KIND_PROBE;
 		h->w->detail = h->site->probe;
 		hit_walk(h);
-		call_remember(h, function_place(h, sp), 0);
+		call_remember(h, function_place(h, sp), 0, true);
 		return;
 	case PP_SITE_CALL_END:
 		/* The return address is popped already. */
@@ -94,8 +94,10 @@ int on_probe(struct pt_regs *ctx)
 		return 0;
 	if (hit_registers(&h, ctx))
 		hit_do(&h);
+	else if (h.site->does == PP_SITE_COUNT)
+		hit_count_only(&h); /* of a 32-bit process: its stack is not known */
 	else
-		hit_count(&h, 1, 0); /* of a 32-bit process: its stack is not known */
+		count_loss(PP_LOSS_PROBE_UNMATCHED);
 	hit_end(&h);
 	return 0;
 }

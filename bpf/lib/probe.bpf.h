@@ -142,8 +142,9 @@ static __always_inline void hit_end(struct hit *h)
 	struct pp_hits *of = bpf_map_lookup_elem(&hits, &probe);
 
 	if (of) {
-		of->hits++;
-		of->ns += took_ns;
+		/* Preempted in the middle, it would lose the hits of the task that ran instead. */
+		__sync_fetch_and_add(&of->hits, 1);
+		__sync_fetch_and_add(&of->ns, took_ns);
 	}
 	times_add(PP_PROGRAM_PROBE, took_ns);
 	scratch_leave(&h->taken);

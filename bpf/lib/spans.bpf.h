@@ -34,12 +34,15 @@ static __always_inline void call_forget(const struct hit *h, __u64 place)
 	bpf_map_delete_elem(&calls, &key);
 }
 
-/* Remembers a call whose stack was sent. */
-static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name)
+/* Remembers a call whose stack was sent.  is_alone: another call that is remembered at this place
+ * has ended without its end being seen, by longjmp() or an exception for example. */
+static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name, bool is_alone)
 {
+	__u64 flags = is_alone ? BPF_NOEXIST : BPF_ANY;
 	struct call_key key = {.thread = h->thread, .place = place};
 	__u32 slot = h->slot;
 	struct call *call = bpf_map_lookup_elem(&call_scratch, &slot);
+	long err;
 
 	if (!call)
 		return;
@@ -48,7 +51,12 @@ static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name
 	call->name = name;
 	/* The walk is ours, not the program's. */
 	call->began_ns = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&calls, &key, call, BPF_ANY))
+	err = bpf_map_update_elem(&calls, &key, call, flags);
+	if (err == -17 /* EEXIST */) {
+		count_loss(PP_LOSS_PROBE_UNMATCHED);
+		err = bpf_map_update_elem(&calls, &key, call, BPF_ANY);
+	}
+	if (err)
 		count_loss(PP_LOSS_PROBE_CALLS_FULL);
 }
 
@@ -127,7 +135,7 @@ static __always_inline void import_set_depth(struct hit *h, __u64 depth)
 	if (top)
 		top->name = depth;
 	else
-		call_remember(h, PLACE_IMPORT_TOP, depth);
+		call_remember(h, PLACE_IMPORT_TOP, depth, false);
 }
 
 static __always_inline __u64 import_depth(const struct hit *h)
@@ -145,7 +153,7 @@ static __always_inline void import_begin(struct hit *h, __u64 name)
 	if (depth > IMPORTS_DEEP)
 		count_loss(PP_LOSS_PROBE_CALLS_FULL);
 	else
-		call_remember(h, import_place(depth), name);
+		call_remember(h, import_place(depth), name, false);
 }
 
 /* Ends the import of a name.  Imports above it never ended: their thread's end was not seen. */
