@@ -11,8 +11,9 @@ a CPU), bursts (what samples see of a thread that works for microseconds), paint
 graph of 200,000 stacks is drawn), page (how soon the page of pyprofd-serve shows an hour), reader
 (pyprof report beside go tool pprof on 3,600 windows), dump (a dump of 100 programs), store-day
 (what a day of history of 64 programs takes, and how long it is read), fleet-push (what 200 nodes
-push to a Pyroscope: docs/fleet.md), serve-cost (what pyprofd-serve takes beside the agent), oracle
-(programs that know the truth under all profilers: docs/accuracy.md; --cases takes some of them).
+push to a Pyroscope: docs/fleet.md), serve-cost (what pyprofd-serve takes beside the agent), probes
+(what a hit of a user probe costs, beside an empty program's), oracle (programs that know the truth
+under all profilers: docs/accuracy.md; --cases takes some of them).
 Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the machine's
 noise is printed beside each number.
 
@@ -46,6 +47,7 @@ import otel as otel_module  # noqa: E402
 import page_paint  # noqa: E402
 import paint  # noqa: E402
 import peers as peers_module  # noqa: E402
+import probe_hits  # noqa: E402
 import reader  # noqa: E402
 import serve_cost  # noqa: E402
 import store_day  # noqa: E402
@@ -622,6 +624,15 @@ def section_serve_cost(_peers, quick):
     return serve_cost.section(quick, say)
 
 
+# ---------------------------------------------------------------- probes
+
+def section_probes(_, quick):
+    def start(options):
+        out = os.path.join(harness.temporary(), "out.pb.gz")
+        return Running(harness.arguments(out, options=options), out, perf_events=False)
+    return probe_hits.section(start, quick, say)
+
+
 def section_oracle(peers, quick):
     return oracle.section(peers, quick, say, ORACLE_CASES)
 
@@ -632,7 +643,7 @@ SECTIONS = {
     "harmless": section_harmless, "bursts": section_bursts, "paint": section_paint,
     "page": section_page, "reader": section_reader, "dump": section_dump,
     "oracle": section_oracle, "store-day": section_store_day, "fleet-push": section_fleet_push,
-    "serve-cost": section_serve_cost
+    "serve-cost": section_serve_cost, "probes": section_probes
 }
 ORACLE_CASES = ""
 
