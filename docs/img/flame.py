@@ -40,10 +40,8 @@ def draw(node, x, level, scale, out):
         x += width
 
 
-def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        root = tree(file.read().splitlines())
-    boxes = []
+def write(lines, unit="samples", kind_of=kind):
+    root, boxes = tree(lines), []
     draw(root, 0, 0, WIDTH / root["n"], boxes)
     height = (max(b[1] for b in boxes) + 1) * ROW + 4
     print(
@@ -53,9 +51,10 @@ def main():
     for x, level, width, name, count in boxes:
         y = height - (level + 1) * ROW
         print(
-            '<g><title>%s: %d samples</title><rect x="%.1f" y="%d" width="%.1f" height="%d" '
+            '<g><title>%s: %d %s</title><rect x="%.1f" y="%d" width="%.1f" height="%d" '
             'fill="%s" rx="1"/>'
-            % (html.escape(name), count, x, y, max(width - 0.4, 0.4), ROW - 1, COLOURS[kind(name)]))
+            % (html.escape(name), count, unit, x, y, max(width - 0.4, 0.4), ROW - 1,
+               COLOURS[kind_of(name)]))
         text = label(name)
         fits = int(width / 6.2)
         if fits >= 3:
@@ -64,6 +63,11 @@ def main():
                 (x + 3, y + 12, html.escape(text if len(text) <= fits else text[:fits - 1] + "…")))
         print("</g>")
     print("</svg>")
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        write(file.read().splitlines())
 
 
 if __name__ == "__main__":

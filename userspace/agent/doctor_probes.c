@@ -15,6 +15,8 @@
 #define TEXT_BYTES 512U
 /* What counting takes beside the trap, at each of the two hits of an exact call. */
 #define COUNTING_NS 280U
+/* 3.15 has probes of functions again, and does not hit them at specialized calls. */
+#define EXACT_TO_MINOR 11U
 
 static const struct {
 	const char *name, *probe[LEGS];
@@ -146,15 +148,29 @@ static void list_probes(const struct doctor_file_probes *probes, const struct pr
 				microseconds(prices->of[probes->of[kind].begin_cost].hit_ns));
 }
 
-void doctor_probes_tell(struct findings *findings, const char *path,
-			const struct doctor_file_probes *probes, const struct probe_prices *prices)
+/* Says whether calls can be counted exactly. */
+static void judge_calls(const struct doctor_file_probes *probes, uint32_t minor,
+			const struct probe_prices *prices, char *text, size_t size)
 {
-	const bool has_functions = probes->of[DOCTOR_PROBE_FUNCTIONS].is_there;
 	const uint64_t call_ns = prices->of[probes->of[DOCTOR_PROBE_FUNCTIONS].begin_cost].hit_ns +
 				 prices->of[probes->of[DOCTOR_PROBE_FUNCTIONS].end_cost].hit_ns +
 				 LEGS * COUNTING_NS;
-	const char *measured = prices->is_measured ? "" : " (not measured here)";
-	char list[TEXT_BYTES];
+
+	if (!probes->of[DOCTOR_PROBE_FUNCTIONS].is_there)
+		snprintf(text, size, "no function probes: pyprof calls --live samples instead");
+	else if (minor > EXACT_TO_MINOR)
+		snprintf(text, size,
+			 "exact calls: no, this version does not hit its function probes at "
+			 "specialized calls: pyprof calls --live samples instead");
+	else
+		snprintf(text, size, "exact calls: yes, about %.1f us a call",
+			 microseconds(call_ns));
+}
+
+void doctor_probes_tell(struct findings *findings, const char *path, uint32_t minor,
+			const struct doctor_file_probes *probes, const struct probe_prices *prices)
+{
+	char list[TEXT_BYTES], calls[TEXT_BYTES];
 
 	if (probes->err) {
 		findings_add(findings, FINDING_WARN, NAME, "'%s': its probes cannot be read: %s",
@@ -162,14 +178,10 @@ void doctor_probes_tell(struct findings *findings, const char *path,
 		return;
 	}
 	list_probes(probes, prices, list, sizeof(list));
-	if (has_functions)
-		findings_add(findings, FINDING_OK, NAME,
-			     "'%s': %s a hit%s; exact calls: yes, about %.1f us a call", path, list,
-			     measured, microseconds(call_ns));
+	judge_calls(probes, minor, prices, calls, sizeof(calls));
+	if (list[0])
+		findings_add(findings, FINDING_OK, NAME, "'%s': %s a hit%s; %s", path, list,
+			     prices->is_measured ? "" : " (not measured here)", calls);
 	else
-		findings_add(findings, FINDING_OK, NAME,
-			     "'%s': %s%s%s; no function probes: pyprof calls --live samples "
-			     "instead",
-			     path, list[0] ? list : "none", list[0] ? " a hit" : "",
-			     list[0] ? measured : "");
+		findings_add(findings, FINDING_OK, NAME, "'%s': none; %s", path, calls);
 }

@@ -15,7 +15,8 @@ struct foreign;
 struct foreign_file;
 
 /* X(id, name, more than one has to be there: names of the probes).  Include/pydtrace.d of CPython
- * 3.6 to 3.15; from 3.13 on there are no probes of functions and lines. */
+ * 3.6 to 3.15; from 3.12 on there are no probes of lines, and
+ * 3.12 to 3.14 have none of functions. */
 #define DOCTOR_PROBES(X)                                                                           \
 	X(GC, "gc", "gc__start", "gc__done")                                                       \
 	X(IMPORT, "import", "import__find__load__start", "import__find__load__done")               \
@@ -42,8 +43,8 @@ void doctor_probes_ask(struct foreign *foreign, const struct foreign_file *file,
 		       struct doctor_file_probes *ret_probes);
 /* Takes over what the child has found. */
 void doctor_probes_take(const struct probe_sites *sites, struct doctor_file_probes *ret_probes);
-/* Adds a line about a file; path is clean. */
-void doctor_probes_tell(struct findings *findings, const char *path,
+/* Adds a line about the file of a CPython 3.`minor`; path is clean. */
+void doctor_probes_tell(struct findings *findings, const char *path, uint32_t minor,
 			const struct doctor_file_probes *probes, const struct probe_prices *prices);
 
 #endif

@@ -165,7 +165,7 @@ static void tell_file(struct findings *findings, const struct mapped_file *mappe
 			     mapped->is_tested ? ", the self-test is fine"
 					       : "; none has a frame to test");
 	if (mapped->file.python)
-		doctor_probes_tell(findings, path, &mapped->probes, prices);
+		doctor_probes_tell(findings, path, version >> 16 & 0xff, &mapped->probes, prices);
 }
 
 static void tell_all(struct findings *findings, const struct search *search,

@@ -49,8 +49,8 @@ int foreign_probes(struct foreign *foreign, const struct foreign_file *file,
 	return 0;
 }
 
-static void expect_said(const struct answer *given, const struct probe_prices *prices,
-			const char *wanted)
+static void expect_said_of(uint32_t minor, const struct answer *given,
+			   const struct probe_prices *prices, const char *wanted)
 {
 	const struct foreign_file file = {.number = 1};
 	struct doctor_file_probes probes;
@@ -61,9 +61,15 @@ static void expect_said(const struct answer *given, const struct probe_prices *p
 	answer = given;
 	doctor_probes_ask(NULL, &file, &probes);
 	findings.out = open_memstream(&said, &size);
-	doctor_probes_tell(&findings, "/py", &probes, prices);
+	doctor_probes_tell(&findings, "/py", minor, &probes, prices);
 	fclose(findings.out);
 	assert_string_equal(said, wanted);
+}
+
+static void expect_said(const struct answer *given, const struct probe_prices *prices,
+			const char *wanted)
+{
+	expect_said_of(11, given, prices, wanted);
 }
 
 static const struct probe_prices measured = {.of = {{400, 700}, {200, 500}, {9700, 10000}},
@@ -87,6 +93,15 @@ static void doctor_probes__no_functions_propose_the_sampled_table(void **state)
 	expect_said(&(struct answer){.cost = {-1, -1, -1, -1, -1, -1, -1, -1}}, &measured,
 		    "ok    probes           '/py': none; no function probes: pyprof calls --live "
 		    "samples instead\n");
+}
+
+static void doctor_probes__functions_of_3_15_are_not_exact(void **state)
+{
+	(void)state;
+	expect_said_of(15, &(struct answer){.cost = {-1, -1, -1, -1, 0, 0, -1, -1}}, &measured,
+		       "ok    probes           '/py': function entry and return (0.4 us) a hit; "
+		       "exact calls: no, this version does not hit its function probes at "
+		       "specialized calls: pyprof calls --live samples instead\n");
 }
 
 static void doctor_probes__beginning_without_end_is_not_listed(void **state)
@@ -156,6 +171,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(doctor_probes__all_probes_are_listed_with_prices_and_a_call),
 		cmocka_unit_test(doctor_probes__no_functions_propose_the_sampled_table),
+		cmocka_unit_test(doctor_probes__functions_of_3_15_are_not_exact),
 		cmocka_unit_test(doctor_probes__beginning_without_end_is_not_listed),
 		cmocka_unit_test(doctor_probes__typical_prices_are_said_to_be_such),
 		cmocka_unit_test(doctor_probes__child_that_fails_is_a_warning),
