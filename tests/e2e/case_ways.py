@@ -6,9 +6,10 @@ once.
 The ways: `pid` (one kind, one process), `system-wide` (one kind, the whole machine) and
 `all-events` (the default: all events into a directory, of which the case gets its kind).  A probe
 is no event of the default, and allocations are of one process only: mode usdt has the first two
-ways, mode memory the first.  The runner of CASES (run_cases.py) starts a program once and this script as its profiler, which starts a
-pyprofd for each way.  When they have ended the runner is forked: each process goes on with the
-profile of one way and writes OUT/WAY.json, which is what `run_cases.py --json` writes.
+ways, mode memory the first.  The runner of CASES (run_cases.py) starts a program once and this
+script as its profiler, which starts a pyprofd for each way.  When they have ended the runner is
+forked: each process goes on with the profile of one way and writes OUT/WAY.json, which is what
+`run_cases.py --json` writes.
 
 PYPROFD and PYPROF in the environment name the programs.  Exit status: that of the runner, 1 when
 any way failed."""

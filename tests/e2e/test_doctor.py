@@ -32,8 +32,8 @@ def test_a_host_that_runs_pyprofd_is_fine():
         with open("/proc/%d/maps" % target.pid, encoding="utf-8") as file:
             maps = file.read()
     assert not [line for line in lines if line.startswith("fail")], lines
-    for name in ("kernel", "BTF", "capabilities", "limits", "output", "BPF", "perf events", "probes",
-                 "tracefs", "cgroups", "clock", "GPU", "configuration"):
+    for name in ("kernel", "BTF", "capabilities", "limits", "output", "BPF", "perf events",
+                 "probes", "tracefs", "cgroups", "clock", "GPU", "configuration"):
         assert found(lines, name), (name, lines)
     pythons = [line for line in found(lines, "python") if "the self-test is fine" in line]
     paths = [re.search(r"'(.*)'", line).group(1) for line in pythons]

@@ -104,7 +104,8 @@ def run_cases(fake, pyprofd_rc=0, options=(), case='{"id": "d01"}', directory=No
     profile = a_profile()
     # Writes its profile, and then ends as it is told.
     pyprofd = write_program(
-        directory, "pyprofd", '#!/bin/sh\necho "$@" >> %s/commands\nfor out; do :; done\ncase $out in */) mkdir -p "$out"; '
+        directory, "pyprofd", '#!/bin/sh\necho "$@" >> %s/commands\n'
+        'for out; do :; done\ncase $out in */) mkdir -p "$out"; '
         'out=$out/x.pb.gz;; esac\ncp %s "$out"\nexit %d\n' % (directory, profile, pyprofd_rc))
     pyprof = write_program(directory, "pyprof", '#!/bin/sh\n[ "$1" = report ] && exit 0\n'
                            'while [ "$1" != -o ]; do shift; done\ncp %s "$2"\n' % profile)

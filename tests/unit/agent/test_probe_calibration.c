@@ -74,7 +74,7 @@ static void probe_calibrate__nothing_stays_attached(void **state)
 		skip();
 	assert_int_equal(probe_calibrate(&empty, &first), 0);
 	assert_int_equal(probe_calibrate(&empty, &second), 0);
-	/* Were the first probes still there, hits would be no dearer than calls without new ones. */
+	/* Were the first probes still there, new ones would cost hardly more. */
 	assert_true(second.of[PROBE_COST_SINGLE_STEP].hit_ns >
 		    first.of[PROBE_COST_SINGLE_STEP].hit_ns / 4);
 }
