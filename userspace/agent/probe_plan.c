@@ -56,8 +56,8 @@ static void add_python(struct probe_plan *plan, uint32_t events)
 			continue;
 		row->name = python_probes[i].label;
 		row->place = PROBE_IN_PYTHON;
-		row->leg[0] = usdt_leg("python", python_probes[i].begin,
-				       python_probes[i].does_begin);
+		row->leg[0] =
+			usdt_leg("python", python_probes[i].begin, python_probes[i].does_begin);
 		row->leg[1] = usdt_leg("python", python_probes[i].end, python_probes[i].does_end);
 		row->leg_count = 2;
 		plan->count++;
@@ -130,6 +130,17 @@ bool probe_row_needs_line(const struct probe_row *row)
 	return false;
 }
 
+/* A name without a slash is that of the file, or that of a library without its last numbers, by
+ * which programs know it: the file of libsqlite3.so.0 is libsqlite3.so.0.8.6. */
+static bool is_name_of(const char *name, const char *file)
+{
+	const size_t size = strlen(name);
+
+	if (strncmp(file, name, size) != 0)
+		return false;
+	return !file[size] || (file[size] == '.' && strstr(name, ".so"));
+}
+
 bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_python)
 {
 	const char *last;
@@ -142,5 +153,5 @@ bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_pyth
 	    (row->real_path[0] && !strcmp(path, row->real_path)))
 		return true;
 	last = strrchr(path, '/');
-	return !strchr(row->spec->binary, '/') && last && !strcmp(last + 1, row->spec->binary);
+	return !strchr(row->spec->binary, '/') && last && is_name_of(row->spec->binary, last + 1);
 }

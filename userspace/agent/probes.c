@@ -43,6 +43,7 @@ struct attached {
 /* What is known of a row's probe. */
 struct found {
 	bool is_seen; /* a file in which it is to be */
+	bool is_refusal_told;
 	uint32_t sites;
 	uint32_t refusals; /* bits of enum probe_refusal */
 	char path[256];	   /* of such a file */
@@ -167,11 +168,29 @@ static int number_sites(struct probes *probes, const struct probe_sites *sites,
 	return raise_line(probes, list, file);
 }
 
+/* Tells once that some of a probe's places are left out.  check_binary() tells when all are. */
+static void tell_left_out(struct probes *probes, uint32_t row, const struct probe_found *answer,
+			  const char *path)
+{
+	const struct probe_row *probe = &probes->plan.row[row];
+	struct found *found = &probes->found[row];
+
+	if (!answer->refusals || found->is_refusal_told ||
+	    (!answer->sites && probe->place == PROBE_IN_BINARY))
+		return;
+	found->is_refusal_told = true;
+	log_warn("events of '%s' are missing in '%s', where a probe cannot be used: %s",
+		 probe->name, path,
+		 probe_refusal_text((enum probe_refusal)__builtin_ctz(answer->refusals)));
+}
+
 static int take_answer(struct probes *probes, const struct probe_sites *sites,
 		       struct wanted_list *list, struct probed_file *file)
 {
-	for (size_t i = 0; i < list->row_count; i++)
+	for (size_t i = 0; i < list->row_count; i++) {
 		note_found(&probes->found[list->of[i].row], &sites->found[i], file->path);
+		tell_left_out(probes, list->of[i].row, &sites->found[i], file->path);
+	}
 	return number_sites(probes, sites, list, file);
 }
 
@@ -252,6 +271,15 @@ static int add_answer(struct probes *probes, const struct file *file,
 	return 0;
 }
 
+/* Returns whether anything is looked for in a file, of all that processes map. */
+static bool is_of_interest(const struct probes *probes, const struct file *file)
+{
+	for (uint32_t row = 0; row < probes->plan.count; row++)
+		if (probe_row_is_in(&probes->plan.row[row], file->path, file->python != NULL))
+			return true;
+	return false;
+}
+
 /* Looks into a file.  Returns 0; -EAGAIN: the child was late or has no time for it now; -errno. */
 static int look_into(struct probes *probes, struct file *file, struct probed_file **ret_file)
 {
@@ -262,8 +290,6 @@ static int look_into(struct probes *probes, struct file *file, struct probed_fil
 	if (!list)
 		return -ENOMEM;
 	want_all(probes, file, list);
-	if (!list->count)
-		return -ENOENT;
 	if (HASH_COUNT(probes->file) >= FILES_MAX) {
 		tell_full(probes);
 		return -ENOSPC;
@@ -380,6 +406,8 @@ static int see_file(struct probes *probes, const struct process *process, uint32
 		return 0;
 	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
 	if (!known) {
+		if (!is_of_interest(probes, file))
+			return 0;
 		err = look_into(probes, file, &known);
 		if (err)
 			return err;

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/probe_plan.c options/probe_spec.c */
+#include "agent/probe_plan.h"
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "options/options.h"
+
+#define SPECS_MAX 3U
+
+/* What a run has: `events`, and --probe with each text up to NULL. */
+struct run {
+	struct probe_spec spec[SPECS_MAX];
+	struct probe_plan plan;
+};
+
+static void run_release(struct run *run)
+{
+	probe_plan_release(&run->plan);
+	for (size_t i = 0; i < SPECS_MAX; i++)
+		probe_spec_release(&run->spec[i]);
+}
+
+static void plan_for(struct run *run, uint32_t events, const char *const *text)
+{
+	struct options options = {.events = events, .probe = run->spec};
+	char why[PROBE_SPEC_WHY_BYTES];
+
+	for (; text && text[options.probe_count]; options.probe_count++)
+		assert_int_equal(probe_spec_parse(text[options.probe_count],
+						  &run->spec[options.probe_count], why),
+				 0);
+	assert_int_equal(probe_plan_make(&options, &run->plan), 0);
+}
+
+static void make__without_probes_is_empty(void **state)
+{
+	CLEANUP(run_release) struct run run = {};
+
+	(void)state;
+	plan_for(&run, PP_CAPTURE_CPU, NULL);
+	assert_int_equal(run.plan.count, 0);
+}
+
+static void make__gc_and_import_have_a_beginning_and_an_end(void **state)
+{
+	CLEANUP(run_release) struct run run = {};
+
+	(void)state;
+	plan_for(&run, PP_CAPTURE_GC | PP_CAPTURE_IMPORT, NULL);
+	assert_int_equal(run.plan.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(run.plan.row[i].place, PROBE_IN_PYTHON);
+		assert_int_equal(run.plan.row[i].leg_count, 2);
+		assert_true(probe_row_is_of_python(&run.plan.row[i]));
+		assert_true(probe_row_is_in(&run.plan.row[i], "/any", true));
+		assert_false(probe_row_is_in(&run.plan.row[i], "/any", false));
+	}
+	assert_string_equal(run.plan.name[0], "gc");
+	assert_string_equal(run.plan.row[0].leg[0].wanted.name, "gc__start");
+	assert_int_equal(run.plan.row[0].leg[0].does, PP_SITE_GC_BEGIN);
+	assert_string_equal(run.plan.row[1].leg[1].wanted.name, "import__find__load__done");
+	assert_int_equal(run.plan.row[1].leg[1].does, PP_SITE_IMPORT_END);
+}
+
+static void make__function_with_return_begins_and_ends_a_call(void **state)
+{
+	CLEANUP(run_release) struct run run = {};
+	const struct probe_row *row;
+
+	(void)state;
+	plan_for(&run, 0, (const char *const[]){"uprobe:/no/such:f+ret", NULL});
+	row = &run.plan.row[0];
+	assert_int_equal(row->leg_count, 2);
+	assert_int_equal(row->leg[0].does, PP_SITE_CALL_BEGIN);
+	assert_false(row->leg[0].is_return);
+	assert_int_equal(row->leg[1].does, PP_SITE_CALL_END);
+	assert_true(row->leg[1].is_return);
+	assert_string_equal(row->real_path, "");
+}
+
+static void row_needs_line__only_functions_of_python(void **state)
+{
+	CLEANUP(run_release) struct run run = {};
+
+	(void)state;
+	plan_for(&run, 0,
+		 (const char *const[]){"usdt:/p:python:function__entry",
+				       "usdt:/p:ruby:function__entry", "usdt:/p:python:gc__start",
+				       NULL});
+	assert_true(probe_row_needs_line(&run.plan.row[0]));
+	assert_false(probe_row_needs_line(&run.plan.row[1]));
+	assert_false(probe_row_needs_line(&run.plan.row[2]));
+}
+
+/* Returns whether a probe of a binary is looked for in a file. */
+static bool is_in(const char *binary, const char *path)
+{
+	CLEANUP(run_release) struct run run = {};
+	char text[256];
+
+	snprintf(text, sizeof(text), "uprobe:%s:f", binary);
+	plan_for(&run, 0, (const char *const[]){text, NULL});
+	return probe_row_is_in(&run.plan.row[0], path, false);
+}
+
+static void row_is_in__path_is_that_of_the_process_or_its_target_here(void **state)
+{
+	char target[4096];
+
+	(void)state;
+	assert_true(is_in("/no/such/a", "/no/such/a"));
+	assert_false(is_in("/no/such/a", "/other/no/such/a"));
+	assert_false(is_in("/no/such/a", NULL));
+	assert_true(is_in("/proc/self/exe", realpath("/proc/self/exe", target)));
+}
+
+static void row_is_in__name_is_the_last_part(void **state)
+{
+	(void)state;
+	assert_true(is_in("python3.11", "/usr/bin/python3.11"));
+	assert_false(is_in("python3.1", "/usr/bin/python3.11"));
+	assert_false(is_in("python3", "/usr/bin/python3.11"));
+	assert_false(is_in("bin/python3.11", "/usr/bin/python3.11"));
+}
+
+static void row_is_in__library_goes_by_its_soname(void **state)
+{
+	(void)state;
+	assert_true(is_in("libsqlite3.so.0", "/lib/libsqlite3.so.0.8.6"));
+	assert_true(is_in("libsqlite3.so", "/lib/libsqlite3.so.0.8.6"));
+	assert_true(is_in("libsqlite3.so.0.8.6", "/lib/libsqlite3.so.0.8.6"));
+	assert_false(is_in("libsqlite3.so.0.8", "/lib/libsqlite3.so.0.80"));
+	assert_false(is_in("libsqlite3", "/lib/libsqlite3.so.0.8.6"));
+	assert_false(is_in("sqlite3.so.0", "/lib/libsqlite3.so.0.8.6"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(make__without_probes_is_empty),
+		cmocka_unit_test(make__gc_and_import_have_a_beginning_and_an_end),
+		cmocka_unit_test(make__function_with_return_begins_and_ends_a_call),
+		cmocka_unit_test(row_needs_line__only_functions_of_python),
+		cmocka_unit_test(row_is_in__path_is_that_of_the_process_or_its_target_here),
+		cmocka_unit_test(row_is_in__name_is_the_last_part),
+		cmocka_unit_test(row_is_in__library_goes_by_its_soname),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
