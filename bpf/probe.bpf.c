@@ -16,12 +16,13 @@ static __always_inline __u32 site_number(void *ctx)
 	return 0;
 }
 
-/* Counts the hit under the stack that was taken, if any. */
-static __always_inline void hit_count_only(struct hit *h)
+/* Takes the stack and counts the hit. */
+static __always_inline void hit_take(struct hit *h, enum pp_count_kind kind, __u64 weight)
 {
-	h->w->kind = PP_KIND_PROBE;
+	h->w->kind = kind;
 	h->w->detail = h->site->probe;
-	hit_count(h, 1, 0);
+	hit_walk(h);
+	hit_count(h, 1, weight);
 }
 
 static __always_inline void gc_begin(struct hit *h)
@@ -59,8 +60,7 @@ static __always_inline void hit_do(struct hit *h)
 
 	switch (h->site->does) {
 	case PP_SITE_COUNT:
-		hit_walk(h);
-		hit_count_only(h);
+		hit_take(h, PP_KIND_PROBE, 0);
 		return;
 	case PP_SITE_CALL_BEGIN:
 		h->w->kind = PP_KIND_PROBE;
@@ -94,10 +94,8 @@ int on_probe(struct pt_regs *ctx)
 		return 0;
 	if (hit_registers(&h, ctx))
 		hit_do(&h);
-	else if (h.site->does == PP_SITE_COUNT)
-		hit_count_only(&h); /* of a 32-bit process: its stack is not known */
 	else
-		count_loss(PP_LOSS_PROBE_UNMATCHED);
+		hit_count(&h, 1, 0); /* of a 32-bit process: its stack is not known */
 	hit_end(&h);
 	return 0;
 }

@@ -129,6 +129,8 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	h->now_ns = bpf_ktime_get_ns();
 	if (identify(h->w, h->task, h->thread, h->task_flags, false, h->cfg)) {
 		walk_reset(h->w, 0, h->now_ns, PP_SAMPLE_WALK_NS);
+		h->w->kind = PP_KIND_PROBE;
+		h->w->detail = h->site->probe;
 		return true;
 	}
 	scratch_leave(&h->taken);
@@ -142,7 +144,7 @@ static __always_inline void hit_end(struct hit *h)
 	struct pp_hits *of = bpf_map_lookup_elem(&hits, &probe);
 
 	if (of) {
-		/* Preempted in the middle, it would lose the hits of the task that ran instead. */
+		/* Another task's hit may come in between, on this CPU. */
 		__sync_fetch_and_add(&of->hits, 1);
 		__sync_fetch_and_add(&of->ns, took_ns);
 	}

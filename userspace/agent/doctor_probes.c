@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attach/probe_links.h"
+#include "attach/probe_trial.h"
 #include "base/cleanup.h"
 #include "foreign/client.h"
 
@@ -58,7 +59,7 @@ struct probe_prices doctor_probes_kernel(struct findings *findings, bool may_loo
 
 	if (!may_look)
 		return prices; /* the line about BPF says what to do */
-	if (!probe_links_have_cookies()) {
+	if (!probe_trial_has_cookies()) {
 		findings_add(findings, FINDING_WARN, NAME,
 			     "this kernel has no cookies for probes (Linux 5.15), by which pyprofd "
 			     "tells them apart: there are no kinds gc and import, no exact calls, "

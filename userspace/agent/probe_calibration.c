@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "attach/probe_links.h"
+#include "attach/probe_trial.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/own_code.h"
@@ -131,7 +132,7 @@ int probe_calibrate(const struct probe_calibration *calibration, struct probe_pr
 		err = own_code_offset((const void *)functions[i], &site[i].offset);
 	}
 	if (!err && calibration->program < 0) {
-		nothing = probe_links_empty_program(is_shared);
+		nothing = probe_trial_load_empty(is_shared);
 		err = nothing < 0 ? nothing : 0;
 	}
 	if (err)

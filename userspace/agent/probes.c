@@ -19,15 +19,15 @@
 #include "foreign/client.h"
 #include "options/options.h"
 
-#define FILES_MAX 4096U		    /* that are looked into; further ones get no probes */
-#define ATTACHED_MAX 4096U	    /* processes and files with links of their own */
-#define AGAIN_MAX 1024U		    /* processes with files that could not be looked into yet */
+#define FILES_MAX 4096U	     /* that are looked into; further ones get no probes */
+#define ATTACHED_MAX 4096U   /* processes and files with links of their own */
+#define AGAIN_MAX 1024U	     /* processes with files that could not be looked into yet */
 #define HOST_FILE_NUMBER UINT32_MAX /* no file of the table has it */
 
 /* A file that was looked into. */
 struct probed_file {
-	uint32_t id;			/* of struct file */
-	uint32_t job;			/* of all processes; 0: none */
+	uint32_t id; /* of struct file */
+	uint32_t job; /* of all processes; 0: none */
 	struct probe_worker_site *site; /* owned; NULL: it has none of the probes */
 	size_t site_count;
 	char path[256]; /* for messages */
@@ -74,7 +74,7 @@ struct wanted_list {
 		uint32_t row, leg;
 	} of[PROBE_WANTED_MAX];
 	size_t count;
-	size_t row_count;	/* of these; behind them: PROBE_LINE_NAME, PROBE_CARRIER_NAME */
+	size_t row_count;     /* of these; behind them: PROBE_LINE_NAME, PROBE_CARRIER_NAME */
 	uint64_t line, carrier; /* the former's semaphore, the latter's site; 0: none */
 };
 
@@ -82,10 +82,11 @@ static void want_line(struct wanted_list *list)
 {
 	if (list->count + 2 > PROBE_WANTED_MAX)
 		return;
-	list->wanted[list->count] = (struct probe_wanted){
-		.kind = PROBE_WANTED_USDT, .provider = "python", .name = PROBE_LINE_NAME};
-	list->wanted[list->count + 1] =
-		(struct probe_wanted){.kind = PROBE_WANTED_FUNCTION, .name = PROBE_CARRIER_NAME};
+	list->wanted[list->count] = (struct probe_wanted){.kind = PROBE_WANTED_USDT,
+							  .provider = "python",
+							  .name = PROBE_LINE_NAME};
+	list->wanted[list->count + 1] = (struct probe_wanted){.kind = PROBE_WANTED_FUNCTION,
+							      .name = PROBE_CARRIER_NAME};
 	list->count += 2;
 }
 

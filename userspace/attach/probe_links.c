@@ -15,10 +15,9 @@
 #include "base/io.h"
 
 #define UPROBE_DIRECTORY "/sys/bus/event_source/devices/uprobe/"
-#define SEMAPHORE_SHIFT 32    /* linux/trace_events.h: PERF_UPROBE_REF_CTR_OFFSET_SHIFT */
-#define MULTI_RETURN 1U	      /* BPF_F_UPROBE_MULTI_RETURN */
-#define PERF_EVENT_LINK 41    /* BPF_PERF_EVENT, 5.15 */
-#define GET_ATTACH_COOKIE 174 /* BPF_FUNC_get_attach_cookie, 5.15 */
+#define SEMAPHORE_SHIFT 32 /* linux/trace_events.h: PERF_UPROBE_REF_CTR_OFFSET_SHIFT */
+#define MULTI_RETURN 1U	   /* BPF_F_UPROBE_MULTI_RETURN */
+#define PERF_EVENT_LINK 41 /* BPF_PERF_EVENT, 5.15 */
 
 /* The parts of union bpf_attr that this needs, by include/uapi/linux/bpf.h of Linux 6.6 and 6.10:
  * those of Debian 12 lack them. */
@@ -49,43 +48,16 @@ static int call_bpf(int command, const void *attributes, size_t size)
 
 /* ---- many sites by one link ---- */
 
-/* Loads a program for uprobes.  Returns its descriptor or -errno. */
-static int load_instructions(const struct bpf_insn *code, size_t count, bool is_shared)
-{
-	LIBBPF_OPTS(bpf_prog_load_opts, options,
-		    .expected_attach_type =
-			    is_shared ? (enum bpf_attach_type)PROBE_LINKS_ATTACH_TYPE : 0);
-	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "pp_probe", "GPL", code, count, &options);
-
-	return program < 0 ? -errno : program;
-}
-
-int probe_links_empty_program(bool is_shared)
+bool probe_links_can_share(void)
 {
 	const struct bpf_insn nothing[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-
-	return load_instructions(nothing, ARRAY_SIZE(nothing), is_shared);
-}
-
-bool probe_links_have_cookies(void)
-{
-	/* r1 is the context already. */
-	const struct bpf_insn ask[] = {
-		{.code = BPF_JMP | BPF_CALL, .imm = GET_ATTACH_COOKIE},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	OWNED_FD int program = load_instructions(ask, ARRAY_SIZE(ask), false);
-
-	return program >= 0;
-}
-
-bool probe_links_can_share(void)
-{
-	OWNED_FD int program = probe_links_empty_program(true);
+	LIBBPF_OPTS(bpf_prog_load_opts, options,
+		    .expected_attach_type = (enum bpf_attach_type)PROBE_LINKS_ATTACH_TYPE);
+	OWNED_FD int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "pp_multi", "GPL", nothing,
+					     ARRAY_SIZE(nothing), &options);
 	const uint64_t offset = 0;
 	const struct link_attributes attributes = {
 		.program = (uint32_t)program,

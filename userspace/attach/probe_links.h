@@ -39,11 +39,6 @@ struct probe_links {
 
 /* Returns whether one link can have many sites. */
 bool probe_links_can_share(void);
-/* Returns whether a program is told which site was hit. */
-bool probe_links_have_cookies(void);
-/* Loads a program that does nothing.  is_shared: for links of many sites.  Returns a descriptor,
- * which the caller closes, or -errno. */
-int probe_links_empty_program(bool is_shared);
 /* Attaches all sites.  Returns 0; -errno, and nothing stays attached: -EBUSY, -EINVAL: the kernel
  * refuses an instruction or a semaphore; -ESRCH: the process has ended; -EACCES, -EPERM. */
 int probe_links_attach(const struct probe_links_options *options, struct probe_links *ret_links);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probe_calibration.c attach/probe_links.c base/own_code.c base/io.c elf/probe_instruction.c */
+/* sources: agent/probe_calibration.c attach/probe_links.c attach/probe_trial.c base/own_code.c base/io.c elf/probe_instruction.c */
 #include "agent/probe_calibration.h"
 
 #include <cmocka.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "attach/probe_links.h"
+#include "attach/probe_trial.h"
 #include "base/cleanup.h"
 
 #if defined(__aarch64__)
@@ -40,7 +40,7 @@ static void probe_calibrate__functions_begin_with_an_instruction_of_their_class(
 /* Returns whether this machine lets the test attach probes. */
 static bool may_probe(void)
 {
-	OWNED_FD int program = probe_links_empty_program(false);
+	OWNED_FD int program = probe_trial_load_empty(false);
 
 	if (program >= 0)
 		return true;
