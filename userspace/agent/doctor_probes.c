@@ -33,10 +33,20 @@ static double microseconds(uint64_t ns)
 
 /* ---- the kernel ---- */
 
+static const char *kernel_text(void)
+{
+	if (probe_links_can_share())
+		return "uprobe_multi and cookies are there";
+	if (probe_trial_has_cookies())
+		return "cookies are there; no uprobe_multi (Linux 6.6): taking off a probe takes "
+		       "up to 0.1 s";
+	return "no cookies (Linux 5.15): each place has a program of its own; no uprobe_multi "
+	       "(Linux 6.6): taking off a probe takes up to 0.1 s";
+}
+
 static void tell_prices(struct findings *findings, const struct probe_prices *prices)
 {
 	const struct probe_price *of = prices->of;
-	const bool can_share = probe_links_can_share();
 	const struct probe_price *plain = &of[PROBE_COST_EMULATED];
 	const uint64_t return_ns =
 		plain->call_ns > plain->hit_ns ? plain->call_ns - plain->hit_ns : 0;
@@ -46,9 +56,7 @@ static void tell_prices(struct findings *findings, const struct probe_prices *pr
 		     "where the kernel steps the instruction, and a return %.1f us more; %s",
 		     microseconds(plain->hit_ns), microseconds(of[PROBE_COST_LONG_NOP].hit_ns),
 		     microseconds(of[PROBE_COST_SINGLE_STEP].hit_ns), microseconds(return_ns),
-		     can_share ? "uprobe_multi and cookies are there"
-			       : "cookies are there; no uprobe_multi (Linux 6.6): taking off a "
-				 "probe takes up to 0.1 s");
+		     kernel_text());
 }
 
 struct probe_prices doctor_probes_kernel(struct findings *findings, bool may_look)
@@ -59,13 +67,6 @@ struct probe_prices doctor_probes_kernel(struct findings *findings, bool may_loo
 
 	if (!may_look)
 		return prices; /* the line about BPF says what to do */
-	if (!probe_trial_has_cookies()) {
-		findings_add(findings, FINDING_WARN, NAME,
-			     "this kernel has no cookies for probes (Linux 5.15), by which pyprofd "
-			     "tells them apart: there are no kinds gc and import, no exact calls, "
-			     "and no --probe but tracepoints");
-		return prices;
-	}
 	err = probe_calibrate(&calibration, &prices);
 	if (err)
 		findings_add(findings, FINDING_WARN, NAME,
