@@ -6,6 +6,12 @@
 
 #include "lib/maps.bpf.h"
 
+/* Returns the number of the open tables. */
+static __always_inline __u32 table_number(const struct pp_config *cfg)
+{
+	return *(volatile __u32 *)&cfg->table[*(volatile __u32 *)&cfg->window & 1];
+}
+
 /* row_NAME(): adds to the row of a key in one of two tables: 0; makes it: 1; finds no room: what
  * the kernel said, below 0. */
 #define DEFINE_ROW_ADD(name, key_type)                                                             \

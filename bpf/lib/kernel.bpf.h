@@ -53,8 +53,35 @@ struct thread_struct {
 };
 #endif
 
+struct file;
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_flags;
+	struct file *vm_file; /* NULL: anonymous */
+};
+
+/* Mappings by address, from 6.1 on: include/linux/maple_tree.h. */
+struct maple_tree {
+	void *ma_root;
+};
+struct maple_range_64 {
+	unsigned long pivot[15];
+	void *slot[16];
+};
+struct maple_arange_64 {
+	unsigned long pivot[9];
+	void *slot[10];
+};
+
+/* The mappings that the thread used last, before 6.1. */
+struct vmacache {
+	struct vm_area_struct *vmas[4];
+};
+
 struct mm_struct {
 	unsigned long start_stack;
+	unsigned long start_brk, brk;
+	struct maple_tree mm_mt;
 };
 
 /* A call of a function with a return probe that is under way; newest first
@@ -151,6 +178,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct pid *thread_pid;
+	int pagefault_disabled; /* a fault now is an error of the access, which gets no page */
 	unsigned long nvcsw, nivcsw; /* times it left the CPU: asleep, preempted */
 	__u64 start_time; /* ns, CLOCK_MONOTONIC */
 	const struct cred *cred;
@@ -162,6 +190,9 @@ struct task_struct {
 
 struct task_struct___5_13 {
 	long state;
+};
+struct task_struct___6_0 {
+	struct vmacache vmacache;
 };
 
 /* The kernel's own names for what struct pt_regs of <asm/ptrace.h> calls rdi, orig_rax, rip and

@@ -169,12 +169,6 @@ static __always_inline void hit_walk(struct hit *h)
 	walk_emit_stacks(h->slot);
 }
 
-/* Returns the number of the open tables. */
-static __always_inline __u32 table_number(const struct pp_config *cfg)
-{
-	return *(volatile __u32 *)&cfg->table[*(volatile __u32 *)&cfg->window & 1];
-}
-
 /* Counts under the stack that hit_walk() has sent. */
 static __always_inline void hit_count(struct hit *h, __u64 samples, __u64 weight)
 {

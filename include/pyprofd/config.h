@@ -28,7 +28,9 @@ struct pp_config {
 	__u32 thread_mask;	  /* slots of threads[] - 1 */
 	__u32 thread_seed;	  /* random: pp_thread_index() */
 	__u32 sample_period_ns; /* from one sample to the next; 0: they are not spaced by time */
-	__u32 sample_budget_ns, switch_budget_ns; /* what walks may cost in PP_BUDGET_PERIOD_NS */
+	/* what walks may cost in PP_BUDGET_PERIOD_NS */
+	__u32 sample_budget_ns, switch_budget_ns, memory_budget_ns;
+	__u32 pad;
 	/* By bit 0 of the window: the number of its open tables; its bit 0 says which of each
 	 * two. */
 	__u32 table[2];

@@ -135,7 +135,9 @@
 	X(KEEP_FAILED, "keep_failed",                                                              \
 	  "ends for want of memory, and SIGUSR1, of which nothing could be kept")                  \
 	X(KEEP_SHARE, "keep_share",                                                                \
-	  "ends for want of memory that were not kept: too many waited, or too many of one user")
+	  "ends for want of memory that were not kept: too many waited, or too many of one user")  \
+	X(PAGES_UNKNOWN, "pages_unknown",                                                          \
+	  "memory not counted as touched: the mapping it belongs to was not found")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -11,7 +11,8 @@
 	X(SAMPLE, "on_cpu_sample")                                                                 \
 	X(SWITCH, "on_switch")                                                                     \
 	X(WAKING, "on_waking")                                                                     \
-	X(PROBE, "on_probe")
+	X(PROBE, "on_probe")                                                                       \
+	X(PAGE, "on_page")
 
 #define PP_ENUM_PROGRAM(id, name) PP_PROGRAM_##id,
 enum pp_program { PP_PROGRAMS(PP_ENUM_PROGRAM) PP_PROGRAM_COUNT };

@@ -79,6 +79,7 @@ static void configure(const struct rate *rate)
 	config->sample_period_ns = (uint32_t)cpu_events_period_ns(rate->events);
 	config->sample_budget_ns = budgets.sample_ns;
 	config->switch_budget_ns = budgets.switch_ns;
+	config->memory_budget_ns = budgets.memory_ns;
 }
 
 void rate_follow(struct rate *rate)

@@ -22,6 +22,7 @@
 #include "agent/waits.h"
 #include "agent/walk_budgets.h"
 #include "attach/cpu_events.h"
+#include "attach/memory_side.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/cpus.h"
@@ -199,6 +200,7 @@ static void configure_kernel(const struct agent *agent, bool waits)
 	config->wait_min_ns = waits ? agent->options->offcpu_min_ns : UINT64_MAX;
 	config->sample_budget_ns = budgets.sample_ns;
 	config->switch_budget_ns = budgets.switch_ns;
+	config->memory_budget_ns = budgets.memory_ns;
 }
 
 static int open_kernel(struct agent *agent)
@@ -511,6 +513,19 @@ static void prepare_window(struct agent *agent)
 					.online_cpus = agent->online_cpus};
 }
 
+static int open_memory(struct agent *agent)
+{
+	char why[512] = "";
+	int err;
+
+	if (!(agent->options->events & PP_CAPTURE_MEM))
+		return 0;
+	err = memory_side_open(agent->kernel, why, sizeof(why), &agent->memory);
+	if (err)
+		log_error("%s", why[0] ? why : strerror(-err));
+	return err;
+}
+
 static int open_output(struct agent *agent)
 {
 	int err = output_open(agent->options, &agent->output);
@@ -545,6 +560,8 @@ int stages_open(struct agent *agent)
 		err = open_timeline(agent);
 	if (!err)
 		err = open_live(agent);
+	if (!err)
+		err = open_memory(agent);
 	if (!err)
 		prepare_window(agent);
 	return err;
@@ -599,6 +616,7 @@ void stages_release(struct agent *agent)
 	live_free(agent->live);
 	probes_free(agent->probes);
 	cpu_events_free(agent->cpu_events);
+	memory_side_free(agent->memory);
 	window_release(&agent->window);
 	scans_free(agent->scans);
 	waits_free(agent->waits);

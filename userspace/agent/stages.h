@@ -62,6 +62,7 @@ struct agent {
 
 	/* What samples bring. */
 	struct cpu_events *cpu_events;
+	struct memory_side *memory; /* NULL: memory is not captured */
 	struct rate rate;
 	struct ring *stacks_ring;
 	struct dictionary *dictionary;

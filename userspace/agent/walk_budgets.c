@@ -8,6 +8,7 @@
 #define PPM 1000000ULL
 /* Parts of a CPU. */
 #define SWITCHES_PPM 5000ULL
+#define MEMORY_PPM 10000ULL
 #define SAMPLES_MIN_PPM 10000ULL
 #define SAMPLES_MAX_PPM 200000ULL
 /* A usual sample costs 10 to 40 us.  Who asks for a high rate gets the time for it. */
@@ -22,7 +23,7 @@ static uint64_t samples_ppm(uint32_t hz)
 	return ppm > SAMPLES_MAX_PPM ? SAMPLES_MAX_PPM : ppm;
 }
 
-/* Both together take no more of a CPU than its part of --max-cpu, however that is divided. */
+/* All together take no more of a CPU than its part of --max-cpu, however that is divided. */
 static uint64_t capped(uint64_t ppm, uint64_t sum_ppm, const struct options *options, uint32_t cpus)
 {
 	const uint64_t cap_ppm = cpus ? options->max_cpu_ppm / cpus : options->max_cpu_ppm;
@@ -30,23 +31,26 @@ static uint64_t capped(uint64_t ppm, uint64_t sum_ppm, const struct options *opt
 	return options->max_cpu_ppm && sum_ppm > cap_ppm ? ppm * cap_ppm / sum_ppm : ppm;
 }
 
-/* --budget-cpu is the sum of both.  Samples are always taken, as they also divide the ledger's CPU
+/* --budget-cpu is the sum of all.  Samples are always taken, as they also divide the ledger's CPU
  * time. */
 struct walk_budgets walk_budgets_of(const struct options *options, uint32_t cpus)
 {
-	bool has_switches = options->events & PP_CAPTURES_OF_WAITS ||
-			    options->timeline;
+	bool has_switches = options->events & PP_CAPTURES_OF_WAITS || options->timeline;
+	uint64_t memory = options->events & PP_CAPTURE_MEM ? MEMORY_PPM : 0;
 	uint64_t samples = samples_ppm(options->hz), switches = SWITCHES_PPM, sum;
 
 	if (options->budget_cpu_ppm) {
-		switches = has_switches ? options->budget_cpu_ppm / 3 : 0;
-		samples = options->budget_cpu_ppm - switches;
+		memory = memory ? options->budget_cpu_ppm / 4 : 0;
+		switches = has_switches ? (options->budget_cpu_ppm - memory) / 3 : 0;
+		samples = options->budget_cpu_ppm - memory - switches;
 	}
-	sum = samples + (has_switches ? switches : 0);
+	sum = samples + memory + (has_switches ? switches : 0);
 	samples = capped(samples, sum, options, cpus);
 	switches = capped(switches, sum, options, cpus);
+	memory = capped(memory, sum, options, cpus);
 	return (struct walk_budgets){
 		.sample_ns = (uint32_t)(samples * PP_BUDGET_PERIOD_NS / PPM),
 		.switch_ns = (uint32_t)(switches * PP_BUDGET_PERIOD_NS / PPM),
+		.memory_ns = (uint32_t)(memory * PP_BUDGET_PERIOD_NS / PPM),
 	};
 }

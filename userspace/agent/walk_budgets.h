@@ -9,7 +9,7 @@
 
 /* In each PP_BUDGET_PERIOD_NS of a CPU. */
 struct walk_budgets {
-	uint32_t sample_ns, switch_ns;
+	uint32_t sample_ns, switch_ns, memory_ns;
 };
 
 /* cpus: those that are sampled, which share --max-cpu. */

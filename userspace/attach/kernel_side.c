@@ -508,6 +508,11 @@ uint32_t kernel_side_places(const struct kernel_side *side)
 	return side->place_count;
 }
 
+uint32_t kernel_side_scratch_levels(const struct kernel_side *side)
+{
+	return side->skeleton->rodata->scratch_levels;
+}
+
 bool kernel_side_switch_tells_state(const struct kernel_side *side)
 {
 	return side->skeleton->rodata->switch_tells_state;

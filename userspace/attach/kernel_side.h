@@ -58,6 +58,8 @@ int kernel_side_find_map(const struct kernel_side *side, const char *name, int *
 uint32_t kernel_side_cpu_count(const struct kernel_side *side);
 /* Returns for how many CPUs there are places in `scratch`. */
 uint32_t kernel_side_places(const struct kernel_side *side);
+/* Returns how many levels of walks each of them has. */
+uint32_t kernel_side_scratch_levels(const struct kernel_side *side);
 /* Returns whether this kernel's sched_switch has the argument prev_state. */
 bool kernel_side_switch_tells_state(const struct kernel_side *side);
 

@@ -8,6 +8,7 @@
 
 #include <pyprofd/limits.h>
 
+#define SAMPLES_AND_WAITS (PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU)
 #define PERCENT_NS (PP_BUDGET_PERIOD_NS / 100)
 
 static struct walk_budgets budgets_at(uint32_t hz, uint32_t events, uint32_t ppm)
@@ -20,16 +21,16 @@ static struct walk_budgets budgets_at(uint32_t hz, uint32_t events, uint32_t ppm
 static void walk_budgets__follow_the_rate_within_their_bounds(void **state)
 {
 	(void)state;
-	assert_int_equal(budgets_at(1, PP_CAPTURES_ALL, 0).sample_ns, PERCENT_NS);
-	assert_int_equal(budgets_at(99, PP_CAPTURES_ALL, 0).sample_ns, PERCENT_NS);
-	assert_int_equal(budgets_at(1999, PP_CAPTURES_ALL, 0).sample_ns, 999500);
-	assert_int_equal(budgets_at(10000, PP_CAPTURES_ALL, 0).sample_ns, 20 * PERCENT_NS);
-	assert_int_equal(budgets_at(10000, PP_CAPTURES_ALL, 0).switch_ns, PERCENT_NS / 2);
+	assert_int_equal(budgets_at(1, SAMPLES_AND_WAITS, 0).sample_ns, PERCENT_NS);
+	assert_int_equal(budgets_at(99, SAMPLES_AND_WAITS, 0).sample_ns, PERCENT_NS);
+	assert_int_equal(budgets_at(1999, SAMPLES_AND_WAITS, 0).sample_ns, 999500);
+	assert_int_equal(budgets_at(10000, SAMPLES_AND_WAITS, 0).sample_ns, 20 * PERCENT_NS);
+	assert_int_equal(budgets_at(10000, SAMPLES_AND_WAITS, 0).switch_ns, PERCENT_NS / 2);
 }
 
-static void walk_budgets__given_one_is_the_sum_of_both(void **state)
+static void walk_budgets__given_one_is_the_sum_of_all(void **state)
 {
-	struct walk_budgets budgets = budgets_at(99, PP_CAPTURES_ALL, 30000);
+	struct walk_budgets budgets = budgets_at(99, SAMPLES_AND_WAITS, 30000);
 
 	(void)state;
 	assert_int_equal(budgets.sample_ns, 2 * PERCENT_NS);
@@ -37,13 +38,25 @@ static void walk_budgets__given_one_is_the_sum_of_both(void **state)
 	budgets = budgets_at(9999, PP_CAPTURE_CPU, 1000);
 	assert_int_equal(budgets.sample_ns, PERCENT_NS / 10);
 	assert_int_equal(budgets.switch_ns, 0);
+	budgets = budgets_at(99, SAMPLES_AND_WAITS | PP_CAPTURE_MEM, 40000);
+	assert_int_equal(budgets.memory_ns, PERCENT_NS);
+	assert_int_equal(budgets.switch_ns, PERCENT_NS);
+	assert_int_equal(budgets.sample_ns, 2 * PERCENT_NS);
+}
+
+static void walk_budgets__of_memory_is_a_percent_when_it_is_captured(void **state)
+{
+	(void)state;
+	assert_int_equal(budgets_at(99, PP_CAPTURE_MEM, 0).memory_ns, PERCENT_NS);
+	assert_int_equal(budgets_at(99, SAMPLES_AND_WAITS, 0).memory_ns, 0);
+	assert_int_equal(budgets_at(99, SAMPLES_AND_WAITS, 40000).memory_ns, 0);
 }
 
 static void walk_budgets__share_the_cap_of_a_core(void **state)
 {
 	/* 1.5 % of each of 4 CPUs, where 2 % of a core are allowed. */
 	const struct options options = {
-		.hz = 99, .events = PP_CAPTURES_ALL, .max_cpu_ppm = 20000};
+		.hz = 99, .events = SAMPLES_AND_WAITS, .max_cpu_ppm = 20000};
 	struct options wide = options;
 	struct walk_budgets budgets = walk_budgets_of(&options, 4);
 
@@ -63,7 +76,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walk_budgets__follow_the_rate_within_their_bounds),
-		cmocka_unit_test(walk_budgets__given_one_is_the_sum_of_both),
+		cmocka_unit_test(walk_budgets__given_one_is_the_sum_of_all),
+		cmocka_unit_test(walk_budgets__of_memory_is_a_percent_when_it_is_captured),
 		cmocka_unit_test(walk_budgets__share_the_cap_of_a_core),
 	};
 

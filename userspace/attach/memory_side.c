@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/memory_side.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/kernel_side.h"
+#include "attach/shared_object.h"
+#include "attach/verifier_log.h"
+
+/* The skeleton needs what crosses the kernel boundary. */
+#include "pyprofd_memory.skel.h"
+
+#define VERIFIER_LOG_BYTES (1U << 20)
+
+struct memory_side {
+	struct pyprofd_memory *skeleton;
+};
+
+static uint32_t page_shift(void)
+{
+	return (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+}
+
+/* `log` is empty at first. */
+static int load(struct pyprofd_memory *skeleton, const struct kernel_side *kernel, char *log)
+{
+	int err = shared_object_use_maps(skeleton->obj, kernel, NULL, 0);
+
+	if (err)
+		return err;
+	skeleton->rodata->scratch_levels = kernel_side_scratch_levels(kernel);
+	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
+	skeleton->rodata->page_shift = page_shift();
+	bpf_program__set_log_buf(skeleton->progs.on_page, log, VERIFIER_LOG_BYTES);
+	return pyprofd_memory__load(skeleton);
+}
+
+static void explain(int err, char *log, char *why, size_t why_size)
+{
+	const char *said = verifier_log_reason(log);
+
+	if (said)
+		snprintf(why, why_size, "the kernel refused the programs for memory: %s (%s)",
+			 strerror(-err), said);
+	else
+		snprintf(why, why_size, "cannot load or attach the programs for memory: %s",
+			 strerror(-err));
+}
+
+int memory_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
+		     struct memory_side **ret_side)
+{
+	OWNED(memory_side) struct memory_side *side = calloc(1, sizeof(*side));
+	OWNED_MEM char *log = calloc(1, VERIFIER_LOG_BYTES);
+	int err;
+
+	if (!side || !log)
+		return -ENOMEM;
+	side->skeleton = pyprofd_memory__open();
+	err = side->skeleton ? load(side->skeleton, kernel, log) : -errno;
+	if (!err)
+		err = pyprofd_memory__attach(side->skeleton);
+	if (err) {
+		explain(err, log, why, why_size);
+		return err;
+	}
+	*ret_side = TAKE(side);
+	return 0;
+}
+
+void memory_side_free(struct memory_side *side)
+{
+	if (!side)
+		return;
+	pyprofd_memory__destroy(side->skeleton);
+	free(side);
+}
