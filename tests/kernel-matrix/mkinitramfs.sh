@@ -47,7 +47,7 @@ for name in collections encodings importlib re; do
 done
 cp "$python$lib"/*.py "$d/py$lib/"
 rm -rf "$d/py$lib"/pydoc* "$d/py$lib"/_pydecimal.py "$d/py$lib"/turtle.py
-cp "$here"/guest/*.py "$d/py/t/"
+cp "$here"/guest/*.py "$here/../e2e/pprof.py" "$d/py/t/"
 cp "$here/guest/run.sh" "$d/t/run.sh"
 # shellcheck disable=SC2086 # CC may be `ccache gcc`
 ${CC:-cc} -static -O1 -Wall -o "$d/t/service_caps" "$here/guest/service_caps.c"
