@@ -6,8 +6,9 @@ peers.
 Sections: bpf (BPF time of a sample), pairs (the program's CPU time at 1999 Hz against perf record),
 samples (share of what a bare perf event sees), fleet (own CPU, memory and names at 10, 100 and 500
 programs), start (time to the first named stack), short (short-lived programs), leak (100 spawns a
-second), switch (what off-CPU profiles add to a context switch), harmless (for how long a walk holds
-a CPU), bursts (what samples see of a thread that works for microseconds), paint (how soon the flame
+second), switch (what off-CPU profiles add to a context switch), faults (what counting touched
+memory adds to a page fault), harmless (for how long a walk holds a CPU), bursts (what samples see
+of a thread that works for microseconds), paint (how soon the flame
 graph of 200,000 stacks is drawn), page (how soon the page of pyprofd-serve shows an hour), reader
 (pyprof report beside go tool pprof on 3,600 windows), dump (a dump of 100 programs), store-day
 (what a day of history of 64 programs takes, and how long it is read), fleet-push (what 200 nodes
@@ -38,6 +39,7 @@ sys.dont_write_bytecode = True
 import bare_events  # noqa: E402
 import bursts  # noqa: E402
 import dumps  # noqa: E402
+import faults  # noqa: E402
 import fleet_push  # noqa: E402
 import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
@@ -577,6 +579,11 @@ def section_switch(peers, quick):
                             bpftrace_switches if "bpftrace" in peers.path else None, quick, say)
 
 
+def section_faults(_peers, quick):
+    return faults.section(
+        lambda options: pyprofd(1, options=["--events", "mem", *options], settle_s=1), quick, say)
+
+
 def section_harmless(peers, quick):
     del peers
     # Often, for many figures: the budget is not the question here.  Of the case alone: other stacks
@@ -640,8 +647,8 @@ def section_oracle(peers, quick):
 SECTIONS = {
     "bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
     "start": section_start, "short": section_short, "leak": section_leak, "switch": section_switch,
-    "harmless": section_harmless, "bursts": section_bursts, "paint": section_paint,
-    "page": section_page, "reader": section_reader, "dump": section_dump,
+    "faults": section_faults, "harmless": section_harmless, "bursts": section_bursts,
+    "paint": section_paint, "page": section_page, "reader": section_reader, "dump": section_dump,
     "oracle": section_oracle, "store-day": section_store_day, "fleet-push": section_fleet_push,
     "serve-cost": section_serve_cost, "probes": section_probes
 }

@@ -35,14 +35,13 @@ def build(name, *libraries):
 
 
 class Empty:
-    """A handler of sched_switch that does nothing: what a switch costs beyond it is what can be
-    saved."""
+    """Handlers that do nothing: what an event costs beyond them is what can be saved."""
 
-    def __init__(self):
-        compiled = os.path.join(harness.temporary(), "empty_switch.bpf.o")
+    def __init__(self, name="empty_switch"):
+        compiled = os.path.join(harness.temporary(), name + ".bpf.o")
         clang = os.environ.get("CLANG") or shutil.which("clang-19") or "clang"
         subprocess.run([clang, "-O2", "-g", "-target", "bpf", "-c", "-o", compiled,
-                        os.path.join(HERE, "workloads", "empty_switch.bpf.c")], check=True)
+                        os.path.join(HERE, "workloads", name + ".bpf.c")], check=True)
         self.process = subprocess.Popen([build("attach", "-lbpf"), compiled], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
 
@@ -63,7 +62,7 @@ class Empty:
 
 
 class Held:
-    """A pyprofd that returns at once from each switch (PP_CONFIG_PAUSED), as with --delay, but
+    """A pyprofd that returns at once from each event (PP_CONFIG_PAUSED), as with --delay, but
     while it is started."""
 
     def __init__(self, profiler):
