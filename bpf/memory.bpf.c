@@ -174,6 +174,7 @@ static __always_inline void take_page(void *ctx, struct page_taken *taken,
 	if (identify(scratch_slot.walk, taken->task, taken->thread, taken->task_flags, true,
 		     taken->cfg)) {
 		walk_reset(scratch_slot.walk, 0, now_ns, PP_SAMPLE_WALK_NS);
+		scratch_slot.walk->is_modest = 1;
 		walk_page(ctx, taken, scratch_slot.walk, scratch_slot.slot);
 	}
 	scratch_leave(&scratch_slot);

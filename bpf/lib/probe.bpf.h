@@ -129,6 +129,7 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	h->now_ns = bpf_ktime_get_ns();
 	if (identify(h->w, h->task, h->thread, h->task_flags, false, h->cfg)) {
 		walk_reset(h->w, 0, h->now_ns, PP_SAMPLE_WALK_NS);
+		h->w->is_modest = 1;
 		h->w->kind = PP_KIND_PROBE;
 		h->w->detail = h->site->probe;
 		return true;

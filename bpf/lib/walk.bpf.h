@@ -119,6 +119,7 @@ static __always_inline void walk_reset(struct pp_walk *w, __u64 weight, __u64 st
 	w->detail = 0;
 	w->has_user = 0;
 	w->is_resumable = 0;
+	w->is_modest = 0;
 	w->by_frame_pointer = 0;
 	w->stop = PP_STOP_NONE;
 	w->py_stop = PP_PY_STOP_NONE;

@@ -110,6 +110,8 @@ struct pp_walk {
 	__u32 has_user;
 	/* of a map, below this walk: it updates no map that others update too */
 	__u32 may_hold_lock;
+	/* of an event besides samples and waits, which leave it half of the tokens */
+	__u32 is_modest;
 	__u32 is_exec;	    /* inside of execve(): its stack may be gone */
 	__u32 by_frame_pointer; /* the last step was one */
 	__u32 is_resumable; /* stuck, and the agent may find where to go on */

@@ -22,6 +22,7 @@ struct pp_config {
 	__u32 code_epoch;  /* code objects sent in an older one are sent again */
 	/* incomplete stacks that may still be sent; the agent refills it */
 	__s64 incomplete_tokens;
+	__s64 tokens_kept; /* of these; for samples and waits alone */
 	/* CLOCK_MONOTONIC, by bit 0 of the window: this window and the last */
 	__u64 window_start_ns[2];
 	__u64 wait_min_ns;	  /* shorter waits are in the ledger only */

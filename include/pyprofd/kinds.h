@@ -17,9 +17,9 @@
 	X(CPU, "cpu", "", 0, 1)                                                                    \
 	Y(OFFCPU, "offcpu", " (where threads wait)", 1, 1)                                         \
 	Y(GIL, "gil", " (who waits for the GIL, and for whom)", 1, 1)                              \
-	Y(GC, "gc", " (pauses of Python's garbage collector)", 0, 0)                               \
-	Y(IMPORT, "import", " (time in Python's imports)", 0, 0)                                   \
-	Y(MEM, "mem", " (memory touched for the first time)", 0, 0)                                \
+	Y(GC, "gc", " (pauses of Python's garbage collector)", 0, 1)                               \
+	Y(IMPORT, "import", " (time in Python's imports)", 0, 1)                                   \
+	Y(MEM, "mem", " (memory touched for the first time)", 0, 1)                                \
 	Y(CALLS, "calls", " (every Python call)", 0, 0)                                            \
 	Y(ALLOC, "alloc", " (allocations, and what is still held)", 0, 0)                          \
 	Y(PROBE, "probe", " (what --probe names)", 0, 0)

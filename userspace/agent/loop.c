@@ -10,6 +10,7 @@
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/live.h"
+#include "agent/memory_watch.h"
 #include "agent/naming.h"
 #include "agent/output.h"
 #include "agent/process_watch.h"
@@ -311,6 +312,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	prepare_names(agent, now_ns);
 	process_watch_tick(agent->watch);
 	probes_tick(agent->probes);
+	memory_watch_tick(agent->memory);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
 	keep(agent, now_ns);

@@ -32,5 +32,6 @@ void stack_intake_give_tokens(const struct stack_intake *intake, int64_t tokens)
 	volatile struct pp_config *config = kernel_side_config(intake->kernel);
 
 	config->incomplete_tokens = tokens;
+	config->tokens_kept = tokens / 2;
 	config->token_round++;
 }

@@ -11,6 +11,7 @@
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/live.h"
+#include "agent/memory_watch.h"
 #include "agent/modules.h"
 #include "agent/naming.h"
 #include "agent/process_watch.h"
@@ -22,7 +23,6 @@
 #include "agent/waits.h"
 #include "agent/walk_budgets.h"
 #include "attach/cpu_events.h"
-#include "attach/memory_side.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/cpus.h"
@@ -515,15 +515,13 @@ static void prepare_window(struct agent *agent)
 
 static int open_memory(struct agent *agent)
 {
-	char why[512] = "";
-	int err;
+	const struct options *options = agent->options;
+	/* A bounded run wants the memory of its first moment, too. */
+	const bool is_bounded = options->duration_ns || options->command || options->pid_count;
 
-	if (!(agent->options->events & PP_CAPTURE_MEM))
+	if (!(options->events & PP_CAPTURE_MEM))
 		return 0;
-	err = memory_side_open(agent->kernel, why, sizeof(why), &agent->memory);
-	if (err)
-		log_error("%s", why[0] ? why : strerror(-err));
-	return err;
+	return memory_watch_new(agent->kernel, !is_bounded, &agent->memory);
 }
 
 static int open_output(struct agent *agent)
@@ -616,7 +614,7 @@ void stages_release(struct agent *agent)
 	live_free(agent->live);
 	probes_free(agent->probes);
 	cpu_events_free(agent->cpu_events);
-	memory_side_free(agent->memory);
+	memory_watch_free(agent->memory);
 	window_release(&agent->window);
 	scans_free(agent->scans);
 	waits_free(agent->waits);

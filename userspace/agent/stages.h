@@ -8,7 +8,7 @@
  *   incomplete_counts.c    samples that finish/ completes
  *   window.c         collects what was counted       epochs.c    when stacks are sent again
  *   waits.c          slots of threads, the ledger    scans.c    threads asleep since the start
- *   resident.c       resident memory of processes
+ *   resident.c       resident memory of processes    memory_watch.c  what touches memory
  *   samples.c        counters -> samples             wakers.c    who ended waits
  *   naming.c         names for symbolize/            modules.c   modules of the profiles
  *   labels.c         labels of a sample              thread_names.c, switch_frames.c
@@ -62,7 +62,7 @@ struct agent {
 
 	/* What samples bring. */
 	struct cpu_events *cpu_events;
-	struct memory_side *memory; /* NULL: memory is not captured */
+	struct memory_watch *memory; /* NULL: memory is not captured */
 	struct rate rate;
 	struct ring *stacks_ring;
 	struct dictionary *dictionary;
