@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/decode.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c python/code_text.c */
+/* sources: drain/call_paths.c drain/decode.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c drain/text_table.c base/utf8.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c python/code_text.c */
 /* Records of both rings, one after the other; those that decode go to the dictionary and are
  * stitched. Each record begins with two bytes: which ring, and its size in units of 8 bytes.
  * runs: 5000 at most in `make check`. */
@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drain/call_paths.h"
 #include "drain/decode.h"
 #include "drain/dictionary.h"
+#include "drain/text_table.h"
 #include "symbolize/stitch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,6 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ROOM (64U << 10) /* small, so that refusals are met */
 
 static volatile uint8_t sink;
+
+/* Where the records go. */
+struct taken {
+	struct dictionary *dictionary;
+	struct text_table *texts;
+	struct call_paths *paths;
+};
 
 static void touch(const void *bytes, size_t size)
 {
@@ -28,7 +37,7 @@ static void touch(const void *bytes, size_t size)
 static void on_stack(void *context, const struct decoded_stack *stack)
 {
 	static packed_frame frame[STITCH_MAX_FRAMES];
-	struct dictionary *dictionary = context;
+	struct dictionary *dictionary = ((struct taken *)context)->dictionary;
 	const struct dict_stack *kept;
 
 	touch(stack->python, stack->record->python_stored * sizeof(*stack->python));
@@ -42,28 +51,31 @@ static void on_stack(void *context, const struct decoded_stack *stack)
 
 static void on_kernel(void *context, const struct decoded_kernel *kernel)
 {
+	struct dictionary *dictionary = ((struct taken *)context)->dictionary;
+
 	touch(kernel->record->address, kernel->count * sizeof(uint64_t));
-	if (!dictionary_add_kernel(context, kernel))
-		assert(dictionary_find_kernel(context, kernel->record->hash));
+	if (!dictionary_add_kernel(dictionary, kernel))
+		assert(dictionary_find_kernel(dictionary, kernel->record->hash));
 }
 
 static void on_code(void *context, const struct pp_code_record *record)
 {
+	struct dictionary *dictionary = ((struct taken *)context)->dictionary;
 	struct python_code *code = NULL;
 	struct pp_python layout = {.major = 3, .minor = (uint8_t)(record->python & 15)};
 	uint32_t index = 0;
 
 	if (python_code_from_record(record, &layout, 0, &code) ||
-	    dictionary_add_code(context, (struct pp_process_id){}, code, &index))
+	    dictionary_add_code(dictionary, (struct pp_process_id){}, code, &index))
 		return;
-	assert(index && dictionary_code(context, index));
-	if (dictionary_code(context, index)->raw) {
+	assert(index && dictionary_code(dictionary, index));
+	if (dictionary_code(dictionary, index)->raw) {
 		struct python_code_text text;
 
-		assert(!python_code_text_decode(dictionary_code(context, index)->raw, &text));
-		(void)dictionary_decode_code(context, index, &text);
+		assert(!python_code_text_decode(dictionary_code(dictionary, index)->raw, &text));
+		(void)dictionary_decode_code(dictionary, index, &text);
 	}
-	python_code_line(dictionary_code(context, index), record->first_line);
+	python_code_line(dictionary_code(dictionary, index), record->first_line);
 }
 
 static void on_incomplete(void *context, const struct decoded_incomplete *incomplete)
@@ -76,19 +88,44 @@ static void on_incomplete(void *context, const struct decoded_incomplete *incomp
 	touch(incomplete->stack, incomplete->record->stack_bytes);
 }
 
+static void on_text(void *context, const struct pp_text_record *record, size_t bytes)
+{
+	struct text_table *texts = ((struct taken *)context)->texts;
+
+	touch(record->bytes, bytes);
+	if (!text_table_add(texts, record->id, record->process.tgid, (const char *)record->bytes,
+			    bytes))
+		assert(text_table_find(texts, record->id));
+}
+
+static void on_call(void *context, const struct pp_call_record *record)
+{
+	static packed_frame frame[STITCH_MAX_FRAMES];
+	const struct taken *taken = context;
+	const struct dict_stack *stack;
+
+	if (call_paths_add(taken->paths, record) ||
+	    call_paths_give_stack(taken->paths, record->node, taken->dictionary))
+		return;
+	stack = dictionary_find_stack(taken->dictionary, record->node);
+	assert(stack && stitch(stack, false, frame) <= STITCH_MAX_FRAMES);
+}
+
 static void on_event(void *context, const struct pp_event *event)
 {
 	(void)context;
 	assert(event->comm[PP_COMM_BYTES - 1] == '\0');
 }
 
-static void feed(struct dictionary *dictionary, uint8_t ring, const uint8_t *bytes, size_t size)
+static void feed(struct taken *taken, uint8_t ring, const uint8_t *bytes, size_t size)
 {
-	const struct drain_handlers handlers = {.context = dictionary,
+	const struct drain_handlers handlers = {.context = taken,
 						.stack = on_stack,
 						.kernel = on_kernel,
 						.code = on_code,
 						.incomplete = on_incomplete,
+						.text = on_text,
+						.call = on_call,
 						.event = on_event};
 	/* Its own allocation, so that a read behind its end is seen. */
 	uint8_t *copy = malloc(size + 1);
@@ -105,10 +142,14 @@ static void feed(struct dictionary *dictionary, uint8_t ring, const uint8_t *byt
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
+	OWNED(text_table) struct text_table *texts = NULL;
+	OWNED(call_paths) struct call_paths *paths = NULL;
+	struct taken taken;
 	uint32_t epoch = 0;
 
-	if (dictionary_new(ROOM, &dictionary))
+	if (dictionary_new(ROOM, &dictionary) || text_table_new(&texts) || call_paths_new(&paths))
 		return 0;
+	taken = (struct taken){.dictionary = dictionary, .texts = texts, .paths = paths};
 	while (size >= 2) {
 		uint8_t ring = data[0];
 		size_t bytes = (size_t)data[1] * 8;
@@ -117,9 +158,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 2;
 		if (bytes > size)
 			bytes = size;
-		feed(dictionary, ring, data, bytes);
-		if (ring & 2)
+		feed(&taken, ring, data, bytes);
+		if (ring & 2) {
 			dictionary_set_epoch(dictionary, ++epoch);
+			text_table_end_epoch(texts);
+			call_paths_end_epoch(paths);
+		}
 		data += bytes;
 		size -= bytes;
 	}

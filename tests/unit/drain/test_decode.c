@@ -10,11 +10,14 @@
 
 /* What the handlers saw last. */
 struct seen {
-	unsigned int stacks, kernels, codes, incompletes, events, timelines;
+	unsigned int stacks, kernels, codes, incompletes, texts, calls, events, timelines;
 	struct decoded_stack stack;
 	struct decoded_kernel kernel;
 	struct decoded_incomplete incomplete;
 	const struct pp_code_record *code;
+	const struct pp_text_record *text;
+	size_t text_bytes;
+	const struct pp_call_record *call;
 	const struct pp_event *event;
 	const struct pp_timeline_record *timeline;
 };
@@ -47,6 +50,21 @@ static void on_incomplete(void *context, const struct decoded_incomplete *incomp
 	seen->incompletes++;
 	seen->incomplete = *incomplete;
 }
+static void on_text(void *context, const struct pp_text_record *record, size_t bytes)
+{
+	struct seen *seen = context;
+
+	seen->texts++;
+	seen->text = record;
+	seen->text_bytes = bytes;
+}
+static void on_call(void *context, const struct pp_call_record *record)
+{
+	struct seen *seen = context;
+
+	seen->calls++;
+	seen->call = record;
+}
 static void on_event(void *context, const struct pp_event *event)
 {
 	struct seen *seen = context;
@@ -70,6 +88,8 @@ static int decode(const void *data, size_t size, struct seen *seen)
 						.kernel = on_kernel,
 						.code = on_code,
 						.incomplete = on_incomplete,
+						.text = on_text,
+						.call = on_call,
 						.event = on_event};
 
 	*seen = (struct seen){};
@@ -81,7 +101,9 @@ static void assert_refused(const void *data, size_t size)
 	struct seen seen;
 
 	assert_int_equal(decode(data, size, &seen), -EBADMSG);
-	assert_int_equal(seen.stacks + seen.kernels + seen.codes + seen.incompletes, 0);
+	assert_int_equal(seen.stacks + seen.kernels + seen.codes + seen.incompletes + seen.texts +
+				 seen.calls,
+			 0);
 }
 
 /* ---- stacks ---- */
@@ -226,7 +248,7 @@ static void decode_record__unknown_type_is_refused(void **state)
 	(void)state;
 	stack.record.record.type = 0;
 	assert_refused(&stack, sizeof(stack));
-	stack.record.record.type = PP_RECORD_INCOMPLETE + 1;
+	stack.record.record.type = PP_RECORD_CALL + 1;
 	assert_refused(&stack, sizeof(stack));
 }
 
@@ -427,6 +449,101 @@ static void decode_record__incomplete_with_too_much_stack_is_refused(void **stat
 	free(record);
 }
 
+/* ---- texts and calls ---- */
+
+struct text_of_many {
+	struct pp_text_record record;
+	uint8_t bytes[PP_MAX_TEXT_BYTES + 8];
+};
+
+static void decode_record__text_gives_its_bytes(void **state)
+{
+	struct text_of_many text = {
+		.record = {.record = {.type = PP_RECORD_TEXT}, .id = 5, .process = {.tgid = 7}}};
+	const size_t head = sizeof(text.record);
+	struct seen seen;
+
+	(void)state;
+	for (size_t bytes = 1; bytes <= PP_MAX_TEXT_BYTES; bytes += PP_MAX_TEXT_BYTES - 1) {
+		text.record.record.size = (uint32_t)(head + bytes);
+		assert_int_equal(decode(&text, head + bytes, &seen), 0);
+		assert_int_equal(seen.texts, 1);
+		assert_int_equal(seen.text->id, 5);
+		assert_int_equal(seen.text_bytes, bytes);
+	}
+}
+
+static void decode_record__broken_text_is_refused(void **state)
+{
+	struct text_of_many text = {.record = {.record = {.type = PP_RECORD_TEXT}, .id = 5}};
+	const size_t head = sizeof(text.record);
+
+	(void)state;
+	text.record.record.size = (uint32_t)head;
+	assert_refused(&text, head);
+	text.record.record.size = (uint32_t)(head + PP_MAX_TEXT_BYTES + 1);
+	assert_refused(&text, head + PP_MAX_TEXT_BYTES + 1);
+	text.record.record.size = (uint32_t)(head + 4);
+	assert_refused(&text, head + 3);
+	text.record.id = 0;
+	assert_refused(&text, head + 4);
+}
+
+static const struct pp_call_record good_call = {.record = {.type = PP_RECORD_CALL,
+							   .size = sizeof(good_call)},
+						.node = 11,
+						.parent = 9,
+						.code = 0xc0de,
+						.id = {.tgid = 7},
+						.tid = 8};
+
+static void decode_record__call_passes_with_and_without_a_parent(void **state)
+{
+	struct pp_call_record call = good_call;
+	struct seen seen;
+
+	(void)state;
+	assert_int_equal(decode(&call, sizeof(call), &seen), 0);
+	assert_int_equal(seen.calls, 1);
+	assert_int_equal(seen.call->node, 11);
+	assert_int_equal(seen.call->parent, 9);
+	call.parent = 0;
+	assert_int_equal(decode(&call, sizeof(call), &seen), 0);
+	assert_int_equal(seen.calls, 1);
+}
+
+static void decode_record__broken_call_is_refused(void **state)
+{
+	struct pp_call_record call[4] = {good_call, good_call, good_call, good_call};
+
+	(void)state;
+	call[0].node = 0;
+	call[1].code = 0;
+	call[2].parent = call[2].node;
+	call[3].record.size = sizeof(call[3]) - 8;
+	for (unsigned int i = 0; i < 3; i++)
+		assert_refused(&call[i], sizeof(call[i]));
+	assert_refused(&call[3], sizeof(call[3]) - 8);
+}
+
+static int decode_without_new_handlers(const void *data, size_t size)
+{
+	const struct drain_handlers handlers = {.stack = on_stack};
+
+	return decode_record(data, size, &handlers);
+}
+
+static void decode_record__record_that_nobody_takes_is_refused(void **state)
+{
+	const struct text_of_many text = {
+		.record = {.record = {.type = PP_RECORD_TEXT, .size = sizeof(text.record) + 4},
+			   .id = 5}};
+
+	(void)state;
+	assert_int_equal(decode_without_new_handlers(&text, sizeof(text.record) + 4), -EBADMSG);
+	assert_int_equal(decode_without_new_handlers(&good_call, sizeof(good_call)), -EBADMSG);
+}
+
 /* ---- events ---- */
 
 static int decode_one_event(const void *data, size_t size, struct seen *seen)
@@ -499,12 +616,12 @@ static void decode_timeline__passes_each_type(void **state)
 
 static void decode_timeline__broken_one_is_refused(void **state)
 {
-	const struct pp_timeline_record whole = {
-		.record = {.type = PP_TIMELINE_SWITCH, .size = sizeof(whole)},
-		.run_ns = 1,
-		.leave_ns = 2,
-		.woken_ns = 3,
-		.back_ns = 4};
+	const struct pp_timeline_record whole = {.record = {.type = PP_TIMELINE_SWITCH,
+							    .size = sizeof(whole)},
+						 .run_ns = 1,
+						 .leave_ns = 2,
+						 .woken_ns = 3,
+						 .back_ns = 4};
 	struct pp_timeline_record record[8];
 	struct seen seen = {};
 
@@ -543,6 +660,11 @@ int main(void)
 		cmocka_unit_test(decode_record__incomplete_whose_parts_do_not_add_up_is_refused),
 		cmocka_unit_test(decode_record__incomplete_with_too_many_anchors_is_refused),
 		cmocka_unit_test(decode_record__incomplete_with_too_much_stack_is_refused),
+		cmocka_unit_test(decode_record__text_gives_its_bytes),
+		cmocka_unit_test(decode_record__broken_text_is_refused),
+		cmocka_unit_test(decode_record__call_passes_with_and_without_a_parent),
+		cmocka_unit_test(decode_record__broken_call_is_refused),
+		cmocka_unit_test(decode_record__record_that_nobody_takes_is_refused),
 		cmocka_unit_test(decode_event__passes_each_type),
 		cmocka_unit_test(decode_event__broken_one_is_refused),
 		cmocka_unit_test(decode_timeline__passes_each_type),
