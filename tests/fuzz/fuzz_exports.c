@@ -250,7 +250,7 @@ static void check_graphs(struct profile *profile, const struct export_facts *fac
 	out = begin(&written);
 	check_dot(&written, call_graph_write_dot(graph, &dot, out));
 	out = begin(&written);
-	check_marshal(&written, call_graph_write_pstats(graph, 1e-9, out));
+	check_marshal(&written, call_graph_write_pstats(graph, 1e-9, facts->value_index & 1, out));
 	out = begin(&written);
 	check_callgrind(&written, call_graph_write_callgrind(graph, "samples", out));
 }

@@ -13,7 +13,13 @@
 struct pstats {
 	const struct call_graph *graph;
 	double unit_seconds;
+	bool are_calls;
 	FILE *out;
+};
+
+struct numbers {
+	int64_t calls, primitive; /* or samples, both the same */
+	int64_t self, total;
 };
 
 static void put_u32(FILE *out, uint32_t value)
@@ -73,51 +79,91 @@ static int64_t at_least_one(int64_t samples)
 	return samples < 1 ? 1 : samples;
 }
 
-static void put_numbers(const struct pstats *pstats, int64_t samples, int64_t self, int64_t total)
+static void put_times(const struct pstats *pstats, const struct numbers *numbers)
 {
-	put_int(pstats->out, at_least_one(samples));
-	put_int(pstats->out, at_least_one(samples));
-	put_double(pstats->out, (double)self * pstats->unit_seconds);
-	put_double(pstats->out, (double)total * pstats->unit_seconds);
+	put_double(pstats->out, (double)numbers->self * pstats->unit_seconds);
+	put_double(pstats->out, (double)numbers->total * pstats->unit_seconds);
+}
+
+/* A function has its primitive calls first, one of its callers all of them.
+ * Source: CPython, Lib/cProfile.py, snapshot_stats(). */
+static void put_function_numbers(const struct pstats *pstats, const struct numbers *numbers)
+{
+	put_int(pstats->out, at_least_one(numbers->primitive));
+	put_int(pstats->out, at_least_one(numbers->calls));
+	put_times(pstats, numbers);
+}
+
+static void put_caller_numbers(const struct pstats *pstats, const struct numbers *numbers)
+{
+	put_int(pstats->out, at_least_one(numbers->calls));
+	put_int(pstats->out, at_least_one(numbers->primitive));
+	put_times(pstats, numbers);
+}
+
+static struct numbers function_numbers(const struct pstats *pstats,
+				       const struct call_function *function)
+{
+	struct numbers numbers = {.self = function->self, .total = function->total};
+
+	numbers.calls = pstats->are_calls ? function->self_samples : function->total_samples;
+	numbers.primitive = pstats->are_calls ? function->outer_samples : function->total_samples;
+	return numbers;
+}
+
+static struct numbers edge_numbers(const struct pstats *pstats, const struct call_edge *edge)
+{
+	struct numbers numbers = {.self = edge->self, .total = edge->total};
+
+	numbers.calls = pstats->are_calls ? edge->self_samples : edge->total_samples;
+	numbers.primitive = pstats->are_calls ? edge->outer_samples : edge->total_samples;
+	return numbers;
 }
 
 static void put_entry(const struct pstats *pstats, uint32_t index)
 {
 	const struct call_graph *graph = pstats->graph;
 	const struct call_function *function = &graph->function[index];
+	struct numbers numbers = function_numbers(pstats, function);
 
 	put_function(pstats, index);
 	put_tuple(pstats->out, 5);
-	put_numbers(pstats, function->total_samples, function->self, function->total);
+	put_function_numbers(pstats, &numbers);
 	putc('{', pstats->out);
 	for (uint32_t at = function->first_caller; at; at = graph->edge[at - 1].next_caller) {
 		const struct call_edge *edge = &graph->edge[at - 1];
 
 		put_function(pstats, edge->caller);
 		put_tuple(pstats->out, 4);
-		put_numbers(pstats, edge->total_samples, edge->self, edge->total);
+		numbers = edge_numbers(pstats, edge);
+		put_caller_numbers(pstats, &numbers);
 	}
 	putc('0', pstats->out);
 }
 
 static void put_marker(const struct pstats *pstats)
 {
+	const struct numbers none = {0};
+
 	put_tuple(pstats->out, 3);
 	put_text(pstats->out, "~");
 	put_int(pstats->out, 0);
 	put_text(pstats->out, MARKER);
 	put_tuple(pstats->out, 5);
-	put_numbers(pstats, 0, 0, 0);
+	put_function_numbers(pstats, &none);
 	putc('{', pstats->out);
 	putc('0', pstats->out);
 }
 
-int call_graph_write_pstats(const struct call_graph *graph, double unit_seconds, FILE *out)
+int call_graph_write_pstats(const struct call_graph *graph, double unit_seconds, bool are_calls,
+			    FILE *out)
 {
-	struct pstats pstats = {.graph = graph, .unit_seconds = unit_seconds, .out = out};
+	struct pstats pstats = {
+		.graph = graph, .unit_seconds = unit_seconds, .are_calls = are_calls, .out = out};
 
 	putc('{', out);
-	put_marker(&pstats);
+	if (!are_calls)
+		put_marker(&pstats);
 	for (uint32_t i = 0; i < graph->function_count; i++)
 		put_entry(&pstats, i);
 	putc('0', out);

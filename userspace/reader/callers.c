@@ -10,11 +10,13 @@
 #include "render/format.h"
 
 #define CALLERS_FIGURES_COLUMNS 36U /* of the widest indent, shares and time */
+#define CALLS_COLUMNS 12U
 
 struct listing {
 	const struct call_graph *graph;
 	const char *unit;
 	bool color;
+	bool are_calls; /* the graph counts exact calls, which are shown */
 };
 
 static double share_of(int64_t value, int64_t all)
@@ -42,8 +44,9 @@ static int compare_edges(const void *a, const void *b)
 	return (edge_a > edge_b) - (edge_a < edge_b);
 }
 
+/* calls: shown where they are exact. */
 static void print_line(const struct listing *listing, const char *indent, uint32_t code_index,
-		       int64_t value, int64_t of)
+		       int64_t value, int64_t of, int64_t calls)
 {
 	const struct code_table *table = &listing->graph->code;
 	const struct code *code = &table->code[code_index];
@@ -52,8 +55,11 @@ static void print_line(const struct listing *listing, const char *indent, uint32
 	printf("%s%6.1f %% %7.1f %% %10s  ", indent, share_of(value, of) * 100,
 	       share_of(value, listing->graph->total) * 100,
 	       format_value(value, listing->unit, text));
+	if (listing->are_calls)
+		printf("%10" PRId64 "  ", calls);
 	text_code(table, code, code->name ? code_text(table, code->name) : "[unknown]",
-		  text_room(CALLERS_FIGURES_COLUMNS), listing->color);
+		  text_room(CALLERS_FIGURES_COLUMNS + (listing->are_calls ? CALLS_COLUMNS : 0)),
+		  listing->color);
 	printf("\n");
 }
 
@@ -79,7 +85,7 @@ static int print_edges(const struct listing *listing, uint32_t code, bool of_cal
 	for (uint32_t i = 0; i < count; i++)
 		print_line(listing, of_callers ? "  <- " : "  -> ",
 			   of_callers ? edge[i]->caller : edge[i]->callee, edge[i]->total,
-			   function->total);
+			   function->total, edge[i]->self_samples);
 	if (!count)
 		printf("       %s\n", of_callers ? "nobody: it is the root" : "nothing");
 	return 0;
@@ -98,20 +104,22 @@ static int print_matches(const struct listing *listing, const regex_t *regex, bo
 		if (!regexec(regex, code_text(&graph->code, graph->code.code[i].name), 0, NULL, 0))
 			found[count++] = i;
 	qsort_r(found, count, sizeof(*found), compare_functions, graph->function);
-	printf("%s%s: share of the function, share of all, time%s\n",
+	printf("%s%s: share of the function, share of all, time%s%s\n",
 	       text_color(listing->color, TEXT_BLUE), of_callers ? "Callers" : "Callees",
-	       text_color(listing->color, TEXT_PLAIN));
+	       listing->are_calls ? ", calls" : "", text_color(listing->color, TEXT_PLAIN));
 	for (uint32_t i = 0; !err && i < count; i++) {
 		const struct call_function *function = &graph->function[found[i]];
 
-		print_line(listing, "     ", found[i], function->total, function->total);
+		print_line(listing, "     ", found[i], function->total, function->total,
+			   function->self_samples);
 		if (!of_callers && function->self) {
 			char text[FORMAT_BYTES];
 
-			printf("  -> %6.1f %% %7.1f %% %10s  (itself)\n",
+			printf("  -> %6.1f %% %7.1f %% %10s  %s(itself)\n",
 			       share_of(function->self, function->total) * 100,
 			       share_of(function->self, graph->total) * 100,
-			       format_value(function->self, listing->unit, text));
+			       format_value(function->self, listing->unit, text),
+			       listing->are_calls ? "            " : "");
 		}
 		err = print_edges(listing, found[i], of_callers);
 	}
@@ -128,12 +136,15 @@ int callers_print(const struct input *input, const regex_t *callers, const regex
 	struct listing listing = {.unit = profile->options.value_type[value_index].unit,
 				  .color = color};
 	const struct grouping ungrouped = {.keys = GROUP_BY_NONE};
+	const int calls_index = call_graph_calls_index(profile);
 	OWNED(call_graph) struct call_graph *graph = NULL;
 	int err = call_graph_new(profile, value_index,
-				 profile_reader_count_index(input_reader(input)), &ungrouped,
-				 &graph);
+				 calls_index >= 0 ? calls_index
+						  : profile_reader_count_index(input_reader(input)),
+				 &ungrouped, &graph);
 
 	listing.graph = graph;
+	listing.are_calls = calls_index >= 0;
 	if (!err)
 		graph->code.short_paths = input_short_paths(input);
 	if (!err && callers)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -63,9 +64,20 @@ static int find_edge(struct call_graph *graph, uint32_t caller, uint32_t callee,
 	return 0;
 }
 
-static int add_function(struct call_graph *graph, uint32_t code, const struct share *share)
+static void add_leaf(int64_t *self, int64_t *self_samples, int64_t *outer_samples,
+		     const struct share *share, bool is_first)
+{
+	*self = add_saturating(*self, share->value);
+	*self_samples = add_saturating(*self_samples, share->samples);
+	if (is_first)
+		*outer_samples = add_saturating(*outer_samples, share->samples);
+}
+
+static int add_function(struct call_graph *graph, uint32_t code, const struct share *share,
+			bool is_leaf)
 {
 	struct call_function *function;
+	bool is_first;
 	int err = 0;
 
 	while (!err && code >= graph->function_count) {
@@ -77,11 +89,15 @@ static int add_function(struct call_graph *graph, uint32_t code, const struct sh
 	if (err)
 		return err;
 	function = &graph->function[code];
-	if (function->last_stack != share->stack) {
+	is_first = function->last_stack != share->stack;
+	if (is_first) {
 		function->last_stack = share->stack;
 		function->total = add_saturating(function->total, share->value);
 		function->total_samples = add_saturating(function->total_samples, share->samples);
 	}
+	if (is_leaf)
+		add_leaf(&function->self, &function->self_samples, &function->outer_samples, share,
+			 is_first);
 	return 0;
 }
 
@@ -90,18 +106,18 @@ static int add_edge(struct call_graph *graph, uint32_t caller, uint32_t callee,
 {
 	struct call_edge *edge;
 	int err = find_edge(graph, caller, callee, &edge);
+	bool is_first;
 
 	if (err)
 		return err;
-	if (edge->last_stack != share->stack) {
+	is_first = edge->last_stack != share->stack;
+	if (is_first) {
 		edge->last_stack = share->stack;
 		edge->total = add_saturating(edge->total, share->value);
 		edge->total_samples = add_saturating(edge->total_samples, share->samples);
 	}
-	if (is_leaf) {
-		edge->self = add_saturating(edge->self, share->value);
-		edge->self_samples = add_saturating(edge->self_samples, share->samples);
-	}
+	if (is_leaf)
+		add_leaf(&edge->self, &edge->self_samples, &edge->outer_samples, share, is_first);
 	return 0;
 }
 
@@ -117,7 +133,7 @@ static int add_group(struct call_graph *graph, uint32_t label_set, const struct 
 		return err;
 	code.name = graph->groups.group[group].label;
 	err = code_table_add(&graph->code, &code, ret_code);
-	return err ? err : add_function(graph, *ret_code, share);
+	return err ? err : add_function(graph, *ret_code, share, false);
 }
 
 static int add_stack(struct call_graph *graph, const struct profile_row *row,
@@ -131,18 +147,21 @@ static int add_stack(struct call_graph *graph, const struct profile_row *row,
 	for (uint32_t i = stack->count; !err && i-- > 0; has_caller = true) {
 		err = code_table_of_location(&graph->code, stack->location[i], &code);
 		if (!err)
-			err = add_function(graph, code, share);
+			err = add_function(graph, code, share, !i);
 		if (!err && has_caller)
 			err = add_edge(graph, caller, code, share, !i);
-		if (!err && !i) {
-			struct call_function *leaf = &graph->function[code];
-
-			leaf->self = add_saturating(leaf->self, share->value);
-			leaf->self_samples = add_saturating(leaf->self_samples, share->samples);
-		}
 		caller = code;
 	}
 	return err;
+}
+
+int call_graph_calls_index(const struct profile *profile)
+{
+	for (size_t i = 0; i < profile->options.value_count; i++)
+		if (!strcmp(profile->options.value_type[i].type, "calls") &&
+		    !strcmp(profile->options.value_type[i].unit, "count"))
+			return (int)i;
+	return -1;
 }
 
 int call_graph_new(struct profile *profile, unsigned int value_index, int count_index,

@@ -113,6 +113,51 @@ static void call_graph__recursion_counts_once(void **state)
 	assert_true(found);
 }
 
+/* "30/10": calls, and those that come from outside of the function. */
+static void call_graph__calls_and_primitive_ones_are_told_apart(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(call_graph) struct call_graph *graph = NULL;
+	const struct call_function *fib;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "main", 1, 0);
+	add(&f, "main;fib", 2, 0);
+	add(&f, "main;fib;fib", 3, 0);
+	add(&f, "main;fib;fib;fib", 5, 0);
+	add(&f, "main;fib;other;fib", 7, 0);
+	assert_int_equal(call_graph_new(f.profile, 1, 0, &(struct grouping){0}, &graph), 0);
+	assert_string_equal(code_text(&graph->code, graph->code.code[1].name), "fib");
+	fib = &graph->function[1];
+	assert_int_equal(fib->self_samples, 17);
+	assert_int_equal(fib->outer_samples, 2);
+	for (uint32_t i = 0; i < graph->edge_count; i++) {
+		const struct call_edge *edge = &graph->edge[i];
+
+		if (edge->callee == 1 && edge->caller == 0)
+			assert_int_equal(edge->outer_samples, 2);
+		/* The pair itself is deeper in one of them. */
+		if (edge->callee == 1 && edge->caller == 1) {
+			assert_int_equal(edge->self_samples, 8);
+			assert_int_equal(edge->outer_samples, 3);
+		}
+	}
+}
+
+static void call_graph_calls_index__is_that_of_exact_calls(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+
+	(void)state;
+	fixture_init(&f);
+	assert_int_equal(call_graph_calls_index(f.profile), -1);
+	f.profile->options.value_type[0].type = "calls";
+	assert_int_equal(call_graph_calls_index(f.profile), 0);
+	f.profile->options.value_type[0].unit = "bytes";
+	assert_int_equal(call_graph_calls_index(f.profile), -1);
+}
+
 static void pstats__begins_as_a_dict_that_says_what_it_is(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
@@ -126,11 +171,33 @@ static void pstats__begins_as_a_dict_that_says_what_it_is(void **state)
 	add(&f, "main", 1, 0);
 	assert_int_equal(call_graph_new(f.profile, 1, 0, &(struct grouping){0}, &graph), 0);
 	out = open_memstream(&bytes, &size);
-	assert_int_equal(call_graph_write_pstats(graph, 1e-9, out), 0);
+	assert_int_equal(call_graph_write_pstats(graph, 1e-9, false, out), 0);
 	fclose(out);
 	assert_memory_equal(bytes, "{(\3\0\0\0u\1\0\0\0~i\0\0\0\0u", 17);
 	assert_non_null(memmem(bytes, size, "sampled", 7));
 	assert_int_equal(bytes[size - 1], '0');
+}
+
+static void pstats__exact_calls_are_written_as_such(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(call_graph) struct call_graph *graph = NULL;
+	OWNED_MEM char *bytes = NULL;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "fib", 2, 0);
+	add(&f, "fib;fib", 3, 0);
+	assert_int_equal(call_graph_new(f.profile, 1, 0, &(struct grouping){0}, &graph), 0);
+	out = open_memstream(&bytes, &size);
+	assert_int_equal(call_graph_write_pstats(graph, 1e-9, true, out), 0);
+	fclose(out);
+	assert_null(memmem(bytes, size, "sampled", 7));
+	/* Two primitive ones of five; by its caller, itself, three of three. */
+	assert_non_null(memmem(bytes, size, "(\5\0\0\0i\2\0\0\0i\5\0\0\0g", 16));
+	assert_non_null(memmem(bytes, size, "(\4\0\0\0i\3\0\0\0i\3\0\0\0g", 16));
 }
 
 int main(void)
@@ -140,7 +207,10 @@ int main(void)
 		cmocka_unit_test(flame_tree__groups_can_be_taken_alone),
 		cmocka_unit_test(flame_json__escapes_what_would_end_a_script),
 		cmocka_unit_test(call_graph__recursion_counts_once),
+		cmocka_unit_test(call_graph__calls_and_primitive_ones_are_told_apart),
+		cmocka_unit_test(call_graph_calls_index__is_that_of_exact_calls),
 		cmocka_unit_test(pstats__begins_as_a_dict_that_says_what_it_is),
+		cmocka_unit_test(pstats__exact_calls_are_written_as_such),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
