@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs of user probes share: which site was hit, its arguments, a walk of its stack.
- * These programs can be preempted (from Linux 6.0 on) and then run beside all others of their CPU,
- * so their object has a `scratch` of its own, of whose slots each hit claims one. */
+/* What the programs of user probes share: which site was hit, its arguments, a walk of its stack. */
 #ifndef BPF_LIB_PROBE_H
 #define BPF_LIB_PROBE_H
 
 #include "lib/count.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/probe_maps.bpf.h"
+#include "lib/scratch_pool.bpf.h"
 #include "lib/sent.bpf.h"
 #include "lib/times.bpf.h"
 #include "lib/user_registers.bpf.h"
-#include "lib/walk.bpf.h"
 
 /* One hit, while it is handled. */
 struct hit {
@@ -25,35 +23,6 @@ struct hit {
 	__u32 slot;
 	__u32 task_flags;
 };
-
-/* Claims one of the CPU's slots.  cmpxchg needs Linux 5.12; before, programs of uprobes ran with
- * preemption off. */
-static __always_inline bool claim(__u32 *is_taken)
-{
-#ifdef HAVE_CMPXCHG
-	return !__sync_val_compare_and_swap(is_taken, 0, 1);
-#else
-	if (*(volatile __u32 *)is_taken)
-		return false;
-	*is_taken = 1;
-	return true;
-#endif
-}
-
-static __always_inline void scratch_enter_pool(struct scratch *taken)
-{
-	struct scratch_claims *claims = scratch_begin(taken);
-
-	if (!claims)
-		return;
-#pragma unroll
-	for (int level = 0; level < (int)PP_WALK_LEVELS; level++)
-		if (claim(&claims->is_taken[level])) {
-			scratch_use(taken, claims, (enum scratch_level)level);
-			return;
-		}
-	count_loss(PP_LOSS_NO_SCRATCH);
-}
 
 /* ---- arguments ---- */
 

@@ -11,6 +11,11 @@
 int walk_kernel_hash(__u32 slot);
 /* Walks the user stack from w's registers: Python frames, then native ones. */
 int walk_user(__u32 slot);
+/* Finds the current thread's state and its first Python frame.  Returns nonzero when there is none;
+ * w->py_stop says why. */
+int walk_python_begin(__u32 slot);
+/* Takes the next few Python frames.  Returns nonzero when the walk is over. */
+int walk_python_steps(__u32 slot);
 /* Walks only the Python frames of w->thread_state, which may be another thread's. */
 int walk_python_only(__u32 slot);
 /* Sends what is new and counts the sample. */
