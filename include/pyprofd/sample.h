@@ -87,7 +87,6 @@ enum pp_record_type {
 	PP_RECORD_CODE,	      /* pp_code_record */
 	PP_RECORD_INCOMPLETE, /* pp_incomplete_record */
 	PP_RECORD_TEXT,	      /* pp_text_record */
-	PP_RECORD_CALL,	      /* pp_call_record */
 };
 
 struct pp_record {
@@ -149,17 +148,6 @@ struct pp_text_record {
 	__u64 id;
 	struct pp_process_id process;
 	__u8 bytes[]; /* 1 .. PP_MAX_TEXT_BYTES, UTF-8 as the process had it, no NUL */
-};
-
-/* A path of exact calls that was not seen before: `node` is a hash of its parent and the code that
- * is called there.  The parent was sent before, or is a stack's hash; 0: nothing called it. */
-struct pp_call_record {
-	struct pp_record record;
-	__u64 node, parent;
-	__u64 code; /* a code id */
-	struct pp_process_id id;
-	__u32 tid;
-	__u32 pad;
 };
 
 /* A segment of Python frames and its stack anchor: an address in its eval activation's native

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/call_paths.c drain/decode.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c drain/text_table.c base/utf8.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c python/code_text.c */
+/* sources: drain/decode.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c drain/text_table.c base/utf8.c symbolize/stitch.c python/python_code.c python/python_text.c python/line_table.c python/python_objects.c base/io.c python/code_text.c */
 /* Records of both rings, one after the other; those that decode go to the dictionary and are
  * stitched. Each record begins with two bytes: which ring, and its size in units of 8 bytes.
  * runs: 5000 at most in `make check`. */
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drain/call_paths.h"
 #include "drain/decode.h"
 #include "drain/dictionary.h"
 #include "drain/text_table.h"
@@ -23,7 +22,6 @@ static volatile uint8_t sink;
 struct taken {
 	struct dictionary *dictionary;
 	struct text_table *texts;
-	struct call_paths *paths;
 };
 
 static void touch(const void *bytes, size_t size)
@@ -98,19 +96,6 @@ static void on_text(void *context, const struct pp_text_record *record, size_t b
 		assert(text_table_find(texts, record->id));
 }
 
-static void on_call(void *context, const struct pp_call_record *record)
-{
-	static packed_frame frame[STITCH_MAX_FRAMES];
-	const struct taken *taken = context;
-	const struct dict_stack *stack;
-
-	if (call_paths_add(taken->paths, record) ||
-	    call_paths_give_stack(taken->paths, record->node, taken->dictionary))
-		return;
-	stack = dictionary_find_stack(taken->dictionary, record->node);
-	assert(stack && stitch(stack, false, frame) <= STITCH_MAX_FRAMES);
-}
-
 static void on_event(void *context, const struct pp_event *event)
 {
 	(void)context;
@@ -125,7 +110,6 @@ static void feed(struct taken *taken, uint8_t ring, const uint8_t *bytes, size_t
 						.code = on_code,
 						.incomplete = on_incomplete,
 						.text = on_text,
-						.call = on_call,
 						.event = on_event};
 	/* Its own allocation, so that a read behind its end is seen. */
 	uint8_t *copy = malloc(size + 1);
@@ -143,13 +127,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OWNED(dictionary) struct dictionary *dictionary = NULL;
 	OWNED(text_table) struct text_table *texts = NULL;
-	OWNED(call_paths) struct call_paths *paths = NULL;
 	struct taken taken;
 	uint32_t epoch = 0;
 
-	if (dictionary_new(ROOM, &dictionary) || text_table_new(&texts) || call_paths_new(&paths))
+	if (dictionary_new(ROOM, &dictionary) || text_table_new(&texts))
 		return 0;
-	taken = (struct taken){.dictionary = dictionary, .texts = texts, .paths = paths};
+	taken = (struct taken){.dictionary = dictionary, .texts = texts};
 	while (size >= 2) {
 		uint8_t ring = data[0];
 		size_t bytes = (size_t)data[1] * 8;
@@ -162,7 +145,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (ring & 2) {
 			dictionary_set_epoch(dictionary, ++epoch);
 			text_table_end_epoch(texts);
-			call_paths_end_epoch(paths);
 		}
 		data += bytes;
 		size -= bytes;

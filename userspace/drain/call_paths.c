@@ -2,13 +2,15 @@
 #include "drain/call_paths.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include <pyprofd/limits.h>
+#include <pyprofd/sample.h>
 
+#include "drain/counts.h"
 #include "drain/dictionary.h"
 #include "drain/hash_set.h"
+#include "drain/table.h"
 
 #define NOT_STARTED UINT32_MAX /* instruction offset of a frame that has run none: its first line */
 /* One frame is the native one that says where the Python frames are. */
@@ -17,14 +19,16 @@
 struct node {
 	uint64_t hash; /* first: hash_set.h */
 	uint64_t parent, code;
+	uint64_t self_ns, calls; /* up to now */
+	uint64_t going_on_ns;	 /* since the thread's last event */
+	uint64_t counted_ns, counted_calls;
 	struct pp_process_id id;
-	uint32_t epoch; /* when it was used last */
+	uint32_t tid;
 };
 
 struct call_paths {
 	struct hash_set set;
-	uint32_t epoch;
-	uint64_t refused, cut;
+	uint64_t cut;
 	struct {
 		struct pp_stack_record record;
 		struct pp_frame frame[PP_MAX_FRAMES];
@@ -53,34 +57,50 @@ void call_paths_free(struct call_paths *paths)
 	free(paths);
 }
 
-int call_paths_add(struct call_paths *paths, const struct pp_call_record *record)
+/* ---- what the kernel side has counted ---- */
+
+static int add_node(struct call_paths *paths, uint64_t hash, struct node **ret_node)
 {
-	struct node *known = hash_set_find(&paths->set, record->node);
-	OWNED_MEM struct node *node = NULL;
+	OWNED_MEM struct node *node = calloc(1, sizeof(*node));
 	int err;
 
-	if (known) {
-		known->epoch = paths->epoch;
-		return 0;
-	}
-	if (paths->set.count >= CALL_PATHS_MAX) {
-		paths->refused++;
-		return -EDQUOT;
-	}
-	node = malloc(sizeof(*node));
 	if (!node)
 		return -ENOMEM;
-	*node = (struct node){.hash = record->node,
-			      .parent = record->parent,
-			      .code = record->code,
-			      .id = record->id,
-			      .epoch = paths->epoch};
+	node->hash = hash;
 	err = hash_set_add(&paths->set, node);
 	if (err)
 		return err;
-	(void)TAKE(node);
+	*ret_node = TAKE(node);
 	return 0;
 }
+
+int call_paths_note(struct call_paths *paths, uint64_t hash, const struct pp_call_node *now)
+{
+	struct node *node = hash_set_find(&paths->set, hash);
+	int err = node ? 0 : add_node(paths, hash, &node);
+
+	if (err)
+		return err;
+	node->parent = now->parent;
+	node->code = now->code;
+	node->id = now->id;
+	node->tid = now->tid;
+	node->self_ns = now->self_ns;
+	node->going_on_ns = 0;
+	node->calls = now->calls;
+	return 0;
+}
+
+void call_paths_note_thread(struct call_paths *paths, const struct pp_call_thread *thread,
+			    uint64_t ended_ns)
+{
+	struct node *top = thread->top ? hash_set_find(&paths->set, thread->top) : NULL;
+
+	if (top && thread->last_ns < ended_ns)
+		top->going_on_ns = ended_ns - thread->last_ns;
+}
+
+/* ---- paths as stacks ---- */
 
 /* Puts a frame where struct pp_stack_record has it in a full area: those near the root are a ring
  * behind those near the leaf. */
@@ -92,15 +112,16 @@ static void put_frame(struct pp_frame *frame, uint32_t at, uint64_t code)
 		(struct pp_frame){.where = code, .what = NOT_STARTED, .kind = PP_FRAME_PYTHON};
 }
 
-/* Walks from a node to its root.  The parents come from the ring: a cycle ends at the limit. */
-static enum pp_py_stop walk_path(struct call_paths *paths, struct node *node, uint32_t *ret_count)
+/* Walks from a node to its root.  The limit also ends a cycle, which two nodes of one id would
+ * make. */
+static enum pp_py_stop walk_path(struct call_paths *paths, const struct node *node,
+				 uint32_t *ret_count)
 {
 	enum pp_py_stop stop = PP_PY_STOP_NONE;
 	uint32_t count = 0;
 
 	while (stop == PP_PY_STOP_NONE) {
 		put_frame(paths->stack.frame, count++, node->code);
-		node->epoch = paths->epoch;
 		if (!node->parent)
 			stop = PP_PY_STOP_ROOT;
 		else if (count == PP_MAX_STEPS)
@@ -115,19 +136,17 @@ static enum pp_py_stop walk_path(struct call_paths *paths, struct node *node, ui
 	return stop;
 }
 
-int call_paths_give_stack(struct call_paths *paths, uint64_t hash, struct dictionary *dictionary)
+/* No room in the dictionary is no error: it counts what it refuses. */
+static enum pp_py_stop give_stack(struct call_paths *paths, const struct node *node,
+				  struct dictionary *dictionary)
 {
-	struct node *node = hash_set_find(&paths->set, hash);
 	struct pp_stack_record *record = &paths->stack.record;
 	struct decoded_stack stack = {.record = record, .python = paths->stack.frame};
-	enum pp_py_stop stop;
 	uint32_t count;
+	const enum pp_py_stop stop = walk_path(paths, node, &count);
 
-	if (!node)
-		return -ENOENT;
-	stop = walk_path(paths, node, &count);
 	*record = (struct pp_stack_record){
-		.hash = hash,
+		.hash = node->hash,
 		.id = node->id,
 		.python_stored = (uint16_t)(count < PATH_MAX_FRAMES ? count : PATH_MAX_FRAMES),
 		.python_count = count,
@@ -139,24 +158,87 @@ int call_paths_give_stack(struct call_paths *paths, uint64_t hash, struct dictio
 	paths->stack.frame[record->python_stored] =
 		(struct pp_frame){.where = count, .kind = PP_FRAME_SEGMENT};
 	stack.native = paths->stack.frame + record->python_stored;
-	return dictionary_add_stack(dictionary, &stack);
+	(void)dictionary_add_stack(dictionary, &stack);
+	return stop;
 }
 
-static bool is_recent(const void *context, const void *entry)
-{
-	const struct call_paths *paths = context;
+/* ---- counters ---- */
 
-	return paths->epoch - ((const struct node *)entry)->epoch < 2;
+/* Takes what was not counted.  A thread's time up to the window's end was noted before its next event
+ * had added it, so the sum may be ahead of the kernel side's. */
+static uint64_t take_new(uint64_t now, uint64_t *counted)
+{
+	const uint64_t fresh = now > *counted ? now - *counted : 0;
+
+	*counted += fresh;
+	return fresh;
 }
 
-void call_paths_end_epoch(struct call_paths *paths)
+static int count_node(struct call_paths *paths, struct node *node, struct dictionary *dictionary,
+		      struct counts *counts)
 {
-	paths->epoch++;
-	hash_set_filter(&paths->set, is_recent, paths);
+	const uint64_t self_ns = node->self_ns + node->going_on_ns;
+	const struct pp_count count = {.weight = take_new(self_ns, &node->counted_ns),
+				       .samples = take_new(node->calls, &node->counted_calls)};
+	struct pp_count_key key = {
+		.user_stack = node->hash, .id = node->id, .tid = node->tid, .kind = PP_KIND_CALL};
+
+	if (!count.weight && !count.samples)
+		return 0;
+	key.flags = PP_COUNT_PYTHON | PP_STOP_ROOT << PP_COUNT_STOP_SHIFT |
+		    give_stack(paths, node, dictionary) << PP_COUNT_PY_STOP_SHIFT;
+	return counts_add(counts, &key, &count);
+}
+
+int call_paths_count(struct call_paths *paths, struct dictionary *dictionary, struct counts *counts)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i <= paths->set.mask; i++)
+		if (paths->set.slot[i])
+			err = count_node(paths, paths->set.slot[i], dictionary, counts);
+	return err;
+}
+
+/* ---- the kernel side's tables ---- */
+
+struct collecting {
+	struct call_paths *paths;
+	const struct call_tables *tables;
+};
+
+static int on_node(void *context, const void *key, const void *value)
+{
+	const struct collecting *collecting = context;
+
+	return call_paths_note(collecting->paths, *(const uint64_t *)key, value);
+}
+
+static int on_thread(void *context, const void *key, const void *value)
+{
+	const struct collecting *collecting = context;
+	const struct call_tables *tables = collecting->tables;
+
+	(void)key;
+	if (tables->is_alive(tables->context, value))
+		call_paths_note_thread(collecting->paths, value, tables->ended_ns);
+	return 0;
+}
+
+int call_paths_collect(struct call_paths *paths, const struct call_tables *tables,
+		       struct dictionary *dictionary, struct counts *counts)
+{
+	struct collecting collecting = {.paths = paths, .tables = tables};
+	int err = table_read(tables->nodes, sizeof(uint64_t), sizeof(struct pp_call_node), on_node,
+			     &collecting);
+
+	if (!err)
+		err = table_read(tables->threads, sizeof(uint32_t), sizeof(struct pp_call_thread),
+				 on_thread, &collecting);
+	return err ? err : call_paths_count(paths, dictionary, counts);
 }
 
 void call_paths_get_stats(const struct call_paths *paths, struct call_paths_stats *ret_stats)
 {
-	*ret_stats = (struct call_paths_stats){
-		.nodes = paths->set.count, .refused = paths->refused, .cut = paths->cut};
+	*ret_stats = (struct call_paths_stats){.nodes = paths->set.count, .cut = paths->cut};
 }

@@ -1,40 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The paths of exact calls.  A node is a function at one path of calls in one thread; the kernel side
- * sends each node once an epoch, with its parent.  Counters have the node's id in place of a stack's
- * hash: before they are named, each becomes a stack of the dictionary.  Bounded: beyond
- * CALL_PATHS_MAX nodes new ones are refused and counted.  One thread. */
+/* What exact calls have counted (include/pyprofd/calls.h): the kernel side's nodes are read at a
+ * window's end, and what is new becomes counters.  A counter has the node's id in place of a stack's
+ * hash, and the node's path becomes a stack of the dictionary.  Bounded by the kernel side's table.
+ * One thread. */
 #ifndef DRAIN_CALL_PATHS_H
 #define DRAIN_CALL_PATHS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include <pyprofd/sample.h>
+#include <pyprofd/calls.h>
 
 #include "base/cleanup.h"
 
-#define CALL_PATHS_MAX (1U << 18) /* nodes, of 48 bytes */
-
+struct counts;
 struct dictionary;
 struct call_paths;
 int call_paths_new(struct call_paths **ret_paths);
 void call_paths_free(struct call_paths *paths);
 DEFINE_OWNED(struct call_paths, call_paths)
 
-/* Stores a node.  Returns 0, also when it is known; -EDQUOT: no room, which is counted; -ENOMEM. */
-int call_paths_add(struct call_paths *paths, const struct pp_call_record *record);
-/* Gives the dictionary the stack of a node under the node's id: its Python frames, leaf to root, none
- * of which is at an instruction.  A path whose parent never came ends there and says so; of a path
- * deeper than a stack may be, frames in the middle are left out.  Returns 0; -ENOENT: there is no such
- * node; or what dictionary_add_stack() returns. */
-int call_paths_give_stack(struct call_paths *paths, uint64_t node, struct dictionary *dictionary);
-/* Forgets nodes that were not used in the last two epochs: neither sent, nor part of a path of which a
- * stack was made. */
-void call_paths_end_epoch(struct call_paths *paths);
+/* Notes what a node has counted up to now.  Returns 0 or -ENOMEM. */
+int call_paths_note(struct call_paths *paths, uint64_t node, const struct pp_call_node *now);
+/* Notes a thread: the time from its last event to the window's end belongs to its top. */
+void call_paths_note_thread(struct call_paths *paths, const struct pp_call_thread *thread,
+			    uint64_t ended_ns);
+/* Adds what was noted and not yet counted to `counts` (PP_KIND_CALL), with the stacks that it needs.
+ * Of a path deeper than a stack may be, frames in the middle are left out; one whose caller is not
+ * known ends there and says so.  Returns 0 or -ENOMEM. */
+int call_paths_count(struct call_paths *paths, struct dictionary *dictionary,
+		     struct counts *counts);
+
+/* Does all of this with the kernel side's tables.  is_alive tells whether a thread still runs: the time
+ * of others has ended before the window.  Returns 0; -ENOMEM; -errno. */
+struct call_tables {
+	int nodes, threads; /* descriptors */
+	uint64_t ended_ns;  /* of the window, CLOCK_MONOTONIC */
+	bool (*is_alive)(void *context, const struct pp_call_thread *thread);
+	void *context;
+};
+int call_paths_collect(struct call_paths *paths, const struct call_tables *tables,
+		       struct dictionary *dictionary, struct counts *counts);
 
 struct call_paths_stats {
 	uint64_t nodes;
-	uint64_t refused; /* nodes that found no room */
-	uint64_t cut;	  /* stacks without the frames above a node that is not known */
+	uint64_t cut; /* stacks without the frames above a node that is not known */
 };
 void call_paths_get_stats(const struct call_paths *paths, struct call_paths_stats *ret_stats);
 

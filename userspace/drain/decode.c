@@ -122,17 +122,6 @@ static int decode_text(const void *data, size_t size, const struct drain_handler
 	return 0;
 }
 
-static int decode_call(const void *data, size_t size, const struct drain_handlers *handlers)
-{
-	const struct pp_call_record *record = data;
-
-	if (!handlers->call || size != sizeof(*record) || !record->node || !record->code ||
-	    record->node == record->parent)
-		return -EBADMSG;
-	handlers->call(handlers->context, record);
-	return 0;
-}
-
 int decode_record(const void *data, size_t size, const struct drain_handlers *handlers)
 {
 	const struct pp_record *record = data;
@@ -150,8 +139,6 @@ int decode_record(const void *data, size_t size, const struct drain_handlers *ha
 		return decode_incomplete(data, size, handlers);
 	case PP_RECORD_TEXT:
 		return decode_text(data, size, handlers);
-	case PP_RECORD_CALL:
-		return decode_call(data, size, handlers);
 	default:
 		return -EBADMSG;
 	}

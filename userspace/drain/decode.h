@@ -37,9 +37,8 @@ struct drain_handlers {
 	void (*kernel)(void *context, const struct decoded_kernel *kernel);
 	void (*code)(void *context, const struct pp_code_record *record);
 	void (*incomplete)(void *context, const struct decoded_incomplete *incomplete);
-	/* These may be NULL: such a record is then -EBADMSG. */
+	/* May be NULL: such a record is then -EBADMSG. */
 	void (*text)(void *context, const struct pp_text_record *record, size_t bytes);
-	void (*call)(void *context, const struct pp_call_record *record);
 	void (*event)(void *context, const struct pp_event *event);
 	void (*timeline)(void *context, const struct pp_timeline_record *record);
 };

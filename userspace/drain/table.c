@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -47,6 +48,56 @@ int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *contex
 			return drain_singly(map_fd, key, on_row, context);
 		for (uint32_t i = 0; i < got; i++) {
 			int failed = on_row(context, key + i * key_bytes, &count[i]);
+
+			if (failed)
+				return failed;
+		}
+		in = out;
+		from = &in;
+	}
+	return 0;
+}
+
+static int read_singly(int map_fd, uint8_t *key, void *value, size_t key_bytes,
+		       table_on_entry *on_entry, void *context)
+{
+	uint8_t *next = key + key_bytes;
+	const void *from = NULL;
+	int err;
+
+	while (!(err = bpf_map_get_next_key(map_fd, from, next))) {
+		/* An entry that has gone meanwhile is none. */
+		if (!bpf_map_lookup_elem(map_fd, next, value))
+			err = on_entry(context, next, value);
+		if (err)
+			return err;
+		memcpy(key, next, key_bytes);
+		from = key;
+	}
+	return err == -ENOENT ? 0 : err;
+}
+
+int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
+	       void *context)
+{
+	OWNED_MEM uint8_t *key = calloc(BATCH_ENTRIES, key_bytes);
+	OWNED_MEM uint8_t *value = calloc(BATCH_ENTRIES, value_bytes);
+	uint32_t in = 0, out = 0;
+	uint32_t *from = NULL;
+	int err = 0;
+
+	if (!key || !value)
+		return -ENOMEM;
+	while (!err) {
+		uint32_t got = BATCH_ENTRIES;
+
+		err = bpf_map_lookup_batch(map_fd, from, &out, key, value, &got, NULL);
+		/* As in table_drain(); entries that come twice are the same ones. */
+		if (err && err != -ENOENT)
+			return read_singly(map_fd, key, value, key_bytes, on_entry, context);
+		for (uint32_t i = 0; i < got; i++) {
+			int failed =
+				on_entry(context, key + i * key_bytes, value + i * value_bytes);
 
 			if (failed)
 				return failed;

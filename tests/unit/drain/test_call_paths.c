@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/call_paths.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c symbolize/stitch.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c python/code_text.c */
+/* sources: drain/call_paths.c drain/counts.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c symbolize/stitch.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c base/index_table.c python/code_text.c */
 #include "drain/call_paths.h"
 
 #include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "drain/counts.h"
 #include "drain/dictionary.h"
+#include "drain/table.h"
 #include "symbolize/stitch.h"
 
 #define ROOM (16U << 20)
@@ -15,6 +17,7 @@
 struct fixture {
 	struct call_paths *paths;
 	struct dictionary *dictionary;
+	struct counts counts;
 	packed_frame frame[STITCH_MAX_FRAMES];
 };
 
@@ -43,34 +46,95 @@ static int tear_down(void **state)
 {
 	struct fixture *fixture = *state;
 
+	counts_release(&fixture->counts);
 	call_paths_free(fixture->paths);
 	dictionary_free(fixture->dictionary);
 	free(fixture);
 	return 0;
 }
 
-static int add(struct fixture *fixture, uint64_t node, uint64_t parent, char letter)
-{
-	const struct pp_call_record record = {
-		.node = node, .parent = parent, .code = CODE(letter), .id = {.tgid = 7}, .tid = 7};
+/* Instead of drain/table.c: the kernel's tables are arrays here. */
+#define NODES_FD 5
+#define THREADS_FD 6
+static struct {
+	uint64_t id[8];
+	struct pp_call_node node[8];
+	uint32_t count;
+	struct pp_call_thread thread;
+	bool is_alive;
+} kernel;
 
-	return call_paths_add(fixture->paths, &record);
+int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
+	       void *context)
+{
+	uint32_t tid = kernel.thread.tid;
+	int err = 0;
+
+	if (map_fd == THREADS_FD) {
+		assert_int_equal(key_bytes, sizeof(tid));
+		assert_int_equal(value_bytes, sizeof(kernel.thread));
+		return on_entry(context, &tid, &kernel.thread);
+	}
+	assert_int_equal(map_fd, NODES_FD);
+	assert_int_equal(key_bytes, sizeof(kernel.id[0]));
+	assert_int_equal(value_bytes, sizeof(kernel.node[0]));
+	for (uint32_t i = 0; !err && i < kernel.count; i++)
+		err = on_entry(context, &kernel.id[i], &kernel.node[i]);
+	return err;
+}
+
+int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *context)
+{
+	(void)map_fd, (void)key_bytes, (void)on_row, (void)context;
+	return -ENOSYS;
+}
+
+static void note(struct fixture *fixture, uint64_t node, uint64_t parent, char letter,
+		 uint64_t calls, uint64_t self_ns)
+{
+	const struct pp_call_node now = {.self_ns = self_ns,
+					 .calls = calls,
+					 .parent = parent,
+					 .code = CODE(letter),
+					 .id = {.tgid = 7},
+					 .tid = 8};
+
+	assert_int_equal(call_paths_note(fixture->paths, node, &now), 0);
+}
+
+static void add(struct fixture *fixture, uint64_t node, uint64_t parent, char letter)
+{
+	note(fixture, node, parent, letter, 1, 10);
+}
+
+static void count(struct fixture *fixture)
+{
+	counts_release(&fixture->counts);
+	assert_int_equal(call_paths_count(fixture->paths, fixture->dictionary, &fixture->counts),
+			 0);
+}
+
+/* Returns what was counted at a node; zeros when nothing was. */
+static struct pp_count counted(const struct fixture *fixture, uint64_t node)
+{
+	for (size_t i = 0; i < fixture->counts.count; i++)
+		if (fixture->counts.entry[i].key.user_stack == node)
+			return fixture->counts.entry[i].count;
+	return (struct pp_count){};
 }
 
 /* Writes the stack of a node as letters, leaf to root; a marker of missing frames is '?'. */
 static void assert_stack(struct fixture *fixture, uint64_t node, const char *letters)
 {
-	const struct dict_stack *stack;
+	const struct dict_stack *stack = dictionary_find_stack(fixture->dictionary, node);
 	char text[64] = "";
-	size_t count;
+	size_t frames;
 
-	assert_int_equal(call_paths_give_stack(fixture->paths, node, fixture->dictionary), 0);
-	stack = dictionary_find_stack(fixture->dictionary, node);
 	assert_non_null(stack);
 	assert_int_equal(stack->id.tgid, 7);
-	count = stitch(stack, false, fixture->frame);
-	assert_true(count < sizeof(text));
-	for (size_t i = 0; i < count; i++) {
+	frames = stitch(stack, false, fixture->frame);
+	assert_true(frames < sizeof(text));
+	for (size_t i = 0; i < frames; i++) {
 		const packed_frame frame = fixture->frame[i];
 
 		text[i] = '?';
@@ -81,15 +145,16 @@ static void assert_stack(struct fixture *fixture, uint64_t node, const char *let
 	assert_string_equal(text, letters);
 }
 
-static void call_paths_give_stack__is_the_path_from_leaf_to_root(void **state)
+static void call_paths_count__stack_is_the_path_from_leaf_to_root(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct dict_stack *stack;
 
-	assert_int_equal(add(fixture, 11, 0, 'm'), 0);
-	assert_int_equal(add(fixture, 13, 11, 'f'), 0);
-	assert_int_equal(add(fixture, 15, 13, 'g'), 0);
-	assert_int_equal(add(fixture, 17, 11, 'g'), 0);
+	add(fixture, 11, 0, 'm');
+	add(fixture, 13, 11, 'f');
+	add(fixture, 15, 13, 'g');
+	add(fixture, 17, 11, 'g');
+	count(fixture);
 	assert_stack(fixture, 15, "gfm");
 	assert_stack(fixture, 17, "gm");
 	assert_stack(fixture, 11, "m");
@@ -100,134 +165,184 @@ static void call_paths_give_stack__is_the_path_from_leaf_to_root(void **state)
 	assert_int_equal(packed_what(stack->frame[0]), UINT32_MAX);
 }
 
-static void call_paths_give_stack__recursion_is_one_node_a_level(void **state)
+static void call_paths_count__recursion_is_one_node_a_level(void **state)
 {
 	struct fixture *fixture = *state;
 
 	add(fixture, 11, 0, 'f');
 	add(fixture, 13, 11, 'f');
 	add(fixture, 15, 13, 'f');
+	count(fixture);
 	assert_stack(fixture, 15, "fff");
 }
 
-static void call_paths_give_stack__unknown_node_is_enoent(void **state)
+static void call_paths_count__each_window_has_what_is_new(void **state)
 {
 	struct fixture *fixture = *state;
+	struct pp_count new;
 
-	assert_int_equal(call_paths_give_stack(fixture->paths, 99, fixture->dictionary), -ENOENT);
-	assert_null(dictionary_find_stack(fixture->dictionary, 99));
+	note(fixture, 11, 0, 'm', 2, 100);
+	note(fixture, 13, 11, 'f', 0, 0);
+	count(fixture);
+	assert_int_equal(fixture->counts.count, 1);
+	assert_int_equal(fixture->counts.entry[0].key.kind, PP_KIND_CALL);
+	assert_int_equal(fixture->counts.entry[0].key.tid, 8);
+	new = counted(fixture, 11);
+	assert_int_equal(new.samples, 2);
+	assert_int_equal(new.weight, 100);
+	note(fixture, 11, 0, 'm', 5, 130);
+	count(fixture);
+	new = counted(fixture, 11);
+	assert_int_equal(new.samples, 3);
+	assert_int_equal(new.weight, 30);
+	note(fixture, 11, 0, 'm', 5, 130);
+	count(fixture);
+	assert_int_equal(fixture->counts.count, 0);
 }
 
-static void call_paths_give_stack__lost_parent_is_marked_and_counted(void **state)
+/* A call that goes on at a window's end: its time up to there is in that window, and not again in the
+ * next one, in which its return adds all of it. */
+static void call_paths_note_thread__adds_the_time_since_its_last_event_once(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct pp_call_thread thread = {.top = 11, .last_ns = 1000};
+
+	note(fixture, 11, 0, 'm', 1, 100);
+	call_paths_note_thread(fixture->paths, &thread, 1400);
+	call_paths_note_thread(fixture->paths, &thread, 1400);
+	count(fixture);
+	assert_int_equal(counted(fixture, 11).weight, 500);
+	note(fixture, 11, 0, 'm', 1, 100 + 450);
+	count(fixture);
+	assert_int_equal(counted(fixture, 11).weight, 50);
+	/* The kernel side took off what the hits cost: nothing is below zero. */
+	call_paths_note_thread(fixture->paths, &thread, 1500);
+	count(fixture);
+	assert_int_equal(counted(fixture, 11).weight, 500);
+	note(fixture, 11, 0, 'm', 1, 1000);
+	count(fixture);
+	assert_int_equal(counted(fixture, 11).weight, 0);
+}
+
+static bool is_alive(void *context, const struct pp_call_thread *thread)
+{
+	assert_ptr_equal(context, &kernel);
+	assert_int_equal(thread->tid, 8);
+	return kernel.is_alive;
+}
+
+static void call_paths_collect__reads_both_tables(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct call_tables tables = {.nodes = NODES_FD,
+					   .threads = THREADS_FD,
+					   .ended_ns = 2000,
+					   .is_alive = is_alive,
+					   .context = &kernel};
+
+	kernel.count = 2;
+	kernel.id[0] = 13; /* before its parent */
+	kernel.node[0] = (struct pp_call_node){
+		.calls = 3, .self_ns = 30, .parent = 11, .code = CODE('f'), .id.tgid = 7};
+	kernel.id[1] = 11;
+	kernel.node[1] =
+		(struct pp_call_node){.calls = 1, .self_ns = 70, .code = CODE('m'), .id.tgid = 7};
+	kernel.thread = (struct pp_call_thread){.tid = 8, .top = 11, .last_ns = 1500};
+	kernel.is_alive = true;
+	assert_int_equal(call_paths_collect(fixture->paths, &tables, fixture->dictionary,
+					    &fixture->counts),
+			 0);
+	assert_stack(fixture, 13, "fm");
+	assert_int_equal(counted(fixture, 13).samples, 3);
+	assert_int_equal(counted(fixture, 11).weight, 70 + 500);
+	/* One that has ended in a call. */
+	kernel.is_alive = false;
+	counts_release(&fixture->counts);
+	assert_int_equal(call_paths_collect(fixture->paths, &tables, fixture->dictionary,
+					    &fixture->counts),
+			 0);
+	assert_int_equal(fixture->counts.count, 0);
+}
+
+static void call_paths_count__unknown_parent_is_marked_and_counted(void **state)
 {
 	struct fixture *fixture = *state;
 	struct call_paths_stats stats;
 
 	add(fixture, 13, 11, 'f');
 	add(fixture, 15, 13, 'g');
+	count(fixture);
 	assert_stack(fixture, 15, "gf?");
 	call_paths_get_stats(fixture->paths, &stats);
-	assert_int_equal(stats.cut, 1);
+	assert_int_equal(stats.cut, 2);
 	assert_int_equal(stats.nodes, 2);
 }
 
-static void call_paths_give_stack__cycle_ends_at_the_limit(void **state)
+static void call_paths_count__cycle_ends_at_the_limit(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct dict_stack *stack;
 
 	add(fixture, 11, 13, 'f');
 	add(fixture, 13, 11, 'g');
-	assert_int_equal(call_paths_give_stack(fixture->paths, 11, fixture->dictionary), 0);
+	count(fixture);
 	stack = dictionary_find_stack(fixture->dictionary, 11);
 	assert_int_equal(stack->python_count, PP_MAX_STEPS);
 	assert_int_equal(stack->py_stop, PP_PY_STOP_MAX_STEPS);
 }
 
 /* A path that is deeper than a stack: the frames at both ends stay. */
-static void call_paths_give_stack__middle_of_a_deep_path_is_left_out(void **state)
+static void call_paths_count__middle_of_a_deep_path_is_left_out(void **state)
 {
 	struct fixture *fixture = *state;
 	const uint64_t depth = PP_MAX_FRAMES + 100;
 	const struct dict_stack *stack;
-	size_t count, gaps = 0;
+	size_t frames, gaps = 0;
 
-	add(fixture, 1, 0, 'r');
+	note(fixture, 1, 0, 'r', 0, 0);
 	for (uint64_t i = 1; i < depth; i++)
-		add(fixture, 2 * i + 1, 2 * i - 1, i == 1 ? 's' : i + 1 == depth ? 'l' : 'f');
-	assert_int_equal(call_paths_give_stack(fixture->paths, 2 * depth - 1, fixture->dictionary),
-			 0);
+		note(fixture, 2 * i + 1, 2 * i - 1,
+		     i == 1	      ? 's'
+		     : i + 1 == depth ? 'l'
+				      : 'f',
+		     i + 1 == depth, 0);
+	count(fixture);
 	stack = dictionary_find_stack(fixture->dictionary, 2 * depth - 1);
 	assert_int_equal(stack->python_count, depth);
-	count = stitch(stack, false, fixture->frame);
-	for (size_t i = 0; i < count; i++)
+	frames = stitch(stack, false, fixture->frame);
+	for (size_t i = 0; i < frames; i++)
 		gaps += packed_kind(fixture->frame[i]) == PP_FRAME_GAP;
 	assert_int_equal(gaps, 1);
 	assert_int_equal(dictionary_code(fixture->dictionary, packed_code(fixture->frame[0]))->id,
 			 CODE('l'));
 	assert_int_equal(
-		dictionary_code(fixture->dictionary, packed_code(fixture->frame[count - 2]))->id,
+		dictionary_code(fixture->dictionary, packed_code(fixture->frame[frames - 2]))->id,
 		CODE('s'));
 	assert_int_equal(
-		dictionary_code(fixture->dictionary, packed_code(fixture->frame[count - 1]))->id,
+		dictionary_code(fixture->dictionary, packed_code(fixture->frame[frames - 1]))->id,
 		CODE('r'));
-}
-
-static void call_paths_end_epoch__unused_nodes_are_forgotten_after_two(void **state)
-{
-	struct fixture *fixture = *state;
-
-	add(fixture, 11, 0, 'm');
-	add(fixture, 13, 11, 'f');
-	add(fixture, 15, 11, 'g');
-	call_paths_end_epoch(fixture->paths);
-	/* It and its caller are used. */
-	assert_stack(fixture, 13, "fm");
-	call_paths_end_epoch(fixture->paths);
-	assert_int_equal(call_paths_give_stack(fixture->paths, 15, fixture->dictionary), -ENOENT);
-	assert_stack(fixture, 13, "fm");
-	/* Sent again, but not used. */
-	add(fixture, 15, 11, 'g');
-	call_paths_end_epoch(fixture->paths);
-	assert_stack(fixture, 15, "gm");
-}
-
-static void call_paths_add__no_room_is_counted(void **state)
-{
-	struct fixture *fixture = *state;
-	struct call_paths_stats stats;
-
-	for (uint64_t i = 0; i < CALL_PATHS_MAX; i++)
-		assert_int_equal(add(fixture, 2 * i + 1, 0, 'f'), 0);
-	assert_int_equal(add(fixture, 2 * CALL_PATHS_MAX + 1, 0, 'f'), -EDQUOT);
-	assert_int_equal(add(fixture, 1, 0, 'f'), 0);
-	call_paths_get_stats(fixture->paths, &stats);
-	assert_int_equal(stats.nodes, CALL_PATHS_MAX);
-	assert_int_equal(stats.refused, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			call_paths_give_stack__is_the_path_from_leaf_to_root, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			call_paths_give_stack__recursion_is_one_node_a_level, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(call_paths_give_stack__unknown_node_is_enoent,
+			call_paths_count__stack_is_the_path_from_leaf_to_root, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(call_paths_count__recursion_is_one_node_a_level,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(call_paths_count__each_window_has_what_is_new,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			call_paths_give_stack__lost_parent_is_marked_and_counted, set_up,
+			call_paths_note_thread__adds_the_time_since_its_last_event_once, set_up,
 			tear_down),
-		cmocka_unit_test_setup_teardown(call_paths_give_stack__cycle_ends_at_the_limit,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			call_paths_give_stack__middle_of_a_deep_path_is_left_out, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(
-			call_paths_end_epoch__unused_nodes_are_forgotten_after_two, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(call_paths_add__no_room_is_counted, set_up,
+		cmocka_unit_test_setup_teardown(call_paths_collect__reads_both_tables, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(
+			call_paths_count__unknown_parent_is_marked_and_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(call_paths_count__cycle_ends_at_the_limit, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(call_paths_count__middle_of_a_deep_path_is_left_out,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("drain/call_paths", tests, NULL, NULL);

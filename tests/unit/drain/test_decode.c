@@ -10,14 +10,13 @@
 
 /* What the handlers saw last. */
 struct seen {
-	unsigned int stacks, kernels, codes, incompletes, texts, calls, events, timelines;
+	unsigned int stacks, kernels, codes, incompletes, texts, events, timelines;
 	struct decoded_stack stack;
 	struct decoded_kernel kernel;
 	struct decoded_incomplete incomplete;
 	const struct pp_code_record *code;
 	const struct pp_text_record *text;
 	size_t text_bytes;
-	const struct pp_call_record *call;
 	const struct pp_event *event;
 	const struct pp_timeline_record *timeline;
 };
@@ -58,13 +57,6 @@ static void on_text(void *context, const struct pp_text_record *record, size_t b
 	seen->text = record;
 	seen->text_bytes = bytes;
 }
-static void on_call(void *context, const struct pp_call_record *record)
-{
-	struct seen *seen = context;
-
-	seen->calls++;
-	seen->call = record;
-}
 static void on_event(void *context, const struct pp_event *event)
 {
 	struct seen *seen = context;
@@ -89,7 +81,6 @@ static int decode(const void *data, size_t size, struct seen *seen)
 						.code = on_code,
 						.incomplete = on_incomplete,
 						.text = on_text,
-						.call = on_call,
 						.event = on_event};
 
 	*seen = (struct seen){};
@@ -101,8 +92,7 @@ static void assert_refused(const void *data, size_t size)
 	struct seen seen;
 
 	assert_int_equal(decode(data, size, &seen), -EBADMSG);
-	assert_int_equal(seen.stacks + seen.kernels + seen.codes + seen.incompletes + seen.texts +
-				 seen.calls,
+	assert_int_equal(seen.stacks + seen.kernels + seen.codes + seen.incompletes + seen.texts,
 			 0);
 }
 
@@ -248,7 +238,7 @@ static void decode_record__unknown_type_is_refused(void **state)
 	(void)state;
 	stack.record.record.type = 0;
 	assert_refused(&stack, sizeof(stack));
-	stack.record.record.type = PP_RECORD_CALL + 1;
+	stack.record.record.type = PP_RECORD_TEXT + 1;
 	assert_refused(&stack, sizeof(stack));
 }
 
@@ -449,7 +439,7 @@ static void decode_record__incomplete_with_too_much_stack_is_refused(void **stat
 	free(record);
 }
 
-/* ---- texts and calls ---- */
+/* ---- texts ---- */
 
 struct text_of_many {
 	struct pp_text_record record;
@@ -489,44 +479,7 @@ static void decode_record__broken_text_is_refused(void **state)
 	assert_refused(&text, head + 4);
 }
 
-static const struct pp_call_record good_call = {.record = {.type = PP_RECORD_CALL,
-							   .size = sizeof(good_call)},
-						.node = 11,
-						.parent = 9,
-						.code = 0xc0de,
-						.id = {.tgid = 7},
-						.tid = 8};
-
-static void decode_record__call_passes_with_and_without_a_parent(void **state)
-{
-	struct pp_call_record call = good_call;
-	struct seen seen;
-
-	(void)state;
-	assert_int_equal(decode(&call, sizeof(call), &seen), 0);
-	assert_int_equal(seen.calls, 1);
-	assert_int_equal(seen.call->node, 11);
-	assert_int_equal(seen.call->parent, 9);
-	call.parent = 0;
-	assert_int_equal(decode(&call, sizeof(call), &seen), 0);
-	assert_int_equal(seen.calls, 1);
-}
-
-static void decode_record__broken_call_is_refused(void **state)
-{
-	struct pp_call_record call[4] = {good_call, good_call, good_call, good_call};
-
-	(void)state;
-	call[0].node = 0;
-	call[1].code = 0;
-	call[2].parent = call[2].node;
-	call[3].record.size = sizeof(call[3]) - 8;
-	for (unsigned int i = 0; i < 3; i++)
-		assert_refused(&call[i], sizeof(call[i]));
-	assert_refused(&call[3], sizeof(call[3]) - 8);
-}
-
-static int decode_without_new_handlers(const void *data, size_t size)
+static int decode_without_handlers(const void *data, size_t size)
 {
 	const struct drain_handlers handlers = {.stack = on_stack};
 
@@ -540,8 +493,7 @@ static void decode_record__record_that_nobody_takes_is_refused(void **state)
 			   .id = 5}};
 
 	(void)state;
-	assert_int_equal(decode_without_new_handlers(&text, sizeof(text.record) + 4), -EBADMSG);
-	assert_int_equal(decode_without_new_handlers(&good_call, sizeof(good_call)), -EBADMSG);
+	assert_int_equal(decode_without_handlers(&text, sizeof(text.record) + 4), -EBADMSG);
 }
 
 /* ---- events ---- */
@@ -662,8 +614,6 @@ int main(void)
 		cmocka_unit_test(decode_record__incomplete_with_too_much_stack_is_refused),
 		cmocka_unit_test(decode_record__text_gives_its_bytes),
 		cmocka_unit_test(decode_record__broken_text_is_refused),
-		cmocka_unit_test(decode_record__call_passes_with_and_without_a_parent),
-		cmocka_unit_test(decode_record__broken_call_is_refused),
 		cmocka_unit_test(decode_record__record_that_nobody_takes_is_refused),
 		cmocka_unit_test(decode_event__passes_each_type),
 		cmocka_unit_test(decode_event__broken_one_is_refused),
