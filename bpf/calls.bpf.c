@@ -134,9 +134,11 @@ __noinline int callers_add(__u32 slot, __u32 leaves)
 static __always_inline void walk_frames(struct call_hit *h, struct pp_walk *w, __u32 slot,
 					void *ctx, bool wants_all)
 {
-	if (take_user_registers(w, h->task, ctx, true))
+	struct task_struct *task = h->task;
+
+	if (take_user_registers(w, task, ctx, true))
 		return;
-	w->thread_pointer = CURRENT_READ(h->task, TASK_THREAD_POINTER);
+	w->thread_pointer = CURRENT_READ(task, TASK_THREAD_POINTER);
 	if (walk_python_begin(slot))
 		return;
 	if (wants_all)
@@ -159,7 +161,7 @@ static __always_inline void entry_walked(struct call_hit *h, struct pp_walk *w)
 
 	thread_pass(h, thread->top ? node_get(thread->top) : NULL);
 	if (!thread->lost)
-		thread_enter_new(thread, child_id(h), h->site->is_ours ? 1 : leaf_code(w), h->names,
+		thread_enter_new(thread, child_id(h), h->site->is_ours ? h->line : leaf_code(w), h->names,
 				 1);
 }
 
@@ -212,15 +214,16 @@ static __always_inline void handle_walked(struct call_hit *h, struct pp_walk *w,
 static __always_inline void handle_new(struct call_hit *h, void *ctx)
 {
 	struct pp_config *cfg = config_get();
+	struct task_struct *task = h->task;
 	struct scratch taken;
 
-	if (!cfg || cfg->flags & PP_CONFIG_PAUSED)
+	if (!cfg || (cfg->flags & PP_CONFIG_PAUSED && !h->site->is_ours))
 		return;
 	scratch_enter_pool(&taken);
 	if (!taken.walk)
 		return;
-	if (identify(taken.walk, h->task, (__u64)h->tgid << 32 | h->tid,
-		     CURRENT_READ(h->task, flags), false, cfg) ||
+	if (identify(taken.walk, task, (__u64)h->tgid << 32 | h->tid, CURRENT_READ(task, flags),
+		     false, cfg) ||
 	    h->site->is_ours)
 		handle_walked(h, taken.walk, taken.slot, ctx);
 	scratch_leave(&taken);
@@ -237,6 +240,7 @@ static __always_inline __u32 site_number(void *ctx)
 
 static __always_inline bool hit_begin(struct call_hit *h, void *ctx, enum pp_call_event event)
 {
+	struct task_struct *task = task_current();
 	__u32 number;
 	__u64 thread;
 
@@ -249,8 +253,8 @@ static __always_inline bool hit_begin(struct call_hit *h, void *ctx, enum pp_cal
 	thread = bpf_get_current_pid_tgid();
 	h->tid = (__u32)thread;
 	h->tgid = thread >> 32;
-	h->task = task_current();
-	h->start_time = CURRENT_READ(h->task, start_time);
+	h->task = task;
+	h->start_time = CURRENT_READ(task, start_time);
 	h->thread = bpf_map_lookup_elem(&call_threads, &h->tid);
 	if (h->thread && unlikely(h->thread->start_time != h->start_time))
 		h->thread = NULL; /* another thread had its number */

@@ -35,6 +35,8 @@ BEGIN {
 	generated["pyprofd_probe.skel.h"] = "attach"
 	generated["pyprofd_probe_older.skel.h"] = "attach"
 	generated["pyprofd_memory.skel.h"] = "attach"
+	generated["pyprofd_calls.skel.h"] = "attach"
+	generated["pyprofd_calls_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "pprof"
 	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "options agent query fetch serve reader"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The spine: the stages are opened (stages.c), then one loop serves them (loop.c) until the end. */
 #include "agent/agent.h"
+#include "agent/calls.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +31,7 @@
 #include "perf/opener.h"
 
 #define WANTED_FDS 65536U
-#define AGENT_NICE (-10) /* and Nice= in deploy/systemd/pyprofd.service */
+#define AGENT_NICE (-10)		 /* and Nice= in deploy/systemd/pyprofd.service */
 #define PROBES_WAIT_NS (10 * NS_PER_SEC) /* until what was asked for is attached */
 #define PROBES_LOOK_MS 10
 
@@ -64,9 +65,9 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	if (err)
 		return err;
 	loop->window_ends_ns = agent->started_ns + agent->options->interval_ns;
-	loop->all_ends_ns = agent->options->duration_ns ?
-				    agent->started_ns + agent->options->duration_ns :
-				    UINT64_MAX;
+	loop->all_ends_ns = agent->options->duration_ns
+				    ? agent->started_ns + agent->options->duration_ns
+				    : UINT64_MAX;
 	stack_intake_give_tokens(&agent->stacks, stages_miss_tokens(agent, LOOP_TICK_NS));
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
 	command_release(loop->command);
@@ -74,6 +75,8 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	waits_start(agent->waits);
 	scans_start(agent->scans, agent->started_ns);
 	err = loop_run_windows(agent, loop);
+	if (!err && agent->options->command)
+		err = calls_check(agent->calls);
 	config->flags |= PP_CONFIG_PAUSED;
 	service_stopping(&loop->service);
 	agent->window.paused_ns = mono_ns();
@@ -151,6 +154,8 @@ static int run(struct agent *agent, struct loop *loop)
 				  "end early, and no interpreter is known");
 		err = process_watch_start(agent->watch);
 	}
+	if (!err && !agent->options->command)
+		err = calls_check(agent->calls);
 	if (!err)
 		err = probes_check(agent->probes);
 	if (!err)
@@ -268,9 +273,8 @@ int agent_run(struct options *options, const char *child_program)
 	OWNED(perf_opener) struct perf_opener *opener = NULL;
 	OWNED(parser) struct parser *parser = NULL;
 	OWNED(foreign) struct foreign *foreign = NULL;
-	struct agent agent = {.options = options,
-			      .rate.options = options,
-			      .child_program = child_program};
+	struct agent agent = {
+		.options = options, .rate.options = options, .child_program = child_program};
 	struct loop loop = {.epoll = -1, .signals = -1, .tick = -1};
 	int err;
 

@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
+#include "agent/calls.h"
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/live.h"
@@ -313,6 +314,8 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	process_watch_tick(agent->watch);
 	probes_tick(agent->probes);
 	memory_watch_tick(agent->memory);
+	if (calls_are_too_slow(agent->calls, now_ns))
+		agent->is_ending = true;
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
 	keep(agent, now_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens every stage in the order of the data, and gives each what it borrows. */
 #include "agent/stages.h"
+#include "agent/calls.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,8 +27,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/cpus.h"
-#include "discover/sideband.h"
 #include "discover/process_user.h"
+#include "discover/sideband.h"
 #include "drain/incomplete_queue.h"
 #include "drain/ring.h"
 #include "drain/text_table.h"
@@ -332,6 +333,7 @@ static void on_files(void *context, const struct process *process)
 	struct agent *agent = context;
 
 	probes_see(agent->probes, process);
+	calls_see(agent->calls, process);
 }
 
 static void on_end(void *context, struct pp_process_id id)
@@ -339,6 +341,7 @@ static void on_end(void *context, struct pp_process_id id)
 	struct agent *agent = context;
 
 	probes_forget(agent->probes, id);
+	calls_forget(agent->calls, id);
 }
 
 static int open_probes(struct agent *agent)
@@ -360,8 +363,19 @@ static void on_victim(void *context, struct process *process, uint64_t time_ns)
 	keeper_add_victim(agent->keeper, process, time_ns);
 }
 
+static int open_calls(struct agent *agent)
+{
+	const struct calls_sources sources = {.options = agent->options,
+					      .kernel = agent->kernel,
+					      .files = agent->files,
+					      .dictionary = agent->dictionary};
+
+	return calls_new(&sources, &agent->calls);
+}
+
 static int open_watch(struct agent *agent)
 {
+	const bool has_probes = agent->probes || agent->calls;
 	struct process_watch_sources sources = {.options = agent->options,
 						.kernel = agent->kernel,
 						.contexts = agent->contexts,
@@ -370,8 +384,8 @@ static int open_watch(struct agent *agent)
 							agent->is_filtered ? &agent->filter : NULL,
 						.online_cpus = agent->online_cpus,
 						.on_match = on_match,
-						.on_files = agent->probes ? on_files : NULL,
-						.on_end = agent->probes ? on_end : NULL,
+						.on_files = has_probes ? on_files : NULL,
+						.on_end = has_probes ? on_end : NULL,
 						.on_victim = agent->keeper ? on_victim : NULL,
 						.context = agent};
 	char why[HOST_WHY_BYTES];
@@ -502,6 +516,7 @@ static void prepare_window(struct agent *agent)
 					.samples = &agent->samples,
 					.stacks = &agent->stacks,
 					.watch = agent->watch,
+					.calls = agent->calls,
 					.scans = agent->scans,
 					.resident = agent->resident,
 					.epochs = &agent->epochs,
@@ -546,6 +561,7 @@ int stages_open(struct agent *agent)
 		err = open_tables(agent);
 	if (!err)
 		err = open_probes(agent);
+	err = open_calls(agent);
 	if (!err)
 		err = open_watch(agent);
 	if (!err)
@@ -616,6 +632,7 @@ void stages_release(struct agent *agent)
 	cpu_events_free(agent->cpu_events);
 	memory_watch_free(agent->memory);
 	window_release(&agent->window);
+	calls_free(agent->calls);
 	scans_free(agent->scans);
 	waits_free(agent->waits);
 	resident_free(agent->resident);

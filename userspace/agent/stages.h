@@ -76,6 +76,7 @@ struct agent {
 	struct identities *identities;
 	struct text_table *texts; /* that counters refer to */
 	struct probes *probes; /* NULL: the run has none */
+	struct calls *calls;   /* NULL: calls are not captured */
 	struct waits *waits;   /* NULL: waits are not captured */
 	struct scans *scans;   /* NULL: as well */
 	struct resident *resident; /* NULL: memory is not captured */

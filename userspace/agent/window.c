@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "agent/calls.h"
 #include "agent/coverage.h"
 #include "agent/epochs.h"
 #include "agent/identities.h"
@@ -160,6 +161,8 @@ static int collect(struct window *window)
 	tables_end_slots(tables, slots.number);
 	if (!err)
 		err = tables_drain(tables, closed, counts, &closing->wakes);
+	if (!err)
+		err = calls_collect(window->calls, closing->ended_ns, counts);
 	if (!err)
 		err = waits_divide(samples->waits, &slots, counts);
 	window->facts->bounded += counts->bounded;

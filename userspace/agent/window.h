@@ -13,6 +13,7 @@
 #include "drain/counts.h"
 #include "drain/wakes.h"
 
+struct calls;
 struct coverage;
 struct file_table;
 struct epochs;
@@ -55,6 +56,7 @@ struct window {
 	const struct stack_intake *stacks;
 	struct process_watch *watch;
 	struct coverage *coverage;
+	struct calls *calls; /* NULL: calls are not captured */
 	struct scans *scans; /* NULL: nothing is scanned */
 	struct resident *resident; /* NULL: memory is not captured */
 	struct epochs *epochs;

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/calls_cost.h"
+#include "attach/calls_side.h"
+#include "attach/file_table.h"
+#include "attach/probe_links.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "discover/process.h"
+#include "drain/call_paths.h"
+#include "options/options.h"
+
+#define WHY_BYTES 512U
+#define PATH_BYTES 256U
+/* How long a program must be slowed down before that ends the run. */
+#define SLOW_NS NS_PER_SEC
+/* A link with this number has a site that is never used. */
+#define UNUSED_SITE (PP_CALL_SITES_MAX - 1)
+
+enum wanted { WANTED_ENTRY, WANTED_RETURN, WANTED_LINE, WANTED_SELDOM, WANTED_COUNT };
+/* Since 3.11 function__entry is behind a test of the semaphore of `line` as well.  A probe at a
+ * function that runs when the interpreter ends raises it, so that nothing is hit at each line.
+ * Source: CPython 3.11, Python/ceval.c, OR_DTRACE_LINE. */
+static const struct probe_wanted wanted_probes[WANTED_COUNT] = {
+	[WANTED_ENTRY] = {PROBE_WANTED_USDT, 0, "python", "function__entry"},
+	[WANTED_RETURN] = {PROBE_WANTED_USDT, 0, "python", "function__return"},
+	[WANTED_LINE] = {PROBE_WANTED_USDT, 0, "python", "line"},
+	[WANTED_SELDOM] = {PROBE_WANTED_FUNCTION, 0, "", "Py_FinalizeEx"},
+};
+#define LINE_FROM_MINOR 11U
+
+/* What is attached to one process and file. */
+struct attached {
+	struct pp_process_id process;
+	uint32_t file;
+	struct probe_links entry, returned;
+};
+
+struct calls {
+	struct calls_sources sources;
+	struct calls_side *side;   /* owned */
+	struct call_paths *paths;  /* owned */
+	struct attached *attached; /* owned */
+	size_t attached_count, attached_capacity;
+	uint32_t next_site[PP_CALL_EVENTS];
+	struct calls_cost cost;
+	/* an interpreter that was seen and has no such probes; "": none */
+	char without[PATH_BYTES];
+	uint32_t without_tgid, without_minor;
+	int attach_err; /* of an interpreter that has them */
+	/* since when hits are counted for calls_are_too_slow() */
+	uint64_t since_ns, since_hits;
+	bool is_ended;		  /* all links are off */
+	struct pp_call_sums sums; /* that calls_describe() tells */
+};
+
+/* ---- start and end ---- */
+
+static int open_side(struct calls *calls)
+{
+	char why[WHY_BYTES] = "";
+	int err = calls_side_open(calls->sources.kernel, why, sizeof(why), &calls->side);
+
+	if (err)
+		return log_error_errno(err, "exact calls: %s",
+				       why[0] ? why : "cannot load the programs");
+	err = calls_cost_measure(calls->side, &calls->cost);
+	if (!err)
+		err = calls_side_set_costs(calls->side, &calls->cost.taken_off);
+	if (err)
+		return log_error_errno(err, "exact calls: cannot measure what a probe costs");
+	return 0;
+}
+
+int calls_new(const struct calls_sources *sources, struct calls **ret_calls)
+{
+	OWNED(calls) struct calls *calls = NULL;
+	int err;
+
+	*ret_calls = NULL;
+	if (!(sources->options->events & PP_CAPTURE_CALLS))
+		return 0;
+	calls = calloc(1, sizeof(*calls));
+	if (!calls)
+		return -ENOMEM;
+	calls->sources = *sources;
+	err = call_paths_new(&calls->paths);
+	if (!err)
+		err = open_side(calls);
+	if (err)
+		return err;
+	*ret_calls = TAKE(calls);
+	return 0;
+}
+
+static void detach(struct attached *attached)
+{
+	probe_links_release(&attached->entry);
+	probe_links_release(&attached->returned);
+}
+
+static void detach_all(struct calls *calls)
+{
+	for (size_t i = 0; i < calls->attached_count; i++)
+		detach(&calls->attached[i]);
+	calls->attached_count = 0;
+}
+
+void calls_free(struct calls *calls)
+{
+	if (!calls)
+		return;
+	detach_all(calls);
+	free(calls->attached);
+	call_paths_free(calls->paths);
+	calls_side_free(calls->side);
+	free(calls);
+}
+
+/* ---- attaching ---- */
+
+/* The sites of one program in one file. */
+struct link_sites {
+	struct probe_link_site site[PP_CALL_SITES_MAX];
+	struct pp_call_site at[PP_CALL_SITES_MAX];
+	size_t count, used; /* behind those that are used come others */
+};
+
+static int add_site(struct calls *calls, enum pp_call_event event, const struct probe_site *found,
+		    struct link_sites *sites)
+{
+	uint32_t number = calls->next_site[event];
+
+	if (number >= UNUSED_SITE)
+		return -ENOSPC;
+	calls->next_site[event]++;
+	sites->site[sites->used] = (struct probe_link_site){
+		.offset = found->offset, .semaphore = found->semaphore_offset, .cookie = number};
+	sites->at[sites->used] = (struct pp_call_site){.is_used = 1};
+	memcpy(sites->at[sites->used].arg, found->arg, sizeof(sites->at[0].arg));
+	sites->used++;
+	sites->count++;
+	return 0;
+}
+
+static int add_sites(struct calls *calls, const struct probe_sites *found, enum wanted wanted,
+		     enum pp_call_event event, struct link_sites *sites)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < found->site_count; i++)
+		if (found->site[i].wanted == wanted)
+			err = add_site(calls, event, &found->site[i], sites);
+	return err;
+}
+
+static const struct probe_site *site_of(const struct probe_sites *found, enum wanted wanted)
+{
+	for (size_t i = 0; i < found->site_count; i++)
+		if (found->site[i].wanted == wanted)
+			return &found->site[i];
+	return NULL;
+}
+
+/* Raises the semaphore of `line`: by a probe that is seldom hit, or else by its own. */
+static void add_line(const struct probe_sites *found, struct link_sites *sites)
+{
+	const struct probe_site *line = site_of(found, WANTED_LINE);
+	const struct probe_site *seldom = site_of(found, WANTED_SELDOM);
+
+	if (!line || sites->count == PP_CALL_SITES_MAX)
+		return;
+	sites->site[sites->count++] =
+		(struct probe_link_site){.offset = seldom ? seldom->offset : line->offset,
+					 .semaphore = line->semaphore_offset,
+					 .cookie = UNUSED_SITE};
+}
+
+static int attach_sites(struct calls *calls, int file, pid_t pid, enum pp_call_event event,
+			const struct link_sites *sites, struct probe_links *ret_links)
+{
+	const struct probe_links_options options = {.program =
+							    calls_side_program(calls->side, event),
+						    .file = file,
+						    .pid = pid,
+						    .is_shared = probe_links_can_share(),
+						    .site = sites->site,
+						    .count = sites->count};
+
+	return probe_links_attach(&options, ret_links);
+}
+
+/* From here on hits count, of both at once. */
+static int enable(struct calls *calls, enum pp_call_event event, const struct link_sites *sites)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < sites->used; i++)
+		err = calls_side_set_site(calls->side, (uint32_t)sites->site[i].cookie, event,
+					  &sites->at[i]);
+	return err;
+}
+
+struct both_sites {
+	struct link_sites entry, returned;
+};
+
+static int attach_both(struct calls *calls, const struct process *process, int file,
+		       const struct both_sites *sites, struct attached *attached)
+{
+	const pid_t pid = (pid_t)process->id.tgid;
+	int err = attach_sites(calls, file, pid, PP_CALL_RETURN, &sites->returned,
+			       &attached->returned);
+
+	if (!err)
+		err = attach_sites(calls, file, pid, PP_CALL_ENTRY, &sites->entry,
+				   &attached->entry);
+	if (!err)
+		err = enable(calls, PP_CALL_RETURN, &sites->returned);
+	if (!err)
+		err = enable(calls, PP_CALL_ENTRY, &sites->entry);
+	if (err)
+		detach(attached);
+	return err;
+}
+
+static int attach(struct calls *calls, const struct process *process, struct file *file,
+		  const struct probe_sites *found)
+{
+	OWNED_MEM struct both_sites *sites = calloc(1, sizeof(*sites));
+	struct attached attached = {.process = process->id, .file = file->id};
+	int fd, err;
+
+	if (!sites)
+		return -ENOMEM;
+	err = ARRAY_RESERVE(calls->attached, calls->attached_count, calls->attached_capacity);
+	if (!err)
+		err = add_sites(calls, found, WANTED_ENTRY, PP_CALL_ENTRY, &sites->entry);
+	if (!err)
+		err = add_sites(calls, found, WANTED_RETURN, PP_CALL_RETURN, &sites->returned);
+	if (!err)
+		err = file_table_descriptor(calls->sources.files, file, &fd);
+	if (err)
+		return err;
+	if (file->python->bpf.minor >= LINE_FROM_MINOR)
+		add_line(found, &sites->returned);
+	err = attach_both(calls, process, fd, sites, &attached);
+	if (!err)
+		calls->attached[calls->attached_count++] = attached;
+	return err;
+}
+
+static bool is_attached(const struct calls *calls, struct pp_process_id id, uint32_t file)
+{
+	for (size_t i = 0; i < calls->attached_count; i++)
+		if (calls->attached[i].file == file && calls->attached[i].process.tgid == id.tgid &&
+		    calls->attached[i].process.generation == id.generation)
+			return true;
+	return false;
+}
+
+static void see_interpreter(struct calls *calls, const struct process *process, struct file *file)
+{
+	struct probe_sites found = {};
+	int err =
+		file_table_probes(calls->sources.files, file, wanted_probes, WANTED_COUNT, &found);
+
+	if (!err && site_of(&found, WANTED_ENTRY) && site_of(&found, WANTED_RETURN)) {
+		err = attach(calls, process, file, &found);
+		if (err)
+			calls->attach_err =
+				log_warn_errno(err,
+					       "exact calls: cannot attach to '%s' of process %u",
+					       file->path, process->id.tgid);
+	} else if (!err && !calls->without[0]) {
+		snprintf(calls->without, sizeof(calls->without), "%s", file->path);
+		calls->without_tgid = process->id.tgid;
+		calls->without_minor = file->python->bpf.minor;
+	}
+	probe_sites_release(&found);
+}
+
+void calls_see(struct calls *calls, const struct process *process)
+{
+	if (!calls || calls->is_ended || process->exit_ns)
+		return;
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const uint32_t id = process->mapping[i].file;
+		struct file *file =
+			id >= PP_FILE_FIRST ? file_table_find(calls->sources.files, id) : NULL;
+
+		if (file && file->python && !is_attached(calls, process->id, id))
+			see_interpreter(calls, process, file);
+	}
+}
+
+void calls_forget(struct calls *calls, struct pp_process_id id)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; calls && i < calls->attached_count; i++) {
+		struct attached *one = &calls->attached[i];
+
+		if (one->process.tgid == id.tgid && one->process.generation == id.generation)
+			detach(one);
+		else
+			calls->attached[kept++] = *one;
+	}
+	if (calls)
+		calls->attached_count = kept;
+}
+
+int calls_check(const struct calls *calls)
+{
+	if (!calls || calls->attached_count)
+		return 0;
+	if (calls->attach_err)
+		return -ENXIO;
+	if (calls->without[0])
+		log_error(
+			"'%s' of process %u has no function probes (CPython 3.6 to 3.11 have them "
+			"when built --with-dtrace, as Debian's are): a table by sampling is "
+			"what there is, pyprof calls --live --pid %u",
+			calls->without, calls->without_tgid, calls->without_tgid);
+	else
+		log_error("exact calls: none of the chosen processes runs a CPython that can be "
+			  "read");
+	return -ENXIO;
+}
+
+/* ---- while it runs ---- */
+
+/* Hits of all threads count as if one had them all: only one thread of an interpreter runs Python at a
+ * time. */
+bool calls_are_too_slow(struct calls *calls, uint64_t now_ns)
+{
+	const uint32_t percent = calls && calls->sources.options->slowdown_percent
+					 ? calls->sources.options->slowdown_percent
+					 : OPTIONS_SLOWDOWN_CALLS_PERCENT;
+	struct pp_call_sums sums;
+	double probed, share;
+
+	if (!calls || calls->is_ended || now_ns < calls->since_ns + SLOW_NS ||
+	    calls_side_get_sums(calls->side, &sums))
+		return false;
+	probed = (double)((sums.hits - calls->since_hits) * calls->cost.hit_ns);
+	share = probed / (double)(now_ns - calls->since_ns);
+	calls->since_hits = sums.hits;
+	if (!calls->since_ns)
+		share = 0;
+	calls->since_ns = now_ns;
+	/* Slower by P percent: of the time with probes, P / (100 + P) is theirs. */
+	if (share <= (double)percent / (100 + (double)percent))
+		return false;
+	log_warn("exact calls end here: probes take %.0f %% of the time, so the program is more "
+		 "than "
+		 "%.1f times as slow; --max-slowdown allows more, or see pyprof calls --live",
+		 share * 100, 1 + (double)percent / 100);
+	detach_all(calls);
+	calls->is_ended = true;
+	return true;
+}
+
+static bool is_alive(void *context, const struct pp_call_thread *thread)
+{
+	char path[64];
+
+	(void)context;
+	snprintf(path, sizeof(path), "/proc/%u/task/%u", thread->id.tgid, thread->tid);
+	return !access(path, F_OK);
+}
+
+int calls_collect(struct calls *calls, uint64_t ended_ns, struct counts *counts)
+{
+	struct call_tables tables;
+
+	if (!calls)
+		return 0;
+	tables = (struct call_tables){.nodes = calls_side_nodes(calls->side),
+				      .threads = calls_side_threads(calls->side),
+				      .ended_ns = ended_ns,
+				      .is_alive = is_alive};
+	(void)calls_side_get_sums(calls->side, &calls->sums);
+	return call_paths_collect(calls->paths, &tables, calls->sources.dictionary, counts);
+}
+
+void calls_describe(const struct calls *calls, FILE *out)
+{
+	struct call_paths_stats stats;
+
+	if (!calls)
+		return;
+	call_paths_get_stats(calls->paths, &stats);
+	fprintf(out,
+		"calls hit_ns=%llu entry_ns=%llu return_ns=%llu hits=%llu taken_off_ns=%llu "
+		"unmatched=%llu unnoted=%llu paths=%llu",
+		(unsigned long long)calls->cost.hit_ns,
+		(unsigned long long)calls->cost.taken_off.ns[PP_CALL_ENTRY][PP_CALL_RETURN],
+		(unsigned long long)calls->cost.taken_off.ns[PP_CALL_RETURN][PP_CALL_ENTRY],
+		(unsigned long long)calls->sums.hits, (unsigned long long)calls->sums.cost_ns,
+		(unsigned long long)calls->sums.unmatched, (unsigned long long)calls->sums.unnoted,
+		(unsigned long long)stats.nodes);
+}

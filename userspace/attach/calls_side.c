@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/calls_side.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attach/kernel_side.h"
+#include "attach/probe_links.h"
+#include "attach/shared_object.h"
+#include "attach/verifier_log.h"
+
+/* The skeleton needs what crosses the kernel boundary. */
+#include "pyprofd_calls.skel.h"
+#include "pyprofd_calls_older.skel.h"
+
+#define VERIFIER_LOG_BYTES (1U << 20)
+
+struct calls_side {
+	struct pyprofd_calls *skeleton;
+	uint32_t cpu_count; /* possible CPUs */
+};
+
+static int open_object(const void *elf, size_t size, struct pyprofd_calls **ret_skeleton)
+{
+	struct pyprofd_calls *skeleton = calloc(1, sizeof(*skeleton));
+	int err;
+
+	if (!skeleton)
+		return -ENOMEM;
+	err = pyprofd_calls__create_skeleton(skeleton);
+	if (!err) {
+		skeleton->skeleton->data = (void *)elf;
+		skeleton->skeleton->data_sz = size;
+		err = bpf_object__open_skeleton(skeleton->skeleton, NULL);
+	}
+	if (err) {
+		pyprofd_calls__destroy(skeleton);
+		return err;
+	}
+	*ret_skeleton = skeleton;
+	return 0;
+}
+
+/* Sets all that must be known before the load. */
+static int prepare(struct pyprofd_calls *skeleton, const struct kernel_side *kernel)
+{
+	static const char *const own[] = {"scratch", "scratch_claims"};
+	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
+
+	if (!err)
+		err = bpf_map__set_max_entries(skeleton->maps.scratch,
+					       kernel_side_places(kernel) * PP_WALK_LEVELS);
+	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
+	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
+	if (err || !probe_links_can_share())
+		return err;
+	err = bpf_program__set_expected_attach_type(skeleton->progs.on_call_entry,
+						    PROBE_LINKS_ATTACH_TYPE);
+	return err ? err
+		   : bpf_program__set_expected_attach_type(skeleton->progs.on_call_return,
+							   PROBE_LINKS_ATTACH_TYPE);
+}
+
+/* `log` is empty at first. */
+static int load(struct calls_side *side, const struct kernel_side *kernel, char *log)
+{
+	int err = prepare(side->skeleton, kernel);
+
+	if (err)
+		return err;
+	bpf_program__set_log_buf(side->skeleton->progs.on_call_entry, log, VERIFIER_LOG_BYTES);
+	bpf_program__set_log_buf(side->skeleton->progs.on_call_return, log, VERIFIER_LOG_BYTES);
+	return pyprofd_calls__load(side->skeleton);
+}
+
+static void explain(int err, char *log, char *why, size_t why_size)
+{
+	const char *said = verifier_log_reason(log);
+
+	if (said)
+		snprintf(why, why_size, "the kernel refused the programs of exact calls: %s (%s)",
+			 strerror(-err), said);
+	else
+		snprintf(why, why_size, "cannot load the programs of exact calls: %s",
+			 strerror(-err));
+}
+
+int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
+		    struct calls_side **ret_side)
+{
+	OWNED(calls_side) struct calls_side *side = calloc(1, sizeof(*side));
+	OWNED_MEM char *log = malloc(VERIFIER_LOG_BYTES);
+	int err = -ENOMEM;
+
+	if (!side || !log)
+		return err;
+	side->cpu_count = kernel_side_cpu_count(kernel);
+	for (int older = 0; err && older < 2; older++) {
+		size_t size;
+		const void *elf = older ? pyprofd_calls_older__elf_bytes(&size)
+					: pyprofd_calls__elf_bytes(&size);
+
+		pyprofd_calls__destroy(side->skeleton);
+		side->skeleton = NULL;
+		log[0] = '\0';
+		err = open_object(elf, size, &side->skeleton);
+		if (!err)
+			err = load(side, kernel, log);
+	}
+	if (err) {
+		explain(err, log, why, why_size);
+		return err;
+	}
+	*ret_side = TAKE(side);
+	return 0;
+}
+
+void calls_side_free(struct calls_side *side)
+{
+	if (!side)
+		return;
+	pyprofd_calls__destroy(side->skeleton);
+	free(side);
+}
+
+int calls_side_program(const struct calls_side *side, enum pp_call_event event)
+{
+	return bpf_program__fd(event == PP_CALL_ENTRY ? side->skeleton->progs.on_call_entry
+						      : side->skeleton->progs.on_call_return);
+}
+
+int calls_side_nodes(const struct calls_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.call_nodes);
+}
+
+int calls_side_threads(const struct calls_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.call_threads);
+}
+
+int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_event event,
+			const struct pp_call_site *site)
+{
+	const uint32_t at = number * PP_CALL_EVENTS + event;
+
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.call_sites), &at, site,
+				   BPF_ANY);
+}
+
+int calls_side_set_costs(struct calls_side *side, const struct pp_call_costs *costs)
+{
+	const uint32_t zero = 0;
+
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.call_costs), &zero, costs,
+				   BPF_ANY);
+}
+
+int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_sums)
+{
+	OWNED_MEM struct pp_call_sums *value = calloc(side->cpu_count, sizeof(*value));
+	struct pp_call_sums sums = {};
+	const uint32_t zero = 0;
+	int err = -ENOMEM;
+
+	if (value)
+		err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.call_sums), &zero,
+					  value);
+	if (err)
+		return err;
+	for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++) {
+		sums.hits += value[cpu].hits;
+		sums.cost_ns += value[cpu].cost_ns;
+		sums.unmatched += value[cpu].unmatched;
+		sums.unnoted += value[cpu].unnoted;
+	}
+	*ret_sums = sums;
+	return 0;
+}
+
+int calls_side_get_node(const struct calls_side *side, uint64_t id, struct pp_call_node *ret_node)
+{
+	return bpf_map_lookup_elem(calls_side_nodes(side), &id, ret_node);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The loaded BPF object of exact calls: its programs and tables.  It shares the maps of the first object
+ * (kernel_side.h).  Opening it takes the kernel a second.  One thread at a time. */
+#ifndef ATTACH_CALLS_SIDE_H
+#define ATTACH_CALLS_SIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/calls.h>
+
+#include "base/cleanup.h"
+
+struct kernel_side;
+struct calls_side;
+
+/* Loads the programs.  Returns 0 or -errno with one line in `why`. */
+int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
+		    struct calls_side **ret_side);
+void calls_side_free(struct calls_side *side); /* NULL is allowed */
+DEFINE_OWNED(struct calls_side, calls_side)
+
+/* Return descriptors that the object owns: a program for links of the site's number, and the tables
+ * of nodes and threads. */
+int calls_side_program(const struct calls_side *side, enum pp_call_event event);
+int calls_side_nodes(const struct calls_side *side);
+int calls_side_threads(const struct calls_side *side);
+
+/* Says where the arguments of a site lie; a hit before that does nothing.  number: the link's cookie,
+ * below PP_CALL_SITES_MAX; where the kernel has no cookies (before 5.15) all are number 0.
+ * Returns 0 or -errno. */
+int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_event event,
+			const struct pp_call_site *site);
+/* Says what is taken off from the time between two hits.  Returns 0 or -errno. */
+int calls_side_set_costs(struct calls_side *side, const struct pp_call_costs *costs);
+/* Reads the sums of all CPUs.  Returns 0; -ENOMEM; -errno. */
+int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_sums);
+/* Reads one node.  Returns 0; -ENOENT: there is none; -errno. */
+int calls_side_get_node(const struct calls_side *side, uint64_t id, struct pp_call_node *ret_node);
+
+#endif
