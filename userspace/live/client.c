@@ -16,10 +16,10 @@
 
 #include "base/io.h"
 #include "base/kinds.h"
+#include "base/sibling.h"
 
 #define ANSWER_SECONDS 90 /* longer than a request may have to wait */
 #define CONNECT_SECONDS 20
-#define PROGRAM_BYTES 4096U
 #define SAID_BYTES 65536U
 
 struct live_client {
@@ -65,23 +65,6 @@ static int connect_as_root(const char *path, int *ret_fd)
 
 /* ---- a private capture ---- */
 
-/* Finds pyprofd beside this program, or else in PATH. */
-static void find_program(char program[PROGRAM_BYTES])
-{
-	static const char name[] = "pyprofd";
-	ssize_t size = readlink("/proc/self/exe", program, PROGRAM_BYTES - sizeof(name) - 1);
-	char *slash;
-
-	program[size > 0 ? size : 0] = '\0';
-	slash = strrchr(program, '/');
-	if (slash) {
-		memcpy(slash + 1, name, sizeof(name));
-		if (!access(program, X_OK))
-			return;
-	}
-	memcpy(program, name, sizeof(name));
-}
-
 /* Selects what the private capture has to record, and no more. */
 static void find_events(const struct live_request *request, char ret_events[CAPTURE_NAMES_CHARS])
 {
@@ -99,7 +82,7 @@ static void find_events(const struct live_request *request, char ret_events[CAPT
 
 static void run_private(int connected, int said, const char *events)
 {
-	char program[PROGRAM_BYTES], live[32];
+	char program[SIBLING_BYTES], live[32];
 	int fd = dup(connected); /* the copy stays open across exec */
 	struct rlimit limit;
 	sigset_t none;
@@ -114,7 +97,7 @@ static void run_private(int connected, int said, const char *events)
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	/* Ctrl-C must reach only this program. */
 	(void)setpgid(0, 0);
-	find_program(program);
+	sibling_find("pyprofd", program);
 	snprintf(live, sizeof(live), "fd:%d", fd);
 	(void)dup2(said, STDERR_FILENO);
 	execlp(program, program, "--quiet", "--events", events, "--output", "no", "--live", live,

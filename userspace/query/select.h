@@ -44,6 +44,8 @@ struct select {
 	unsigned int from_set_count;
 	bool strict; /* a broken file of a directory is an error */
 	bool live; /* no paths: read what pyprofd sends from now on, for live_seconds */
+	/* no paths: the verb itself has the processes recorded for live_seconds */
+	bool records;
 	unsigned long live_seconds;
 	const char *socket; /* NULL: the default */
 	/* With live: only what this user may see; for who sees everything. */

@@ -308,9 +308,25 @@ static error_t parse_live(int key, char *text, struct argp_state *state)
 	}
 }
 
+static const char *find_conflict_of_exact(const struct select *select)
+{
+	if (!select->pid_count)
+		return "--exact slows programs down, so it needs chosen ones: give --pid";
+	if (select->live || select->socket)
+		return "--exact records by itself, without the running pyprofd: leave out --live "
+		       "and --socket";
+	if (select->path_count)
+		return "--exact reads no profile: give either a profile or --exact";
+	if (select->since_ms || select->until_ms)
+		return "--exact begins now: --since and --until work only with directories";
+	return NULL;
+}
+
 /* Returns what is wrong with the combination of options, or NULL. */
 static const char *find_conflict(const struct select *select)
 {
+	if (select->records)
+		return find_conflict_of_exact(select);
 	if (!select->live && select->live_seconds)
 		return "--for works only with --live";
 	if (!select->live && select->socket)

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/exact.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/sibling.h"
+#include "reader/complain.h"
+#include "reader/verb.h"
+
+#define FILE_NAME "/calls.pb.gz"
+#define LOOK_US 100000U
+#define PIDS_BYTES (SELECT_MAX_PIDS * 21)
+#define ARGUMENTS_MAX 16
+
+struct recording {
+	char program[SIBLING_BYTES], pids[PIDS_BYTES], seconds[24];
+	const char *argument[ARGUMENTS_MAX];
+};
+
+static int make_directory(struct exact *exact)
+{
+	const char *below = getenv("TMPDIR");
+	char *path = exact->path;
+
+	if (!below || !below[0])
+		below = "/tmp";
+	if (snprintf(path, EXACT_PATH_BYTES - sizeof(FILE_NAME), "%s/pyprof-XXXXXX", below) >=
+	    (int)(EXACT_PATH_BYTES - sizeof(FILE_NAME))) {
+		path[0] = '\0';
+		return complain_of(below, -ENAMETOOLONG);
+	}
+	if (!mkdtemp(path)) {
+		const int err = -errno;
+
+		path[0] = '\0';
+		return complain_of(below, err);
+	}
+	memcpy(path + strlen(path), FILE_NAME, sizeof(FILE_NAME));
+	return READER_OK;
+}
+
+void exact_release(struct exact *exact)
+{
+	char *slash = strrchr(exact->path, '/');
+
+	if (!slash)
+		return;
+	(void)unlink(exact->path);
+	*slash = '\0';
+	(void)rmdir(exact->path);
+	exact->path[0] = '\0';
+}
+
+static void write_pids(const struct select *select, char pids[PIDS_BYTES])
+{
+	size_t size = 0;
+
+	for (unsigned int i = 0; i < select->pid_count; i++)
+		size += (size_t)snprintf(pids + size, PIDS_BYTES - size, "%s%" PRId64, i ? "," : "",
+					 select->pid[i]);
+}
+
+static void write_command(const struct select *select, const char *slowdown, const char *path,
+			  struct recording *recording)
+{
+	const char *const fixed[] = {
+		recording->program, "--quiet",	  "--events",	      "calls",	  "--pid",
+		recording->pids,    "--duration", recording->seconds, "--output", path};
+	size_t count = ARRAY_SIZE(fixed);
+
+	sibling_find("pyprofd", recording->program);
+	write_pids(select, recording->pids);
+	snprintf(recording->seconds, sizeof(recording->seconds), "%lu", select->live_seconds);
+	memcpy(recording->argument, fixed, sizeof(fixed));
+	if (slowdown) {
+		recording->argument[count++] = "--max-slowdown";
+		recording->argument[count++] = slowdown;
+	}
+	recording->argument[count] = NULL;
+}
+
+static void run_program(const struct recording *recording)
+{
+	struct rlimit limit;
+
+	/* The reader's own bound of memory is not the agent's. */
+	if (!getrlimit(RLIMIT_DATA, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_DATA, &limit);
+	}
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	execvp(recording->program, (char *const *)recording->argument);
+	fprintf(stderr, "pyprof: cannot start %s: %s\n", recording->program, strerror(errno));
+	_exit(READER_BAD_INPUT);
+}
+
+static void show_seconds(uint64_t started_ns, unsigned long wanted)
+{
+	const uint64_t passed = (mono_ns() - started_ns) / NS_PER_SEC;
+
+	fprintf(stderr, "\rcounting calls: %" PRIu64 " of %lu s; Ctrl-C ends it\033[K",
+		passed < wanted ? passed : wanted, wanted);
+}
+
+/* Ctrl-C reaches both programs: pyprofd ends with a profile, and we wait for it. */
+static int await(pid_t pid, unsigned long seconds, bool shows)
+{
+	const uint64_t started_ns = mono_ns();
+	int status = 0;
+	pid_t got;
+
+	while (!(got = waitpid(pid, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {
+		if (shows)
+			show_seconds(started_ns, seconds);
+		usleep(LOOK_US);
+	}
+	if (shows)
+		fprintf(stderr, "\r\033[K");
+	return got == pid && WIFEXITED(status) && !WEXITSTATUS(status) ? READER_OK
+								       : READER_BAD_INPUT;
+}
+
+int exact_record(const struct select *select, const char *slowdown, bool no_progress,
+		 struct exact *ret_exact)
+{
+	OWNED_MEM struct recording *recording = calloc(1, sizeof(*recording));
+	struct exact exact = {};
+	void (*before)(int);
+	pid_t pid;
+	int status;
+
+	if (!recording)
+		return complain_of("exact calls", -ENOMEM);
+	status = make_directory(&exact);
+	if (status)
+		return status;
+	write_command(select, slowdown, exact.path, recording);
+	pid = fork();
+	if (!pid)
+		run_program(recording);
+	before = signal(SIGINT, SIG_IGN);
+	status = pid < 0 ? complain_of("pyprofd", -errno)
+			 : await(pid, select->live_seconds, !no_progress && isatty(STDERR_FILENO));
+	(void)signal(SIGINT, before);
+	if (status)
+		exact_release(&exact);
+	else
+		*ret_exact = exact;
+	return status;
+}
