@@ -34,6 +34,7 @@
 #define AGENT_NICE (-10)		 /* and Nice= in deploy/systemd/pyprofd.service */
 #define PROBES_WAIT_NS (10 * NS_PER_SEC) /* until what was asked for is attached */
 #define PROBES_LOOK_MS 10
+#define CALLS_WAIT_NS (2 * NS_PER_SEC) /* until the files of chosen processes are known */
 
 static int wait_delay(struct agent *agent, struct loop *loop)
 {
@@ -133,6 +134,19 @@ static int await_probes(struct agent *agent, struct loop *loop)
 	return err;
 }
 
+/* Calls count from the beginning on.  A command's interpreter is known later. */
+static int await_calls(struct agent *agent, struct loop *loop)
+{
+	const uint64_t until_ns = mono_ns() + CALLS_WAIT_NS;
+	int err = 0;
+
+	if (agent->options->command)
+		return 0;
+	while (!err && !agent->is_ending && !calls_are_known(agent->calls) && mono_ns() < until_ns)
+		err = loop_serve(agent, loop, PROBES_LOOK_MS);
+	return err ? err : calls_check(agent->calls);
+}
+
 static int run(struct agent *agent, struct loop *loop)
 {
 	const struct options *options = agent->options;
@@ -154,8 +168,8 @@ static int run(struct agent *agent, struct loop *loop)
 				  "end early, and no interpreter is known");
 		err = process_watch_start(agent->watch);
 	}
-	if (!err && !agent->options->command)
-		err = calls_check(agent->calls);
+	if (!err)
+		err = await_calls(agent, loop);
 	if (!err)
 		err = probes_check(agent->probes);
 	if (!err)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/calls_cost.h"
+#include "agent/profiles.h"
 #include "attach/calls_side.h"
 #include "attach/file_table.h"
 #include "attach/probe_links.h"
@@ -14,11 +15,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/process.h"
+#include "discover/process_table.h"
 #include "drain/call_paths.h"
 #include "options/options.h"
 
 #define WHY_BYTES 512U
 #define PATH_BYTES 256U
+#define TEXT_BYTES 320U
 /* How long a program must be slowed down before that ends the run. */
 #define SLOW_NS NS_PER_SEC
 /* A link with this number has a site that is never used. */
@@ -35,6 +38,10 @@ static const struct probe_wanted wanted_probes[WANTED_COUNT] = {
 	[WANTED_SELDOM] = {PROBE_WANTED_FUNCTION, 0, "", "Py_FinalizeEx"},
 };
 #define LINE_FROM_MINOR 11U
+/* 3.15 has the probes again, and does not hit them where a call is specialized: counts would be
+ * wrong. */
+#define EXACT_TO_MINOR 11U
+#define LATE_MAX 64U /* processes whose interpreter could not be looked into yet */
 
 /* What is attached to one process and file. */
 struct attached {
@@ -53,7 +60,10 @@ struct calls {
 	struct calls_cost cost;
 	/* an interpreter that was seen and has no such probes; "": none */
 	char without[PATH_BYTES];
-	uint32_t without_tgid, without_minor;
+	uint32_t without_tgid;
+	bool without_is_inexact; /* it has them, but does not always hit them */
+	struct pp_process_id late[LATE_MAX];
+	size_t late_count;
 	int attach_err; /* of an interpreter that has them */
 	/* since when hits are counted for calls_are_too_slow() */
 	uint64_t since_ns, since_hits;
@@ -266,29 +276,46 @@ static bool is_attached(const struct calls *calls, struct pp_process_id id, uint
 	return false;
 }
 
-static void see_interpreter(struct calls *calls, const struct process *process, struct file *file)
+static void note_without(struct calls *calls, const struct process *process,
+			 const struct file *file, bool is_inexact)
 {
+	if (calls->without[0])
+		return;
+	snprintf(calls->without, sizeof(calls->without), "%s", file->path);
+	calls->without_tgid = process->id.tgid;
+	calls->without_is_inexact = is_inexact;
+}
+
+/* Returns 0, also when it cannot be attached; -EAGAIN: the child that parses files was late. */
+static int see_interpreter(struct calls *calls, const struct process *process, struct file *file)
+{
+	const bool may_be_exact = file->python->bpf.minor <= EXACT_TO_MINOR;
 	struct probe_sites found = {};
+	bool has_probes;
 	int err =
 		file_table_probes(calls->sources.files, file, wanted_probes, WANTED_COUNT, &found);
 
-	if (!err && site_of(&found, WANTED_ENTRY) && site_of(&found, WANTED_RETURN)) {
+	if (err == -EAGAIN || err == -ETIMEDOUT)
+		return -EAGAIN;
+	has_probes = !err && site_of(&found, WANTED_ENTRY) && site_of(&found, WANTED_RETURN);
+	if (has_probes && may_be_exact) {
 		err = attach(calls, process, file, &found);
 		if (err)
 			calls->attach_err =
 				log_warn_errno(err,
 					       "exact calls: cannot attach to '%s' of process %u",
 					       file->path, process->id.tgid);
-	} else if (!err && !calls->without[0]) {
-		snprintf(calls->without, sizeof(calls->without), "%s", file->path);
-		calls->without_tgid = process->id.tgid;
-		calls->without_minor = file->python->bpf.minor;
+	} else {
+		note_without(calls, process, file, has_probes);
 	}
 	probe_sites_release(&found);
+	return 0;
 }
 
 void calls_see(struct calls *calls, const struct process *process)
 {
+	bool is_late = false;
+
 	if (!calls || calls->is_ended || process->exit_ns)
 		return;
 	for (size_t i = 0; i < process->mapping_count; i++) {
@@ -297,7 +324,25 @@ void calls_see(struct calls *calls, const struct process *process)
 			id >= PP_FILE_FIRST ? file_table_find(calls->sources.files, id) : NULL;
 
 		if (file && file->python && !is_attached(calls, process->id, id))
-			see_interpreter(calls, process, file);
+			is_late |= see_interpreter(calls, process, file) == -EAGAIN;
+	}
+	if (is_late && calls->late_count < LATE_MAX)
+		calls->late[calls->late_count++] = process->id;
+}
+
+static void see_late(struct calls *calls)
+{
+	const size_t count = calls->late_count;
+	struct pp_process_id late[LATE_MAX];
+
+	memcpy(late, calls->late, sizeof(late));
+	calls->late_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct process *process =
+			process_table_find(calls->sources.processes, late[i]);
+
+		if (process)
+			calls_see(calls, process);
 	}
 }
 
@@ -317,6 +362,11 @@ void calls_forget(struct calls *calls, struct pp_process_id id)
 		calls->attached_count = kept;
 }
 
+bool calls_are_known(const struct calls *calls)
+{
+	return !calls || calls->attached_count || calls->attach_err || calls->without[0];
+}
+
 int calls_check(const struct calls *calls)
 {
 	if (!calls || calls->attached_count)
@@ -324,11 +374,14 @@ int calls_check(const struct calls *calls)
 	if (calls->attach_err)
 		return -ENXIO;
 	if (calls->without[0])
-		log_error(
-			"'%s' of process %u has no function probes (CPython 3.6 to 3.11 have them "
-			"when built --with-dtrace, as Debian's are): a table by sampling is "
-			"what there is, pyprof calls --live --pid %u",
-			calls->without, calls->without_tgid, calls->without_tgid);
+		log_error("'%s' of process %u has no function probes %s: a table by sampling is "
+			  "what there is, pyprof calls --live --pid %u",
+			  calls->without, calls->without_tgid,
+			  calls->without_is_inexact
+				  ? "that tell of every call"
+				  : "(CPython 3.6 to 3.11 have them when built --with-dtrace, as "
+				    "Debian's are)",
+			  calls->without_tgid);
 	else
 		log_error("exact calls: none of the chosen processes runs a CPython that can be "
 			  "read");
@@ -337,32 +390,42 @@ int calls_check(const struct calls *calls)
 
 /* ---- while it runs ---- */
 
-/* Hits of all threads count as if one had them all: only one thread of an interpreter runs Python at a
- * time. */
-bool calls_are_too_slow(struct calls *calls, uint64_t now_ns)
+/* Returns which share of the time since the last look the probes took.  Hits of all threads count as
+ * if one had them all: only one thread of an interpreter runs Python at a time. */
+static double probes_share(struct calls *calls, uint64_t now_ns)
 {
-	const uint32_t percent = calls && calls->sources.options->slowdown_percent
-					 ? calls->sources.options->slowdown_percent
-					 : OPTIONS_SLOWDOWN_CALLS_PERCENT;
+	const uint64_t since_ns = calls->since_ns, since_hits = calls->since_hits;
 	struct pp_call_sums sums;
-	double probed, share;
 
-	if (!calls || calls->is_ended || now_ns < calls->since_ns + SLOW_NS ||
-	    calls_side_get_sums(calls->side, &sums))
-		return false;
-	probed = (double)((sums.hits - calls->since_hits) * calls->cost.hit_ns);
-	share = probed / (double)(now_ns - calls->since_ns);
-	calls->since_hits = sums.hits;
-	if (!calls->since_ns)
-		share = 0;
+	if (calls_side_get_sums(calls->side, &sums))
+		return 0;
 	calls->since_ns = now_ns;
+	calls->since_hits = sums.hits;
+	return since_ns ? (double)((sums.hits - since_hits) * calls->cost.hit_ns) /
+				  (double)(now_ns - since_ns)
+			: 0;
+}
+
+bool calls_tick(struct calls *calls, uint64_t now_ns)
+{
+	double percent, share;
+
+	if (!calls || calls->is_ended)
+		return false;
+	see_late(calls);
+	if (now_ns < calls->since_ns + SLOW_NS)
+		return false;
+	percent = calls->sources.options->slowdown_percent
+			  ? calls->sources.options->slowdown_percent
+			  : OPTIONS_SLOWDOWN_CALLS_PERCENT;
+	share = probes_share(calls, now_ns);
 	/* Slower by P percent: of the time with probes, P / (100 + P) is theirs. */
-	if (share <= (double)percent / (100 + (double)percent))
+	if (share <= percent / (100 + percent))
 		return false;
 	log_warn("exact calls end here: probes take %.0f %% of the time, so the program is more "
 		 "than "
 		 "%.1f times as slow; --max-slowdown allows more, or see pyprof calls --live",
-		 share * 100, 1 + (double)percent / 100);
+		 share * 100, 1 + percent / 100);
 	detach_all(calls);
 	calls->is_ended = true;
 	return true;
@@ -391,20 +454,23 @@ int calls_collect(struct calls *calls, uint64_t ended_ns, struct counts *counts)
 	return call_paths_collect(calls->paths, &tables, calls->sources.dictionary, counts);
 }
 
-void calls_describe(const struct calls *calls, FILE *out)
+int calls_describe(const struct calls *calls, struct profiles *profiles)
 {
+	const struct calls_cost *cost = calls ? &calls->cost : NULL;
 	struct call_paths_stats stats;
+	char text[TEXT_BYTES];
 
 	if (!calls)
-		return;
+		return 0;
 	call_paths_get_stats(calls->paths, &stats);
-	fprintf(out,
-		"calls hit_ns=%llu entry_ns=%llu return_ns=%llu hits=%llu taken_off_ns=%llu "
-		"unmatched=%llu unnoted=%llu paths=%llu",
-		(unsigned long long)calls->cost.hit_ns,
-		(unsigned long long)calls->cost.taken_off.ns[PP_CALL_ENTRY][PP_CALL_RETURN],
-		(unsigned long long)calls->cost.taken_off.ns[PP_CALL_RETURN][PP_CALL_ENTRY],
-		(unsigned long long)calls->sums.hits, (unsigned long long)calls->sums.cost_ns,
-		(unsigned long long)calls->sums.unmatched, (unsigned long long)calls->sums.unnoted,
-		(unsigned long long)stats.nodes);
+	snprintf(text, sizeof(text),
+		 "calls hit_ns=%llu entry_ns=%llu return_ns=%llu hits=%llu taken_off_ns=%llu "
+		 "unmatched=%llu unnoted=%llu paths=%llu",
+		 (unsigned long long)cost->hit_ns,
+		 (unsigned long long)cost->taken_off.ns[PP_CALL_ENTRY][PP_CALL_RETURN],
+		 (unsigned long long)cost->taken_off.ns[PP_CALL_RETURN][PP_CALL_ENTRY],
+		 (unsigned long long)calls->sums.hits, (unsigned long long)calls->sums.cost_ns,
+		 (unsigned long long)calls->sums.unmatched, (unsigned long long)calls->sums.unnoted,
+		 (unsigned long long)stats.nodes);
+	return profiles_add_comment(profiles, text);
 }

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include <pyprofd/process.h>
 
@@ -20,12 +19,15 @@ struct file_table;
 struct kernel_side;
 struct options;
 struct process;
+struct process_table;
+struct profiles;
 
 /* All is borrowed. */
 struct calls_sources {
 	const struct options *options;
 	const struct kernel_side *kernel;
 	struct file_table *files;
+	const struct process_table *processes;
 	struct dictionary *dictionary;
 };
 
@@ -39,15 +41,19 @@ DEFINE_OWNED(struct calls, calls)
 void calls_see(struct calls *calls, const struct process *process);
 /* Takes off what a process has that has ended or become another program. */
 void calls_forget(struct calls *calls, struct pp_process_id id);
+/* Returns whether an interpreter was seen, with the probes or without. */
+bool calls_are_known(const struct calls *calls);
 /* Looks whether calls of a process can be counted, once all are known.  Returns 0; -ENXIO with a line in
  * the log: none of the interpreters has the probes, or there is no interpreter. */
 int calls_check(const struct calls *calls);
-/* Looks at what the hits cost, some times a second.  Returns whether the run is to end: the program would
- * be slower than allowed, which was told. */
-bool calls_are_too_slow(struct calls *calls, uint64_t now_ns);
+/* Call it a few times a second: looks at what the hits cost, and again at files for which the child that
+ * parses them was late.  Returns whether the run is to end: a program is slower than allowed, which was
+ * told. */
+bool calls_tick(struct calls *calls, uint64_t now_ns);
 /* Adds what was counted up to the window's end.  Returns 0 or -errno. */
 int calls_collect(struct calls *calls, uint64_t ended_ns, struct counts *counts);
-/* Writes the comment line of the profile: what hits cost, and what could not be matched. */
-void calls_describe(const struct calls *calls, FILE *out);
+/* Adds a comment to the profiles: what hits cost, and what could not be matched.  Returns 0 or
+ * -ENOMEM. */
+int calls_describe(const struct calls *calls, struct profiles *profiles);
 
 #endif

@@ -314,7 +314,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	process_watch_tick(agent->watch);
 	probes_tick(agent->probes);
 	memory_watch_tick(agent->memory);
-	if (calls_are_too_slow(agent->calls, now_ns))
+	if (calls_tick(agent->calls, now_ns))
 		agent->is_ending = true;
 	if (agent->timeline)
 		timeline_tick(agent->timeline);

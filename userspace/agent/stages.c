@@ -368,6 +368,7 @@ static int open_calls(struct agent *agent)
 	const struct calls_sources sources = {.options = agent->options,
 					      .kernel = agent->kernel,
 					      .files = agent->files,
+					      .processes = agent->processes,
 					      .dictionary = agent->dictionary};
 
 	return calls_new(&sources, &agent->calls);

@@ -263,7 +263,9 @@ static int add_facts(struct window *window, const struct slice *slice)
 		return 0;
 	err = window_facts_tell(window->facts, &window->facts_told, &text);
 	window->samples->summary->loop_stall_max_ns = 0;
-	return err ? err : profiles_add_comment(window->samples->profiles, text);
+	if (!err)
+		err = profiles_add_comment(window->samples->profiles, text);
+	return err ? err : calls_describe(window->calls, window->samples->profiles);
 }
 
 /* From here on the window's rows are named, and need nothing of what is given up. */
