@@ -135,15 +135,18 @@ static int await_probes(struct agent *agent, struct loop *loop)
 }
 
 /* Calls count from the beginning on.  A command's interpreter is known later. */
-static int await_calls(struct agent *agent, struct loop *loop)
+static int await_calls(const struct agent *agent)
 {
 	const uint64_t until_ns = mono_ns() + CALLS_WAIT_NS;
 	int err = 0;
 
 	if (agent->options->command)
 		return 0;
-	while (!err && !agent->is_ending && !calls_are_known(agent->calls) && mono_ns() < until_ns)
-		err = loop_serve(agent, loop, PROBES_LOOK_MS);
+	while (!err && !calls_are_known(agent->calls) && mono_ns() < until_ns) {
+		usleep(PROBES_LOOK_MS * 1000);
+		process_watch_tick(agent->watch);
+		err = process_watch_follow(agent->watch);
+	}
 	return err ? err : calls_check(agent->calls);
 }
 
@@ -169,7 +172,7 @@ static int run(struct agent *agent, struct loop *loop)
 		err = process_watch_start(agent->watch);
 	}
 	if (!err)
-		err = await_calls(agent, loop);
+		err = await_calls(agent);
 	if (!err)
 		err = probes_check(agent->probes);
 	if (!err)
