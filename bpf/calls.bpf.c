@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Entry and return of Python functions.  A hit of a known thread in a known function walks nothing. */
+/* Entry and return of Python functions.  A hit of a known thread in a known function walks
+ * nothing. */
 #include "lib/calls.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/scratch_pool.bpf.h"
@@ -58,8 +59,8 @@ static __always_inline __u64 argument(void *ctx, const struct pp_probe_arg *arg)
 	return arg->bytes == 4 ? (__u32)value : value;
 }
 
-/* The addresses of a function's names tell it apart, and the first bytes of its own name whether the
- * memory was used again for another one. */
+/* The addresses of a function's names tell it apart, and the first bytes of its own name whether
+ * the memory was used again for another one. */
 static __always_inline void take_names(struct call_hit *h, void *ctx)
 {
 	__u64 file = argument(ctx, &h->site->arg[PP_CALL_FILE]);
@@ -109,8 +110,8 @@ __noinline int caller_add(__u32 slot, __u32 at)
 	return 0;
 }
 
-/* Makes nodes of the callers, from the root to the one before the leaf frames.  What is nearer to the root
- * than PP_CALL_CALLERS_MAX is left out. */
+/* Makes nodes of the callers, from the root to the one before the leaf frames.  What is nearer to
+ * the root than PP_CALL_CALLERS_MAX is left out. */
 __noinline int callers_add(__u32 slot, __u32 leaves)
 {
 	struct pp_walk *w = walk_get(slot);
@@ -161,8 +162,8 @@ static __always_inline void entry_walked(struct call_hit *h, struct pp_walk *w)
 
 	thread_pass(h, thread->top ? node_get(thread->top) : NULL);
 	if (!thread->lost)
-		thread_enter_new(thread, child_id(h), h->site->is_ours ? h->line : leaf_code(w), h->names,
-				 1);
+		thread_enter_new(thread, child_id(h), h->site->is_ours ? h->line : leaf_code(w),
+				 h->names, 1);
 }
 
 /* A function that a walk has found returns: from here on it is known by its names. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The shadow stack of a thread (include/pyprofd/calls.h): what a hit does once thread and function are
- * known.  No locks: a thread changes nodes of its own only. */
+/* The shadow stack of a thread (include/pyprofd/calls.h): what a hit does once thread and function
+ * are known.  No locks: a thread changes nodes of its own only. */
 #ifndef BPF_LIB_CALLS_H
 #define BPF_LIB_CALLS_H
 
@@ -60,8 +60,8 @@ static __always_inline __u64 parent_hash(const struct pp_call_thread *thread)
 	return thread->top ? thread->top : thread->root;
 }
 
-/* Names the node of a function that is called at a line of itself: a generator's entries differ in it,
- * and are nodes of one path. */
+/* Names the node of a function that is called at a line of itself: a generator's entries differ in
+ * it, and are nodes of one path. */
 static __always_inline __u64 child_id(const struct call_hit *h)
 {
 	return hash_mix(hash_mix(parent_hash(h->thread), h->names), h->line) | 1;
@@ -117,8 +117,8 @@ static __always_inline bool entry_is_known(struct call_hit *h)
 	return true;
 }
 
-/* Looks for the function that returns among the callers of the top: others have ended without an event.
- * Returns nonzero when it is not among them. */
+/* Looks for the function that returns among the callers of the top: others have ended without an
+ * event. Returns nonzero when it is not among them. */
 __noinline int return_resync(__u32 tid, __u64 names)
 {
 	struct pp_call_thread *thread = bpf_map_lookup_elem(&call_threads, &tid);

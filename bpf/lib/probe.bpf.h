@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs of user probes share: which site was hit, its arguments, a walk of its stack. */
+/* What the programs of user probes share: which site was hit, its arguments, a walk of its
+ * stack. */
 #ifndef BPF_LIB_PROBE_H
 #define BPF_LIB_PROBE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Programs of user probes can be preempted (from Linux 6.0 on) and then run beside all others of their
- * CPU, so their objects have a `scratch` of their own, of whose slots each hit claims one. */
+/* Programs of user probes can be preempted (from Linux 6.0 on) and then run beside all others of
+ * their CPU, so their objects have a `scratch` of their own, of whose slots each hit claims one. */
 #ifndef BPF_LIB_SCRATCH_POOL_H
 #define BPF_LIB_SCRATCH_POOL_H
 

@@ -6,6 +6,7 @@ _pyprof_values() { # OPTION VERB
 	diff:--by | diff:-b) echo 'function line stack'; return ;;
 	diff:--sort | diff:-s) echo 'self total'; return ;;
 	top:--sort | top:-s) echo 'cpu gil wait name'; return ;;
+	calls:--sort | calls:-s) echo 'self total calls name'; return ;;
 	esac
 	case $1 in
 	--by | -b) echo 'function line file module thread process comm thread-name container wait service_name app unit user namespace pod slurm_job rank local_rank world_size' ;;
@@ -17,6 +18,7 @@ _pyprof_values() { # OPTION VERB
 	--label) echo 'service_name app unit user namespace pod container slurm_job rank local_rank world_size comm' ;;
 	--color-by) echo 'self total' ;;
 	--for) echo '5 10 60' ;;
+	--max-slowdown) echo '2x 5x 10x' ;;
 	--since | --until) echo '1m 10m 1h 1d' ;;
 	*) return 1 ;;
 	esac

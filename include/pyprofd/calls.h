@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Exact calls.  The kernel side keeps a shadow stack of each thread: its top is a node, and a node is
- * a function at one path of calls in one thread.  Entry and return of a function add the time since
- * the thread's last event to the top, so no stack is walked at a call.  Only a thread's own events
- * change its nodes. */
+/* Exact calls.  The kernel side keeps a shadow stack of each thread: its top is a node, and a node
+ * is a function at one path of calls in one thread.  Entry and return of a function add the time
+ * since the thread's last event to the top, so no stack is walked at a call.  Only a thread's own
+ * events change its nodes. */
 #ifndef PYPROFD_CALLS_H
 #define PYPROFD_CALLS_H
 

@@ -390,8 +390,8 @@ int calls_check(const struct calls *calls)
 
 /* ---- while it runs ---- */
 
-/* Returns which share of the time since the last look the probes took.  Hits of all threads count as
- * if one had them all: only one thread of an interpreter runs Python at a time. */
+/* Returns which share of the time since the last look the probes took.  Hits of all threads count
+ * as if one had them all: only one thread of an interpreter runs Python at a time. */
 static double probes_share(struct calls *calls, uint64_t now_ns)
 {
 	const uint64_t since_ns = calls->since_ns, since_hits = calls->since_hits;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loaded BPF object of exact calls: its programs and tables.  It shares the maps of the first object
- * (kernel_side.h).  Opening it takes the kernel a second.  One thread at a time. */
+/* The loaded BPF object of exact calls: its programs and tables.  It shares the maps of the first
+ * object (kernel_side.h).  Opening it takes the kernel a second.  One thread at a time. */
 #ifndef ATTACH_CALLS_SIDE_H
 #define ATTACH_CALLS_SIDE_H
 
@@ -26,8 +26,8 @@ int calls_side_program(const struct calls_side *side, enum pp_call_event event);
 int calls_side_nodes(const struct calls_side *side);
 int calls_side_threads(const struct calls_side *side);
 
-/* Says where the arguments of a site lie; a hit before that does nothing.  number: the link's cookie,
- * below PP_CALL_SITES_MAX; where the kernel has no cookies (before 5.15) all are number 0.
+/* Says where the arguments of a site lie; a hit before that does nothing.  number: the link's
+ * cookie, below PP_CALL_SITES_MAX; where the kernel has no cookies (before 5.15) all are number 0.
  * Returns 0 or -errno. */
 int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_event event,
 			const struct pp_call_site *site);

@@ -164,8 +164,8 @@ static enum pp_py_stop give_stack(struct call_paths *paths, const struct node *n
 
 /* ---- counters ---- */
 
-/* Takes what was not counted.  A thread's time up to the window's end was noted before its next event
- * had added it, so the sum may be ahead of the kernel side's. */
+/* Takes what was not counted.  A thread's time up to the window's end was noted before its next
+ * event had added it, so the sum may be ahead of the kernel side's. */
 static uint64_t take_new(uint64_t now, uint64_t *counted)
 {
 	const uint64_t fresh = now > *counted ? now - *counted : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What exact calls have counted (include/pyprofd/calls.h): the kernel side's nodes are read at a
- * window's end, and what is new becomes counters.  A counter has the node's id in place of a stack's
- * hash, and the node's path becomes a stack of the dictionary.  Bounded by the kernel side's table.
- * One thread. */
+ * window's end, and what is new becomes counters.  A counter has the node's id in place of a
+ * stack's hash, and the node's path becomes a stack of the dictionary.  Bounded by the kernel
+ * side's table. One thread. */
 #ifndef DRAIN_CALL_PATHS_H
 #define DRAIN_CALL_PATHS_H
 
@@ -25,14 +25,14 @@ int call_paths_note(struct call_paths *paths, uint64_t node, const struct pp_cal
 /* Notes a thread: the time from its last event to the window's end belongs to its top. */
 void call_paths_note_thread(struct call_paths *paths, const struct pp_call_thread *thread,
 			    uint64_t ended_ns);
-/* Adds what was noted and not yet counted to `counts` (PP_KIND_CALL), with the stacks that it needs.
- * Of a path deeper than a stack may be, frames in the middle are left out; one whose caller is not
- * known ends there and says so.  Returns 0 or -ENOMEM. */
+/* Adds what was noted and not yet counted to `counts` (PP_KIND_CALL), with the stacks that it
+ * needs. Of a path deeper than a stack may be, frames in the middle are left out; one whose caller
+ * is not known ends there and says so.  Returns 0 or -ENOMEM. */
 int call_paths_count(struct call_paths *paths, struct dictionary *dictionary,
 		     struct counts *counts);
 
-/* Does all of this with the kernel side's tables.  is_alive tells whether a thread still runs: the time
- * of others has ended before the window.  Returns 0; -ENOMEM; -errno. */
+/* Does all of this with the kernel side's tables.  is_alive tells whether a thread still runs: the
+ * time of others has ended before the window.  Returns 0; -ENOMEM; -errno. */
 struct call_tables {
 	int nodes, threads; /* descriptors */
 	uint64_t ended_ns;  /* of the window, CLOCK_MONOTONIC */

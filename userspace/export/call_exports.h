@@ -21,10 +21,10 @@ int call_graph_write_dot(const struct call_graph *graph, const struct dot_option
 			 FILE *out);
 
 /* Writes what marshal.load() of every Python 3 reads: {(file, line, name): (cc, nc, tt, ct,
- * callers)}, in seconds.  are_calls: what the graph counts are exact calls; else cc and nc are numbers
- * of samples, and an entry without time says so.  A function that was called before the start has one
- * call, as readers divide by it.  unit_seconds: one unit of the profile's values.  Returns 0 or
- * -EIO. */
+ * callers)}, in seconds.  are_calls: what the graph counts are exact calls; else cc and nc are
+ * numbers of samples, and an entry without time says so.  A function that was called before the
+ * start has one call, as readers divide by it.  unit_seconds: one unit of the profile's values.
+ * Returns 0 or -EIO. */
 int call_graph_write_pstats(const struct call_graph *graph, double unit_seconds, bool are_calls,
 			    FILE *out);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprof calls: the call graph, for Graphviz and for readers of cProfile's files; of exact calls also
- * cProfile's table. */
+/* pyprof calls: the call graph, for Graphviz and for readers of cProfile's files; of exact calls
+ * also cProfile's table. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static const struct argp_option options[] = {
 	 "Count every call of the processes of --pid from now on, as cProfile does: for CPython "
 	 "3.6 to 3.11 with function probes, as Debian's have them.  It slows them down",
 	 2},
-	{"max-slowdown", OPTION_SLOWDOWN, "FACTOR", 0,
+	{"max-slowdown", OPTION_SLOWDOWN, "PCT|Nx", 0,
 	 "With --exact: end early when a program would take longer than this, 5x or 400%. "
 	 "Default: 5x",
 	 2},
@@ -160,13 +160,28 @@ static int write_pstats(const struct calls *calls, const struct call_graph *grap
 					call_graph_calls_index(graph->profile) >= 0, out));
 }
 
+/* The file's name is nobody's: it is gone when we end. */
+static void print_exact_head(const struct call_graph *graph, const struct input *input,
+			     const char *unit)
+{
+	struct profile_read_totals totals;
+	char all[FORMAT_BYTES], recorded[FORMAT_BYTES];
+
+	profile_reader_totals(input_reader(input), &totals);
+	printf("self in Python: %s, %s recorded\n", format_value(graph->total, unit, all),
+	       format_value((int64_t)totals.duration_ns, "nanoseconds", recorded));
+}
+
 static int print_table(struct calls *calls, struct call_graph *graph, const struct input *input,
 		       const char *unit)
 {
 	calls->table.unit = unit;
 	calls->table.color = text_wants_color(calls->shared.no_color);
 	graph->code.short_paths = input_short_paths(input);
-	text_head(stdout, input);
+	if (calls->shared.select.records)
+		print_exact_head(graph, input, unit);
+	else
+		text_head(stdout, input);
 	if (calls->callers || calls->callees)
 		return callers_print(input, calls->callers, calls->callees, calls->table.color);
 	return calls_table_print(graph, &calls->table);

@@ -161,7 +161,7 @@ int call_graph_calls_index(const struct profile *profile)
 		if (!strcmp(profile->options.value_type[i].type, "calls") &&
 		    !strcmp(profile->options.value_type[i].unit, "count"))
 			return (int)i;
-	return -1;
+	return -ENOENT;
 }
 
 int call_graph_new(struct profile *profile, unsigned int value_index, int count_index,

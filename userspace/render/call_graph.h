@@ -12,8 +12,9 @@
 struct call_function {
 	int64_t self, total;
 	int64_t self_samples, total_samples; /* 0: the profile does not count samples */
-	/* of self_samples, those of stacks in which it is the leaf and nowhere else.  Of exact calls
-	 * self_samples are the calls, and these the primitive ones: from outside of itself. */
+	/* of self_samples, those of stacks in which it is the leaf and nowhere else.  Of exact
+	 * calls self_samples are the calls, and these the primitive ones: from outside of
+	 * itself. */
 	int64_t outer_samples;
 	uint64_t last_stack;
 	uint32_t first_callee, first_caller; /* edge + 1; 0: none */
@@ -42,9 +43,9 @@ struct call_graph {
 	int64_t total, total_samples;
 };
 
-/* Returns which value of a profile has the numbers of exact calls; -1: it has none. */
+/* Returns which value of a profile has the numbers of exact calls; -ENOENT: it has none. */
 int call_graph_calls_index(const struct profile *profile);
-/* Builds the graph.  count_index: which value counts samples or calls, -1: none.
+/* Builds the graph.  count_index: which value counts samples or calls, below 0: none.
  * Returns 0 or -ENOMEM. */
 int call_graph_new(struct profile *profile, unsigned int value_index, int count_index,
 		   const struct grouping *group_by, struct call_graph **ret_graph);

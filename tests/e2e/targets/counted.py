@@ -203,7 +203,9 @@ def run(function, profiles):
 
 
 def run_all(profiles):
-    threads = [threading.Thread(target=run, args=(function, profiles)) for function in (left, right)]
+    threads = [
+        threading.Thread(target=run, args=(function, profiles)) for function in (left, right)
+    ]
     run(work, profiles)
     for thread in threads:
         thread.start()

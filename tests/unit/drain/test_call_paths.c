@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/call_paths.c drain/counts.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c symbolize/stitch.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c base/index_table.c python/code_text.c */
+/* sources: drain/call_paths.c drain/counts.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c
+ * drain/shares.c symbolize/stitch.c python/python_code.c python/line_table.c
+ * python/python_objects.c python/python_text.c base/io.c base/index_table.c python/code_text.c */
 #include "drain/call_paths.h"
 
 #include <cmocka.h>
@@ -200,8 +202,8 @@ static void call_paths_count__each_window_has_what_is_new(void **state)
 	assert_int_equal(fixture->counts.count, 0);
 }
 
-/* A call that goes on at a window's end: its time up to there is in that window, and not again in the
- * next one, in which its return adds all of it. */
+/* A call that goes on at a window's end: its time up to there is in that window, and not again in
+ * the next one, in which its return adds all of it. */
 static void call_paths_note_thread__adds_the_time_since_its_last_event_once(void **state)
 {
 	struct fixture *fixture = *state;

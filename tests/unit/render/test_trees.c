@@ -151,11 +151,11 @@ static void call_graph_calls_index__is_that_of_exact_calls(void **state)
 
 	(void)state;
 	fixture_init(&f);
-	assert_int_equal(call_graph_calls_index(f.profile), -1);
+	assert_int_equal(call_graph_calls_index(f.profile), -ENOENT);
 	f.profile->options.value_type[0].type = "calls";
 	assert_int_equal(call_graph_calls_index(f.profile), 0);
 	f.profile->options.value_type[0].unit = "bytes";
-	assert_int_equal(call_graph_calls_index(f.profile), -1);
+	assert_int_equal(call_graph_calls_index(f.profile), -ENOENT);
 }
 
 static void pstats__begins_as_a_dict_that_says_what_it_is(void **state)
