@@ -77,13 +77,14 @@ static __always_inline int thread_enter_new(struct pp_call_thread *thread, __u64
 				    .names = names,
 				    .id = thread->id,
 				    .tid = thread->tid};
-	struct pp_call_sums *sums;
+	struct pp_call_sums *sums = sums_get();
 
 	if (!bpf_map_update_elem(&call_nodes, &id, &node, BPF_ANY)) {
 		thread->top = id;
+		if (sums)
+			sums->created++;
 		return 0;
 	}
-	sums = sums_get();
 	if (sums)
 		sums->unnoted++;
 	thread->lost++;

@@ -64,6 +64,7 @@ struct pp_call_sums {
 	__u64 hits;
 	__u64 cost_ns;	 /* taken off */
 	__u64 unmatched; /* returns from a function that was not the top */
+	__u64 created;	 /* nodes */
 	__u64 unnoted;	 /* calls without a node: there are too many paths */
 };
 

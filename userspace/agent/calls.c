@@ -22,8 +22,7 @@
 #define WHY_BYTES 512U
 #define PATH_BYTES 256U
 #define TEXT_BYTES 320U
-/* How long a program must be slowed down before that ends the run. */
-#define SLOW_NS NS_PER_SEC
+#define LOOK_NS NS_PER_SEC /* from one look at the costs to the next */
 /* A link with this number has a site that is never used. */
 #define UNUSED_SITE (PP_CALL_SITES_MAX - 1)
 
@@ -67,6 +66,8 @@ struct calls {
 	int attach_err; /* of an interpreter that has them */
 	/* since when hits are counted for calls_are_too_slow() */
 	uint64_t since_ns, since_hits;
+	uint64_t removed;	  /* nodes of threads that have ended */
+	uint64_t tidied_at;	  /* how many nodes there had been at the last try */
 	bool is_ended;		  /* all links are off */
 	struct pp_call_sums sums; /* that calls_describe() tells */
 };
@@ -390,35 +391,66 @@ int calls_check(const struct calls *calls)
 
 /* ---- while it runs ---- */
 
-/* Returns which share of the time since the last look the probes took.  Hits of all threads count
- * as if one had them all: only one thread of an interpreter runs Python at a time. */
-static double probes_share(struct calls *calls, uint64_t now_ns)
+/* Returns which share of the time since the last look the probes took.  Hits of all threads count as
+ * if one had them all: only one thread of an interpreter runs Python at a time. */
+static double probes_share(struct calls *calls, uint64_t now_ns, uint64_t hits)
 {
 	const uint64_t since_ns = calls->since_ns, since_hits = calls->since_hits;
-	struct pp_call_sums sums;
 
-	if (calls_side_get_sums(calls->side, &sums))
-		return 0;
 	calls->since_ns = now_ns;
-	calls->since_hits = sums.hits;
-	return since_ns ? (double)((sums.hits - since_hits) * calls->cost.hit_ns) /
+	calls->since_hits = hits;
+	return since_ns ? (double)((hits - since_hits) * calls->cost.hit_ns) /
 				  (double)(now_ns - since_ns)
 			: 0;
 }
 
+static bool is_alive(void *context, const struct pp_call_thread *thread)
+{
+	char path[64];
+
+	(void)context;
+	snprintf(path, sizeof(path), "/proc/%u/task/%u", thread->id.tgid, thread->tid);
+	return !access(path, F_OK);
+}
+
+static struct call_tables tables_until(const struct calls *calls, uint64_t ended_ns)
+{
+	return (struct call_tables){.nodes = calls_side_nodes(calls->side),
+				    .threads = calls_side_threads(calls->side),
+				    .ended_ns = ended_ns,
+				    .is_alive = is_alive};
+}
+
+/* Makes room for the paths of new threads, where old ones have ended. */
+static void tidy(struct calls *calls, uint64_t now_ns, uint64_t created)
+{
+	const struct call_tables tables = tables_until(calls, now_ns);
+	int removed;
+
+	if (created - calls->removed < PP_CALL_NODES_MAX / 2 ||
+	    created - calls->tidied_at < PP_CALL_NODES_MAX / 16)
+		return;
+	calls->tidied_at = created;
+	removed = call_paths_tidy(calls->paths, &tables);
+	if (removed > 0)
+		calls->removed += (uint64_t)removed;
+}
+
 bool calls_tick(struct calls *calls, uint64_t now_ns)
 {
+	struct pp_call_sums sums;
 	double percent, share;
 
 	if (!calls || calls->is_ended)
 		return false;
 	see_late(calls);
-	if (now_ns < calls->since_ns + SLOW_NS)
+	if (now_ns < calls->since_ns + LOOK_NS || calls_side_get_sums(calls->side, &sums))
 		return false;
+	tidy(calls, now_ns, sums.created);
 	percent = calls->sources.options->slowdown_percent
 			  ? calls->sources.options->slowdown_percent
 			  : OPTIONS_SLOWDOWN_CALLS_PERCENT;
-	share = probes_share(calls, now_ns);
+	share = probes_share(calls, now_ns, sums.hits);
 	/* Slower by P percent: of the time with probes, P / (100 + P) is theirs. */
 	if (share <= percent / (100 + percent))
 		return false;
@@ -431,25 +463,13 @@ bool calls_tick(struct calls *calls, uint64_t now_ns)
 	return true;
 }
 
-static bool is_alive(void *context, const struct pp_call_thread *thread)
-{
-	char path[64];
-
-	(void)context;
-	snprintf(path, sizeof(path), "/proc/%u/task/%u", thread->id.tgid, thread->tid);
-	return !access(path, F_OK);
-}
-
 int calls_collect(struct calls *calls, uint64_t ended_ns, struct counts *counts)
 {
 	struct call_tables tables;
 
 	if (!calls)
 		return 0;
-	tables = (struct call_tables){.nodes = calls_side_nodes(calls->side),
-				      .threads = calls_side_threads(calls->side),
-				      .ended_ns = ended_ns,
-				      .is_alive = is_alive};
+	tables = tables_until(calls, ended_ns);
 	(void)calls_side_get_sums(calls->side, &calls->sums);
 	return call_paths_collect(calls->paths, &tables, calls->sources.dictionary, counts);
 }
@@ -457,12 +477,10 @@ int calls_collect(struct calls *calls, uint64_t ended_ns, struct counts *counts)
 int calls_describe(const struct calls *calls, struct profiles *profiles)
 {
 	const struct calls_cost *cost = calls ? &calls->cost : NULL;
-	struct call_paths_stats stats;
 	char text[TEXT_BYTES];
 
 	if (!calls)
 		return 0;
-	call_paths_get_stats(calls->paths, &stats);
 	snprintf(text, sizeof(text),
 		 "calls hit_ns=%llu entry_ns=%llu return_ns=%llu hits=%llu taken_off_ns=%llu "
 		 "unmatched=%llu unnoted=%llu paths=%llu",
@@ -471,6 +489,6 @@ int calls_describe(const struct calls *calls, struct profiles *profiles)
 		 (unsigned long long)cost->taken_off.ns[PP_CALL_RETURN][PP_CALL_ENTRY],
 		 (unsigned long long)calls->sums.hits, (unsigned long long)calls->sums.cost_ns,
 		 (unsigned long long)calls->sums.unmatched, (unsigned long long)calls->sums.unnoted,
-		 (unsigned long long)stats.nodes);
+		 (unsigned long long)calls->sums.created);
 	return profiles_add_comment(profiles, text);
 }

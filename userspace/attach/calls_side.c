@@ -175,6 +175,7 @@ int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_
 		sums.hits += value[cpu].hits;
 		sums.cost_ns += value[cpu].cost_ns;
 		sums.unmatched += value[cpu].unmatched;
+		sums.created += value[cpu].created;
 		sums.unnoted += value[cpu].unnoted;
 	}
 	*ret_sums = sums;

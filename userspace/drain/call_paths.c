@@ -22,6 +22,7 @@ struct node {
 	uint64_t self_ns, calls; /* up to now */
 	uint64_t going_on_ns;	 /* since the thread's last event */
 	uint64_t counted_ns, counted_calls;
+	bool is_removed; /* from the kernel side's table */
 	struct pp_process_id id;
 	uint32_t tid;
 };
@@ -112,54 +113,63 @@ static void put_frame(struct pp_frame *frame, uint32_t at, uint64_t code)
 		(struct pp_frame){.where = code, .what = NOT_STARTED, .kind = PP_FRAME_PYTHON};
 }
 
-/* Walks from a node to its root.  The limit also ends a cycle, which two nodes of one id would
- * make. */
-static enum pp_py_stop walk_path(struct call_paths *paths, const struct node *node,
-				 uint32_t *ret_count)
-{
-	enum pp_py_stop stop = PP_PY_STOP_NONE;
-	uint32_t count = 0;
+/* A path from a leaf to its root, in paths->stack. */
+struct path {
+	uint64_t hash; /* equal paths of a process have one stack, whatever thread they are of */
+	uint32_t count;
+	enum pp_py_stop stop;
+};
 
-	while (stop == PP_PY_STOP_NONE) {
-		put_frame(paths->stack.frame, count++, node->code);
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+/* The limit also ends a cycle, which two nodes of one id would make. */
+static struct path walk_path(struct call_paths *paths, const struct node *node)
+{
+	struct path path = {.hash = mix(node->id.tgid, node->id.generation)};
+
+	while (path.stop == PP_PY_STOP_NONE) {
+		put_frame(paths->stack.frame, path.count++, node->code);
+		path.hash = mix(path.hash, node->code);
 		if (!node->parent)
-			stop = PP_PY_STOP_ROOT;
-		else if (count == PP_MAX_STEPS)
-			stop = PP_PY_STOP_MAX_STEPS;
+			path.stop = PP_PY_STOP_ROOT;
+		else if (path.count == PP_MAX_STEPS)
+			path.stop = PP_PY_STOP_MAX_STEPS;
 		else
 			node = hash_set_find(&paths->set, node->parent);
 		if (!node)
-			stop = PP_PY_STOP_READ_FAULT;
+			path.stop = PP_PY_STOP_READ_FAULT;
 	}
-	paths->cut += stop == PP_PY_STOP_READ_FAULT;
-	*ret_count = count;
-	return stop;
+	path.hash = mix(path.hash, path.stop) | 1;
+	paths->cut += path.stop == PP_PY_STOP_READ_FAULT;
+	return path;
 }
 
 /* No room in the dictionary is no error: it counts what it refuses. */
-static enum pp_py_stop give_stack(struct call_paths *paths, const struct node *node,
-				  struct dictionary *dictionary)
+static void give_stack(struct call_paths *paths, const struct path *path, struct pp_process_id id,
+		       struct dictionary *dictionary)
 {
 	struct pp_stack_record *record = &paths->stack.record;
 	struct decoded_stack stack = {.record = record, .python = paths->stack.frame};
-	uint32_t count;
-	const enum pp_py_stop stop = walk_path(paths, node, &count);
+	const uint32_t stored = path->count < PATH_MAX_FRAMES ? path->count : PATH_MAX_FRAMES;
 
 	*record = (struct pp_stack_record){
-		.hash = node->hash,
-		.id = node->id,
-		.python_stored = (uint16_t)(count < PATH_MAX_FRAMES ? count : PATH_MAX_FRAMES),
-		.python_count = count,
+		.hash = path->hash,
+		.id = id,
+		.python_stored = (uint16_t)stored,
+		.python_count = path->count,
 		.native_stored = 1,
 		.native_count = 1,
 		.stop = PP_STOP_ROOT,
-		.py_stop = (uint8_t)stop,
+		.py_stop = (uint8_t)path->stop,
 	};
-	paths->stack.frame[record->python_stored] =
-		(struct pp_frame){.where = count, .kind = PP_FRAME_SEGMENT};
-	stack.native = paths->stack.frame + record->python_stored;
+	paths->stack.frame[stored] =
+		(struct pp_frame){.where = path->count, .kind = PP_FRAME_SEGMENT};
+	stack.native = paths->stack.frame + stored;
 	(void)dictionary_add_stack(dictionary, &stack);
-	return stop;
 }
 
 /* ---- counters ---- */
@@ -180,14 +190,28 @@ static int count_node(struct call_paths *paths, struct node *node, struct dictio
 	const uint64_t self_ns = node->self_ns + node->going_on_ns;
 	const struct pp_count count = {.weight = take_new(self_ns, &node->counted_ns),
 				       .samples = take_new(node->calls, &node->counted_calls)};
+	/* Of so many threads that their nodes had to make room, none has a row of its own. */
 	struct pp_count_key key = {
-		.user_stack = node->hash, .id = node->id, .tid = node->tid, .kind = PP_KIND_CALL};
+		.id = node->id, .tid = node->is_removed ? 0 : node->tid, .kind = PP_KIND_CALL};
+	struct path path;
 
 	if (!count.weight && !count.samples)
 		return 0;
+	path = walk_path(paths, node);
+	give_stack(paths, &path, node->id, dictionary);
+	key.user_stack = path.hash;
 	key.flags = PP_COUNT_PYTHON | PP_STOP_ROOT << PP_COUNT_STOP_SHIFT |
-		    give_stack(paths, node, dictionary) << PP_COUNT_PY_STOP_SHIFT;
+		    path.stop << PP_COUNT_PY_STOP_SHIFT;
 	return counts_add(counts, &key, &count);
+}
+
+/* A node that is removed and counted is needed by no other: those below it are of the same thread. */
+static bool is_kept(const void *context, const void *entry)
+{
+	const struct node *node = entry;
+
+	(void)context;
+	return !node->is_removed;
 }
 
 int call_paths_count(struct call_paths *paths, struct dictionary *dictionary, struct counts *counts)
@@ -197,6 +221,8 @@ int call_paths_count(struct call_paths *paths, struct dictionary *dictionary, st
 	for (size_t i = 0; !err && i <= paths->set.mask; i++)
 		if (paths->set.slot[i])
 			err = count_node(paths, paths->set.slot[i], dictionary, counts);
+	if (!err)
+		hash_set_filter(&paths->set, is_kept, paths);
 	return err;
 }
 
@@ -236,6 +262,46 @@ int call_paths_collect(struct call_paths *paths, const struct call_tables *table
 		err = table_read(tables->threads, sizeof(uint32_t), sizeof(struct pp_call_thread),
 				 on_thread, &collecting);
 	return err ? err : call_paths_count(paths, dictionary, counts);
+}
+
+/* ---- threads that have ended ---- */
+
+struct tidying {
+	const struct call_paths *paths;
+	const struct call_tables *tables;
+	struct pp_call_thread
+		last;  /* that was looked for: a thread's nodes often follow each other */
+	bool is_alive; /* the last one */
+	int removed;
+};
+
+static bool is_of_ended(struct tidying *tidying, const struct node *node)
+{
+	struct pp_call_thread *last = &tidying->last;
+
+	if (node->tid != last->tid || node->id.tgid != last->id.tgid) {
+		*last = (struct pp_call_thread){.tid = node->tid, .id = node->id};
+		tidying->is_alive = tidying->tables->is_alive(tidying->tables->context, last);
+	}
+	return !tidying->is_alive;
+}
+
+int call_paths_tidy(struct call_paths *paths, const struct call_tables *tables)
+{
+	struct collecting collecting = {.paths = paths, .tables = tables};
+	struct tidying tidying = {.paths = paths, .tables = tables};
+	int err = table_read(tables->nodes, sizeof(uint64_t), sizeof(struct pp_call_node), on_node,
+			     &collecting);
+
+	for (size_t i = 0; !err && i <= paths->set.mask; i++) {
+		struct node *node = paths->set.slot[i];
+
+		if (node && !node->is_removed && is_of_ended(&tidying, node)) {
+			node->is_removed = true;
+			tidying.removed += !table_remove(tables->nodes, &node->hash);
+		}
+	}
+	return err ? err : tidying.removed;
 }
 
 void call_paths_get_stats(const struct call_paths *paths, struct call_paths_stats *ret_stats)

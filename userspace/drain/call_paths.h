@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What exact calls have counted (include/pyprofd/calls.h): the kernel side's nodes are read at a
- * window's end, and what is new becomes counters.  A counter has the node's id in place of a
- * stack's hash, and the node's path becomes a stack of the dictionary.  Bounded by the kernel
- * side's table. One thread. */
+ * window's end, and what is new becomes counters, whose stacks are the nodes' paths.  Equal paths
+ * of a process are one stack, and of a thread one counter.  Bounded by the kernel side's table.
+ * One thread. */
 #ifndef DRAIN_CALL_PATHS_H
 #define DRAIN_CALL_PATHS_H
 
@@ -42,9 +42,13 @@ struct call_tables {
 int call_paths_collect(struct call_paths *paths, const struct call_tables *tables,
 		       struct dictionary *dictionary, struct counts *counts);
 
+/* Makes room in the kernel side's table: takes off the nodes of threads that have ended, which are
+ * counted with the next window.  Returns how many were taken off, or -errno. */
+int call_paths_tidy(struct call_paths *paths, const struct call_tables *tables);
+
 struct call_paths_stats {
-	uint64_t nodes;
-	uint64_t cut; /* stacks without the frames above a node that is not known */
+	uint64_t nodes; /* that are known */
+	uint64_t cut;	/* stacks without the frames above a node that is not known */
 };
 void call_paths_get_stats(const struct call_paths *paths, struct call_paths_stats *ret_stats);
 

@@ -107,3 +107,8 @@ int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry 
 	}
 	return 0;
 }
+
+int table_remove(int map_fd, const void *key)
+{
+	return bpf_map_delete_elem(map_fd, key);
+}

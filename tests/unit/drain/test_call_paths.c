@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/call_paths.c drain/counts.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c
- * drain/shares.c symbolize/stitch.c python/python_code.c python/line_table.c
- * python/python_objects.c python/python_text.c base/io.c base/index_table.c python/code_text.c */
+/* sources: drain/call_paths.c drain/counts.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c drain/shares.c symbolize/stitch.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c base/index_table.c python/code_text.c */
 #include "drain/call_paths.h"
 
 #include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "drain/counts.h"
 #include "drain/dictionary.h"
@@ -64,6 +63,8 @@ static struct {
 	uint32_t count;
 	struct pp_call_thread thread;
 	bool is_alive;
+	uint64_t removed[8];
+	uint32_t removed_count;
 } kernel;
 
 int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
@@ -91,6 +92,13 @@ int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *contex
 	return -ENOSYS;
 }
 
+int table_remove(int map_fd, const void *key)
+{
+	assert_int_equal(map_fd, NODES_FD);
+	kernel.removed[kernel.removed_count++] = *(const uint64_t *)key;
+	return 0;
+}
+
 static void note(struct fixture *fixture, uint64_t node, uint64_t parent, char letter,
 		 uint64_t calls, uint64_t self_ns)
 {
@@ -116,27 +124,13 @@ static void count(struct fixture *fixture)
 			 0);
 }
 
-/* Returns what was counted at a node; zeros when nothing was. */
-static struct pp_count counted(const struct fixture *fixture, uint64_t node)
+/* Writes a stack as letters, leaf to root; a marker of missing frames is '?'. */
+static void spell(struct fixture *fixture, const struct dict_stack *stack, char text[64])
 {
-	for (size_t i = 0; i < fixture->counts.count; i++)
-		if (fixture->counts.entry[i].key.user_stack == node)
-			return fixture->counts.entry[i].count;
-	return (struct pp_count){};
-}
+	const size_t frames = stitch(stack, false, fixture->frame);
 
-/* Writes the stack of a node as letters, leaf to root; a marker of missing frames is '?'. */
-static void assert_stack(struct fixture *fixture, uint64_t node, const char *letters)
-{
-	const struct dict_stack *stack = dictionary_find_stack(fixture->dictionary, node);
-	char text[64] = "";
-	size_t frames;
-
-	assert_non_null(stack);
-	assert_int_equal(stack->id.tgid, 7);
-	frames = stitch(stack, false, fixture->frame);
-	assert_true(frames < sizeof(text));
-	for (size_t i = 0; i < frames; i++) {
+	memset(text, 0, 64);
+	for (size_t i = 0; i < frames && i < 63; i++) {
 		const packed_frame frame = fixture->frame[i];
 
 		text[i] = '?';
@@ -144,7 +138,30 @@ static void assert_stack(struct fixture *fixture, uint64_t node, const char *let
 			text[i] =
 				(char)dictionary_code(fixture->dictionary, packed_code(frame))->id;
 	}
-	assert_string_equal(text, letters);
+}
+
+/* Returns the counter of a path; one of zeros when there is none. */
+static struct counted find(struct fixture *fixture, const char *letters)
+{
+	for (size_t i = 0; i < fixture->counts.count; i++) {
+		const struct counted *entry = &fixture->counts.entry[i];
+		const struct dict_stack *stack =
+			dictionary_find_stack(fixture->dictionary, entry->key.user_stack);
+		char text[64];
+
+		assert_non_null(stack);
+		assert_int_equal(stack->id.tgid, 7);
+		spell(fixture, stack, text);
+		if (!strcmp(text, letters))
+			return *entry;
+	}
+	return (struct counted){};
+}
+
+static const struct dict_stack *only_stack(struct fixture *fixture)
+{
+	assert_int_equal(fixture->counts.count, 1);
+	return dictionary_find_stack(fixture->dictionary, fixture->counts.entry[0].key.user_stack);
 }
 
 static void call_paths_count__stack_is_the_path_from_leaf_to_root(void **state)
@@ -157,17 +174,18 @@ static void call_paths_count__stack_is_the_path_from_leaf_to_root(void **state)
 	add(fixture, 15, 13, 'g');
 	add(fixture, 17, 11, 'g');
 	count(fixture);
-	assert_stack(fixture, 15, "gfm");
-	assert_stack(fixture, 17, "gm");
-	assert_stack(fixture, 11, "m");
-	stack = dictionary_find_stack(fixture->dictionary, 15);
+	assert_int_equal(fixture->counts.count, 4);
+	assert_int_equal(find(fixture, "gfm").count.samples, 1);
+	assert_int_equal(find(fixture, "gm").count.samples, 1);
+	assert_int_equal(find(fixture, "m").count.samples, 1);
+	stack = dictionary_find_stack(fixture->dictionary, find(fixture, "gfm").key.user_stack);
 	assert_int_equal(stack->stop, PP_STOP_ROOT);
 	assert_int_equal(stack->py_stop, PP_PY_STOP_ROOT);
 	/* No instruction: the line is the function's first. */
 	assert_int_equal(packed_what(stack->frame[0]), UINT32_MAX);
 }
 
-static void call_paths_count__recursion_is_one_node_a_level(void **state)
+static void call_paths_count__recursion_is_one_path_a_level(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -175,13 +193,28 @@ static void call_paths_count__recursion_is_one_node_a_level(void **state)
 	add(fixture, 13, 11, 'f');
 	add(fixture, 15, 13, 'f');
 	count(fixture);
-	assert_stack(fixture, 15, "fff");
+	assert_int_equal(find(fixture, "f").count.samples, 1);
+	assert_int_equal(find(fixture, "ff").count.samples, 1);
+	assert_int_equal(find(fixture, "fff").count.samples, 1);
+}
+
+/* Two resumes of a generator at two lines, say. */
+static void call_paths_count__nodes_of_one_path_are_one_counter(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add(fixture, 11, 0, 'm');
+	note(fixture, 13, 11, 'f', 2, 20);
+	note(fixture, 15, 11, 'f', 3, 30);
+	count(fixture);
+	assert_int_equal(fixture->counts.count, 2);
+	assert_int_equal(find(fixture, "fm").count.samples, 5);
+	assert_int_equal(find(fixture, "fm").count.weight, 50);
 }
 
 static void call_paths_count__each_window_has_what_is_new(void **state)
 {
 	struct fixture *fixture = *state;
-	struct pp_count new;
 
 	note(fixture, 11, 0, 'm', 2, 100);
 	note(fixture, 13, 11, 'f', 0, 0);
@@ -189,21 +222,19 @@ static void call_paths_count__each_window_has_what_is_new(void **state)
 	assert_int_equal(fixture->counts.count, 1);
 	assert_int_equal(fixture->counts.entry[0].key.kind, PP_KIND_CALL);
 	assert_int_equal(fixture->counts.entry[0].key.tid, 8);
-	new = counted(fixture, 11);
-	assert_int_equal(new.samples, 2);
-	assert_int_equal(new.weight, 100);
+	assert_int_equal(find(fixture, "m").count.samples, 2);
+	assert_int_equal(find(fixture, "m").count.weight, 100);
 	note(fixture, 11, 0, 'm', 5, 130);
 	count(fixture);
-	new = counted(fixture, 11);
-	assert_int_equal(new.samples, 3);
-	assert_int_equal(new.weight, 30);
+	assert_int_equal(find(fixture, "m").count.samples, 3);
+	assert_int_equal(find(fixture, "m").count.weight, 30);
 	note(fixture, 11, 0, 'm', 5, 130);
 	count(fixture);
 	assert_int_equal(fixture->counts.count, 0);
 }
 
-/* A call that goes on at a window's end: its time up to there is in that window, and not again in
- * the next one, in which its return adds all of it. */
+/* A call that goes on at a window's end: its time up to there is in that window, and not again in the
+ * next one, in which its return adds all of it. */
 static void call_paths_note_thread__adds_the_time_since_its_last_event_once(void **state)
 {
 	struct fixture *fixture = *state;
@@ -213,17 +244,17 @@ static void call_paths_note_thread__adds_the_time_since_its_last_event_once(void
 	call_paths_note_thread(fixture->paths, &thread, 1400);
 	call_paths_note_thread(fixture->paths, &thread, 1400);
 	count(fixture);
-	assert_int_equal(counted(fixture, 11).weight, 500);
+	assert_int_equal(find(fixture, "m").count.weight, 500);
 	note(fixture, 11, 0, 'm', 1, 100 + 450);
 	count(fixture);
-	assert_int_equal(counted(fixture, 11).weight, 50);
+	assert_int_equal(find(fixture, "m").count.weight, 50);
 	/* The kernel side took off what the hits cost: nothing is below zero. */
 	call_paths_note_thread(fixture->paths, &thread, 1500);
 	count(fixture);
-	assert_int_equal(counted(fixture, 11).weight, 500);
+	assert_int_equal(find(fixture, "m").count.weight, 500);
 	note(fixture, 11, 0, 'm', 1, 1000);
 	count(fixture);
-	assert_int_equal(counted(fixture, 11).weight, 0);
+	assert_int_equal(find(fixture, "m").count.weight, 0);
 }
 
 static bool is_alive(void *context, const struct pp_call_thread *thread)
@@ -254,15 +285,40 @@ static void call_paths_collect__reads_both_tables(void **state)
 	assert_int_equal(call_paths_collect(fixture->paths, &tables, fixture->dictionary,
 					    &fixture->counts),
 			 0);
-	assert_stack(fixture, 13, "fm");
-	assert_int_equal(counted(fixture, 13).samples, 3);
-	assert_int_equal(counted(fixture, 11).weight, 70 + 500);
+	assert_int_equal(find(fixture, "fm").count.samples, 3);
+	assert_int_equal(find(fixture, "m").count.weight, 70 + 500);
 	/* One that has ended in a call. */
 	kernel.is_alive = false;
 	counts_release(&fixture->counts);
 	assert_int_equal(call_paths_collect(fixture->paths, &tables, fixture->dictionary,
 					    &fixture->counts),
 			 0);
+	assert_int_equal(fixture->counts.count, 0);
+}
+
+/* Nodes of a thread that has ended make room, and what they counted is in the next window. */
+static void call_paths_tidy__removed_nodes_are_counted_once(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct call_tables tables = {
+		.nodes = NODES_FD, .threads = THREADS_FD, .is_alive = is_alive, .context = &kernel};
+
+	kernel.count = 1;
+	kernel.id[0] = 11;
+	kernel.node[0] = (struct pp_call_node){
+		.calls = 1, .self_ns = 70, .code = CODE('m'), .id.tgid = 7, .tid = 8};
+	kernel.is_alive = true;
+	assert_int_equal(call_paths_tidy(fixture->paths, &tables), 0);
+	kernel.is_alive = false;
+	assert_int_equal(call_paths_tidy(fixture->paths, &tables), 1);
+	assert_int_equal(kernel.removed_count, 1);
+	assert_int_equal(kernel.removed[0], 11);
+	kernel.count = 0;
+	assert_int_equal(call_paths_tidy(fixture->paths, &tables), 0);
+	count(fixture);
+	assert_int_equal(find(fixture, "m").count.weight, 70);
+	assert_int_equal(find(fixture, "m").key.tid, 0);
+	count(fixture);
 	assert_int_equal(fixture->counts.count, 0);
 }
 
@@ -274,7 +330,7 @@ static void call_paths_count__unknown_parent_is_marked_and_counted(void **state)
 	add(fixture, 13, 11, 'f');
 	add(fixture, 15, 13, 'g');
 	count(fixture);
-	assert_stack(fixture, 15, "gf?");
+	assert_int_equal(find(fixture, "gf?").count.samples, 1);
 	call_paths_get_stats(fixture->paths, &stats);
 	assert_int_equal(stats.cut, 2);
 	assert_int_equal(stats.nodes, 2);
@@ -286,9 +342,9 @@ static void call_paths_count__cycle_ends_at_the_limit(void **state)
 	const struct dict_stack *stack;
 
 	add(fixture, 11, 13, 'f');
-	add(fixture, 13, 11, 'g');
+	note(fixture, 13, 11, 'g', 0, 0);
 	count(fixture);
-	stack = dictionary_find_stack(fixture->dictionary, 11);
+	stack = only_stack(fixture);
 	assert_int_equal(stack->python_count, PP_MAX_STEPS);
 	assert_int_equal(stack->py_stop, PP_PY_STOP_MAX_STEPS);
 }
@@ -309,7 +365,7 @@ static void call_paths_count__middle_of_a_deep_path_is_left_out(void **state)
 				      : 'f',
 		     i + 1 == depth, 0);
 	count(fixture);
-	stack = dictionary_find_stack(fixture->dictionary, 2 * depth - 1);
+	stack = only_stack(fixture);
 	assert_int_equal(stack->python_count, depth);
 	frames = stitch(stack, false, fixture->frame);
 	for (size_t i = 0; i < frames; i++)
@@ -330,7 +386,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			call_paths_count__stack_is_the_path_from_leaf_to_root, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(call_paths_count__recursion_is_one_node_a_level,
+		cmocka_unit_test_setup_teardown(call_paths_count__recursion_is_one_path_a_level,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(call_paths_count__nodes_of_one_path_are_one_counter,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(call_paths_count__each_window_has_what_is_new,
 						set_up, tear_down),
@@ -339,6 +397,8 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(call_paths_collect__reads_both_tables, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(call_paths_tidy__removed_nodes_are_counted_once,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			call_paths_count__unknown_parent_is_marked_and_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(call_paths_count__cycle_ends_at_the_limit, set_up,
