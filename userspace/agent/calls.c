@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "agent/calls_cost.h"
+#include "agent/calls_sites.h"
 #include "agent/profiles.h"
 #include "attach/calls_side.h"
 #include "attach/file_table.h"
-#include "attach/probe_links.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,31 +22,15 @@
 #define WHY_BYTES 512U
 #define PATH_BYTES 256U
 #define TEXT_BYTES 320U
-#define LOOK_NS NS_PER_SEC /* from one look at the costs to the next */
-/* A link with this number has a site that is never used. */
-#define UNUSED_SITE (PP_CALL_SITES_MAX - 1)
-
-enum wanted { WANTED_ENTRY, WANTED_RETURN, WANTED_LINE, WANTED_SELDOM, WANTED_COUNT };
-/* Since 3.11 function__entry is behind a test of the semaphore of `line` as well.  A probe at a
- * function that runs when the interpreter ends raises it, so that nothing is hit at each line.
- * Source: CPython 3.11, Python/ceval.c, OR_DTRACE_LINE. */
-static const struct probe_wanted wanted_probes[WANTED_COUNT] = {
-	[WANTED_ENTRY] = {PROBE_WANTED_USDT, 0, "python", "function__entry"},
-	[WANTED_RETURN] = {PROBE_WANTED_USDT, 0, "python", "function__return"},
-	[WANTED_LINE] = {PROBE_WANTED_USDT, 0, "python", "line"},
-	[WANTED_SELDOM] = {PROBE_WANTED_FUNCTION, 0, "", "Py_FinalizeEx"},
-};
-#define LINE_FROM_MINOR 11U
-/* 3.15 has the probes again, and does not hit them where a call is specialized: counts would be
- * wrong. */
-#define EXACT_TO_MINOR 11U
-#define LATE_MAX 64U /* processes whose interpreter could not be looked into yet */
+#define LOOK_NS NS_PER_SEC   /* from one look at the costs to the next */
+#define LATE_MAX 64U	     /* processes whose interpreter could not be looked into yet */
+#define INTERPRETERS_MAX 16U /* files with the probes */
 
 /* What is attached to one process and file. */
 struct attached {
 	struct pp_process_id process;
 	uint32_t file;
-	struct probe_links entry, returned;
+	struct calls_links links;
 };
 
 struct calls {
@@ -55,6 +39,8 @@ struct calls {
 	struct call_paths *paths;  /* owned */
 	struct attached *attached; /* owned */
 	size_t attached_count, attached_capacity;
+	struct calls_sites *interpreter[INTERPRETERS_MAX]; /* owned */
+	size_t interpreter_count;
 	uint32_t next_site[PP_CALL_EVENTS];
 	struct calls_cost cost;
 	/* an interpreter that was seen and has no such probes; "": none */
@@ -111,16 +97,10 @@ int calls_new(const struct calls_sources *sources, struct calls **ret_calls)
 	return 0;
 }
 
-static void detach(struct attached *attached)
-{
-	probe_links_release(&attached->entry);
-	probe_links_release(&attached->returned);
-}
-
 static void detach_all(struct calls *calls)
 {
 	for (size_t i = 0; i < calls->attached_count; i++)
-		detach(&calls->attached[i]);
+		calls_links_release(&calls->attached[i].links);
 	calls->attached_count = 0;
 }
 
@@ -129,6 +109,8 @@ void calls_free(struct calls *calls)
 	if (!calls)
 		return;
 	detach_all(calls);
+	for (size_t i = 0; i < calls->interpreter_count; i++)
+		calls_sites_free(calls->interpreter[i]);
 	free(calls->attached);
 	call_paths_free(calls->paths);
 	calls_side_free(calls->side);
@@ -137,132 +119,18 @@ void calls_free(struct calls *calls)
 
 /* ---- attaching ---- */
 
-/* The sites of one program in one file. */
-struct link_sites {
-	struct probe_link_site site[PP_CALL_SITES_MAX];
-	struct pp_call_site at[PP_CALL_SITES_MAX];
-	size_t count, used; /* behind those that are used come others */
-};
-
-static int add_site(struct calls *calls, enum pp_call_event event, const struct probe_site *found,
-		    struct link_sites *sites)
-{
-	uint32_t number = calls->next_site[event];
-
-	if (number >= UNUSED_SITE)
-		return -ENOSPC;
-	calls->next_site[event]++;
-	sites->site[sites->used] = (struct probe_link_site){
-		.offset = found->offset, .semaphore = found->semaphore_offset, .cookie = number};
-	sites->at[sites->used] = (struct pp_call_site){.is_used = 1};
-	memcpy(sites->at[sites->used].arg, found->arg, sizeof(sites->at[0].arg));
-	sites->used++;
-	sites->count++;
-	return 0;
-}
-
-static int add_sites(struct calls *calls, const struct probe_sites *found, enum wanted wanted,
-		     enum pp_call_event event, struct link_sites *sites)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < found->site_count; i++)
-		if (found->site[i].wanted == wanted)
-			err = add_site(calls, event, &found->site[i], sites);
-	return err;
-}
-
-static const struct probe_site *site_of(const struct probe_sites *found, enum wanted wanted)
-{
-	for (size_t i = 0; i < found->site_count; i++)
-		if (found->site[i].wanted == wanted)
-			return &found->site[i];
-	return NULL;
-}
-
-/* Raises the semaphore of `line`: by a probe that is seldom hit, or else by its own. */
-static void add_line(const struct probe_sites *found, struct link_sites *sites)
-{
-	const struct probe_site *line = site_of(found, WANTED_LINE);
-	const struct probe_site *seldom = site_of(found, WANTED_SELDOM);
-
-	if (!line || sites->count == PP_CALL_SITES_MAX)
-		return;
-	sites->site[sites->count++] =
-		(struct probe_link_site){.offset = seldom ? seldom->offset : line->offset,
-					 .semaphore = line->semaphore_offset,
-					 .cookie = UNUSED_SITE};
-}
-
-static int attach_sites(struct calls *calls, int file, pid_t pid, enum pp_call_event event,
-			const struct link_sites *sites, struct probe_links *ret_links)
-{
-	const struct probe_links_options options = {.program =
-							    calls_side_program(calls->side, event),
-						    .file = file,
-						    .pid = pid,
-						    .is_shared = probe_links_can_share(),
-						    .site = sites->site,
-						    .count = sites->count};
-
-	return probe_links_attach(&options, ret_links);
-}
-
-/* From here on hits count, of both at once. */
-static int enable(struct calls *calls, enum pp_call_event event, const struct link_sites *sites)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < sites->used; i++)
-		err = calls_side_set_site(calls->side, (uint32_t)sites->site[i].cookie, event,
-					  &sites->at[i]);
-	return err;
-}
-
-struct both_sites {
-	struct link_sites entry, returned;
-};
-
-static int attach_both(struct calls *calls, const struct process *process, int file,
-		       const struct both_sites *sites, struct attached *attached)
-{
-	const pid_t pid = (pid_t)process->id.tgid;
-	int err = attach_sites(calls, file, pid, PP_CALL_RETURN, &sites->returned,
-			       &attached->returned);
-
-	if (!err)
-		err = attach_sites(calls, file, pid, PP_CALL_ENTRY, &sites->entry,
-				   &attached->entry);
-	if (!err)
-		err = enable(calls, PP_CALL_RETURN, &sites->returned);
-	if (!err)
-		err = enable(calls, PP_CALL_ENTRY, &sites->entry);
-	if (err)
-		detach(attached);
-	return err;
-}
-
 static int attach(struct calls *calls, const struct process *process, struct file *file,
-		  const struct probe_sites *found)
+		  const struct calls_sites *sites)
 {
-	OWNED_MEM struct both_sites *sites = calloc(1, sizeof(*sites));
 	struct attached attached = {.process = process->id, .file = file->id};
 	int fd, err;
 
-	if (!sites)
-		return -ENOMEM;
 	err = ARRAY_RESERVE(calls->attached, calls->attached_count, calls->attached_capacity);
 	if (!err)
-		err = add_sites(calls, found, WANTED_ENTRY, PP_CALL_ENTRY, &sites->entry);
-	if (!err)
-		err = add_sites(calls, found, WANTED_RETURN, PP_CALL_RETURN, &sites->returned);
-	if (!err)
 		err = file_table_descriptor(calls->sources.files, file, &fd);
-	if (err)
-		return err;
-	if (file->python->bpf.minor >= LINE_FROM_MINOR)
-		add_line(found, &sites->returned);
-	err = attach_both(calls, process, fd, sites, &attached);
+	if (!err)
+		err = calls_sites_attach(sites, calls->side, fd, (pid_t)process->id.tgid,
+					 &attached.links);
 	if (!err)
 		calls->attached[calls->attached_count++] = attached;
 	return err;
@@ -287,29 +155,43 @@ static void note_without(struct calls *calls, const struct process *process,
 	calls->without_is_inexact = is_inexact;
 }
 
+static int find_sites(struct calls *calls, struct file *file, const struct calls_sites **ret_sites)
+{
+	struct calls_sites *sites;
+	int err;
+
+	for (size_t i = 0; i < calls->interpreter_count; i++)
+		if (calls->interpreter[i]->file == file->id) {
+			*ret_sites = calls->interpreter[i];
+			return 0;
+		}
+	if (calls->interpreter_count == INTERPRETERS_MAX)
+		return -ENOSPC;
+	err = calls_sites_find(calls->sources.files, file, calls->next_site, &sites);
+	if (!err)
+		*ret_sites = calls->interpreter[calls->interpreter_count++] = sites;
+	return err;
+}
+
 /* Returns 0, also when it cannot be attached; -EAGAIN: the child that parses files was late. */
 static int see_interpreter(struct calls *calls, const struct process *process, struct file *file)
 {
-	const bool may_be_exact = file->python->bpf.minor <= EXACT_TO_MINOR;
-	struct probe_sites found = {};
-	bool has_probes;
-	int err =
-		file_table_probes(calls->sources.files, file, wanted_probes, WANTED_COUNT, &found);
+	const struct calls_sites *sites;
+	int err = find_sites(calls, file, &sites);
 
-	if (err == -EAGAIN || err == -ETIMEDOUT)
-		return -EAGAIN;
-	has_probes = !err && site_of(&found, WANTED_ENTRY) && site_of(&found, WANTED_RETURN);
-	if (has_probes && may_be_exact) {
-		err = attach(calls, process, file, &found);
-		if (err)
-			calls->attach_err =
-				log_warn_errno(err,
-					       "exact calls: cannot attach to '%s' of process %u",
-					       file->path, process->id.tgid);
-	} else {
-		note_without(calls, process, file, has_probes);
+	if (err == -EAGAIN)
+		return err;
+	if (err == -ENOENT || err == -EOPNOTSUPP) {
+		note_without(calls, process, file, err == -EOPNOTSUPP);
+		return 0;
 	}
-	probe_sites_release(&found);
+	if (!err)
+		err = attach(calls, process, file, sites);
+	/* A child that has ended meanwhile is none. */
+	if (err && err != -ESRCH)
+		calls->attach_err =
+			log_warn_errno(err, "exact calls: cannot attach to '%s' of process %u",
+				       file->path, process->id.tgid);
 	return 0;
 }
 
@@ -355,7 +237,7 @@ void calls_forget(struct calls *calls, struct pp_process_id id)
 		struct attached *one = &calls->attached[i];
 
 		if (one->process.tgid == id.tgid && one->process.generation == id.generation)
-			detach(one);
+			calls_links_release(&one->links);
 		else
 			calls->attached[kept++] = *one;
 	}
@@ -391,8 +273,8 @@ int calls_check(const struct calls *calls)
 
 /* ---- while it runs ---- */
 
-/* Returns which share of the time since the last look the probes took.  Hits of all threads count as
- * if one had them all: only one thread of an interpreter runs Python at a time. */
+/* Returns which share of the time since the last look the probes took.  Hits of all threads count
+ * as if one had them all: only one thread of an interpreter runs Python at a time. */
 static double probes_share(struct calls *calls, uint64_t now_ns, uint64_t hits)
 {
 	const uint64_t since_ns = calls->since_ns, since_hits = calls->since_hits;

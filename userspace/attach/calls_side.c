@@ -21,6 +21,7 @@
 struct calls_side {
 	struct pyprofd_calls *skeleton;
 	uint32_t cpu_count; /* possible CPUs */
+	bool has_cookies;
 };
 
 static int open_object(const void *elf, size_t size, struct pyprofd_calls **ret_skeleton)
@@ -98,6 +99,8 @@ int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size
 	if (!side || !log)
 		return err;
 	side->cpu_count = kernel_side_cpu_count(kernel);
+	side->has_cookies = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE,
+						    BPF_FUNC_get_attach_cookie, NULL) == 1;
 	for (int older = 0; err && older < 2; older++) {
 		size_t size;
 		const void *elf = older ? pyprofd_calls_older__elf_bytes(&size)
@@ -140,6 +143,11 @@ int calls_side_nodes(const struct calls_side *side)
 int calls_side_threads(const struct calls_side *side)
 {
 	return bpf_map__fd(side->skeleton->maps.call_threads);
+}
+
+bool calls_side_has_cookies(const struct calls_side *side)
+{
+	return side->has_cookies;
 }
 
 int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_event event,

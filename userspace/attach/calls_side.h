@@ -4,6 +4,7 @@
 #ifndef ATTACH_CALLS_SIDE_H
 #define ATTACH_CALLS_SIDE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ int calls_side_program(const struct calls_side *side, enum pp_call_event event);
 int calls_side_nodes(const struct calls_side *side);
 int calls_side_threads(const struct calls_side *side);
 
+/* Returns whether a hit tells the number of its link's site (Linux 5.15). */
+bool calls_side_has_cookies(const struct calls_side *side);
 /* Says where the arguments of a site lie; a hit before that does nothing.  number: the link's
  * cookie, below PP_CALL_SITES_MAX; where the kernel has no cookies (before 5.15) all are number 0.
  * Returns 0 or -errno. */

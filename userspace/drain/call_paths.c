@@ -205,7 +205,8 @@ static int count_node(struct call_paths *paths, struct node *node, struct dictio
 	return counts_add(counts, &key, &count);
 }
 
-/* A node that is removed and counted is needed by no other: those below it are of the same thread. */
+/* A node that is removed and counted is needed by no other: those below it are of the same
+ * thread. */
 static bool is_kept(const void *context, const void *entry)
 {
 	const struct node *node = entry;

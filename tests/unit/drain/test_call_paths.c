@@ -233,8 +233,8 @@ static void call_paths_count__each_window_has_what_is_new(void **state)
 	assert_int_equal(fixture->counts.count, 0);
 }
 
-/* A call that goes on at a window's end: its time up to there is in that window, and not again in the
- * next one, in which its return adds all of it. */
+/* A call that goes on at a window's end: its time up to there is in that window, and not again in
+ * the next one, in which its return adds all of it. */
 static void call_paths_note_thread__adds_the_time_since_its_last_event_once(void **state)
 {
 	struct fixture *fixture = *state;
