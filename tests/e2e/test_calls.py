@@ -267,6 +267,24 @@ def test_no_python_is_told():
     assert done.returncode == 2 and b"runs a CPython" in done.stderr, done
 
 
+def test_command_in_windows():
+    """A command's calls, in a directory of windows: each call is in one of them."""
+    python = with_probes()[-1]
+    harness.need(not python.root, "no CPython with function probes outside of a chroot")
+    program = ("import time\ntime.sleep(1)\ndef tick(): pass\ndef run():\n for _ in range(30):\n"
+               "  for _ in range(100): tick()\n  time.sleep(0.1)\nrun()")
+    folder = os.path.join(harness.temporary(), "windows/")
+    done = harness.profile(hz=None, duration=20, out=folder, command=[*python.command, "-c", program],
+                           options=["-q", "--events", "calls", "--interval", "1", "--live",
+                                    os.path.join(harness.temporary(), "live")])
+    assert not done.err, done.err
+    out = os.path.join(harness.temporary(), "windows.prof")
+    run("calls", "--kind", "calls", "--pstats", out, folder)
+    found = {key[2]: value for key, value in pstats.Stats(out).stats.items()}
+    assert found["tick"][:2] == (3000, 3000) and found["run"][:2] == (1, 1), found
+    assert 2.9 < found["run"][3] < 4, found
+
+
 def test_slow_program_ends_the_run_early():
     python = with_probes()[-1]
     target = subprocess.Popen([*python.command, "-c", TURNS.replace("sys.stdin.readline()", "1")],

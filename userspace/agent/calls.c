@@ -55,6 +55,7 @@ struct calls {
 	uint64_t removed;	  /* nodes of threads that have ended */
 	uint64_t tidied_at;	  /* how many nodes there had been at the last try */
 	bool is_ended;		  /* all links are off */
+	bool was_attached;	  /* to one process at least */
 	struct pp_call_sums sums; /* that calls_describe() tells */
 };
 
@@ -131,9 +132,11 @@ static int attach(struct calls *calls, const struct process *process, struct fil
 	if (!err)
 		err = calls_sites_attach(sites, calls->side, fd, (pid_t)process->id.tgid,
 					 &attached.links);
-	if (!err)
-		calls->attached[calls->attached_count++] = attached;
-	return err;
+	if (err)
+		return err;
+	calls->attached[calls->attached_count++] = attached;
+	calls->was_attached = true;
+	return 0;
 }
 
 static bool is_attached(const struct calls *calls, struct pp_process_id id, uint32_t file)
@@ -247,12 +250,12 @@ void calls_forget(struct calls *calls, struct pp_process_id id)
 
 bool calls_are_known(const struct calls *calls)
 {
-	return !calls || calls->attached_count || calls->attach_err || calls->without[0];
+	return !calls || calls->was_attached || calls->attach_err || calls->without[0];
 }
 
 int calls_check(const struct calls *calls)
 {
-	if (!calls || calls->attached_count)
+	if (!calls || calls->was_attached)
 		return 0;
 	if (calls->attach_err)
 		return -ENXIO;
