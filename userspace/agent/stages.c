@@ -562,7 +562,8 @@ int stages_open(struct agent *agent)
 		err = open_tables(agent);
 	if (!err)
 		err = open_probes(agent);
-	err = open_calls(agent);
+	if (!err)
+		err = open_calls(agent);
 	if (!err)
 		err = open_watch(agent);
 	if (!err)

@@ -2,6 +2,7 @@
 /* sources: agent/window.c base/log.c base/utf8.c */
 /* All stages are stand-ins that write down when they are called: what a window is made of is their
  * order. */
+#include "agent/calls.h"
 #include "agent/window.h"
 
 #include <cmocka.h>
@@ -245,6 +246,21 @@ int tables_drain(struct tables *tables, uint32_t number, struct counts *counts, 
 	return call("drain");
 }
 
+int calls_collect(struct calls *of, uint64_t ended_ns, struct counts *counts)
+{
+	(void)of, (void)counts;
+	assert_int_equal(ended_ns, slots.end_ns);
+	return call("calls");
+}
+
+static bool counts_calls; /* exact calls are captured */
+
+int calls_describe(const struct calls *of, struct profiles *profiles_of)
+{
+	(void)of, (void)profiles_of;
+	return counts_calls ? call("calls_told") : 0;
+}
+
 int waits_divide(struct waits *waits, const struct slots_window *window, struct counts *counts)
 {
 	(void)waits, (void)window, (void)counts;
@@ -468,7 +484,7 @@ void live_refresh(struct live *live)
 
 /* ---- */
 
-#define COLLECT "swap coverage settle follow stacks take slots scans slots_read drain divide "
+#define COLLECT "swap coverage settle follow stacks take slots scans slots_read drain calls divide "
 #define TAKE_LAST "top samples ledger top_end wakers"
 #define TAKE_ALL "top stacks samples ledger top_end wakers"
 #define FORGET " forget image numbers files epoch"
@@ -502,7 +518,7 @@ static int setup(void **state)
 	late_stacks = 0;
 	process_count = 5;
 	more_samples = more_clients = 0;
-	reads_memory = false;
+	reads_memory = counts_calls = false;
 	written_start_ns = written_length_ns = watched_ns = 0;
 	profiles = (struct profiles){};
 	summary = (struct summary){};
@@ -742,6 +758,19 @@ static void close__tells_clients_what_changed_for_them(void **state)
 	assert_null(watched_comment);
 }
 
+/* What calls cost is a comment of its own behind the facts, where a profile is written. */
+static void close__tells_of_exact_calls(void **state)
+{
+	(void)state;
+	is_store = counts_calls = true;
+	opened_at(1000);
+	assert_int_equal(close_as(WINDOW_WHOLE), 0);
+	assert_non_null(strstr(calls, "facts comment calls_told "));
+	opened_at(1000);
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	assert_null(strstr(calls, "calls_told"));
+}
+
 static void close__describes_stacks_again_in_a_new_epoch(void **state)
 {
 	(void)state;
@@ -766,6 +795,8 @@ static void close__goes_on_after_what_cannot_be_read(void **state)
 		 "swap coverage settle follow stacks take slots scans slots_read top top_end"},
 		{"drain", "swap coverage settle follow stacks take slots scans slots_read drain "
 			  "top top_end"},
+		{"calls", "swap coverage settle follow stacks take slots scans slots_read drain "
+			  "calls top top_end"},
 		{"divide", COLLECT "top top_end"},
 		{"samples", COLLECT "top samples top_end"},
 		{"ledger", COLLECT "top samples ledger top_end"},
