@@ -1059,6 +1059,7 @@ int main(void)
 		TEST(close__of_a_store_writes_each_window),
 		TEST(close__forgets_the_loops_longest_turn_when_it_is_written),
 		TEST(close__tells_clients_what_changed_for_them),
+		TEST(close__tells_of_exact_calls),
 		TEST(close__describes_stacks_again_in_a_new_epoch),
 		TEST(close__goes_on_after_what_cannot_be_read),
 		TEST(close__says_what_cannot_be_read),
