@@ -274,15 +274,43 @@ def test_command_in_windows():
     program = ("import time\ntime.sleep(1)\ndef tick(): pass\ndef run():\n for _ in range(30):\n"
                "  for _ in range(100): tick()\n  time.sleep(0.1)\nrun()")
     folder = os.path.join(harness.temporary(), "windows/")
-    done = harness.profile(hz=None, duration=20, out=folder, command=[*python.command, "-c", program],
-                           options=["-q", "--events", "calls", "--interval", "1", "--live",
-                                    os.path.join(harness.temporary(), "live")])
+    socket = os.path.join(harness.temporary(), "live")
+    done = harness.profile(
+        hz=None, duration=20, out=folder, command=[*python.command, "-c", program],
+        options=["-q", "--events", "calls", "--interval", "1", "--live", socket])
     assert not done.err, done.err
     out = os.path.join(harness.temporary(), "windows.prof")
     run("calls", "--kind", "calls", "--pstats", out, folder)
     found = {key[2]: value for key, value in pstats.Stats(out).stats.items()}
     assert found["tick"][:2] == (3000, 3000) and found["run"][:2] == (1, 1), found
     assert 2.9 < found["run"][3] < 4, found
+
+
+CONFLICTS = {
+    "nobody": ([], "give --pid"),
+    "live": (["--pid", "1", "--live"], "--live"),
+    "file": (["--pid", "1", "x.pb.gz"], "either a profile or --exact"),
+    "since": (["--pid", "1", "--since", "1h"], "begins now"),
+    "factor": (["--pid", "1", "--max-slowdown", "much"], "max-slowdown"),
+}
+
+
+def test_exact_refuses(case):
+    words, said = CONFLICTS[case]
+    done = subprocess.run([PYPROF, "calls", "--exact", *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2 and not done.stdout, done
+    assert said in done.stderr.decode() and done.stderr.count(b"\n") == 1, done
+
+
+test_exact_refuses.cases = lambda: [(name, name) for name in CONFLICTS]
+
+
+def test_table_needs_exact_calls():
+    sampled = harness.profile(duration=0.5, command=["sleep", "0.2"], options=["-q"]).out
+    done = subprocess.run([PYPROF, "calls", "--sort", "calls", sampled], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2 and b"--events calls" in done.stderr, done
 
 
 def test_slow_program_ends_the_run_early():
