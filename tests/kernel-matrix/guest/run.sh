@@ -67,6 +67,27 @@ traces() {
 traces $target
 kill -9 $target
 
+# Every call of a program, by probes of its own object.
+calls() {
+	timeout 90 $pyprofd --events calls --max-slowdown 1000x --pid "$1" --duration 60 -o /tmp/calls.pb.gz > /tmp/calls.log 2>&1 &
+	profiler=$!
+	sleep 12
+	touch /py/tmp/calls-go
+	for _ in $(seq 200); do
+		[ -e /py/tmp/calls-done ] && break
+		sleep 0.1
+	done
+	kill -INT $(pidof pyprofd)
+	wait $profiler || fail "calls: pyprofd ended with $?"
+	sed 's/^/guest: pyprofd: /' /tmp/calls.log | tail -n 8
+	cp /tmp/calls.pb.gz /py/tmp/ && $python /t/check_calls.py /tmp/calls.pb.gz || fail "calls: wrong numbers"
+}
+$python /t/counted.py &
+target=$!
+while [ ! -e /py/tmp/calls-ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
+calls $target
+kill -9 $target
+
 # The kernel ends a program for want of memory in its cgroup: its last minutes are kept.
 out_of_memory() {
 	group=/sys/fs/cgroup/oom
