@@ -74,22 +74,18 @@ static __always_inline void take_names(struct call_hit *h, void *ctx)
 
 /* ---- what needs a walk: new threads and new paths ---- */
 
-static __always_inline __u64 root_of(const struct call_hit *h)
+/* Begins the shadow stack of a thread whose process w is of. */
+__noinline int thread_add(__u32 slot, __u64 start_time, __u64 now_ns, __u32 event)
 {
-	return hash_mix(hash_mix((__u64)h->tgid << 32 | h->tid, h->start_time), 0x5eed);
-}
+	struct pp_walk *w = walk_get(slot);
+	struct pp_call_thread thread = {.start_time = start_time, .last_ns = now_ns, .last = event};
 
-static __always_inline void thread_add(struct call_hit *h, struct pp_process_id id)
-{
-	struct pp_call_thread thread = {.start_time = h->start_time,
-					.root = root_of(h),
-					.last_ns = h->now_ns,
-					.last = h->event,
-					.id = id,
-					.tid = h->tid};
-
-	bpf_map_update_elem(&call_threads, &h->tid, &thread, BPF_ANY);
-	h->thread = bpf_map_lookup_elem(&call_threads, &h->tid);
+	if (!w)
+		return 1;
+	thread.id = w->id;
+	thread.tid = w->tid;
+	thread.root = hash_mix(hash_mix((__u64)w->id.tgid << 32 | w->tid, start_time), 0x5eed);
+	return bpf_map_update_elem(&call_threads, &w->tid, &thread, BPF_ANY) ? 1 : 0;
 }
 
 /* Makes a node of a caller that was walked. */
@@ -105,7 +101,7 @@ __noinline int caller_add(__u32 slot, __u32 at)
 	code = w->out.frame[at & (PP_MAX_FRAMES - 1)].where;
 	id = hash_mix(hash_mix(parent_hash(thread), code), 1) | 1;
 	if (!node_get(id))
-		return thread_enter_new(thread, id, code, 0, 0);
+		return thread_enter_new(w->tid, id, code, 0, 0);
 	thread->top = id;
 	return 0;
 }
@@ -131,6 +127,10 @@ __noinline int callers_add(__u32 slot, __u32 leaves)
 	return 0;
 }
 
+/* Each takes 8 frames (walk.bpf.c).  Not by walk_python_only(): before Linux 6.0 its call would be
+ * one too many for the stack. */
+#define CALLER_TURNS (PP_CALL_CALLERS_MAX / 8 + 1)
+
 /* Walks the Python frames of the current thread; w is its. */
 static __always_inline void walk_frames(struct call_hit *h, struct pp_walk *w, __u32 slot,
 					void *ctx, bool wants_all)
@@ -142,10 +142,9 @@ static __always_inline void walk_frames(struct call_hit *h, struct pp_walk *w, _
 	w->thread_pointer = CURRENT_READ(task, TASK_THREAD_POINTER);
 	if (walk_python_begin(slot))
 		return;
-	if (wants_all)
-		walk_python_only(slot);
-	else
-		walk_python_steps(slot);
+	for (__u32 i = 0; i < CALLER_TURNS; i++)
+		if (walk_python_steps(slot) || !wants_all)
+			break;
 }
 
 static __always_inline __u64 leaf_code(const struct pp_walk *w)
@@ -162,7 +161,7 @@ static __always_inline void entry_walked(struct call_hit *h, struct pp_walk *w)
 
 	thread_pass(h, thread->top ? node_get(thread->top) : NULL);
 	if (!thread->lost)
-		thread_enter_new(thread, child_id(h), h->site->is_ours ? h->line : leaf_code(w),
+		thread_enter_new(h->tid, child_id(h), h->site->is_ours ? h->line : leaf_code(w),
 				 h->names, 1);
 }
 
@@ -195,7 +194,8 @@ static __always_inline void handle_walked(struct call_hit *h, struct pp_walk *w,
 	if (!h->site->is_ours)
 		walk_frames(h, w, slot, ctx, is_new);
 	if (is_new) {
-		thread_add(h, w->id);
+		thread_add(slot, h->start_time, h->now_ns, h->event);
+		h->thread = bpf_map_lookup_elem(&call_threads, &h->tid);
 		if (!h->thread)
 			return;
 		/* A function that returns was called, too, before its thread was known. */

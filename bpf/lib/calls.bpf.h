@@ -67,28 +67,28 @@ static __always_inline __u64 child_id(const struct call_hit *h)
 	return hash_mix(hash_mix(parent_hash(h->thread), h->names), h->line) | 1;
 }
 
-/* Goes to a node below the top.  Returns nonzero when there is no room for it, which is counted. */
-static __always_inline int thread_enter_new(struct pp_call_thread *thread, __u64 id, __u64 code,
-					    __u64 names, __u64 calls)
+/* Goes to a node below the top of a thread.  Returns nonzero when there is no room for it, which is
+ * counted.  Functions of their own have their own stack: before Linux 6.0 a walk leaves little of
+ * the 512 bytes. */
+__noinline int thread_enter_new(__u32 tid, __u64 id, __u64 code, __u64 names, __u64 calls)
 {
-	struct pp_call_node node = {.calls = calls,
-				    .parent = thread->top,
-				    .code = code,
-				    .names = names,
-				    .id = thread->id,
-				    .tid = thread->tid};
+	struct pp_call_thread *thread = bpf_map_lookup_elem(&call_threads, &tid);
 	struct pp_call_sums *sums = sums_get();
+	struct pp_call_node node = {.calls = calls, .code = code, .names = names};
 
-	if (!bpf_map_update_elem(&call_nodes, &id, &node, BPF_ANY)) {
-		thread->top = id;
-		if (sums)
-			sums->created++;
-		return 0;
-	}
-	if (sums)
+	if (!thread || !sums)
+		return 1;
+	node.parent = thread->top;
+	node.id = thread->id;
+	node.tid = thread->tid;
+	if (bpf_map_update_elem(&call_nodes, &id, &node, BPF_ANY)) {
 		sums->unnoted++;
-	thread->lost++;
-	return 1;
+		thread->lost++;
+		return 1;
+	}
+	sums->created++;
+	thread->top = id;
+	return 0;
 }
 
 /* Returns whether an entry could be counted without a walk. */
