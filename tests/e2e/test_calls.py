@@ -283,7 +283,7 @@ def test_command_in_windows():
     run("calls", "--kind", "calls", "--pstats", out, folder)
     found = {key[2]: value for key, value in pstats.Stats(out).stats.items()}
     assert found["tick"][:2] == (3000, 3000) and found["run"][:2] == (1, 1), found
-    assert 2.9 < found["run"][3] < 4, found
+    assert 2.9 < found["run"][3] < 10, found  # a busy machine is late
 
 
 CONFLICTS = {
