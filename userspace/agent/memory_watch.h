@@ -10,8 +10,8 @@
 struct kernel_side;
 struct memory_watch;
 
-/* kernel is borrowed.  is_beside: a thread opens it, and a failure is only told.  Returns 0; -ENOMEM;
- * without is_beside also -errno, with a line in the log. */
+/* kernel is borrowed.  is_beside: a thread opens it, and a failure is only told.  Returns 0;
+ * -ENOMEM; without is_beside also -errno, with a line in the log. */
 int memory_watch_new(const struct kernel_side *kernel, bool is_beside,
 		     struct memory_watch **ret_watch);
 /* Waits for the thread.  NULL is allowed. */

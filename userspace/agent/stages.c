@@ -37,6 +37,8 @@
 #include "options/options.h"
 #include "unwind/row_store.h"
 
+#define PROBE_MAP_BYTES (2ULL << 20)
+
 /* ---- what the ring of stacks brings ---- */
 
 static void on_stack(void *context, const struct decoded_stack *stack)
@@ -204,6 +206,13 @@ static void configure_kernel(const struct agent *agent, bool waits)
 	config->memory_budget_ns = budgets.memory_ns;
 }
 
+/* Returns what the maps of objects that are loaded later take, with 4 CPUs. */
+static uint64_t later_map_bytes(uint32_t events)
+{
+	return events & (PP_CAPTURE_GC | PP_CAPTURE_IMPORT | PP_CAPTURE_PROBE) ? PROBE_MAP_BYTES
+									       : 0;
+}
+
 static int open_kernel(struct agent *agent)
 {
 	bool waits = agent->options->events & PP_CAPTURES_OF_WAITS;
@@ -211,6 +220,7 @@ static int open_kernel(struct agent *agent)
 		.sizes = {.hz = agent->options->hz,
 			  .interval_ns = agent->options->interval_ns,
 			  .budget_bytes = agent->options->budget_bytes,
+			  .later_bytes = later_map_bytes(agent->options->events),
 			  .waits = waits || agent->options->timeline,
 			  .events = agent->options->events & ~(uint32_t)PP_CAPTURE_CPU},
 		.timeline = agent->options->timeline,

@@ -58,6 +58,7 @@ struct shared {
 struct kernel_side {
 	struct pyprofd *skeleton;
 	struct shared shared[SHARED_COUNT]; /* the pointers below are into it */
+	uint64_t *other_map_bytes; /* owned; of objects that share maps, beside those */
 	uint32_t map_chunk_count;
 	uint32_t process_room; /* entries of `processes` and of `contexts` */
 	struct pp_user_share *user_share; /* PP_USER_SHARES */
@@ -189,7 +190,8 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	set_victims(side, options->victims);
 	side->memory.page_count = PP_MAX_PAGES;
 	side->memory.rule_count = PP_MAX_RULES;
-	side->memory.shard_count = map_sizes_row_shards(&options->sizes, bytes_beside_rows(side));
+	side->memory.shard_count = map_sizes_row_shards(
+		&options->sizes, bytes_beside_rows(side) + options->sizes.later_bytes);
 	bpf_map__set_max_entries(skeleton->maps.rows, side->memory.shard_count);
 }
 
@@ -422,6 +424,9 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 
 	if (!side)
 		return -ENOMEM;
+	side->other_map_bytes = calloc(1, sizeof(*side->other_map_bytes));
+	if (!side->other_map_bytes)
+		return -ENOMEM;
 	libbpf_set_print(print_libbpf);
 	raise_memlock();
 	err = open_and_load(side, options, why, why_size);
@@ -451,6 +456,7 @@ void kernel_side_free(struct kernel_side *side)
 		if (side->shared[i].memory)
 			munmap(side->shared[i].memory, whole_pages(side->shared[i].bytes));
 	free(side->memory.shard);
+	free(side->other_map_bytes);
 	pyprofd__destroy(side->skeleton);
 	free(side);
 }
@@ -719,7 +725,35 @@ uint64_t kernel_side_map_bytes(const struct kernel_side *side)
 
 	bpf_object__for_each_map(map, side->skeleton->obj)
 		bytes += map_memlock_bytes(bpf_map__fd(map));
-	return bytes;
+	return bytes + __atomic_load_n(side->other_map_bytes, __ATOMIC_RELAXED);
+}
+
+static uint32_t map_id(int fd)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.id;
+}
+
+/* A map that is shared has another descriptor in each object. */
+static bool is_shared_map(const struct kernel_side *side, const struct bpf_map *map)
+{
+	int fd;
+
+	return !bpf_map__is_internal(map) &&
+	       !kernel_side_find_map(side, bpf_map__name(map), &fd) &&
+	       map_id(fd) == map_id(bpf_map__fd(map));
+}
+
+void kernel_side_add_maps(const struct kernel_side *side, const struct bpf_object *object)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object)
+		if (bpf_map__fd(map) >= 0 && !is_shared_map(side, map))
+			__atomic_fetch_add(side->other_map_bytes,
+					   map_memlock_bytes(bpf_map__fd(map)), __ATOMIC_RELAXED);
 }
 
 int kernel_side_count_entries(const struct kernel_side *side, const char *name, size_t *ret_count)

@@ -111,6 +111,10 @@ int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[P
 /* Reads how long the programs took, summed over all CPUs. */
 int kernel_side_get_times(const struct kernel_side *side,
 			  struct pp_times ret_times[PP_PROGRAM_COUNT]);
+/* Counts the maps that another object, which is loaded, has beside those of this one; from any
+ * thread. */
+struct bpf_object;
+void kernel_side_add_maps(const struct kernel_side *side, const struct bpf_object *object);
 /* Returns the bytes that the kernel accounts for all maps. */
 uint64_t kernel_side_map_bytes(const struct kernel_side *side);
 /* Counts the entries of one hash map by its name, for leak checks and reports.  Returns 0;

@@ -17,6 +17,7 @@ struct map_sizes_options {
 	uint64_t interval_ns;  /* of a window */
 	/* of all maps; 0: depends on the number of CPUs, 40 MiB for up to 4 */
 	uint64_t budget_bytes;
+	uint64_t later_bytes; /* for maps of objects that may be loaded later */
 	bool waits; /* threads and waits are followed */
 	bool events; /* others than samples are counted, whose rows are with those of waits */
 };

@@ -69,6 +69,7 @@ int memory_side_open(const struct kernel_side *kernel, char *why, size_t why_siz
 		explain(err, log, why, why_size);
 		return err;
 	}
+	kernel_side_add_maps(kernel, side->skeleton->obj);
 	*ret_side = TAKE(side);
 	return 0;
 }

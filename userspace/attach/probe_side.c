@@ -117,6 +117,7 @@ int probe_side_open(const struct kernel_side *kernel, uint32_t only_site, char *
 		explain(err, log, why, why_size);
 		return err;
 	}
+	kernel_side_add_maps(kernel, side->skeleton->obj);
 	*ret_side = TAKE(side);
 	return 0;
 }
