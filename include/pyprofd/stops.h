@@ -137,7 +137,7 @@
 	X(KEEP_SHARE, "keep_share",                                                                \
 	  "ends for want of memory that were not kept: too many waited, or too many of one user")  \
 	X(PAGES_UNKNOWN, "pages_unknown",                                                          \
-	  "memory not counted as touched: the mapping it belongs to was not found")                                                       \
+	  "memory not counted as touched: the mapping it belongs to was not found")                \
 	X(STACKS_CUT, "stacks_cut",                                                                \
 	  "stacks of page faults and probes that stay incomplete: samples go first")
 

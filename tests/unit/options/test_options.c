@@ -57,7 +57,7 @@ static void options_parse__nothing_given_is_the_whole_machine_at_99(void **state
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 99);
 	assert_int_equal(run.options.clock, OPTIONS_CLOCK_CPU);
-	assert_int_equal(run.options.events, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL);
+	assert_int_equal(run.options.events, PP_CAPTURES_DEFAULT);
 	assert_int_equal(run.options.offcpu_min_ns, 0);
 	assert_int_equal(run.options.interval_ns, 10000000000ULL);
 	assert_int_equal(run.options.duration_ns, 0);
