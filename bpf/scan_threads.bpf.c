@@ -2,6 +2,7 @@
 /* Shows every user thread that is asleep, once, as switch_thread.bpf.c would have seen it when it
  * went to sleep.  This runs in the agent, which reads the iterator; the threads sleep on or wake up
  * meanwhile. */
+#include "lib/return_instance.bpf.h"
 #include "lib/wait_reason.bpf.h"
 
 static __always_inline bool is_asleep(struct task_struct *task, __u32 state)
@@ -50,6 +51,18 @@ static __always_inline void take_kernel_addresses(struct pp_scan_record *record,
 	record->kernel_count = bytes > 0 ? (__u64)bytes / 8 : 0; /* BPF divides without a sign */
 }
 
+static __always_inline void take_returns(struct pp_scan_record *record, struct task_struct *task)
+{
+	const struct return_instance *instance = BPF_CORE_READ(task, utask, return_instances);
+	__u32 i;
+
+	for (i = 0; i < PP_MAX_RETURNS && instance; i++) {
+		return_read(instance, &record->returns[i]);
+		instance = BPF_CORE_READ(instance, next);
+	}
+	record->return_count = i;
+}
+
 SEC("iter/task")
 int on_scan(struct bpf_iter__task *ctx)
 {
@@ -70,7 +83,6 @@ int on_scan(struct bpf_iter__task *ctx)
 	_Static_assert(sizeof(*regs) <= sizeof(scan->registers), "room");
 	copy_saved_of(regs, task);
 	record = &scan->record;
-	record->size = sizeof(*record);
 	record->tgid = task->tgid;
 	record->tid = task->pid;
 	record->inner_tid = inner_tid_of(task);
@@ -85,6 +97,11 @@ int on_scan(struct bpf_iter__task *ctx)
 	record->first_word = task_first_word(task);
 	take_registers(record, regs, &site);
 	take_kernel_addresses(record, task);
-	bpf_seq_write(ctx->meta->seq, record, sizeof(*record));
+	take_returns(record, task);
+	record->size = record->return_count ? sizeof(*record) : PP_SCAN_RECORD_SHORT;
+	if (record->return_count)
+		bpf_seq_write(ctx->meta->seq, record, sizeof(*record));
+	else
+		bpf_seq_write(ctx->meta->seq, record, PP_SCAN_RECORD_SHORT);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #define BPF_LIB_EMIT_H
 
 #include "lib/count.bpf.h"
+#include "lib/return_probe.bpf.h"
 #include "lib/sent.bpf.h"
 #include "lib/user_share.bpf.h"
 #include "lib/walk.bpf.h"
@@ -127,6 +128,36 @@ __noinline int append_segments(__u32 slot)
 	return 0;
 }
 
+/* Appends the return addresses that the kernel has replaced, from the frame to go on with on. */
+__noinline int append_returns(__u32 slot)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct return_instance *instance = BPF_CORE_READ(task, utask, return_instances);
+	__u32 count = 0;
+
+	if (!w)
+		return 1;
+	for (__u32 i = 0; i < PP_MAX_RETURNS && instance; i++) {
+		__u64 to = w->body_bytes;
+		struct pp_return found;
+
+		return_read(instance, &found);
+		instance = BPF_CORE_READ(instance, next);
+		if (found.stack + RETURN_ADDRESS_BELOW_CFA < w->sp)
+			continue;
+		BARRIER(to);
+		if (to > WALK_BODY_BYTES - sizeof(found))
+			break;
+		/* Frames and anchors before it are of 16 bytes each, too. */
+		*(struct pp_return *)(w->out.body + (to & ~15ULL)) = found;
+		w->body_bytes += sizeof(found);
+		count++;
+	}
+	w->out.incomplete.return_count = count;
+	return 0;
+}
+
 #define STACK_CHUNKS (PP_STACK_COPY_BYTES / PP_STACK_COPY_CHUNK_BYTES)
 
 /* Decides how many bytes of the stack the agent needs. */
@@ -205,6 +236,7 @@ static __always_inline void fill_incomplete(struct pp_walk *w, __u64 hash)
 	incomplete->segment_frames = w->segment_frames;
 	incomplete->since_segment = w->since_segment;
 	incomplete->foldable = w->foldable;
+	incomplete->pad = 0;
 	incomplete->python_stored = w->python_stored;
 	incomplete->native_stored = w->native_stored;
 	incomplete->python_count = w->python_count;
@@ -258,6 +290,7 @@ __noinline int emit_incomplete(__u32 slot, __u64 hash)
 	incomplete->user = user;
 	w->body_bytes = stored_frames_bytes(w);
 	append_segments(slot);
+	append_returns(slot);
 	append_stack(slot);
 	size = w->body_bytes;
 	BARRIER(size);

@@ -5,25 +5,25 @@
 #define BPF_LIB_RETURN_PROBE_H
 
 #include "lib/maps.bpf.h"
+#include "lib/return_instance.bpf.h"
 
-#define RETURN_INSTANCES_MAX 64U /* MAX_URETPROBE_DEPTH, kernel/events/uprobes.c */
-
-/* Replaces w->pc, which was read as the return address of the frame below w->sp.  Returns nonzero,
- * with nothing done, when the kernel has replaced none there. */
-__noinline int true_return_address(__u32 slot)
+/* Replaces w->pc, which was read at the address `at` of the stack (aarch64: at the function's entry
+ * sp was there).  Returns nonzero, with nothing done, when the kernel has replaced none there. */
+__noinline int true_return_address(__u32 slot, __u64 at)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct return_instance *instance = BPF_CORE_READ(task, utask, return_instances);
-	__u64 wanted;
 
-	if (!w || w->is_leaf || !instance)
+	if (!w)
 		return 1;
-	wanted = w->sp - RETURN_ADDRESS_BELOW_CFA;
-	for (__u32 i = 0; i < RETURN_INSTANCES_MAX && instance; i++) {
-		if (BPF_CORE_READ(instance, stack) == wanted) {
-			w->pc = BPF_CORE_READ(instance, orig_ret_vaddr);
-			return !w->pc;
+	for (__u32 i = 0; i < PP_MAX_RETURNS && instance; i++) {
+		struct pp_return found;
+
+		return_read(instance, &found);
+		if (found.stack == at) {
+			w->pc = found.address;
+			return !found.address;
 		}
 		instance = BPF_CORE_READ(instance, next);
 	}

@@ -73,12 +73,13 @@ static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __
 		return PP_STOP_NO_INFO;
 	if (!read_word(w, slot, w->fp, &fp) || !read_word(w, slot, w->fp + 8, &pc))
 		return PP_STOP_NO_INFO;
-	/* If the value is no return address, the frame pointer was none either. */
-	if (pc && (walk_find_range(slot, pc - 1) || w->range.file == PP_FILE_NONE))
-		return PP_STOP_NO_INFO;
 	*cfa = w->fp + 16;
+	/* If the value is no return address, the frame pointer was none either. */
+	if (!pc || (!walk_find_range(slot, pc - 1) && w->range.file != PP_FILE_NONE))
+		w->pc = pc;
+	else if (true_return_address(slot, *cfa - RETURN_ADDRESS_BELOW_CFA))
+		return PP_STOP_NO_INFO;
 	w->fp = fp;
-	w->pc = pc;
 	return PP_STOP_NONE;
 }
 
@@ -611,7 +612,7 @@ __noinline int walk_any_step(__u32 slot)
 			walk_clock_hurry(w); /* a search in cold tables: up to some us */
 		if ((stop == PP_STOP_NO_MAPPING ||
 		     (!stop && site->file == PP_FILE_ANONYMOUS)) &&
-		    !true_return_address(slot))
+		    !w->is_leaf && !true_return_address(slot, w->sp - RETURN_ADDRESS_BELOW_CFA))
 			return 0; /* the walk goes on there */
 		/* A caller outside all mappings was no return address; a leaf there is new code. */
 		if (stop)

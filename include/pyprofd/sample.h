@@ -157,13 +157,19 @@ struct pp_segment {
 	__u64 frames;
 };
 
+/* A call whose return address the kernel has replaced, because of a return probe. */
+struct pp_return {
+	__u64 stack;   /* sp at the function's first instruction */
+	__u64 address; /* to which it really returns */
+};
+
 /* An incomplete stack: the walk met code without loaded rows, or reached its time limit.  The agent
  * finishes the walk from these registers and the copy of the stack, and counts the sample, which
  * the kernel side has not counted.  When the Python walk reached the limit (py_stop), the native
  * one has not begun, and the agent continues both; stop is ROOT when no native frames are wanted.
  * bytes[]: pp_frame[python_stored + native_stored] as in pp_stack_record (what was walked so far),
- * pp_segment[segment_count] (anchors not reached yet), stack_bytes bytes of the stack from
- * stack_start. */
+ * pp_segment[segment_count] (anchors not reached yet), pp_return[return_count] (innermost first),
+ * stack_bytes bytes of the stack from stack_start. */
 struct pp_incomplete_record {
 	struct pp_record record;
 	/* user_stack: 0, or the hash under which to store the stack without counting */
@@ -182,6 +188,8 @@ struct pp_incomplete_record {
 	__u32 user;	/* who answers for the thread: bpf/lib/user_share.bpf.h */
 	__u32 stack_bytes;
 	__u32 segment_count;
+	__u32 return_count;
+	__u32 pad;
 	__u16 python_stored, native_stored;
 	__u32 python_count, native_count;
 	__u8 stop; /* why the walk stopped */

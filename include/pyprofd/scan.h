@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 #include <pyprofd/limits.h>
+#include <pyprofd/sample.h>
 #include <pyprofd/unwind.h>
 #include <pyprofd/wait.h>
 
@@ -20,7 +21,7 @@ enum pp_scan_flag {
 /* One user thread that was off the CPU and not runnable when the iterator visited it.  When two
  * records of a tid have equal `started_ns` and `switches`, it slept all the time in between. */
 struct pp_scan_record {
-	__u32 size;	    /* bytes, of this struct */
+	__u32 size;	    /* bytes: of this struct, or PP_SCAN_RECORD_SHORT */
 	__u32 tgid, tid;    /* as the host sees them */
 	__u32 inner_tid;    /* as the thread itself sees it */
 	__u32 state;	    /* the scheduler's: TASK_INTERRUPTIBLE, ...; never 0 */
@@ -36,7 +37,12 @@ struct pp_scan_record {
 	__u64 pc, sp, fp;		    /* where it left user mode */
 	__u64 registers[PP_REG_COUNT];	    /* by DWARF number */
 	__u64 kernel[PP_MAX_KERNEL_FRAMES]; /* leaf first, which is schedule()'s caller */
+	__u64 return_count;		    /* 0: the record is a short one */
+	struct pp_return returns[PP_MAX_RETURNS]; /* innermost first */
 };
 _Static_assert(sizeof(struct pp_scan_record) % 8 == 0, "records follow each other at once");
+/* Most threads have none: their records end before returns[]. */
+#define PP_SCAN_RECORD_SHORT                                                                       \
+	(sizeof(struct pp_scan_record) - PP_MAX_RETURNS * sizeof(struct pp_return))
 
 #endif

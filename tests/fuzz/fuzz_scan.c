@@ -40,6 +40,8 @@ static void read_records(const uint8_t *data, size_t size)
 		assert(record->wait < PP_WAIT_COUNT);
 		for (uint32_t i = 0; i < record->kernel_count; i++)
 			sink ^= (uint8_t)record->kernel[i];
+		for (uint64_t i = 0; i < record->return_count; i++)
+			sink ^= (uint8_t)record->returns[i].address;
 	}
 }
 

@@ -17,6 +17,7 @@
 #define RULES 16U
 #define FRAMES_MAX 32U
 #define SEGMENTS_MAX 16U
+#define RETURNS_MAX 8U
 #define COPY_MAX_BYTES 4096U
 #define LIBRARY_FILE 16U
 #define INTERPRETER_FILE 17U
@@ -193,6 +194,7 @@ static void tame(struct pp_incomplete_record *record, size_t stack_bytes)
 	record->python_count = record->python_stored + record->python_count % 4;
 	record->native_count = record->native_stored + record->native_count % 4;
 	record->segment_count %= SEGMENTS_MAX;
+	record->return_count %= RETURNS_MAX;
 	record->stack_bytes = (uint32_t)stack_bytes;
 	record->stop %= PP_STOP_COUNT;
 	record->py_stop %= PP_PY_STOP_COUNT;
@@ -206,7 +208,8 @@ static void tame(struct pp_incomplete_record *record, size_t stack_bytes)
 	record->record.type = PP_RECORD_INCOMPLETE;
 	record->record.size =
 		(uint32_t)(sizeof(*record) + frames * sizeof(struct pp_frame) +
-			   record->segment_count * sizeof(struct pp_segment) + stack_bytes);
+			   record->segment_count * sizeof(struct pp_segment) +
+			   record->return_count * sizeof(struct pp_return) + stack_bytes);
 }
 
 static void take(void *to, size_t wanted, const uint8_t **data, size_t *size)
@@ -223,7 +226,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct drain_handlers handlers = {.incomplete = on_incomplete};
 	const size_t room = sizeof(struct pp_incomplete_record) +
 			    FRAMES_MAX * sizeof(struct pp_frame) +
-			    SEGMENTS_MAX * sizeof(struct pp_segment) + COPY_MAX_BYTES;
+			    SEGMENTS_MAX * sizeof(struct pp_segment) +
+			    RETURNS_MAX * sizeof(struct pp_return) + COPY_MAX_BYTES;
 	struct pp_incomplete_record *record = calloc(1, room);
 	size_t fixed, tables, copied;
 
@@ -242,7 +246,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take(record->bytes, FRAMES_MAX * sizeof(struct pp_frame), &data, &size);
 	tame(record, 0);
 	tables = record->record.size - fixed;
-	take((uint8_t *)record->bytes + tables, record->segment_count * sizeof(struct pp_segment),
+	take((uint8_t *)record->bytes + tables -
+		     record->segment_count * sizeof(struct pp_segment) -
+		     record->return_count * sizeof(struct pp_return),
+	     record->segment_count * sizeof(struct pp_segment) +
+		     record->return_count * sizeof(struct pp_return),
 	     &data, &size);
 	copied = size < COPY_MAX_BYTES ? size : COPY_MAX_BYTES;
 	memory_bytes = data;

@@ -80,7 +80,9 @@ void decoded_incomplete_set(const struct pp_incomplete_record *record,
 	ret_incomplete->python = (const struct pp_frame *)record->bytes;
 	ret_incomplete->native = ret_incomplete->python + record->python_stored;
 	ret_incomplete->segment = (const struct pp_segment *)(ret_incomplete->python + frames);
-	ret_incomplete->stack = (const uint8_t *)(ret_incomplete->segment + record->segment_count);
+	ret_incomplete->returns =
+		(const struct pp_return *)(ret_incomplete->segment + record->segment_count);
+	ret_incomplete->stack = (const uint8_t *)(ret_incomplete->returns + record->return_count);
 }
 
 static int decode_incomplete(const void *data, size_t size, const struct drain_handlers *handlers)
@@ -93,12 +95,13 @@ static int decode_incomplete(const void *data, size_t size, const struct drain_h
 		return -EBADMSG;
 	frames = (size_t)record->python_stored + record->native_stored;
 	if (frames > PP_MAX_FRAMES || record->segment_count > PP_MAX_SEGMENTS ||
-	    record->stack_bytes > PP_STACK_COPY_BYTES ||
+	    record->return_count > PP_MAX_RETURNS || record->stack_bytes > PP_STACK_COPY_BYTES ||
 	    !counts_agree(record->python_stored, record->python_count) ||
 	    !counts_agree(record->native_stored, record->native_count))
 		return -EBADMSG;
 	if (size != sizeof(*record) + frames * sizeof(struct pp_frame) +
-			    record->segment_count * sizeof(struct pp_segment) + record->stack_bytes)
+			    record->segment_count * sizeof(struct pp_segment) +
+			    record->return_count * sizeof(struct pp_return) + record->stack_bytes)
 		return -EBADMSG;
 	if (record->stop >= PP_STOP_COUNT || record->py_stop >= PP_PY_STOP_COUNT)
 		return -EBADMSG;

@@ -25,6 +25,7 @@ struct decoded_incomplete {
 	const struct pp_incomplete_record *record;
 	const struct pp_frame *python, *native;
 	const struct pp_segment *segment; /* record->segment_count */
+	const struct pp_return *returns;  /* record->return_count */
 	const uint8_t *stack;		  /* record->stack_bytes */
 };
 /* Points at the parts of a record whose lengths were checked. */

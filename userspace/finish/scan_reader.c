@@ -59,18 +59,11 @@ static int fill(struct scan_reader *reader)
 	return got > 0;
 }
 
-static bool is_sound(const struct pp_scan_record *record)
+/* Makes so many bytes of the next record be there.  Returns 1; 0: there are no more records;
+ * -EBADMSG: there is a part of one; -errno. */
+static int want(struct scan_reader *reader, size_t bytes)
 {
-	return record->size == sizeof(*record) && record->tid && record->tgid && record->state &&
-	       record->wait > PP_WAIT_NONE && record->wait < PP_WAIT_COUNT &&
-	       record->kernel_count <= PP_MAX_KERNEL_FRAMES;
-}
-
-int scan_reader_next(struct scan_reader *reader, const struct pp_scan_record **ret_record)
-{
-	const struct pp_scan_record *record;
-
-	while (reader->end - reader->at < sizeof(*record)) {
+	while (reader->end - reader->at < bytes) {
 		int more = fill(reader);
 
 		if (more < 0)
@@ -78,10 +71,43 @@ int scan_reader_next(struct scan_reader *reader, const struct pp_scan_record **r
 		if (!more)
 			return reader->end > reader->at ? -EBADMSG : 0;
 	}
-	record = (const struct pp_scan_record *)((const uint8_t *)reader->record + reader->at);
+	return 1;
+}
+
+static const struct pp_scan_record *record_at(const struct scan_reader *reader)
+{
+	return (const struct pp_scan_record *)((const uint8_t *)reader->record + reader->at);
+}
+
+/* Its head is there, up to returns[]. */
+static bool is_sound(const struct pp_scan_record *record)
+{
+	return record->return_count <= PP_MAX_RETURNS &&
+	       record->size ==
+		       (record->return_count ? sizeof(*record) : PP_SCAN_RECORD_SHORT) &&
+	       record->tid && record->tgid && record->state &&
+	       record->wait > PP_WAIT_NONE && record->wait < PP_WAIT_COUNT &&
+	       record->kernel_count <= PP_MAX_KERNEL_FRAMES;
+}
+
+int scan_reader_next(struct scan_reader *reader, const struct pp_scan_record **ret_record)
+{
+	const struct pp_scan_record *record;
+	size_t size;
+	int err;
+
+	err = want(reader, PP_SCAN_RECORD_SHORT);
+	if (err <= 0)
+		return err;
+	record = record_at(reader);
 	if (!is_sound(record))
 		return -EBADMSG;
-	reader->at += sizeof(*record);
+	size = record->size;
+	err = want(reader, size);
+	if (err <= 0)
+		return err;
+	record = record_at(reader);
+	reader->at += size;
 	*ret_record = record;
 	return 1;
 }

@@ -182,6 +182,7 @@ static int walk_user(struct scan_walker *walker, const struct pp_scan_record *th
 		.sp = thread->sp,
 		.fp = thread->fp,
 		.is_leaf = 1,
+		.return_count = (uint32_t)thread->return_count,
 		.stack_start = thread->sp,
 		.first_word = thread->first_word,
 		.thread_pointer = thread->thread_pointer,
@@ -190,6 +191,7 @@ static int walk_user(struct scan_walker *walker, const struct pp_scan_record *th
 	const struct decoded_incomplete decoded = {.record = &incomplete,
 						   .python = frames->frame,
 						   .segment = frames->segment,
+						   .returns = thread->returns,
 						   .stack = walker->stack};
 	int err;
 

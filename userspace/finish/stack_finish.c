@@ -9,6 +9,28 @@
  * pointer: larger frames exist, but garbage is more likely. */
 #define FINISH_MAX_FRAME_BYTES (4U << 20)
 
+/* A return probe replaces the return address: where the word lies, from the caller's sp (aarch64: sp
+ * at the function's first instruction, whose link register it was). */
+#if defined(__aarch64__)
+#define RETURN_ADDRESS_BELOW_CFA 0U
+#else
+#define RETURN_ADDRESS_BELOW_CFA 8U
+#endif
+
+/* Replaces *pc, which was read as the return address of the frame that ends at cfa, where the kernel
+ * had replaced it by that of its trampoline. */
+static bool true_return_address(const struct finish_callbacks *callbacks, uint64_t cfa,
+				uint64_t *pc)
+{
+	for (size_t i = 0; i < callbacks->return_count; i++)
+		if (callbacks->returns[i].stack == cfa - RETURN_ADDRESS_BELOW_CFA &&
+		    callbacks->returns[i].address) {
+			*pc = callbacks->returns[i].address;
+			return true;
+		}
+	return false;
+}
+
 /* The machine state in a frame's caller. */
 struct caller {
 	uint64_t pc, sp, fp; /* sp: the frame's CFA */
@@ -37,7 +59,8 @@ static enum pp_stop leave_by_frame_pointer(const struct finish_state *state,
 	if (callbacks->read(callbacks->context, state->fp, pair, sizeof(pair)))
 		return PP_STOP_NO_INFO;
 	/* If the word above is no return address, fp was no frame pointer. */
-	if (pair[1] && callbacks->find(callbacks->context, pair[1] - 1, &file, &vaddr, &rule))
+	if (pair[1] && callbacks->find(callbacks->context, pair[1] - 1, &file, &vaddr, &rule) &&
+	    !true_return_address(callbacks, state->fp + 16, &pair[1]))
 		return PP_STOP_NO_INFO;
 	*ret_caller = (struct caller){.pc = pair[1], .sp = state->fp + 16, .fp = pair[0]};
 	return PP_STOP_NONE;
@@ -224,17 +247,35 @@ static enum pp_stop leave_frame(const struct finish_state *state, const struct p
 	return PP_STOP_NONE;
 }
 
+/* Finds the rule at the state's pc, or, when that is the kernel's trampoline, at the address to
+ * which the function below really returns; then state->pc is that.  Returns 0 or -ENOENT. */
+static int find_true(struct finish_state *state, const struct finish_callbacks *callbacks,
+		     uint32_t *ret_file, uint64_t *ret_vaddr, struct pp_rule *ret_rule)
+{
+	const bool is_caller = !state->is_leaf;
+	int err = callbacks->find(callbacks->context, state->pc - is_caller, ret_file, ret_vaddr,
+				  ret_rule);
+
+	/* The trampoline's page has no file; whether its mapping is known depends on when the
+	 * process' mappings were read. */
+	if ((!err && *ret_file != PP_FILE_ANONYMOUS) || !is_caller ||
+	    !true_return_address(callbacks, state->sp, &state->pc))
+		return err;
+	return callbacks->find(callbacks->context, state->pc - is_caller, ret_file, ret_vaddr,
+			       ret_rule);
+}
+
 static enum pp_stop finish_step(struct finish_state *state,
 				const struct finish_callbacks *callbacks)
 {
-	const uint64_t pc = state->pc - !state->is_leaf, low = state->sp;
+	const uint64_t low = state->sp;
 	uint64_t registers[PP_REG_COUNT], vaddr;
 	struct caller caller = {.sp = low};
 	enum pp_stop stop;
 	struct pp_rule rule = {.kind = PP_RULE_NO_INFO};
 	uint32_t file;
 
-	if (callbacks->find(callbacks->context, pc, &file, &vaddr, &rule))
+	if (find_true(state, callbacks, &file, &vaddr, &rule))
 		return PP_STOP_NO_MAPPING;
 	if (file == PP_FILE_ANONYMOUS && leave_trampoline(state, callbacks, &caller)) {
 		/* The trampoline calls the eval loop and is no frame worth showing. */

@@ -33,6 +33,9 @@ struct finish_callbacks {
 	/* Receives each native frame, leaf first; the frame occupies [low, cfa).  Returns false to
 	 * end the walk. */
 	bool (*frame)(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa);
+	/* The return addresses of the thread that the kernel has replaced. */
+	const struct pp_return *returns;
+	size_t return_count;
 };
 
 /* Walks at most PP_MAX_STEPS frames from *state towards the root.  Returns why the walk ended;

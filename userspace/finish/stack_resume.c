@@ -68,8 +68,12 @@ static bool pass_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t lo
 /* Returns whether the stack can be unwound to its root from an activation with these distances. */
 static bool reaches_root(struct search *search, const struct pp_resync *found)
 {
-	const struct finish_callbacks quiet = {
-		.context = search, .find = search_find, .read = search_read, .frame = pass_frame};
+	const struct finish_callbacks quiet = {.context = search,
+					       .find = search_find,
+					       .read = search_read,
+					       .frame = pass_frame,
+					       .returns = search->callbacks->returns,
+					       .return_count = search->callbacks->return_count};
 	struct finish_state state = {.sp = search->sp};
 
 	return !stack_resume_at(search->callbacks, found, search->anchor, &state) &&

@@ -215,6 +215,15 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 	return unwind_frames_add(&finish->frames, file, vaddr, low, cfa);
 }
 
+/* Returns whether the kernel has replaced the return address of the call that ends at sp. */
+static bool is_replaced(const struct decoded_incomplete *incomplete, uint64_t sp)
+{
+	for (uint32_t i = 0; i < incomplete->record->return_count; i++)
+		if (incomplete->returns[i].stack == sp - sizeof(incomplete->record->pc))
+			return true;
+	return false;
+}
+
 static void walk(struct finish *finish)
 {
 	const struct pp_incomplete_record *incomplete = finish->incomplete->record;
@@ -224,14 +233,18 @@ static void walk(struct finish *finish)
 				     .is_leaf = incomplete->is_leaf,
 				     .first_word = incomplete->first_word,
 				     .thread_pointer = incomplete->thread_pointer};
-	const struct finish_callbacks callbacks = {
-		.context = finish, .find = find, .read = read_stack, .frame = on_frame};
+	const struct finish_callbacks callbacks = {.context = finish,
+						   .find = find,
+						   .read = read_stack,
+						   .frame = on_frame,
+						   .returns = finish->incomplete->returns,
+						   .return_count = incomplete->return_count};
 	enum pp_stop stop;
 
 	memcpy(state.registers, incomplete->registers, sizeof(state.registers));
 #if !defined(__aarch64__)
-	/* A call pushes its return address. */
-	if (!incomplete->is_leaf)
+	/* A call pushes its return address; with a return probe another word is there. */
+	if (!incomplete->is_leaf && !is_replaced(finish->incomplete, incomplete->sp))
 		join_note(&finish->join, incomplete->sp - sizeof(incomplete->pc), &incomplete->pc,
 			  sizeof(incomplete->pc));
 #endif

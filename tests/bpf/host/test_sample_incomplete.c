@@ -45,6 +45,37 @@ static void incomplete__carries_all_that_is_needed_and_is_not_counted(void **sta
 	assert_int_equal(host->config.incomplete_tokens, 3);
 }
 
+static void incomplete__carries_replaced_return_addresses_of_callers(void **state)
+{
+	struct return_instance instance[3] = {
+		{.stack = SP - 64, .orig_ret_vaddr = library_pc(1), .next = &instance[1]},
+		{.stack = SP + 8, .orig_ret_vaddr = library_pc(2), .next = &instance[2]},
+		{.stack = SP + 64, .orig_ret_vaddr = library_pc(3)}};
+	struct uprobe_task utask = {.return_instances = instance};
+	const struct pp_incomplete_record *incomplete;
+	const struct pp_return *returns;
+
+	(void)state;
+	begin();
+	host->page[INTERPRETER_PAGE0] = 0;
+	put_word(SP + 8, interpreter_pc(4));
+	put_word(SP + 16, 0xfeed);
+	host->task.utask = &utask;
+	sample_now();
+	incomplete = host->record[0].data;
+	assert_int_equal(incomplete->sp, SP + 16);
+	/* That of a call below was of use to nobody. */
+	assert_int_equal(incomplete->return_count, 2);
+	returns = (const struct pp_return *)(incomplete->bytes + sizeof(struct pp_frame));
+	assert_int_equal(returns[0].stack, SP + 8);
+	assert_int_equal(returns[0].address, library_pc(2));
+	assert_int_equal(returns[1].stack, SP + 64);
+	assert_int_equal(returns[1].address, library_pc(3));
+	assert_int_equal(((const uint64_t *)(returns + 2))[0], 0xfeed);
+	assert_int_equal(host->record[0].size, sizeof(*incomplete) + sizeof(struct pp_frame) +
+						       2 * sizeof(*returns) + PP_STACK_COPY_BYTES);
+}
+
 static void incomplete__copies_the_stack_as_far_as_it_is_there(void **state)
 {
 	const struct pp_incomplete_record *incomplete;
@@ -209,6 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		host_test(incomplete__carries_all_that_is_needed_and_is_not_counted),
+		host_test(incomplete__carries_replaced_return_addresses_of_callers),
 		host_test(incomplete__copies_the_stack_as_far_as_it_is_there),
 		host_test(incomplete__without_tokens_is_counted_here),
 		host_test(incomplete__only_what_was_sent_counts_as_asked),

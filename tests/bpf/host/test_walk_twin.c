@@ -11,6 +11,7 @@
 #define SP (STACK + 0x1000)
 #define STACK_WORDS 256U
 #define SEEDS 10000U
+#define TRAMPOLINE 0x7fffffffe000ULL /* mapped, but in no file or set of mappings */
 
 static uint64_t random_state;
 
@@ -116,6 +117,30 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 	return true;
 }
 
+#define RETURNS 4U
+static struct return_instance instance[RETURNS];
+static struct pp_return returns[RETURNS];
+static struct uprobe_task utask;
+
+/* Return probes: some words that are return addresses, or not, are those of the kernel's
+ * trampoline, which lies outside of all files. */
+static void replace_words(void)
+{
+	for (uint32_t i = 0; i < RETURNS; i++) {
+		returns[i] = (struct pp_return){.stack = SP + 8 * draw(STACK_WORDS / 8),
+						.address = library_pc(draw(FUNCTIONS))};
+		instance[i] = (struct return_instance){.stack = returns[i].stack,
+						       .orig_ret_vaddr = returns[i].address,
+						       .next = i + 1 < RETURNS ? &instance[i + 1]
+									       : NULL};
+		if (draw(8))
+			put_word(returns[i].stack,
+				 draw(2) ? ANONYMOUS + draw(ANONYMOUS_BYTES) : TRAMPOLINE);
+	}
+	utask.return_instances = draw(4) ? instance : NULL;
+	host->task.utask = draw(4) ? &utask : NULL;
+}
+
 static void begin(uint32_t seed, struct finish_state *ret_state)
 {
 	struct pp_walk *w = &host->walk;
@@ -125,6 +150,7 @@ static void begin(uint32_t seed, struct finish_state *ret_state)
 		host->rule[i] = draw_rule();
 	for (uint32_t i = 0; i < STACK_WORDS; i++)
 		put_word(SP + 8 * i, draw_word());
+	replace_words();
 	*ret_state = (struct finish_state){.pc = library_pc(draw(FUNCTIONS)),
 					   .sp = SP,
 					   .fp = draw_word(),
@@ -163,8 +189,8 @@ static void expect_state(uint32_t seed, const struct finish_state *twin)
 
 static void walk__both_find_the_same_frames_and_stop(void **state)
 {
-	const struct finish_callbacks callbacks = {
-		.find = find, .read = read_memory, .frame = on_frame};
+	struct finish_callbacks callbacks = {
+		.find = find, .read = read_memory, .frame = on_frame, .returns = returns};
 	struct finish_state twin;
 	uint32_t deepest = 0;
 	enum pp_stop stop;
@@ -175,6 +201,8 @@ static void walk__both_find_the_same_frames_and_stop(void **state)
 		const uint32_t seed = turn / 2;
 
 		begin(seed, &twin);
+		callbacks.return_count =
+			host->task.utask && utask.return_instances ? RETURNS : 0;
 		stop = stack_finish(&twin, &callbacks);
 		for (uint32_t i = 0; i < PP_MAX_STEPS && !native_step(); i++)
 			continue;

@@ -336,6 +336,7 @@ struct incomplete_of {
 	struct pp_incomplete_record record;
 	struct pp_frame frame[2];
 	struct pp_segment segment[1];
+	struct pp_return returns[1];
 	uint8_t stack[16];
 };
 
@@ -347,6 +348,7 @@ static struct incomplete_of good_incomplete(void)
 			   .pc = 0x401000,
 			   .stack_bytes = 16,
 			   .segment_count = 1,
+			   .return_count = 1,
 			   .python_stored = 1,
 			   .python_count = 1,
 			   .native_stored = 1,
@@ -354,6 +356,7 @@ static struct incomplete_of good_incomplete(void)
 			   .stop = PP_STOP_NO_ROWS},
 		.frame = {FRAME(PP_FRAME_PYTHON_RAW, 0xc0de), FRAME(PP_FRAME_ANONYMOUS, 0x400)},
 		.segment = {{.anchor = 0x7ffc, .frames = 1}},
+		.returns = {{.stack = 0x7ff0, .address = 0x401234}},
 		.stack = "0123456789abcde",
 	};
 }
@@ -370,6 +373,8 @@ static void decode_record__incomplete_gives_all_its_parts(void **state)
 	assert_int_equal(seen.incomplete.python[0].where, 0xc0de);
 	assert_int_equal(seen.incomplete.native[0].where, 0x400);
 	assert_int_equal(seen.incomplete.segment[0].anchor, 0x7ffc);
+	assert_int_equal(seen.incomplete.returns[0].stack, 0x7ff0);
+	assert_int_equal(seen.incomplete.returns[0].address, 0x401234);
 	assert_memory_equal(seen.incomplete.stack, "0123456789abcde", 16);
 }
 
@@ -393,6 +398,12 @@ static void decode_record__incomplete_whose_parts_do_not_add_up_is_refused(void 
 	assert_refused(&incomplete, sizeof(incomplete));
 	incomplete = good_incomplete();
 	incomplete.record.segment_count = UINT32_MAX;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.record.return_count = 2;
+	assert_refused(&incomplete, sizeof(incomplete));
+	incomplete = good_incomplete();
+	incomplete.record.return_count = UINT32_MAX;
 	assert_refused(&incomplete, sizeof(incomplete));
 	incomplete = good_incomplete();
 	incomplete.record.python_count = 0;
@@ -422,6 +433,20 @@ static void decode_record__incomplete_with_too_many_anchors_is_refused(void **st
 	assert_non_null(record);
 	record->record = (struct pp_record){.type = PP_RECORD_INCOMPLETE, .size = (uint32_t)size};
 	record->segment_count = PP_MAX_SEGMENTS + 1;
+	assert_refused(record, size);
+	free(record);
+}
+
+static void decode_record__incomplete_with_too_many_return_addresses_is_refused(void **state)
+{
+	size_t size = sizeof(struct pp_incomplete_record) +
+		      (PP_MAX_RETURNS + 1) * sizeof(struct pp_return);
+	struct pp_incomplete_record *record = calloc(1, size);
+
+	(void)state;
+	assert_non_null(record);
+	record->record = (struct pp_record){.type = PP_RECORD_INCOMPLETE, .size = (uint32_t)size};
+	record->return_count = PP_MAX_RETURNS + 1;
 	assert_refused(record, size);
 	free(record);
 }
@@ -611,6 +636,8 @@ int main(void)
 		cmocka_unit_test(decode_record__incomplete_gives_all_its_parts),
 		cmocka_unit_test(decode_record__incomplete_whose_parts_do_not_add_up_is_refused),
 		cmocka_unit_test(decode_record__incomplete_with_too_many_anchors_is_refused),
+		cmocka_unit_test(
+			decode_record__incomplete_with_too_many_return_addresses_is_refused),
 		cmocka_unit_test(decode_record__incomplete_with_too_much_stack_is_refused),
 		cmocka_unit_test(decode_record__text_gives_its_bytes),
 		cmocka_unit_test(decode_record__broken_text_is_refused),

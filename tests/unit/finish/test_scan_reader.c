@@ -64,6 +64,8 @@ static int setup(void **state)
 static struct pp_scan_record sound(uint32_t tid)
 {
 	return (struct pp_scan_record){.size = sizeof(struct pp_scan_record),
+				       .return_count = 1,
+				       .returns = {{.stack = 0x7ff0, .address = tid}},
 				       .tgid = 7,
 				       .tid = tid,
 				       .state = 1,
@@ -100,6 +102,36 @@ static void scan_reader_next__all_records_in_order(void **state)
 		assert_memory_equal(got, &record[i], sizeof(*got));
 	}
 	assert_int_equal(scan_reader_next(reader, &got), 0);
+	assert_int_equal(scan_reader_next(reader, &got), 0);
+}
+
+/* Most records end before returns[]. */
+static void scan_reader_next__short_and_long_records_follow_each_other(void **state)
+{
+	uint8_t bytes[2 * PP_SCAN_RECORD_SHORT + sizeof(struct pp_scan_record)];
+	const struct pp_scan_record *got;
+	struct pp_scan_record record;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		record = sound(i + 1);
+		if (i != 1) {
+			record.return_count = 0;
+			record.size = PP_SCAN_RECORD_SHORT;
+		}
+		memcpy(bytes + i * PP_SCAN_RECORD_SHORT +
+			       (i == 2) * (sizeof(record) - PP_SCAN_RECORD_SHORT),
+		       &record, record.size);
+	}
+	OWNED(scan_reader) struct scan_reader *reader = open_bytes(bytes, sizeof(bytes));
+
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(scan_reader_next(reader, &got), 1);
+		assert_int_equal(got->tid, i + 1);
+		assert_int_equal(got->return_count, i == 1);
+		if (i == 1)
+			assert_int_equal(got->returns[0].address, 2);
+	}
 	assert_int_equal(scan_reader_next(reader, &got), 0);
 }
 
@@ -147,6 +179,12 @@ static void scan_reader_next__what_cannot_be_is_ebadmsg(void **state)
 	assert_refused(&record);
 	record = sound(1);
 	record.kernel_count = PP_MAX_KERNEL_FRAMES + 1;
+	assert_refused(&record);
+	record = sound(1);
+	record.return_count = PP_MAX_RETURNS + 1;
+	assert_refused(&record);
+	record = sound(1);
+	record.return_count = 0;
 	assert_refused(&record);
 }
 
@@ -249,6 +287,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(scan_reader_next__all_records_in_order, setup),
+		cmocka_unit_test_setup(
+			scan_reader_next__short_and_long_records_follow_each_other, setup),
 		cmocka_unit_test_setup(scan_reader_next__half_a_record_is_ebadmsg, setup),
 		cmocka_unit_test_setup(scan_reader_next__what_cannot_be_is_ebadmsg, setup),
 		cmocka_unit_test_setup(scan_reader_next__pieces_are_joined, setup),

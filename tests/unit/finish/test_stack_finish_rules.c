@@ -24,6 +24,9 @@ struct model {
 	uint64_t seen[64], low[64], cfa[64];
 	uint32_t file[64];
 	size_t count, max;
+	/* what the kernel has replaced */
+	struct pp_return returns[2];
+	size_t return_count;
 };
 
 static int model_find(void *context, uint64_t pc, uint32_t *ret_file, uint64_t *ret_vaddr,
@@ -82,8 +85,12 @@ static bool model_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t l
 
 static enum pp_stop finish_model(struct model *model, struct finish_state *state)
 {
-	const struct finish_callbacks callbacks = {
-		.context = model, .find = model_find, .read = model_read, .frame = model_frame};
+	const struct finish_callbacks callbacks = {.context = model,
+						   .find = model_find,
+						   .read = model_read,
+						   .frame = model_frame,
+						   .returns = model->returns,
+						   .return_count = model->return_count};
 
 	model->count = 0;
 	if (!model->max)
@@ -106,6 +113,58 @@ static void stack_finish__caller_is_looked_up_one_byte_before(void **state)
 	assert_int_equal(model.seen[0], 0x1000);
 	assert_int_equal(model.seen[1], 0x101f);
 }
+
+#if !defined(__aarch64__)
+/* A return probe: the kernel's trampoline lies in a page without a file, whose mapping may be known
+ * (0x2000) or not (0x9000). */
+static void stack_finish__replaced_return_addresses_are_followed(void **state)
+{
+	static const uint64_t trampoline[] = {0x2000, 0x9000};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(trampoline); i++) {
+		struct model model = {.rule = {sp_8, sp_8, sp_8},
+				      .word = {trampoline[i], trampoline[i], 0},
+				      .returns = {{STACK, 0x1015}, {STACK + 8, 0x1025}},
+				      .return_count = 2};
+		struct finish_state at = {.pc = 0x1000, .sp = STACK, .is_leaf = true};
+
+		assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+		assert_int_equal(model.count, 3);
+		assert_int_equal(model.seen[1], 0x1014);
+		assert_int_equal(model.seen[2], 0x1024);
+		/* A record of a call that is over says nothing of the word there. */
+		model.word[0] = 0x1035;
+		model.rule[3] = (struct pp_rule){.kind = PP_RULE_STOP};
+		at = (struct finish_state){.pc = 0x1000, .sp = STACK, .is_leaf = true};
+		assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+		assert_int_equal(model.seen[1], 0x1034);
+		/* Nor do records of other places. */
+		model.word[0] = trampoline[i];
+		model.returns[0].stack += 16;
+		at = (struct finish_state){.pc = 0x1000, .sp = STACK, .is_leaf = true};
+		assert_int_not_equal(finish_model(&model, &at), PP_STOP_ROOT);
+	}
+}
+
+static void stack_finish__replaced_return_address_above_a_frame_pointer_is_followed(void **state)
+{
+	struct model model = {.rule = {{.kind = PP_RULE_NO_INFO}, {.kind = PP_RULE_STOP}},
+			      .word = {0, 0, 0, 0x9000},
+			      .returns = {{STACK + 24, 0x1015}},
+			      .return_count = 1};
+	struct finish_state at = {.pc = 0x1000, .sp = STACK, .fp = STACK + 16, .is_leaf = true};
+
+	(void)state;
+	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+	assert_int_equal(model.count, 2);
+	assert_int_equal(model.seen[1], 0x1014);
+	model.return_count = 0;
+	at = (struct finish_state){
+		.pc = 0x1000, .sp = STACK, .fp = STACK + 16, .is_leaf = true};
+	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
+}
+#endif
 
 static void stack_finish__stops_say_why(void **state)
 {
@@ -726,6 +785,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stack_finish__caller_is_looked_up_one_byte_before),
+#if !defined(__aarch64__)
+		cmocka_unit_test(stack_finish__replaced_return_addresses_are_followed),
+		cmocka_unit_test(
+			stack_finish__replaced_return_address_above_a_frame_pointer_is_followed),
+#endif
 		cmocka_unit_test(stack_finish__stops_say_why),
 		cmocka_unit_test(stack_finish__unreadable_stack_is_a_fault_and_keeps_the_state),
 		cmocka_unit_test(stack_finish__leaf_may_use_any_register),
