@@ -72,7 +72,7 @@ test_collections_are_those_of_gc_callbacks.alone = "one a CPU"
 
 # ---------------------------------------------------------------- import
 
-SLOW = "import time\nend = time.perf_counter() + %g\nwhile time.perf_counter() < end: pass\n"
+SLOW = "import time\ntime.sleep(%g)\n"  # a busy machine lets computing last longer
 PACKAGE = {
     "slow_outer.py": SLOW % 0.02 + "import slow_middle\n" + SLOW % 0.02,
     "slow_middle.py": SLOW % 0.06 + "import slow_inner\nfrom slow_folder import slow_leaf\n",
@@ -135,12 +135,12 @@ def test_imports_are_those_of_importtime(python):
     for name, own in OWN.items():
         assert times[name] == 1, (name, times, run.err)
         assert own - 0.002 < took[name] < own + 0.1, (name, took[name], own)
-    # importtime tells nothing of an import that raised; on a busy machine either may be late.
-    theirs = [name for name in sorted(truth, key=truth.get, reverse=True) if name in OWN]
+    # Of an import that raised importtime tells nothing, or all since; others may be late by chance.
+    theirs = [name for name in sorted(truth, key=truth.get, reverse=True)
+              if name in OWN and name != "slow_raises"]
     for longer, shorter in zip(theirs, theirs[1:]):
-        assert took[longer] > took[shorter] - 0.02, (longer, shorter, took, truth)
-    top = [name for name, _ in took.most_common(10) if took[name] > 0.02]
-    assert set(top) == set(OWN), (top, took)
+        assert took[longer] > took[shorter] - 0.03, (longer, shorter, took, truth)
+    assert set(OWN) <= {name for name, _ in took.most_common(16)}, took
     (leaf,) = [s for s in samples if s.labels["module"] == "slow_inner"]
     files = [os.path.basename(f.file) for f in leaf.frames
              if f.kind == "python" and os.path.basename(f.file) in PACKAGE]

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <uthash.h>
@@ -30,6 +33,10 @@ struct probed_file {
 	uint32_t job; /* of all processes; 0: none */
 	struct probe_worker_site *site; /* owned; NULL: it has none of the probes */
 	size_t site_count;
+	/* What breakpoints are put into.  One inode may be several files (docs/design/0016): a
+	 * process with another root shows another path. */
+	uint64_t device, inode;
+	bool is_layered; /* on overlayfs, where several inodes may be one that lies below */
 	char path[256]; /* for messages */
 	UT_hash_handle hh;
 };
@@ -254,7 +261,22 @@ static void want_all(const struct probes *probes, const struct file *file, struc
 		want_line(list);
 }
 
-static int add_answer(struct probes *probes, const struct file *file,
+/* Notes into what the links of a file will go; unknown where it is not open. */
+static void note_inode(struct probes *probes, struct file *file, struct probed_file *made)
+{
+	struct statfs system;
+	struct stat stat;
+	int fd;
+
+	if (file_table_descriptor(probes->sources.files, file, &fd) || fstat(fd, &stat))
+		return;
+	made->device = stat.st_dev;
+	made->inode = stat.st_ino;
+	made->is_layered = !fstatfs(fd, &system) &&
+			   (uint64_t)system.f_type == (uint64_t)OVERLAYFS_SUPER_MAGIC;
+}
+
+static int add_answer(struct probes *probes, struct file *file,
 		      const struct probe_sites *sites, struct wanted_list *list,
 		      struct probed_file **ret_file)
 {
@@ -263,6 +285,7 @@ static int add_answer(struct probes *probes, const struct file *file,
 
 	if (err)
 		return err;
+	note_inode(probes, file, made);
 	err = take_answer(probes, sites, list, made);
 	if (err) {
 		drop_file(probes, made);
@@ -362,14 +385,53 @@ static int start_job(struct probes *probes, struct file *file, const struct prob
 	return err;
 }
 
-static bool is_attached(const struct probes *probes, struct pp_process_id id, uint32_t file)
+static bool sites_are_equal(const struct probed_file *a, const struct probed_file *b)
 {
-	for (size_t i = 0; i < probes->attached_count; i++)
-		if (probes->attached[i].file == file &&
-		    probes->attached[i].process.tgid == id.tgid &&
-		    probes->attached[i].process.generation == id.generation)
+	if (a->site_count != b->site_count)
+		return false;
+	for (size_t i = 0; i < a->site_count; i++)
+		if (a->site[i].offset != b->site[i].offset ||
+		    a->site[i].is_return != b->site[i].is_return ||
+		    a->site[i].site.probe != b->site[i].site.probe ||
+		    a->site[i].site.does != b->site[i].site.does)
+			return false;
+	return true;
+}
+
+/* Returns whether links of one are hit where those of the other are: each hit would count twice. */
+static bool is_same_code(const struct probed_file *a, const struct probed_file *b)
+{
+	return a->id == b->id || (a->inode && a->device == b->device && a->inode == b->inode &&
+				  sites_are_equal(a, b));
+}
+
+static bool is_attached(const struct probes *probes, struct pp_process_id id,
+			const struct probed_file *file)
+{
+	for (size_t i = 0; i < probes->attached_count; i++) {
+		const struct attached *attached = &probes->attached[i];
+		struct probed_file *other;
+
+		if (attached->process.tgid != id.tgid ||
+		    attached->process.generation != id.generation)
+			continue;
+		HASH_FIND(hh, probes->file, &attached->file, (unsigned int)sizeof(file->id), other);
+		if (attached->file == file->id || (other && is_same_code(other, file)))
 			return true;
+	}
 	return false;
+}
+
+/* Returns another file that has the same links, or NULL. */
+static const struct probed_file *find_partner(const struct probes *probes,
+					      const struct probed_file *file)
+{
+	const struct probed_file *other;
+
+	for (other = probes->file; other; other = other->hh.next)
+		if (other != file && other->job && is_same_code(other, file))
+			return other;
+	return NULL;
 }
 
 static void attach_process(struct probes *probes, const struct process *process, struct file *file,
@@ -377,7 +439,7 @@ static void attach_process(struct probes *probes, const struct process *process,
 {
 	struct attached *made;
 
-	if (is_attached(probes, process->id, known->id))
+	if (is_attached(probes, process->id, known))
 		return;
 	if (probes->attached_count >= ATTACHED_MAX ||
 	    ARRAY_RESERVE(probes->attached, probes->attached_count, probes->attached_capacity)) {
@@ -388,6 +450,16 @@ static void attach_process(struct probes *probes, const struct process *process,
 	*made = (struct attached){.process = process->id, .file = known->id};
 	if (!start_job(probes, file, known, (pid_t)process->id.tgid, &made->job))
 		probes->attached_count++;
+}
+
+static void attach_everywhere(struct probes *probes, struct file *file, struct probed_file *known)
+{
+	const struct probed_file *partner = find_partner(probes, known);
+
+	if (partner)
+		known->job = partner->job;
+	else
+		(void)start_job(probes, file, known, 0, &known->job);
 }
 
 static void see_later(struct probes *probes, struct pp_process_id id)
@@ -415,10 +487,10 @@ static int see_file(struct probes *probes, const struct process *process, uint32
 	}
 	if (!known->site_count)
 		return 0;
-	if (probes->sources.is_filtered)
+	if (probes->sources.is_filtered || known->is_layered)
 		attach_process(probes, process, file, known);
 	else if (!known->job)
-		(void)start_job(probes, file, known, 0, &known->job);
+		attach_everywhere(probes, file, known);
 	return 0;
 }
 
@@ -634,7 +706,7 @@ static void detach_file(struct probes *probes, const struct probed_file *file)
 {
 	size_t kept = 0;
 
-	if (file->job)
+	if (file->job && !find_partner(probes, file))
 		probe_worker_detach(probes->worker, file->job);
 	for (size_t i = 0; i < probes->attached_count; i++) {
 		const struct attached *one = &probes->attached[i];
