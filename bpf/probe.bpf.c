@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* One program for every site of a user probe, and one for tracepoints: the cookie of the link tells
  * which site was hit, and sites[] what a hit does (include/pyprofd/probe.h). */
+#include "lib/private_stack.bpf.h"
 #include "lib/spans.bpf.h"
 
 /* On kernels without cookies for tracepoints (before 6.10) each tracepoint has an object of its
@@ -90,6 +91,7 @@ int on_probe(struct pt_regs *ctx)
 {
 	struct hit h;
 
+	REFUSE_PRIVATE_STACK(ctx, probe_programs);
 	if (!hit_begin(&h, site_number(ctx)))
 		return 0;
 	if (hit_registers(&h, ctx))
@@ -105,6 +107,7 @@ int on_tracepoint(void *ctx)
 {
 	struct hit h;
 
+	REFUSE_PRIVATE_STACK(ctx, tracepoint_programs);
 	if (!hit_begin(&h, site_number(ctx)))
 		return 0;
 	h.w->kind = PP_KIND_PROBE;
