@@ -10,11 +10,14 @@ const volatile __u32 only_site;
 
 static __always_inline __u32 site_number(void *ctx)
 {
+	__u32 zero = 0, *stubs;
+
 	if (only_site)
 		return only_site;
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
 		return bpf_get_attach_cookie(ctx);
-	return 0;
+	stubs = bpf_map_lookup_elem(&site_now, &zero);
+	return stubs ? *stubs : 0;
 }
 
 /* Takes the stack and counts the hit. */

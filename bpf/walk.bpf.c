@@ -89,10 +89,13 @@ static __always_inline void walk_python_frames(struct pp_walk *w, __u32 slot)
 int walk_user(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
+	struct task_struct *task = task_current();
 
 	if (!w)
 		return 1;
 	w->has_user = 1;
+	if (CURRENT_READ(task, utask))
+		leave_uprobes_page(slot);
 	if (!w->context.python)
 		w->py_stop = PP_PY_STOP_NOT_PYTHON;
 	else if (!walk_python_begin(slot))

@@ -78,10 +78,21 @@ struct vmacache {
 	struct vm_area_struct *vmas[4];
 };
 
+/* The page with copies of instructions that breakpoints have replaced, and with the trampoline to
+ * which functions with return probes return (kernel/events/uprobes.c). */
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	unsigned long start_stack;
 	unsigned long start_brk, brk;
 	struct maple_tree mm_mt;
+	struct uprobes_state uprobes_state;
 };
 
 /* A call of a function with a return probe that is under way; newest first
@@ -95,6 +106,9 @@ struct return_instance {
 
 struct uprobe_task {
 	struct return_instance *return_instances;
+	unsigned long vaddr;	       /* of the breakpoint */
+	void *active_uprobe;	       /* NULL: no copied instruction is run */
+	unsigned long xol_vaddr;       /* where that is */
 };
 
 struct super_block {

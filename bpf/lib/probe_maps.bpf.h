@@ -24,6 +24,16 @@ struct hits_map {
 };
 struct hits_map hits SEC(".maps");
 
+/* Which site is hit, on kernels without cookies (before 5.15): one value a CPU, written by the stub
+ * that jumps to on_probe (userspace/attach/probe_stub.h). */
+struct site_now_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+struct site_now_map site_now SEC(".maps");
+
 /* A call that is under way: its beginning was seen. */
 struct call_key {
 	__u64 thread; /* pid and tgid */

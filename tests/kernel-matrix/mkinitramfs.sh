@@ -51,6 +51,8 @@ cp "$here"/guest/*.py "$here/../e2e/pprof.py" "$d/py/t/"
 cp "$here/guest/run.sh" "$d/t/run.sh"
 # shellcheck disable=SC2086 # CC may be `ccache gcc`
 ${CC:-cc} -static -O1 -Wall -o "$d/t/service_caps" "$here/guest/service_caps.c"
+# shellcheck disable=SC2086
+${CC:-cc} -static -O2 -Wall -o "$d/t/probed" "$here/guest/probed.c" -lpthread
 cp "$here/guest/init" "$d/init"
 chmod 755 "$d/init"
 (cd "$d" && find . | "$busybox" cpio -o -H newc 2> /dev/null | gzip -1) > "$out.new"

@@ -54,6 +54,8 @@ static int attach_sites(const struct probe_worker *worker, const struct probe_jo
 {
 	OWNED_MEM struct probe_link_site *site = calloc(job->site_count, sizeof(*site));
 	struct probe_links_options options = {.program = probe_side_probe_program(worker->side),
+					      .site_now = probe_side_site_now(worker->side),
+					      .programs = probe_side_programs(worker->side),
 					      .file = job->file,
 					      .pid = job->pid,
 					      .is_return = is_return,

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/probe_stub.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 
@@ -169,7 +170,22 @@ static int open_event(const struct probe_links_options *options, const struct pr
 	return 0;
 }
 
-/* Kernels before 5.15 have no cookies: there the program is attached without. */
+/* Kernels before 5.15 have no cookies: there each site has a program that tells. */
+static int attach_stub(const struct probe_links_options *options,
+		       const struct probe_link_site *site, int event)
+{
+	OWNED_FD int stub = -1;
+	int err = options->site_now < 0
+			  ? -ENOTSUP
+			  : probe_stub_load((uint32_t)site->cookie, options->site_now,
+					    options->programs, options->program, &stub);
+
+	if (err)
+		return err;
+	return ioctl(event, PERF_EVENT_IOC_SET_BPF, stub) ? -errno : 0;
+}
+
+/* *ret_link is -1 where the event itself has the program. */
 static int link_event(const struct probe_links_options *options, const struct probe_link_site *site,
 		      int event, int *ret_link)
 {
@@ -177,13 +193,15 @@ static int link_event(const struct probe_links_options *options, const struct pr
 						   .target = (uint32_t)event,
 						   .type = PERF_EVENT_LINK,
 						   .perf_cookie = site->cookie};
-	int link = call_bpf(BPF_LINK_CREATE, &attributes, sizeof(attributes));
+	int link = call_bpf(BPF_LINK_CREATE, &attributes, sizeof(attributes)), err = 0;
 
 	*ret_link = -1;
 	if (link >= 0)
 		*ret_link = link;
-	else if (ioctl(event, PERF_EVENT_IOC_SET_BPF, options->program))
-		return -errno;
+	else
+		err = link == -EINVAL ? attach_stub(options, site, event) : link;
+	if (err)
+		return err;
 	return ioctl(event, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
 }
 

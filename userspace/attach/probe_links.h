@@ -23,6 +23,9 @@ struct probe_link_site {
 
 struct probe_links_options {
 	int program;	/* descriptor */
+	/* Descriptors of the maps of these names (attach/probe_stub.h), for kernels without cookies;
+	 * both -1: there sites are not attached. */
+	int site_now, programs;
 	int file;	/* descriptor */
 	pid_t pid;	/* only in the memory of this process; 0: of all that map the file */
 	bool is_return; /* hit when the function returns */

@@ -140,6 +140,16 @@ int probe_side_tracepoint_program(const struct probe_side *side)
 	return bpf_program__fd(side->skeleton->progs.on_tracepoint);
 }
 
+int probe_side_site_now(const struct probe_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.site_now);
+}
+
+int probe_side_programs(const struct probe_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.probe_programs);
+}
+
 int probe_side_set_site(struct probe_side *side, uint32_t number, const struct pp_site *site)
 {
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.sites), &number, site, BPF_ANY);

@@ -26,6 +26,9 @@ DEFINE_OWNED(struct probe_side, probe_side)
 /* Return descriptors that the object owns. */
 int probe_side_probe_program(const struct probe_side *side);
 int probe_side_tracepoint_program(const struct probe_side *side);
+/* Maps: struct probe_links_options. */
+int probe_side_site_now(const struct probe_side *side);
+int probe_side_programs(const struct probe_side *side);
 
 /* Says what a hit of a site does; a hit before that does nothing.  number: 1 .. PP_SITES_MAX - 1.
  * Returns 0 or -errno. */

@@ -144,6 +144,63 @@ memory() { # MIB
 	! grep -q pages_unknown /tmp/memory.log || fail "memory: mappings were not found"
 }
 memory 32
+# Probes: counts of a library that knows, by one link or a perf event each; 64 threads at once.
+attached() { # LOG PID: until the probes are there
+	tries=0
+	until [ "$(cat /proc/"$2"/fdinfo/* 2> /dev/null | grep -c 'probe_multi')" -ge 1 ] || [ $tries -ge 12 ]; do
+		sleep 1
+		tries=$((tries + 1))
+	done
+}
+probes() { # NAME COUNT_FUNCTION NUMBER PID GO OPTION...
+	name=$1 function=$2 number=$3 pid=$4 go=$5
+	shift 5
+	rm -f "$go"
+	$pyprofd --pid "$pid" -o "/tmp/$name.folded" "$@" > "/tmp/$name.log" 2>&1 &
+	profiler=$!
+	attached "/tmp/$name.log" $profiler
+	touch "$go"
+	sleep 8
+	kill -INT $profiler
+	wait $profiler || fail "$name: pyprofd ended with $?"
+	sed 's/^/guest: pyprofd: /' "/tmp/$name.log" | tail -n 4
+	cp "/tmp/$name.folded" /py/tmp/
+	[ -z "$function" ] ||
+		$python /t/check_probes.py counts "/tmp/$name.folded" "$pid" "$function" "$number" || {
+		fail "$name: wrong count"
+		head -n 5 "/tmp/$name.folded" | cut -c1-500
+	}
+}
+/t/probed 20 3 > /tmp/probed.txt &
+target=$!
+probes calls probed_call 3840 $target /tmp/go \
+	--probe uprobe:/t/probed:probed_call+ret
+kill $target
+/t/probed 1 1000 > /dev/null &
+target=$!
+# Samples while two return probes a call are hit.
+timeout 60 $pyprofd --hz 99 --pid $target --duration 8 --events cpu,probe -o /tmp/threads/ \
+	--max-slowdown 1000x --probe uprobe:/t/probed:probed_again+ret > /tmp/threads.log 2>&1 &
+profiler=$!
+attached /tmp/threads.log $profiler
+timeout 60 $pyprofd --hz 99 --pid $target --duration 5 -o /tmp/inside.folded > /tmp/inside.log 2>&1 ||
+	fail "inside: pyprofd ended with $?"
+wait $profiler || fail "threads: pyprofd ended with $?"
+sed 's/^/guest: pyprofd: /' /tmp/inside.log /tmp/threads.log | tail -n 4
+cp /tmp/inside.folded /py/tmp/ && $python /t/check_probes.py stacks /tmp/inside.folded $target ||
+	fail "inside: wrong stacks"
+kill $target
+rm -f /py/tmp/go
+$python /t/collects.py 7 &
+target=$!
+while [ ! -e /py/tmp/collects-ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
+# The interpreter in its own root is found by its name.
+probes gc '' '' $target /py/tmp/go --events gc
+grep -q 'collects.py:' /tmp/gc.folded || fail "gc: no line that collected"
+kill $target
+dmesg 2> /dev/null | grep -E 'WARNING|BUG:|Oops|uprobe' | head -n 5 | sed 's/^/guest: kernel: /' > /tmp/dmesg.txt
+cat /tmp/dmesg.txt
+[ ! -s /tmp/dmesg.txt ] || fail "the kernel complains"
 
 # By default all events go into a directory.  The guest could have 240 CPUs, each of which has a part of some maps.
 timeout 60 $pyprofd --duration 3 -o /tmp/all/ > /tmp/all.log 2>&1 || fail "all: pyprofd ended with $?"

@@ -22,6 +22,6 @@ bool host_helper_exists(void);
 #define BPF_CORE_READ_BITFIELD_PROBED(source, field) ((source)->field)
 #define bpf_core_type_id_kernel(type) 0
 #define bpf_core_enum_value_exists(type, value) host_helper_exists()
-#define bpf_core_field_exists(field) host_field_exists(#field)
+#define bpf_core_field_exists(...) host_field_exists(#__VA_ARGS__)
 
 #endif
