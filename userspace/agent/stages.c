@@ -509,6 +509,7 @@ static void prepare_window(struct agent *agent)
 		.dictionary = agent->dictionary,
 		.naming = agent->naming,
 		.identities = agent->identities,
+		.texts = agent->texts,
 		.quotas = {.rows = agent->rows,
 			   .files = agent->files,
 			   .contexts = agent->contexts,

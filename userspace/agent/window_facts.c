@@ -18,6 +18,7 @@
 #include "base/memory_file.h"
 #include "base/own_cost.h"
 #include "drain/dictionary.h"
+#include "drain/text_table.h"
 #include "foreign/client.h"
 #include "parser/client.h"
 #include "profile/facts.h"
@@ -93,6 +94,7 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 	loss[PP_LOSS_CODES_REFUSED] = naming_refused_codes(facts->naming);
 	loss[PP_LOSS_FILES_REFUSED] = naming_refused_files(facts->naming);
 	loss[PP_LOSS_FILES_PUT_OFF] = parsing->put_off;
+	loss[PP_LOSS_TEXTS_REFUSED] = text_table_refused(facts->texts);
 	loss[PP_LOSS_MEMORY_LATE] = reads->late;
 	loss[PP_LOSS_MEMORY_LEFT_ALONE] = reads->left_alone;
 }

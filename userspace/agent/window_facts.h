@@ -18,6 +18,7 @@ struct parser;
 struct summary;
 struct scans;
 struct tables;
+struct text_table;
 struct waits;
 
 /* Where the counters are; all is borrowed. */
@@ -26,6 +27,7 @@ struct window_facts {
 	const struct dictionary *dictionary;
 	const struct naming *naming;
 	const struct identities *identities;
+	const struct text_table *texts;
 	struct quotas quotas;
 	const struct tables *tables;
 	const struct waits *waits; /* NULL: waits are not captured */

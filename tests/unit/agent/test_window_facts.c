@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "drain/dictionary.h"
+#include "drain/text_table.h"
 #include "foreign/client.h"
 #include "parser/client.h"
 #include "profile/facts.h"
@@ -90,6 +91,12 @@ void identities_get_stats(const struct identities *identities, struct identities
 {
 	(void)identities;
 	*ret_stats = (struct identities_stats){.refused = 34, .unread = 35, .ended = 36};
+}
+
+uint64_t text_table_refused(const struct text_table *table)
+{
+	(void)table;
+	return 37;
 }
 
 uint64_t waits_torn(const struct waits *waits)
@@ -245,6 +252,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_FILES_REFUSED], 28);
 	assert_int_equal(summary.loss[PP_LOSS_CODES_REFUSED], 33);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LATE], 29);
+	assert_int_equal(summary.loss[PP_LOSS_TEXTS_REFUSED], 37);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LEFT_ALONE], 30);
 	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_FULL], 25);
 	assert_int_equal(summary.loss[PP_LOSS_ROWS_BOUNDED], 26);
