@@ -31,6 +31,9 @@ enum pp_capture {
 	PP_CAPTURES(PP_ENUM_CAPTURE, PP_ENUM_CAPTURE) PP_CAPTURE_WAKERS =
 		1 << 30, /* has an option of its own: --wakers */
 };
+/* What takes breakpoints in programs. */
+#define PP_CAPTURES_OF_PROBES                                                                      \
+	(PP_CAPTURE_GC | PP_CAPTURE_IMPORT | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC | PP_CAPTURE_PROBE)
 #define PP_CAPTURES_ALL ((1U << PP_CAPTURE_COUNT) - 1)
 #define PP_CAPTURE_IF_WAITS(id, name, text, waits, ...)                                            \
 	| (waits ? (unsigned int)PP_CAPTURE_##id : 0U)

@@ -21,6 +21,7 @@
 #include "agent/timeline.h"
 #include "agent/waits.h"
 #include "attach/cpu_events.h"
+#include "attach/probe_links.h"
 #include "base/capabilities.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -268,7 +269,7 @@ static void print_summary(struct agent *agent)
 
 /* Gives up all other capabilities, CAP_SYS_ADMIN above all: perf events that take it are opened by
  * a child. */
-static void give_up_capabilities(void)
+static void give_up_capabilities(const struct options *options)
 {
 	uint64_t kept = NEEDED_CAPABILITIES | ROOT_CAPABILITIES;
 	int err;
@@ -278,6 +279,10 @@ static void give_up_capabilities(void)
 		log_warn("CAP_SYS_ADMIN stands for capabilities that are missing, and is kept; "
 			 "grant CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE in its place");
 	}
+	/* Perf events of user probes take it since a fix of 2024 ("Revert to requiring CAP_SYS_ADMIN
+	 * for uprobes", also in 5.10.y and 6.1.y).  Drop when the oldest kernel has uprobe_multi. */
+	if (options->events & PP_CAPTURES_OF_PROBES && !probe_links_can_share())
+		kept |= CAPABILITY_BIT(CAP_SYS_ADMIN);
 	err = capabilities_keep(kept, kept);
 	if (err)
 		log_warn_errno(err, "cannot give up the capabilities that pyprofd does not need");
@@ -318,7 +323,7 @@ int agent_run(struct options *options, const char *child_program)
 		log_error_errno(err, "cannot start");
 		return OPTIONS_EXIT_FAILURE;
 	}
-	give_up_capabilities();
+	give_up_capabilities(options);
 	agent.opener = opener;
 	err = server_new(options, NULL, &server);
 	if (err)

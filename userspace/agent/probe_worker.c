@@ -149,6 +149,9 @@ static void run_task(struct probe_worker *worker, struct task *task)
 	if (!task->result.err)
 		return;
 	probe_links_release(&task->returns);
+	if (task->result.err == -EACCES && !worker->is_shared && !task->job.tracepoint[0])
+		snprintf(task->result.why, sizeof(task->result.why),
+			 "before Linux 6.6 they take CAP_SYS_ADMIN, which pyprofd does not have");
 	if (!task->result.why[0])
 		snprintf(task->result.why, sizeof(task->result.why), "%s",
 			 strerror(-task->result.err));

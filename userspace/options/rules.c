@@ -109,8 +109,7 @@ static int check_chosen(const struct options *options, char why[OPTION_WHY_BYTES
 
 static int check_probes(struct options *options, char why[OPTION_WHY_BYTES])
 {
-	const uint32_t by_probes = PP_CAPTURE_GC | PP_CAPTURE_IMPORT | PP_CAPTURE_CALLS |
-				   PP_CAPTURE_ALLOC | PP_CAPTURE_PROBE;
+	const uint32_t by_probes = PP_CAPTURES_OF_PROBES;
 	char names[CAPTURE_NAMES_CHARS];
 
 	if (options->events & PP_CAPTURE_PROBE && !options->probe_count) {

@@ -23,18 +23,17 @@ def counts(path, pid, function, number):
 
 
 def is_whole(frames):
-    """thread_NN and what it calls: nothing of another thread's, nothing left out."""
+    """thread_NN, five calls and the sleep: nothing of another thread's, nothing left out."""
     threads = [i for i, f in enumerate(frames) if re.match(r"thread_\d\d$", f)]
-    return len(threads) == 1 and all(f.startswith("probed_") or f in ("clock_gettime", "now")
-                                     or "vdso" in f or "clock" in f
-                                     for f in frames[threads[0] + 1:])
+    called = frames[threads[0] + 1:] if threads else []
+    return len(threads) == 1 and called[:5] == ["probed_again"] * 5 and "sleep" in called[-1]
 
 
 def whole(path, pid):
     total = good = mixed = 0
     bad = {}
     for frames, count in stacks(path, pid):
-        if not any(f.startswith(("probed_", "thread_")) for f in frames):
+        if not any("sleep" in f for f in frames):
             continue
         total += count
         mixed += count * (len({f for f in frames if re.match(r"thread_\d\d$", f)}) > 1)

@@ -16,6 +16,7 @@
 #include "attach/file_table.h"
 #include "base/intern.h"
 #include "discover/process_table.h"
+#include "drain/text_table.h"
 #include "profile/profile.h"
 #include "python/python_info.h"
 
@@ -23,6 +24,7 @@ static struct intern *strings;
 static struct process_python *interpreter;
 static const char *thread_name;
 static struct value_table *values;
+static struct text_table *texts;
 static struct identity identity;
 static bool has_no_identity;
 
@@ -61,6 +63,7 @@ static int setup(void **state)
 	thread_name = "worker";
 	identity = (struct identity){};
 	has_no_identity = false;
+	texts = NULL;
 	return value_table_new(&values) || intern_new(&strings);
 }
 
@@ -68,6 +71,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	value_table_free(values);
+	text_table_free(texts);
 	intern_free(strings);
 	return 0;
 }
@@ -76,7 +80,9 @@ static int teardown(void **state)
 static const char *labels_of(const struct pp_count_key *key, const struct who *who)
 {
 	static char text[1024];
-	const struct labels labels = {.strings = strings};
+	static const char *const probes[] = {"gc", "uprobe:/lib/x.so:f+ret"};
+	const struct labels labels = {
+		.strings = strings, .texts = texts, .probe = probes, .probe_count = 2};
 	struct profile_sample sample = {};
 	size_t used = 0;
 
@@ -249,6 +255,51 @@ static void labels__beyond_the_most_are_left_out(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* ---- kinds that have a label of their own ---- */
+
+static const char *label_of(enum pp_count_kind kind, uint64_t detail)
+{
+	const struct who nobody = {};
+	struct pp_count_key key = key_of(kind, 71, 0);
+
+	key.detail = detail;
+	return labels_of(&key, &nobody);
+}
+
+static void gc__has_the_generation(void **state)
+{
+	(void)state;
+	assert_string_equal(label_of(PP_KIND_GC, 0), "generation=0 pid=70 tid=71");
+	assert_string_equal(label_of(PP_KIND_GC, 2), "generation=2 pid=70 tid=71");
+}
+
+static void import__has_the_modules_name(void **state)
+{
+	(void)state;
+	assert_string_equal(label_of(PP_KIND_IMPORT, 77), "module=[unknown] pid=70 tid=71");
+	assert_int_equal(text_table_new(&texts), 0);
+	assert_int_equal(text_table_add(texts, 77, 0, "os.path", 7), 0);
+	assert_string_equal(label_of(PP_KIND_IMPORT, 77), "module=os.path pid=70 tid=71");
+	assert_string_equal(label_of(PP_KIND_IMPORT, 78), "module=[unknown] pid=70 tid=71");
+}
+
+static void memory__has_its_kind(void **state)
+{
+	(void)state;
+	assert_string_equal(label_of(PP_KIND_TOUCH, PP_MEMORY_HEAP),
+			    "memory=heap pid=70 tid=71");
+	assert_string_equal(label_of(PP_KIND_COPY, PP_MEMORY_FILE), "memory=file pid=70 tid=71");
+	assert_string_equal(label_of(PP_KIND_TOUCH, PP_MEMORY_COUNT), "pid=70 tid=71");
+}
+
+static void probe__has_its_name(void **state)
+{
+	(void)state;
+	assert_string_equal(label_of(PP_KIND_PROBE, 1),
+			    "probe=uprobe:/lib/x.so:f+ret pid=70 tid=71");
+	assert_string_equal(label_of(PP_KIND_PROBE, 2), "pid=70 tid=71");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +312,10 @@ int main(void)
 		TEST(blame__is_of_the_thread_that_the_host_knows),
 		TEST(process__has_the_labels_of_its_identity),
 		TEST(labels__beyond_the_most_are_left_out),
+		TEST(gc__has_the_generation),
+		TEST(import__has_the_modules_name),
+		TEST(memory__has_its_kind),
+		TEST(probe__has_its_name),
 	};
 
 	return cmocka_run_group_tests_name("agent/labels", tests, NULL, NULL);
