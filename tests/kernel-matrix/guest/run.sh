@@ -184,7 +184,7 @@ kill $target
 /t/probed 1 1000 > /dev/null &
 target=$!
 # Waits inside of five return probes each.
-timeout 100 $prober --pid $target -o /tmp/threads.folded --max-slowdown 1000x \
+timeout 100 $prober --pid $target -o /tmp/threads.folded --max-slowdown 500x \
 	--probe uprobe:/t/probed:probed_again+ret > /tmp/threads.log 2>&1 &
 profiler=$!
 attached $profiler
