@@ -2,6 +2,8 @@
 """--probe: counts and latencies beside the program's own, and that programs and their stacks are as
 they were without probes."""
 import collections
+import ctypes
+import ctypes.util
 import glob
 import os
 import re
@@ -361,6 +363,56 @@ def test_breakpoints_are_gone_after_a_kill():
         assert program.process.poll() is None
         # Its calls take what they took before: some ns.
         assert program.read("round.json")["ns"] < 500, program.read("round.json")
+
+
+class ProgramInfo(ctypes.Structure):
+    """The head of struct bpf_prog_info, and its name (linux/bpf.h)."""
+    _fields_ = [("type", ctypes.c_uint32), ("id", ctypes.c_uint32), ("tag", ctypes.c_uint8 * 8),
+                ("jited_bytes", ctypes.c_uint32), ("xlated_bytes", ctypes.c_uint32),
+                ("jited", ctypes.c_uint64), ("xlated", ctypes.c_uint64),
+                ("load_time", ctypes.c_uint64), ("uid", ctypes.c_uint32),
+                ("map_count", ctypes.c_uint32), ("maps", ctypes.c_uint64),
+                ("name", ctypes.c_char * 16)]
+
+
+def machine_code(process):
+    """name -> the code that the kernel has made of each program of this pyprofd"""
+    libbpf, found = ctypes.CDLL("libbpf.so.1"), {}
+    for fdinfo in glob.glob("/proc/%d/fdinfo/*" % process.pid):
+        try:
+            with open(fdinfo, encoding="utf-8", errors="replace") as file:
+                number = re.search(r"^prog_type:.*^prog_id:\s+(\d+)", file.read(), re.S | re.M)
+        except OSError:
+            continue
+        fd = number and libbpf.bpf_prog_get_fd_by_id(int(number.group(1)))
+        if not number or fd < 0:
+            continue
+        info, size = ProgramInfo(), ctypes.c_uint32(ctypes.sizeof(ProgramInfo))
+        assert not libbpf.bpf_obj_get_info_by_fd(fd, ctypes.byref(info), ctypes.byref(size))
+        code = ctypes.create_string_buffer(info.jited_bytes)
+        name, info = info.name.decode(), ProgramInfo(
+            jited_bytes=info.jited_bytes, jited=ctypes.addressof(code))
+        assert not libbpf.bpf_obj_get_info_by_fd(fd, ctypes.byref(info), ctypes.byref(size))
+        found[name] = code.raw
+        os.close(fd)
+    return found
+
+
+def test_programs_of_probes_have_no_private_stack():
+    """x86-64's JIT adds the CPU's offset to the stack's address: add %gs:OFFSET,%r9."""
+    need_links()
+    harness.need(os.uname().machine == "x86_64", "the code that is looked for is x86-64's")
+    harness.need(ctypes.util.find_library("bpf"), "no libbpf.so")
+    with target("calls") as program:
+        process = harness.start(os.path.join(harness.temporary(), "out.pb.gz"), program.pid,
+                                options=uprobe(program, "probed_leaf"))
+        await_sites(process, 1)
+        private = {name: code.count(b"\x65\x4c\x03\x0c\x25")
+                   for name, code in machine_code(process).items()}
+        harness.finish(process, signal_number=signal.SIGINT)
+    assert private["on_probe"] == private["on_tracepoint"] == 0, private
+    # So that this test can fail: programs that cannot be preempted have such stacks.
+    harness.need(private["on_cpu_sample"], "this kernel gives no private stacks")
 
 
 def semaphore_of(binary, provider, name):
