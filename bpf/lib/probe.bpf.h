@@ -78,6 +78,34 @@ static __always_inline const struct pp_site *site_get(__u32 number)
 	return bpf_map_lookup_elem(&sites, &number);
 }
 
+/* Returns the number of the open tables. */
+static __always_inline __u32 table_number(const struct pp_config *cfg)
+{
+	return *(volatile __u32 *)&cfg->table[*(volatile __u32 *)&cfg->window & 1];
+}
+
+/* Counts a hit without its stack, because all slots of the CPU are lent to hits that were preempted:
+ * counts are exact all the same.  How long a call takes is not known then. */
+static __always_inline void hit_count_bare(const struct hit *h)
+{
+	struct pp_count_key key = {.user_stack = PP_STACK_OTHERS,
+				   .id.tgid = h->thread >> 32,
+				   .tid = h->thread,
+				   .kind = PP_KIND_PROBE,
+				   .detail = h->site->probe};
+	__u32 tgid = h->thread >> 32, *generation;
+	struct pp_process_context *context;
+
+	if (h->site->does != PP_SITE_COUNT && h->site->does != PP_SITE_CALL_BEGIN)
+		return;
+	generation = bpf_map_lookup_elem(&processes, &tgid);
+	key.id.generation = generation ? *generation : 0;
+	context = bpf_map_lookup_elem(&contexts, &key.id);
+	if (h->cfg->flags & PP_CONFIG_FILTER && !(context && context->flags & PP_CONTEXT_MATCHES))
+		return;
+	count_add(&key, 1, 0, table_number(h->cfg));
+}
+
 /* Says whose the hit is and lends it a walk.  Returns false when it does not count; then nothing is
  * to be given back. */
 static __always_inline bool hit_begin(struct hit *h, __u32 number)
@@ -93,8 +121,10 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	h->task_flags = CURRENT_READ(task, flags);
 	scratch_enter_pool(&h->taken);
 	h->w = h->taken.walk;
-	if (!h->w)
+	if (!h->w) {
+		hit_count_bare(h);
 		return false;
+	}
 	h->slot = h->taken.slot;
 	h->now_ns = bpf_ktime_get_ns();
 	if (identify(h->w, h->task, h->thread, h->task_flags, false, h->cfg)) {

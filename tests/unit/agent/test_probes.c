@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/probes.c agent/probe_plan.c options/probe_spec.c base/log.c base/utf8.c */
+/* Files, the child that finds places, and the thread that attaches are stand-ins that write down what
+ * they are asked for. */
+#include "agent/probes.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <pyprofd/kinds.h>
+
+#include "agent/probe_worker.h"
+#include "attach/file_table.h"
+#include "attach/tracepoint_names.h"
+#include "base/array.h"
+#include "discover/process_table.h"
+#include "foreign/client.h"
+#include "options/options.h"
+
+#define FILES 4U
+
+static char calls[2048];
+static struct file files[FILES];
+static int error_of_child, error_of_tracepoint;
+static uint32_t sites_in_file; /* of each wanted probe */
+static uint32_t refusals;
+static bool is_entry;
+static struct probe_result result; /* the next one */
+static bool has_result;
+static struct process known;
+static struct probes *probes;
+static struct options options;
+static struct probe_spec specs[4];
+
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
+{
+	size_t used = strlen(calls);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(calls + used, sizeof(calls) - used, format, list);
+	va_end(list);
+}
+
+/* ---- stand-ins ---- */
+
+int probe_worker_new(const struct kernel_side *kernel, struct probe_worker **ret_worker)
+{
+	(void)kernel;
+	*ret_worker = (struct probe_worker *)calls;
+	return 0;
+}
+
+void probe_worker_free(struct probe_worker *worker)
+{
+	(void)worker;
+}
+
+int probe_worker_attach(struct probe_worker *worker, struct probe_job *job)
+{
+	(void)worker;
+	note("attach %u pid %d", job->id, (int)job->pid);
+	if (job->tracepoint[0])
+		note(" %s", job->tracepoint);
+	for (size_t i = 0; i < job->site_count; i++)
+		note(" %u:%llx%s", job->site[i].number, (unsigned long long)job->site[i].offset,
+		     job->site[i].is_return ? "r" : "");
+	note("; ");
+	if (job->file >= 0)
+		close(job->file);
+	free(job->site);
+	return 0;
+}
+
+void probe_worker_detach(struct probe_worker *worker, uint32_t id)
+{
+	(void)worker;
+	note("detach %u; ", id);
+}
+
+bool probe_worker_result(struct probe_worker *worker, struct probe_result *ret_result)
+{
+	const bool had = has_result;
+
+	(void)worker;
+	*ret_result = result;
+	has_result = false;
+	return had;
+}
+
+bool probe_worker_is_idle(struct probe_worker *worker)
+{
+	(void)worker;
+	return true;
+}
+
+struct file *file_table_find(const struct file_table *table, uint32_t id)
+{
+	(void)table;
+	return id >= PP_FILE_FIRST && id < PP_FILE_FIRST + FILES && files[id - PP_FILE_FIRST].id
+		       ? &files[id - PP_FILE_FIRST]
+		       : NULL;
+}
+
+static int answer(const struct probe_wanted *wanted, size_t count, struct probe_sites *ret_sites)
+{
+	*ret_sites = (struct probe_sites){
+		.site = calloc(count * sites_in_file + 1, sizeof(*ret_sites->site))};
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t k = 0; k < sites_in_file; k++)
+			ret_sites->site[ret_sites->site_count++] =
+				(struct probe_site){.offset = 0x100 * (i + 1) + k,
+						    .wanted = i,
+						    .is_entry = is_entry};
+		ret_sites->found[i].sites = sites_in_file;
+		ret_sites->found[i].refusals = refusals;
+		note("%s%s", i ? "," : "look ", wanted[i].name);
+	}
+	note("; ");
+	return 0;
+}
+
+int file_table_probes(struct file_table *table, struct file *file,
+		      const struct probe_wanted *wanted, size_t count,
+		      struct probe_sites *ret_sites)
+{
+	(void)table, (void)file;
+	if (error_of_child)
+		return error_of_child;
+	return answer(wanted, count, ret_sites);
+}
+
+int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd)
+{
+	(void)table;
+	*ret_fd = file->fd;
+	return file->fd < 0 ? -ENOENT : 0;
+}
+
+int foreign_probes(struct foreign *foreign, const struct foreign_file *file,
+		   const struct probe_wanted *wanted, size_t count, struct probe_sites *ret_sites)
+{
+	int fd;
+
+	(void)foreign;
+	assert_int_equal(file->descriptor(file->context, &fd), 0);
+	return answer(wanted, count, ret_sites);
+}
+
+void foreign_close(struct foreign *foreign, uint32_t number)
+{
+	(void)foreign, (void)number;
+}
+
+struct process *process_table_find(const struct process_table *table, struct pp_process_id id)
+{
+	(void)table;
+	return id.tgid == known.id.tgid ? &known : NULL;
+}
+
+int tracepoint_check(const char *group, const char *name, char *near, size_t near_size, char *why,
+		     size_t why_size)
+{
+	(void)group, (void)name, (void)near, (void)near_size, (void)why, (void)why_size;
+	return error_of_tracepoint;
+}
+
+const char *probe_refusal_text(enum probe_refusal refusal)
+{
+	(void)refusal;
+	return "it cannot be";
+}
+
+/* ---- */
+
+static void open_probes(bool is_filtered, const char *const *names, size_t count)
+{
+	const struct probes_sources sources = {.options = &options, .is_filtered = is_filtered};
+	char why[PROBE_SPEC_WHY_BYTES];
+
+	options = (struct options){
+		.events = PP_CAPTURE_PROBE, .probe = specs, .probe_count = count};
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(probe_spec_parse(names[i], &specs[i], why), 0);
+	assert_int_equal(probes_new(&sources, &probes), 0);
+}
+
+static void open_one(bool is_filtered, const char *name)
+{
+	open_probes(is_filtered, &name, 1);
+}
+
+static int setup(void **state)
+{
+	static char path[] = "/lib/x.so";
+
+	(void)state;
+	calls[0] = '\0';
+	error_of_child = error_of_tracepoint = 0;
+	sites_in_file = 1;
+	refusals = 0;
+	is_entry = true;
+	has_result = false;
+	for (uint32_t i = 0; i < FILES; i++)
+		files[i] = (struct file){.id = PP_FILE_FIRST + i,
+					 .path = path,
+					 .fd = memfd_create("x", MFD_CLOEXEC)};
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	probes_free(probes);
+	for (size_t i = 0; i < options.probe_count; i++)
+		probe_spec_release(&specs[i]);
+	for (uint32_t i = 0; i < FILES; i++)
+		close(files[i].fd);
+	return 0;
+}
+
+static void see(uint32_t tgid, uint32_t file)
+{
+	static struct mapping mapping[2];
+
+	mapping[0] = (struct mapping){.file = PP_FILE_ANONYMOUS};
+	mapping[1] = (struct mapping){.file = PP_FILE_FIRST + file};
+	known = (struct process){
+		.id = {.tgid = tgid, .generation = 1}, .mapping = mapping, .mapping_count = 2};
+	probes_see(probes, &known);
+}
+
+static const char *called(void)
+{
+	static char text[sizeof(calls)];
+
+	memcpy(text, calls, sizeof(text));
+	calls[0] = '\0';
+	return text;
+}
+
+static void run_without_a_filter__has_one_link_a_file(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:/lib/x.so:f");
+	see(7, 0);
+	assert_string_equal(called(), "look f; attach 1 pid 0 1:100; ");
+	see(7, 0);
+	see(8, 0);
+	assert_string_equal(called(), "");
+	probes_forget(probes, (struct pp_process_id){.tgid = 7, .generation = 1});
+	assert_string_equal(called(), "");
+}
+
+static void run_with_a_filter__has_links_a_process(void **state)
+{
+	(void)state;
+	open_one(true, "uprobe:/lib/x.so:f");
+	see(7, 0);
+	see(8, 0);
+	see(8, 0);
+	assert_string_equal(called(), "look f; attach 1 pid 7 1:100; attach 2 pid 8 1:100; ");
+	probes_forget(probes, (struct pp_process_id){.tgid = 7, .generation = 1});
+	assert_string_equal(called(), "detach 1; ");
+}
+
+static void returns__have_two_places(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:/lib/x.so:f+ret");
+	see(7, 0);
+	assert_string_equal(called(), "look f,f; attach 1 pid 0 1:100 2:200r; ");
+}
+
+/* Where something was pushed already, no return can be taken: neither leg is attached. */
+static void returns__of_what_cannot_be_entered_are_left_out(void **state)
+{
+	(void)state;
+	is_entry = false;
+	open_one(false, "uprobe:/lib/x.so:f+ret");
+	see(7, 0);
+	assert_string_equal(called(), "look f,f; ");
+}
+
+/* By another root one inode has another path, so it is another file; two links would count each hit
+ * twice. */
+static void files_of_one_inode__share_a_link(void **state)
+{
+	(void)state;
+	close(files[1].fd);
+	files[1].fd = dup(files[0].fd);
+	open_one(false, "uprobe:x.so:f");
+	see(7, 0);
+	see(8, 1);
+	assert_string_equal(called(), "look f; attach 1 pid 0 1:100; look f; ");
+	/* The link stays as long as either has it. */
+	files[0].id = 0;
+	probes_tick(probes);
+	assert_string_equal(called(), "");
+	files[1].id = 0;
+	probes_tick(probes);
+	assert_string_equal(called(), "detach 1; ");
+}
+
+static void files_of_one_inode__are_attached_once_a_process(void **state)
+{
+	(void)state;
+	close(files[1].fd);
+	files[1].fd = dup(files[0].fd);
+	open_one(true, "uprobe:x.so:f");
+	see(7, 0);
+	see(7, 1);
+	see(8, 1);
+	assert_string_equal(called(),
+			    "look f; attach 1 pid 7 1:100; look f; attach 2 pid 8 2:100; ");
+}
+
+static void child_that_is_late__is_asked_again(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:/lib/x.so:f");
+	error_of_child = -EAGAIN;
+	see(7, 0);
+	assert_false(probes_are_ready(probes));
+	error_of_child = 0;
+	probes_tick(probes);
+	assert_string_equal(called(), "look f; attach 1 pid 0 1:100; ");
+	assert_true(probes_are_ready(probes));
+}
+
+static void other_files__are_not_looked_into(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:/lib/y.so:f");
+	see(7, 0);
+	assert_string_equal(called(), "");
+}
+
+static void probes_check__what_is_named_must_be_there(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:/lib/x.so:f");
+	/* Neither a process has it, nor this machine. */
+	assert_int_equal(probes_check(probes), -ENXIO);
+	see(7, 0);
+	assert_int_equal(probes_check(probes), 0);
+}
+
+static void probes_check__refused_and_missing_names(void **state)
+{
+	(void)state;
+	sites_in_file = 0;
+	open_one(false, "uprobe:/lib/x.so:f");
+	see(7, 0);
+	assert_int_equal(probes_check(probes), -ENXIO);
+	refusals = 1U << PROBE_REFUSED_INDIRECT;
+	assert_int_equal(probes_check(probes), -ENXIO);
+}
+
+/* A file that only this machine has: it is looked into, nothing is attached. */
+static void probes_check__looks_on_this_machine(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:/proc/self/exe:f");
+	assert_int_equal(probes_check(probes), 0);
+	assert_string_equal(called(), "look f; ");
+}
+
+static void tracepoints__are_attached_by_the_check(void **state)
+{
+	(void)state;
+	open_one(false, "tracepoint:sched:sched_switch");
+	assert_int_equal(probes_check(probes), 0);
+	assert_string_equal(called(), "attach 1 pid 0 sched_switch 1:0; ");
+	error_of_tracepoint = -ENOENT;
+	assert_int_equal(probes_check(probes), -ENXIO);
+	error_of_tracepoint = -EPERM;
+	assert_int_equal(probes_check(probes), -ENXIO);
+}
+
+static void run_without_probes__has_none(void **state)
+{
+	const struct probes_sources sources = {.options = &options};
+
+	(void)state;
+	options = (struct options){.events = PP_CAPTURE_CPU};
+	assert_int_equal(probes_new(&sources, &probes), 0);
+	assert_null(probes);
+	assert_int_equal(probes_plan(probes).count, 0);
+	assert_true(probes_are_ready(probes));
+	assert_int_equal(probes_check(probes), 0);
+	probes_see(probes, &known);
+	probes_forget(probes, known.id);
+	probes_tick(probes);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(run_without_a_filter__has_one_link_a_file),
+		TEST(run_with_a_filter__has_links_a_process),
+		TEST(returns__have_two_places),
+		TEST(returns__of_what_cannot_be_entered_are_left_out),
+		TEST(files_of_one_inode__share_a_link),
+		TEST(files_of_one_inode__are_attached_once_a_process),
+		TEST(child_that_is_late__is_asked_again),
+		TEST(other_files__are_not_looked_into),
+		TEST(probes_check__what_is_named_must_be_there),
+		TEST(probes_check__refused_and_missing_names),
+		TEST(probes_check__looks_on_this_machine),
+		TEST(tracepoints__are_attached_by_the_check),
+		TEST(run_without_probes__has_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
