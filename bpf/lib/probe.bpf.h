@@ -78,12 +78,6 @@ static __always_inline const struct pp_site *site_get(__u32 number)
 	return bpf_map_lookup_elem(&sites, &number);
 }
 
-/* Returns the number of the open tables. */
-static __always_inline __u32 table_number(const struct pp_config *cfg)
-{
-	return *(volatile __u32 *)&cfg->table[*(volatile __u32 *)&cfg->window & 1];
-}
-
 /* Counts a hit without its stack, because all slots of the CPU are lent to hits that were preempted:
  * counts are exact all the same.  How long a call takes is not known then. */
 static __always_inline void hit_count_bare(const struct hit *h)
