@@ -95,8 +95,13 @@ int on_probe(struct pt_regs *ctx)
 	struct hit h;
 
 	REFUSE_PRIVATE_STACK(ctx, probe_programs);
-	if (!hit_begin(&h, site_number(ctx)))
+	if (!hit_begin(&h, site_number(ctx))) {
+		/* The end of a call takes no stack, and so no slot. */
+		if (h.now_ns && h.site->does == PP_SITE_CALL_END)
+			call_end(&h, function_place(&h, PT_REGS_SP(ctx) -
+								RETURN_ADDRESS_BELOW_CFA));
 		return 0;
+	}
 	if (hit_registers(&h, ctx))
 		hit_do(&h);
 	else

@@ -78,8 +78,8 @@ static __always_inline const struct pp_site *site_get(__u32 number)
 	return bpf_map_lookup_elem(&sites, &number);
 }
 
-/* Counts a hit without its stack, because all slots of the CPU are lent to hits that were preempted:
- * counts are exact all the same.  How long a call takes is not known then. */
+/* Counts a hit without its stack, because all slots of the CPU are lent to hits that were
+ * preempted: counts are exact all the same.  How long a call takes is not known then. */
 static __always_inline void hit_count_bare(const struct hit *h)
 {
 	struct pp_count_key key = {.user_stack = PP_STACK_OTHERS,
@@ -101,11 +101,12 @@ static __always_inline void hit_count_bare(const struct hit *h)
 }
 
 /* Says whose the hit is and lends it a walk.  Returns false when it does not count; then nothing is
- * to be given back. */
+ * to be given back.  With h->now_ns set it was a hit that no slot was free for. */
 static __always_inline bool hit_begin(struct hit *h, __u32 number)
 {
 	struct task_struct *task;
 
+	h->now_ns = 0;
 	h->cfg = config_get();
 	h->site = site_get(number);
 	if (!h->cfg || !h->site || !h->site->does || h->cfg->flags & PP_CONFIG_PAUSED)
@@ -116,6 +117,7 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	scratch_enter_pool(&h->taken);
 	h->w = h->taken.walk;
 	if (!h->w) {
+		h->now_ns = bpf_ktime_get_ns();
 		hit_count_bare(h);
 		return false;
 	}

@@ -33,8 +33,8 @@ __noinline int true_return_address(__u32 slot, __u64 at)
 #define UPROBES_PAGE_BYTES 4096U
 #define UPROBES_COPY_BYTES 128U /* UPROBE_XOL_SLOT_BYTES, 64 on aarch64 */
 
-/* Sets w to what the program believes where the kernel lets it run code of its own: in the copy of an
- * instruction, or in the trampoline of a function that has just returned.  w is at the leaf. */
+/* Sets w to what the program believes where the kernel lets it run code of its own: in the copy of
+ * an instruction, or in the trampoline of a function that has just returned.  w is at the leaf. */
 __noinline int leave_uprobes_page(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);

@@ -11,8 +11,8 @@
 #include <pyprofd/unwind.h>
 
 /* What emit() sends lies in one piece: a header (of either kind, ending where the frames begin),
- * the frames, and for an incomplete unwind the anchors, replaced return addresses and the copy of the
- * stack behind them. */
+ * the frames, and for an incomplete unwind the anchors, replaced return addresses and the copy of
+ * the stack behind them. */
 #define SEGMENT_COPY_BYTES (PP_SEGMENT_COPY * sizeof(struct pp_segment))
 #define RETURNS_COPY_BYTES (PP_MAX_RETURNS * sizeof(struct pp_return))
 /* Deep stacks have many anchors and a small copy of the stack, others few anchors. */

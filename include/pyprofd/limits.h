@@ -63,7 +63,8 @@
 /* An incomplete stack: how much of the user stack is copied to the agent. */
 #define PP_STACK_COPY_BYTES 16384U
 #define PP_STACK_COPY_CHUNK_BYTES 1024U
-#define PP_MAX_RETURNS 64U /* return probes in one thread: kernel/events/uprobes.c, MAX_URETPROBE_DEPTH */
+/* Return probes in one thread: kernel/events/uprobes.c, MAX_URETPROBE_DEPTH. */
+#define PP_MAX_RETURNS 64U
 #define PP_SEGMENT_COPY 128U /* stack anchors are copied too, this many at a time */
 
 #define PP_COMM_BYTES 16U

@@ -212,7 +212,8 @@ def test_threads_asleep_inside_probed_functions_are_whole():
             for _ in range(10):
                 dumped = subprocess.run(
                     [os.path.join(os.path.dirname(harness.PYPROFD), "pyprof"), "dump", "--pid",
-                     str(program.pid), "--socket", "/nobody"], stdout=subprocess.PIPE, check=True).stdout.decode()
+                     str(program.pid), "--socket", "/nobody"], stdout=subprocess.PIPE,
+                    check=True).stdout.decode()
                 for thread in dumped.split("\n  thread ")[1:]:
                     if re.search(r"probed_(sleep|lock)", thread):
                         seen[thread.count("probed_recurse"), "start_thread" in thread] += 1

@@ -23,8 +23,8 @@ struct probe_link_site {
 
 struct probe_links_options {
 	int program;	/* descriptor */
-	/* Descriptors of the maps of these names (attach/probe_stub.h), for kernels without cookies;
-	 * both -1: there sites are not attached. */
+	/* Descriptors of the maps of these names (attach/probe_stub.h), for kernels without
+	 * cookies; both -1: there sites are not attached. */
 	int site_now, programs;
 	int file;	/* descriptor */
 	pid_t pid;	/* only in the memory of this process; 0: of all that map the file */

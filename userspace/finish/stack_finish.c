@@ -9,16 +9,16 @@
  * pointer: larger frames exist, but garbage is more likely. */
 #define FINISH_MAX_FRAME_BYTES (4U << 20)
 
-/* A return probe replaces the return address: where the word lies, from the caller's sp (aarch64: sp
- * at the function's first instruction, whose link register it was). */
+/* A return probe replaces the return address: where the word lies, from the caller's sp (aarch64:
+ * sp at the function's first instruction, whose link register it was). */
 #if defined(__aarch64__)
 #define RETURN_ADDRESS_BELOW_CFA 0U
 #else
 #define RETURN_ADDRESS_BELOW_CFA 8U
 #endif
 
-/* Replaces *pc, which was read as the return address of the frame that ends at cfa, where the kernel
- * had replaced it by that of its trampoline. */
+/* Replaces *pc, which was read as the return address of the frame that ends at cfa, where the
+ * kernel had replaced it by that of its trampoline. */
 static bool true_return_address(const struct finish_callbacks *callbacks, uint64_t cfa,
 				uint64_t *pc)
 {

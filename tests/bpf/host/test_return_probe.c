@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/return_probe.bpf.h: where the kernel lets a program run code of its own because of a probe.
- * Replaced return addresses are in test_walk_twin.c. */
+/* bpf/lib/return_probe.bpf.h: where the kernel lets a program run code of its own because of a
+ * probe.  Replaced return addresses are in test_walk_twin.c. */
 #include "host.h"
 
 #include <lib/walk.bpf.h>

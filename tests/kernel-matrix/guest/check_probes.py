@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """check_probes.py counts FOLDED PID FUNCTION NUMBER   Was the function hit so often?
-check_probes.py stacks FOLDED PID   Are the stacks of `probed` those of one thread each, and whole?"""
+check_probes.py stacks FOLDED PID   Are the stacks of `probed` of one thread each, and whole?"""
 import re
 import sys
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* probed CALLS SECONDS   Once /tmp/go is there, 64 threads, each in a function of its own name, call
- * probed_call() CALLS times; then they go on calling for so many seconds.  Prints the number of the
- * counted calls.  The first CALLS of each are all that counts_NN() makes. */
+/* probed CALLS SECONDS   Once /tmp/go is there, 64 threads, each in a function of its own name,
+ * call probed_call() CALLS times; then they go on in probed_again() for so many seconds.  Prints
+ * the number of the counted calls. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
