@@ -7,6 +7,8 @@
 /* On kernels without cookies for tracepoints (before 6.10) each tracepoint has an object of its
  * own, and this is its site.  0: the cookie tells. */
 const volatile __u32 only_site;
+/* 6.10: before, the verifier refuses the helper in a program of a tracepoint. */
+const volatile bool tracepoints_have_cookies;
 
 static __always_inline __u32 site_number(void *ctx)
 {
@@ -110,13 +112,18 @@ int on_probe(struct pt_regs *ctx)
 	return 0;
 }
 
+static __always_inline __u32 tracepoint_site(void *ctx)
+{
+	return tracepoints_have_cookies ? bpf_get_attach_cookie(ctx) : only_site;
+}
+
 SEC("raw_tp")
 int on_tracepoint(void *ctx)
 {
 	struct hit h;
 
 	REFUSE_PRIVATE_STACK(ctx, tracepoint_programs);
-	if (!hit_begin(&h, site_number(ctx)))
+	if (!hit_begin(&h, tracepoint_site(ctx)))
 		return 0;
 	h.w->kind = PP_KIND_PROBE;
 	h.w->detail = h.site->probe;

@@ -59,6 +59,9 @@ static int prepare(struct pyprofd_probe *skeleton, const struct kernel_side *ker
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
 	skeleton->rodata->only_site = only_site;
+	skeleton->rodata->tracepoints_have_cookies =
+		!only_site && libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT,
+					      BPF_FUNC_get_attach_cookie, NULL) == 1;
 	if (only_site)
 		bpf_program__set_autoload(skeleton->progs.on_probe, false);
 	else if (!err && probe_links_can_share())
