@@ -79,25 +79,29 @@ static __always_inline const struct pp_site *site_get(__u32 number)
 }
 
 /* Counts a hit without its stack, because all slots of the CPU are lent to hits that were
- * preempted: counts are exact all the same.  How long a call takes is not known then. */
-static __always_inline void hit_count_bare(const struct hit *h)
+ * preempted: counts are exact all the same.  How long a call takes is not known then.  Not inlined:
+ * the walk below its caller has none of the stack to spare before 6.13. */
+__noinline int hit_count_bare(__u32 probe)
 {
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct pp_config *cfg = config_get();
 	struct pp_count_key key = {.user_stack = PP_STACK_OTHERS,
-				   .id.tgid = h->thread >> 32,
-				   .tid = h->thread,
+				   .id.tgid = thread >> 32,
+				   .tid = thread,
 				   .kind = PP_KIND_PROBE,
-				   .detail = h->site->probe};
-	__u32 tgid = h->thread >> 32, *generation;
+				   .detail = probe};
+	__u32 tgid = thread >> 32, *generation;
 	struct pp_process_context *context;
 
-	if (h->site->does != PP_SITE_COUNT && h->site->does != PP_SITE_CALL_BEGIN)
-		return;
+	if (!cfg)
+		return 1;
 	generation = bpf_map_lookup_elem(&processes, &tgid);
 	key.id.generation = generation ? *generation : 0;
 	context = bpf_map_lookup_elem(&contexts, &key.id);
-	if (h->cfg->flags & PP_CONFIG_FILTER && !(context && context->flags & PP_CONTEXT_MATCHES))
-		return;
-	count_add(&key, 1, 0, table_number(h->cfg));
+	if (cfg->flags & PP_CONFIG_FILTER && !(context && context->flags & PP_CONTEXT_MATCHES))
+		return 1;
+	count_add(&key, 1, 0, table_number(cfg));
+	return 0;
 }
 
 /* Says whose the hit is and lends it a walk.  Returns false when it does not count; then nothing is
@@ -118,7 +122,8 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	h->w = h->taken.walk;
 	if (!h->w) {
 		h->now_ns = bpf_ktime_get_ns();
-		hit_count_bare(h);
+		if (h->site->does == PP_SITE_COUNT || h->site->does == PP_SITE_CALL_BEGIN)
+			hit_count_bare(h->site->probe);
 		return false;
 	}
 	h->slot = h->taken.slot;
