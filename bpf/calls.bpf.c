@@ -3,6 +3,7 @@
  * nothing. */
 #include "lib/calls.bpf.h"
 #include "lib/identify.bpf.h"
+#include "lib/private_stack.bpf.h"
 #include "lib/scratch_pool.bpf.h"
 #include "lib/user_registers.bpf.h"
 
@@ -268,6 +269,7 @@ int on_call_entry(struct pt_regs *ctx)
 {
 	struct call_hit h;
 
+	REFUSE_PRIVATE_STACK(ctx, probe_programs);
 	if (hit_begin(&h, ctx, PP_CALL_ENTRY) && (!h.thread || !entry_is_known(&h)))
 		handle_new(&h, ctx);
 	return 0;
@@ -278,6 +280,7 @@ int on_call_return(struct pt_regs *ctx)
 {
 	struct call_hit h;
 
+	REFUSE_PRIVATE_STACK(ctx, probe_programs);
 	if (hit_begin(&h, ctx, PP_CALL_RETURN) && (!h.thread || !return_is_known(&h)))
 		handle_new(&h, ctx);
 	return 0;

@@ -755,6 +755,13 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 		return -ENOMEM;
 	probes->sources = *sources;
 	probes->next_job = 1;
+	if (sources->options->events_are_default && !probe_links_can_share()) {
+		log_debug("gc and import are left out: on kernels before 6.6 they take "
+			  "CAP_SYS_ADMIN, which pyprofd keeps only for who asks for them, as "
+			  "--events cpu,gc,import");
+		*ret_probes = NULL;
+		return 0;
+	}
 	err = probe_plan_make(sources->options, &probes->plan);
 	if (err || !probes->plan.count) {
 		*ret_probes = err ? *ret_probes : NULL;

@@ -62,6 +62,7 @@ struct options {
 	enum options_clock clock;
 	/* bits of enum pp_capture: one or more into a directory, one into a file */
 	uint32_t events;
+	bool events_are_default; /* nobody asked for these by name */
 	bool wakers;		/* also record who ended waits; needs OFFCPU */
 	struct probe_spec *probe; /* owned: --probe */
 	size_t probe_count;

@@ -176,6 +176,7 @@ int option_rules_apply(const struct option_given *given, struct options *options
 			 "--output no leaves nothing to do: it needs --live or --timeline");
 		return -EINVAL;
 	}
+	options->events_are_default = !options->events && !options->probe_count;
 	if (!options->events)
 		options->events = default_events(options);
 	if (options->probe_count)
