@@ -23,6 +23,11 @@
 
 #define FILES 4U
 
+bool probe_links_can_share(void)
+{
+	return true;
+}
+
 static char calls[2048];
 static struct file files[FILES];
 static int error_of_child, error_of_tracepoint;
