@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* One program for every site of a user probe, and one for tracepoints: the cookie of the link tells
  * which site was hit, and sites[] what a hit does (include/pyprofd/probe.h). */
+#define PP_PROBE_MAP
 #include "lib/private_stack.bpf.h"
 #include "lib/spans.bpf.h"
 
@@ -64,6 +65,9 @@ static __always_inline void hit_do(struct hit *h)
 	/* A walk changes the registers where it meets a signal's frame. */
 	const __u64 sp = h->w->registers[PP_REG_SP];
 
+	/* What has begun is ended. */
+	if (!h->scale && h->site->does != PP_SITE_CALL_END)
+		return;
 	switch (h->site->does) {
 	case PP_SITE_COUNT:
 		hit_take(h, PP_KIND_PROBE, 0);
@@ -106,7 +110,7 @@ int on_probe(struct pt_regs *ctx)
 	}
 	if (hit_registers(&h, ctx))
 		hit_do(&h);
-	else
+	else if (h.scale)
 		hit_count(&h, 1, 0); /* of a 32-bit process: its stack is not known */
 	hit_end(&h);
 	return 0;
@@ -125,6 +129,10 @@ int on_tracepoint(void *ctx)
 	REFUSE_PRIVATE_STACK(ctx, tracepoint_programs);
 	if (!hit_begin(&h, tracepoint_site(ctx)))
 		return 0;
+	if (!h.scale) {
+		hit_end(&h);
+		return 0;
+	}
 	h.w->kind = PP_KIND_PROBE;
 	h.w->detail = h.site->probe;
 	if (!(h.cfg->flags & PP_CONFIG_NO_KERNEL))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Moves the sums of threads to the counters, in functions of their own for the verifier. */
+#include "lib/chance.bpf.h"
 #include "lib/threads.bpf.h"
 
 /* How many waits may reuse a cached stack before we unwind again: at a new wait site, and at most
@@ -361,34 +362,16 @@ int wait_site_differs(__u32 tid, __u32 at)
 	return 0;
 }
 
-/* Returns -log2(x / 2^32) in units of 1 / 65,536, with an error of two thousandths.  The slope,
- * which determines chances, is right to 2 % within an octave and exact over a whole one. */
-static __always_inline __u64 minus_log2(__u32 x)
-{
-	__u64 whole = 1, f;
-
-	x |= 1;
-	for (__u32 bits = 16; bits; bits /= 2) {
-		if (x >> (32 - bits))
-			continue;
-		x <<= bits;
-		whole += bits;
-	}
-	f = (x << 1) >> 16;
-	return (whole << 16) - (f * (93382 - (f * (38489 - (f * 10643 >> 16)) >> 16)) >> 16);
-}
-
 /* Draws from a geometric distribution: -ln(U) times the mean, corrected for rounding up to a whole
  * number of uses. */
 int chance_gap(__u32 limit)
 {
-	__u64 mean, exponential;
+	__u64 mean;
 
 	if (limit < 2)
 		return 1;
 	mean = ((__u64)limit << 12) - 2048 - 341 / limit;
-	exponential = minus_log2(bpf_get_prandom_u32()) * 45426 >> 16; /* ln 2 */
-	return 1 + (exponential * mean >> 28);
+	return 1 + (draw_exponential() * mean >> 28);
 }
 
 static __always_inline void wait_site_draw(struct pp_wait_site *site)

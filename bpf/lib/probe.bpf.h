@@ -21,6 +21,7 @@ struct hit {
 	struct scratch taken;
 	__u64 thread; /* pid and tgid */
 	__u64 now_ns;
+	__u64 scale; /* struct pp_gate */
 	__u32 slot;
 	__u32 task_flags;
 };
@@ -81,7 +82,7 @@ static __always_inline const struct pp_site *site_get(__u32 number)
 /* Counts a hit without its stack, because all slots of the CPU are lent to hits that were
  * preempted: counts are exact all the same.  How long a call takes is not known then.  Not inlined:
  * the walk below its caller has none of the stack to spare before 6.13. */
-__noinline int hit_count_bare(__u32 probe)
+__weak __noinline int hit_count_bare(__u32 probe)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct pp_config *cfg = config_get();
@@ -102,6 +103,24 @@ __noinline int hit_count_bare(__u32 probe)
 		return 1;
 	count_add(&key, 1, 0, table_number(cfg));
 	return 0;
+}
+
+/* Returns how many hits one of a probe stands for now; 0: it does not count. */
+static __always_inline __u64 gate_scale(__u32 probe, __u64 now_ns)
+{
+	const struct pp_gate *gate = bpf_map_lookup_elem(&gates, &probe);
+
+	if (!gate || !gate->until_ns)
+		return 1 << PP_GATE_SCALE_SHIFT;
+	return now_ns >= gate->from_ns && now_ns < gate->until_ns ? gate->scale : 0;
+}
+
+/* Multiplies by a scale; rounded at random, so that sums stay right. */
+static __always_inline __u64 scaled(__u64 value, __u64 scale)
+{
+	if (scale == 1 << PP_GATE_SCALE_SHIFT)
+		return value;
+	return (value * scale + (bpf_get_prandom_u32() & 0xffff)) >> PP_GATE_SCALE_SHIFT;
 }
 
 /* Says whose the hit is and lends it a walk.  Returns false when it does not count; then nothing is
@@ -128,6 +147,7 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	}
 	h->slot = h->taken.slot;
 	h->now_ns = bpf_ktime_get_ns();
+	h->scale = gate_scale(h->site->probe, h->now_ns);
 	if (identify(h->w, h->task, h->thread, h->task_flags, false, h->cfg)) {
 		walk_reset(h->w, 0, h->now_ns, PP_SAMPLE_WALK_NS);
 		h->w->is_modest = 1;
@@ -177,7 +197,8 @@ static __always_inline void hit_count(struct hit *h, __u64 samples, __u64 weight
 	struct pp_count_key key = {};
 
 	fill_count_key(h->w, &key);
-	count_add(&key, samples, weight, table_number(h->cfg));
+	count_add(&key, scaled(samples, h->scale), scaled(weight, h->scale),
+		  table_number(h->cfg));
 }
 
 #endif

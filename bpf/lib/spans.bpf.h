@@ -49,6 +49,7 @@ static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name
 	fill_count_key(h->w, &call->key);
 	call->inner_ns = 0;
 	call->name = name;
+	call->scale = h->scale;
 	/* The walk is ours, not the program's. */
 	call->began_ns = bpf_ktime_get_ns();
 	err = bpf_map_update_elem(&calls, &key, call, flags);
@@ -62,7 +63,8 @@ static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name
 
 static __always_inline void call_count(const struct hit *h, const struct call *call, __u64 ns)
 {
-	count_add(&call->key, 1, ns, table_number(h->cfg));
+	count_add(&call->key, scaled(1, call->scale), scaled(ns, call->scale),
+		  table_number(h->cfg));
 }
 
 /* Ends the call of a place. */
@@ -71,7 +73,9 @@ static __always_inline void call_end(const struct hit *h, __u64 place)
 	struct call *call = call_find(h, place);
 
 	if (!call) {
-		count_loss(PP_LOSS_PROBE_UNMATCHED);
+		/* While hits do not count, no call begins. */
+		if (h->scale)
+			count_loss(PP_LOSS_PROBE_UNMATCHED);
 		return;
 	}
 	call_count(h, call, h->now_ns - call->began_ns);

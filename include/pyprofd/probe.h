@@ -42,15 +42,45 @@ enum pp_site_does {
 	PP_SITE_GC_END,
 	PP_SITE_IMPORT_BEGIN, /* argument 0: the module's name, a char * */
 	PP_SITE_IMPORT_END,   /* the same */
+	/* Of a function that `alloc` tells of: its beginning, its end; one that only frees. */
+	PP_SITE_ALLOC_BEGIN,
+	PP_SITE_ALLOC_END,
+	PP_SITE_FREE,
+};
+
+enum pp_mapping {
+	PP_MAPPING_NONE,
+	PP_MAPPING_BY_FLAGS, /* mmap(): parameter 4 says what is mapped */
+	PP_MAPPING_OTHER,
+};
+
+/* A function that gives memory or takes it back.  Parameters count from 1 on; 0: there is none. */
+struct pp_alloc_site {
+	__u8 size[2];	 /* parameters whose product is the block's size */
+	__u8 frees;	 /* parameter: address of a block that is given back */
+	__u8 result_at;	 /* parameter: where the block's address is stored; 0: it is returned */
+	__u8 function;	 /* tells functions apart, as their beginnings and ends */
+	__u8 mapping;    /* enum pp_mapping: allocators call it for themselves */
+	__u8 pad[10];
 };
 
 /* sites[number] */
 struct pp_site {
 	__u32 does;  /* enum pp_site_does; 0: a hit does nothing */
 	__u32 probe; /* which of the probes; the detail of its counters (PP_KIND_PROBE) */
-	struct pp_probe_arg arg[PP_PROBE_ARGS];
+	union {
+		struct pp_probe_arg arg[PP_PROBE_ARGS];
+		struct pp_alloc_site alloc;
+	};
 };
 _Static_assert(sizeof(struct pp_site) == 72, "pp_site crosses the kernel boundary");
+
+/* gates[]: which hits of a probe are counted, and how often.  All zeros: all of them, once. */
+struct pp_gate {
+	__u64 from_ns, until_ns; /* CLOCK_MONOTONIC; until_ns 0: always */
+	__u64 scale;		 /* how many hits one stands for, in units of 1 / 65,536 */
+};
+#define PP_GATE_SCALE_SHIFT 16U
 
 /* hits[]: what a probe has cost.  One value a CPU. */
 struct pp_hits {

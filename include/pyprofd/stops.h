@@ -130,6 +130,8 @@
 	  "probed calls without their time: too many were under way")                              \
 	X(PROBE_ARGUMENT, "probe_argument",                                                        \
 	  "hits of probes whose argument could not be read")                                       \
+	X(BLOCKS_FULL, "blocks_full",                                                              \
+	  "sampled allocations left out of what is held: the table of blocks was full")            \
 	X(TEXTS_REFUSED, "texts_refused",                                                          \
 	  "names of modules left out: too many, or their user's share was used up")                \
 	X(KEEP_FAILED, "keep_failed",                                                              \

@@ -49,24 +49,34 @@ static int call_bpf(int command, const void *attributes, size_t size)
 
 /* ---- many sites by one link ---- */
 
-bool probe_links_can_share(void)
+/* Returns whether the kernel makes such links. */
+static bool can_link(enum bpf_attach_type type)
 {
 	const struct bpf_insn nothing[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	LIBBPF_OPTS(bpf_prog_load_opts, options,
-		    .expected_attach_type = (enum bpf_attach_type)PROBE_LINKS_ATTACH_TYPE);
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = type);
 	OWNED_FD int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "pp_multi", "GPL", nothing,
 					     ARRAY_SIZE(nothing), &options);
 	const uint64_t offset = 0;
 	const struct link_attributes attributes = {
 		.program = (uint32_t)program,
-		.type = PROBE_LINKS_ATTACH_TYPE,
+		.type = (uint32_t)type,
 		.multi = {.path = (uintptr_t)"/", .offsets = (uintptr_t)&offset, .count = 1}};
 
 	/* A directory is no file: only a kernel that knows such links comes so far. */
 	return program >= 0 && call_bpf(BPF_LINK_CREATE, &attributes, sizeof(attributes)) == -EBADF;
+}
+
+bool probe_links_can_share(void)
+{
+	return can_link((enum bpf_attach_type)PROBE_LINKS_ATTACH_TYPE);
+}
+
+bool probe_links_have_sessions(void)
+{
+	return can_link((enum bpf_attach_type)PROBE_LINKS_SESSION_TYPE);
 }
 
 /* The words of each site in the arrays that the kernel wants. */
@@ -102,7 +112,9 @@ static void fd_path(int fd, char ret_path[FD_PATH_BYTES])
 static int attach_shared(const struct probe_links_options *options, int *ret_fd)
 {
 	struct link_attributes attributes = {.program = (uint32_t)options->program,
-					     .type = PROBE_LINKS_ATTACH_TYPE};
+					     .type = options->is_session ?
+							     PROBE_LINKS_SESSION_TYPE :
+							     PROBE_LINKS_ATTACH_TYPE};
 	struct site_words words;
 	char path[FD_PATH_BYTES];
 	int fd, err = split_sites(options, &words);

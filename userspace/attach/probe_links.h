@@ -13,6 +13,7 @@
 
 /* enum bpf_attach_type: BPF_TRACE_UPROBE_MULTI (Linux 6.6), which older headers lack. */
 #define PROBE_LINKS_ATTACH_TYPE 48
+#define PROBE_LINKS_SESSION_TYPE 57 /* BPF_TRACE_UPROBE_SESSION (Linux 6.13) */
 
 /* One place of code. */
 struct probe_link_site {
@@ -30,6 +31,9 @@ struct probe_links_options {
 	pid_t pid;	/* only in the memory of this process; 0: of all that map the file */
 	bool is_return; /* hit when the function returns */
 	bool is_shared; /* what probe_links_can_share() has said */
+	/* The program is a session's: it runs at the beginning of a call and, if it asks for that,
+	 * at its end. */
+	bool is_session;
 	const struct probe_link_site *site;
 	size_t count;
 };
@@ -42,6 +46,8 @@ struct probe_links {
 
 /* Returns whether one link can have many sites. */
 bool probe_links_can_share(void);
+/* Returns whether such a link's program can decide at the beginning of a call to see its end. */
+bool probe_links_have_sessions(void);
 /* Attaches all sites.  Returns 0; -errno, and nothing stays attached: -EBUSY, -EINVAL: the kernel
  * refuses an instruction or a semaphore; -ESRCH: the process has ended; -EACCES, -EPERM. */
 int probe_links_attach(const struct probe_links_options *options, struct probe_links *ret_links);

@@ -21,6 +21,7 @@
 struct probe_side {
 	struct pyprofd_probe *skeleton;
 	uint32_t cpu_count; /* possible CPUs */
+	bool has_sessions;
 };
 
 static int open_object(const void *elf, size_t size, struct pyprofd_probe **ret_skeleton)
@@ -44,10 +45,42 @@ static int open_object(const void *elf, size_t size, struct pyprofd_probe **ret_
 	return 0;
 }
 
-/* Sets all that must be known before the load. */
-static int prepare(struct pyprofd_probe *skeleton, const struct kernel_side *kernel,
-		   uint32_t only_site)
+/* Sets how the programs are attached. */
+static int set_attach_types(struct probe_side *side)
 {
+	struct pyprofd_probe *skeleton = side->skeleton;
+	const bool is_shared = probe_links_can_share();
+	int err = 0;
+
+	side->has_sessions = probe_links_have_sessions();
+	skeleton->rodata->is_session = side->has_sessions;
+	if (is_shared)
+		err = bpf_program__set_expected_attach_type(skeleton->progs.on_probe,
+							    PROBE_LINKS_ATTACH_TYPE);
+	if (is_shared && !err)
+		err = bpf_program__set_expected_attach_type(
+			skeleton->progs.on_alloc, side->has_sessions ? PROBE_LINKS_SESSION_TYPE :
+								       PROBE_LINKS_ATTACH_TYPE);
+	return err;
+}
+
+/* The maps that on_alloc alone uses take a megabyte. */
+static void leave_alloc_out(struct pyprofd_probe *skeleton)
+{
+	struct bpf_map *const own[] = {skeleton->maps.alloc_cpus, skeleton->maps.allocatings,
+				       skeleton->maps.blocks, skeleton->maps.debts,
+				       skeleton->maps.allocators, skeleton->maps.alloc_programs};
+
+	bpf_program__set_autoload(skeleton->progs.on_alloc, false);
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		(void)bpf_map__set_autocreate(own[i], false);
+}
+
+/* Sets all that must be known before the load. */
+static int prepare(struct probe_side *side, const struct probe_side_options *options)
+{
+	const struct kernel_side *kernel = options->kernel;
+	struct pyprofd_probe *skeleton = side->skeleton;
 	static const char *const own[] = {"scratch", "scratch_claims"};
 	const uint32_t slots = kernel_side_places(kernel) * PP_WALK_LEVELS;
 	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
@@ -58,16 +91,17 @@ static int prepare(struct pyprofd_probe *skeleton, const struct kernel_side *ker
 		err = bpf_map__set_max_entries(skeleton->maps.call_scratch, slots);
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
-	skeleton->rodata->only_site = only_site;
+	skeleton->rodata->only_site = options->only_site;
 	skeleton->rodata->tracepoints_have_cookies =
-		!only_site && libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT,
+		!options->only_site && libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT,
 					      BPF_FUNC_get_attach_cookie, NULL) == 1;
-	if (only_site)
+	if (options->only_site)
 		bpf_program__set_autoload(skeleton->progs.on_probe, false);
-	else if (!err && probe_links_can_share())
-		err = bpf_program__set_expected_attach_type(skeleton->progs.on_probe,
-							    PROBE_LINKS_ATTACH_TYPE);
-	return err;
+	if (!options->blocks_max)
+		leave_alloc_out(skeleton);
+	else if (!err)
+		err = bpf_map__set_max_entries(skeleton->maps.blocks, options->blocks_max);
+	return err ? err : set_attach_types(side);
 }
 
 static void explain(int err, char *log, char *why, size_t why_size)
@@ -82,20 +116,20 @@ static void explain(int err, char *log, char *why, size_t why_size)
 }
 
 /* `log` is empty at first. */
-static int load(struct probe_side *side, const struct kernel_side *kernel, uint32_t only_site,
-		char *log)
+static int load(struct probe_side *side, const struct probe_side_options *options, char *log)
 {
-	int err = prepare(side->skeleton, kernel, only_site);
+	int err = prepare(side, options);
 
 	if (err)
 		return err;
 	bpf_program__set_log_buf(side->skeleton->progs.on_probe, log, VERIFIER_LOG_BYTES);
 	bpf_program__set_log_buf(side->skeleton->progs.on_tracepoint, log, VERIFIER_LOG_BYTES);
+	bpf_program__set_log_buf(side->skeleton->progs.on_alloc, log, VERIFIER_LOG_BYTES);
 	return pyprofd_probe__load(side->skeleton);
 }
 
-int probe_side_open(const struct kernel_side *kernel, uint32_t only_site, char *why,
-		    size_t why_size, struct probe_side **ret_side)
+int probe_side_open(const struct probe_side_options *options, char *why, size_t why_size,
+		    struct probe_side **ret_side)
 {
 	OWNED(probe_side) struct probe_side *side = calloc(1, sizeof(*side));
 	OWNED_MEM char *log = malloc(VERIFIER_LOG_BYTES);
@@ -103,7 +137,7 @@ int probe_side_open(const struct kernel_side *kernel, uint32_t only_site, char *
 
 	if (!side || !log)
 		return err;
-	side->cpu_count = kernel_side_cpu_count(kernel);
+	side->cpu_count = kernel_side_cpu_count(options->kernel);
 	for (int older = 0; err && older < 2; older++) {
 		size_t size;
 		const void *elf = older ? pyprofd_probe_older__elf_bytes(&size)
@@ -114,13 +148,13 @@ int probe_side_open(const struct kernel_side *kernel, uint32_t only_site, char *
 		log[0] = '\0';
 		err = open_object(elf, size, &side->skeleton);
 		if (!err)
-			err = load(side, kernel, only_site, log);
+			err = load(side, options, log);
 	}
 	if (err) {
 		explain(err, log, why, why_size);
 		return err;
 	}
-	kernel_side_add_maps(kernel, side->skeleton->obj);
+	kernel_side_add_maps(options->kernel, side->skeleton->obj);
 	*ret_side = TAKE(side);
 	return 0;
 }
@@ -151,6 +185,39 @@ int probe_side_site_now(const struct probe_side *side)
 int probe_side_programs(const struct probe_side *side)
 {
 	return bpf_map__fd(side->skeleton->maps.probe_programs);
+}
+
+int probe_side_alloc_program(const struct probe_side *side)
+{
+	return bpf_program__fd(side->skeleton->progs.on_alloc);
+}
+
+bool probe_side_has_sessions(const struct probe_side *side)
+{
+	return side->has_sessions;
+}
+
+int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate)
+{
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.gates), &probe, gate, BPF_ANY);
+}
+
+int probe_side_add_allocator(struct probe_side *side, uint32_t file)
+{
+	const uint32_t yes = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.allocators), &file, &yes,
+				   BPF_ANY);
+}
+
+int probe_side_blocks(const struct probe_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.blocks);
+}
+
+int probe_side_debts(const struct probe_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.debts);
 }
 
 int probe_side_set_site(struct probe_side *side, uint32_t number, const struct pp_site *site)

@@ -16,10 +16,15 @@
 struct kernel_side;
 struct probe_side;
 
-/* Loads the programs.  only_site: the site of a tracepoint where the kernel has no cookies for them
- * (see probe_side_needs_own()), else 0.  Returns 0 or -errno with one line in `why`. */
-int probe_side_open(const struct kernel_side *kernel, uint32_t only_site, char *why,
-		    size_t why_size, struct probe_side **ret_side);
+struct probe_side_options {
+	const struct kernel_side *kernel; /* borrowed */
+	/* The site of a tracepoint where the kernel has no cookies for them, else 0. */
+	uint32_t only_site;
+	uint32_t blocks_max; /* sampled allocations that are held; 0: none are captured */
+};
+/* Loads the programs.  Returns 0 or -errno with one line in `why`. */
+int probe_side_open(const struct probe_side_options *options, char *why, size_t why_size,
+		    struct probe_side **ret_side);
 void probe_side_free(struct probe_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct probe_side, probe_side)
 
@@ -29,10 +34,23 @@ int probe_side_tracepoint_program(const struct probe_side *side);
 /* Maps: struct probe_links_options. */
 int probe_side_site_now(const struct probe_side *side);
 int probe_side_programs(const struct probe_side *side);
+/* That of allocators, and whether it is a session's (struct probe_links_options). */
+int probe_side_alloc_program(const struct probe_side *side);
+bool probe_side_has_sessions(const struct probe_side *side);
 
 /* Says what a hit of a site does; a hit before that does nothing.  number: 1 .. PP_SITES_MAX - 1.
  * Returns 0 or -errno. */
 int probe_side_set_site(struct probe_side *side, uint32_t number, const struct pp_site *site);
+
+/* Says which hits of a probe are counted.  Returns 0 or -errno. */
+int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate);
+/* Says that a file has an allocator: what it maps for itself is not counted.  file: its number in
+ * frames.  Returns 0 or -errno. */
+int probe_side_add_allocator(struct probe_side *side, uint32_t file);
+/* Returns the descriptor, which the object owns, of the sampled blocks that are held. */
+int probe_side_blocks(const struct probe_side *side);
+/* The same for debts[] (pyprofd/alloc.h). */
+int probe_side_debts(const struct probe_side *side);
 
 /* Reads the costs of all probes, summed over all CPUs. */
 int probe_side_get_hits(const struct probe_side *side, struct pp_hits ret_hits[PP_PROBES_MAX]);

@@ -200,6 +200,39 @@ static bool is_named(const char *name, uint64_t room, const struct alternative *
 	return !name[wanted->size] || name[wanted->size] == '@';
 }
 
+/* test %rdi, %rdi and a jump forward when it is 0, near or far: Intel SDM volume 2, TEST, Jcc. */
+static const uint8_t test_first[] = {0x48, 0x85, 0xff};
+#define NEAR_JUMP_BYTES 2U
+#define FAR_JUMP_BYTES 6U
+
+/* Returns how many bytes of a function's beginning only ask whether its first argument is 0; 0: it
+ * begins otherwise.  Behind them all registers and the stack are the same. */
+static uint64_t null_test_bytes(const struct elf_image *image, uint64_t vaddr)
+{
+	const uint64_t room = sizeof(test_first) + FAR_JUMP_BYTES;
+	const uint8_t *code = elf_image_at(image, vaddr, room + 1);
+
+	if (image->machine != EM_X86_64 || !code || memcmp(code, test_first, sizeof(test_first)))
+		return 0;
+	code += sizeof(test_first);
+	if (code[0] == 0x74 && code[1] < 0x80)
+		return sizeof(test_first) + NEAR_JUMP_BYTES;
+	if (code[0] == 0x0f && code[1] == 0x84 && code[5] < 0x80)
+		return room;
+	return 0;
+}
+
+static void skip_null_test(const struct elf_image *image, struct probe_site *site,
+			   uint64_t symbol_end)
+{
+	const uint64_t vaddr = site->vaddr + null_test_bytes(image, site->vaddr);
+	const uint8_t *code = elf_image_at(image, vaddr, 2);
+
+	if (code && vaddr + 2 <= symbol_end &&
+	    probe_instruction_cost(image->machine, code, 2) == PROBE_COST_EMULATED)
+		site->vaddr = vaddr;
+}
+
 static void add_function(struct finding *finding, struct probe_site site, const Elf64_Sym *symbol)
 {
 	const struct elf_image *image = finding->image;
@@ -215,6 +248,8 @@ static void add_function(struct finding *finding, struct probe_site site, const 
 	if (image->machine == EM_X86_64 && first && !memcmp(first, endbr64, sizeof(endbr64)) &&
 	    (!symbol->st_size || symbol->st_size > sizeof(endbr64)))
 		site.vaddr += sizeof(endbr64);
+	if (finding->wanted[site.wanted].skips_null)
+		skip_null_test(image, &site, symbol->st_value + symbol->st_size);
 	if (elf_image_vaddr_to_offset(image, site.vaddr, 1, PF_X, &site.offset)) {
 		refuse(finding, site.wanted, PROBE_REFUSED_NO_CODE);
 		return;

@@ -22,6 +22,11 @@ struct probe_wanted {
 	uint32_t wants_nearest; /* 1: names that are near are told if it is not there */
 	char provider[PROBE_NAME_MAX_BYTES]; /* "" for functions */
 	char name[PROBE_NAME_MAX_BYTES];
+	/* 1: calls of the function with 0 as first argument need not hit the site.  Where the
+	 * function tests for that first the site may lie behind, at an instruction that costs
+	 * less. */
+	uint32_t skips_null;
+	uint32_t unused; /* 0 */
 };
 _Static_assert(sizeof(struct probe_wanted) % sizeof(uint64_t) == 0, "behind a request's words");
 
@@ -29,6 +34,7 @@ _Static_assert(sizeof(struct probe_wanted) % sizeof(uint64_t) == 0, "behind a re
 static inline bool probe_wanted_is_sound(const struct probe_wanted *wanted)
 {
 	return wanted->kind < PROBE_WANTED_KINDS && wanted->wants_nearest <= 1 &&
+	       wanted->skips_null <= 1 && !wanted->unused &&
 	       memchr(wanted->provider, 0, sizeof(wanted->provider)) &&
 	       memchr(wanted->name, 0, sizeof(wanted->name)) && wanted->name[0] &&
 	       !wanted->provider[0] == (wanted->kind != PROBE_WANTED_USDT);

@@ -224,6 +224,36 @@ static void function__site_is_behind_endbr64_but_no_other_instruction(void **sta
 	assert_moved("\xf3\x0f\x1e\xfb\x55", 5, 16, 0, PROBE_COST_SINGLE_STEP);
 }
 
+/* The site of a function whose calls with 0 need not hit it. */
+static void assert_null_skipped(const char *code, size_t size, uint64_t symbol_size,
+				uint64_t offset)
+{
+	OWNED(elf_image) struct elf_image *image = NULL;
+	struct probe_wanted wanted = wanted_of(PROBE_WANTED_FUNCTION, "", "f");
+
+	assert_moved(code, size, symbol_size, 0, PROBE_COST_SINGLE_STEP);
+	wanted.skips_null = 1;
+	image = made_open(&elf);
+	probe_sites_release(&sites);
+	assert_int_equal(probe_sites_find(image, &wanted, 1, &sites), 0);
+	assert_int_equal(sites.site[0].offset, MADE_CODE + offset);
+}
+
+static void function__site_may_be_behind_a_test_for_null(void **state)
+{
+	(void)state;
+	/* test %rdi, %rdi; je, near or far; push %rbp */
+	assert_null_skipped("\x48\x85\xff\x74\x10\x55", 6, 64, 5);
+	assert_null_skipped("\x48\x85\xff\x0f\x84\xbf\0\0\0\x55", 10, 64, 9);
+	/* jne; another register; backwards; what follows costs as much; the function ends. */
+	assert_null_skipped("\x48\x85\xff\x75\x10\x55", 6, 64, 0);
+	assert_null_skipped("\x48\x85\xf6\x74\x10\x55", 6, 64, 0);
+	assert_null_skipped("\x48\x85\xff\x74\xf0\x55", 6, 64, 0);
+	assert_null_skipped("\x48\x85\xff\x0f\x84\xbf\0\0\xff\x55", 10, 64, 0);
+	assert_null_skipped("\x48\x85\xff\x74\x10\x48\x89", 7, 64, 0);
+	assert_null_skipped("\x48\x85\xff\x74\x10\x55", 6, 6, 0);
+}
+
 static void function__at_the_end_of_code_is_not_moved_out_of_it(void **state)
 {
 	(void)state;
@@ -500,6 +530,7 @@ int main(void)
 		TEST(usdt__more_sites_than_are_kept_are_counted),
 		TEST(function__site_is_its_first_instruction),
 		TEST(function__site_is_behind_endbr64_but_no_other_instruction),
+		TEST(function__site_may_be_behind_a_test_for_null),
 		TEST(function__at_the_end_of_code_is_not_moved_out_of_it),
 		TEST(function__of_both_tables_is_found_once),
 		TEST(function__has_its_name_with_a_version_too),
