@@ -39,6 +39,7 @@ enum config_shown {
 	X(WAKERS, "wakers", "wakers", 1, "no", ONE)                                                \
 	X(PROBES, "probes", "probes", 0, "yes", ONE)                                               \
 	X(MAX_SLOWDOWN, "max-slowdown", "max-slowdown", 0, "", ONE)                                \
+	X(LEAKS, "leaks", "leaks", 1, "no", ONE)                                                   \
 	X(PID, "pid", "pid", 0, "", LIST)                                                          \
 	X(COMM, "comm", "comm", 0, "", ONE)                                                        \
 	X(CGROUP, "cgroup", "cgroup", 0, "", ONE)                                                  \

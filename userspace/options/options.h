@@ -66,6 +66,7 @@ struct options {
 	bool wakers;		/* also record who ended waits; needs OFFCPU */
 	struct probe_spec *probe; /* owned: --probe */
 	size_t probe_count;
+	bool leaks;	/* free's probe stays on, whatever it costs; needs ALLOC */
 	bool no_probes; /* --probes=no: nothing is attached to other programs' code */
 	/* How much longer probed programs may take, in percent of their time; 0: by what is
 	 * captured. */

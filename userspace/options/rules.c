@@ -125,6 +125,11 @@ static int check_probes(struct options *options, char why[OPTION_WHY_BYTES])
 			 options->probe_count ? "probe (--probe)" : names);
 		return -EINVAL;
 	}
+	if (options->leaks && !(options->events & PP_CAPTURE_ALLOC)) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--leaks is about allocations: give --events alloc, or leave it out");
+		return -EINVAL;
+	}
 	return check_chosen(options, why);
 }
 

@@ -472,6 +472,9 @@ static int parse_switch(struct option_parser *parser, int key)
 	case KEY_WAKERS:
 		options->wakers = true;
 		return 0;
+	case KEY_LEAKS:
+		options->leaks = true;
+		return 0;
 	case KEY_AS_ROOT:
 		options->as_root = true;
 		return 0;

@@ -36,6 +36,10 @@ const struct argp_option option_table[] = {
 	 "How much longer probed programs may take: 10% (default), or 5x for --events calls; "
 	 "beyond it probes are on for a part of the time, and calls end early",
 	 1},
+	{"leaks", KEY_LEAKS, NULL, 0,
+	 "With --events alloc: see every free, whatever that costs, so that what is held is exact "
+	 "where allocations are sampled for a part of the time",
+	 1},
 	{.doc = "Who is profiled (default: every process of the machine):", .group = 2},
 	{"pid", 'p', "PID[,PID...]", 0, "These processes and their children; may be repeated", 2},
 	{"comm", KEY_COMM, "REGEX", 0, "Processes whose name (/proc/PID/comm) matches", 2},
