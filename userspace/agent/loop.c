@@ -294,6 +294,15 @@ static void keep(const struct agent *agent, uint64_t now_ns)
 	keeper_turn(agent->keeper, &view);
 }
 
+static void tell_probes(struct agent *agent)
+{
+	struct probe_bounds_now now;
+
+	probes_get_now(agent->probes, &now);
+	agent->summary.probes_cost_ppm = now.cost_ppm;
+	agent->summary.probes_on_ppm = now.least_ppm;
+}
+
 static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 {
 	uint64_t expirations;
@@ -316,6 +325,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	memory_watch_tick(agent->memory);
 	if (calls_tick(agent->calls, now_ns))
 		agent->is_ending = true;
+	tell_probes(agent);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
 	keep(agent, now_ns);

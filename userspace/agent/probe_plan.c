@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/probe_plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,32 @@ static const struct {
 #define PYTHON_PROBE(capture, label, begin, does_begin, end, does_end)                             \
 	{PP_CAPTURE_##capture, label, begin, end, PP_SITE_##does_begin, PP_SITE_##does_end},
 	PYTHON_PROBES(PYTHON_PROBE)};
+
+/* Functions of allocators: X(row, name, the two parameters whose product is the size, that with a
+ * block which is given back, that which says where the new block's address is stored, enum
+ * pp_mapping).  malloc(3), posix_memalign(3), mmap(2), mremap(2). */
+#define ALLOC_FUNCTIONS(X)                                                                         \
+	X(COMMON, "malloc", 1, 0, 0, 0, 0)                                                         \
+	X(COMMON, "calloc", 1, 2, 0, 0, 0)                                                         \
+	X(COMMON, "realloc", 2, 0, 1, 0, 0)                                                        \
+	X(FREE, "free", 0, 0, 1, 0, 0)                                                             \
+	X(RARE, "reallocarray", 2, 3, 1, 0, 0)                                                     \
+	X(RARE, "aligned_alloc", 2, 0, 0, 0, 0)                                                    \
+	X(RARE, "posix_memalign", 3, 0, 0, 1, 0)                                                   \
+	X(RARE, "memalign", 2, 0, 0, 0, 0)                                                         \
+	X(RARE, "valloc", 1, 0, 0, 0, 0)                                                           \
+	X(RARE, "mmap", 2, 0, 0, 0, 1)                                                             \
+	X(RARE, "mremap", 3, 0, 1, 0, 2)                                                           \
+	X(RARE, "munmap", 0, 0, 1, 0, 2)
+
+static const struct alloc_function {
+	enum probe_alloc_row row;
+	const char *name;
+	struct pp_alloc_site site;
+} alloc_functions[] = {
+#define ALLOC_FUNCTION(row, name, size, count, frees, result, mapping)                          \
+	{PROBE_ALLOC_##row, name, {{size, count}, frees, result, 0, mapping, {}}},
+	ALLOC_FUNCTIONS(ALLOC_FUNCTION)};
 
 static struct probe_leg usdt_leg(const char *provider, const char *name, uint32_t does)
 {
@@ -64,6 +91,64 @@ static void add_python(struct probe_plan *plan, uint32_t events)
 	}
 }
 
+static const struct alloc_function *alloc_find(enum probe_alloc_row row, size_t number)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(alloc_functions); i++)
+		if (alloc_functions[i].row == row && !number--)
+			return &alloc_functions[i];
+	return NULL;
+}
+
+static void add_alloc_row(struct probe_plan *plan, enum probe_alloc_row number, const char *label)
+{
+	struct probe_row *row = &plan->row[plan->count++];
+	struct probe_leg leg = {.wanted.kind = PROBE_WANTED_ANY_OF,
+				.does = number == PROBE_ALLOC_FREE ? PP_SITE_FREE
+								   : PP_SITE_ALLOC_BEGIN};
+	const struct alloc_function *function;
+	size_t used = 0;
+
+	for (size_t i = 0; (function = alloc_find(number, i)); i++) {
+		char *name = leg.wanted.name + used;
+		const size_t room = sizeof(leg.wanted.name) - used;
+
+		used += (size_t)snprintf(name, room, "%s%s", i ? " " : "", function->name);
+		assert(used < sizeof(leg.wanted.name));
+	}
+	leg.wanted.skips_null = number == PROBE_ALLOC_FREE;
+	row->name = label;
+	row->place = PROBE_IN_ANY;
+	row->leg[0] = leg;
+	row->leg_count = 1;
+	if (number == PROBE_ALLOC_FREE)
+		return;
+	leg.does = PP_SITE_ALLOC_END;
+	leg.is_return = true;
+	row->leg[row->leg_count++] = leg;
+}
+
+static void add_alloc(struct probe_plan *plan, uint32_t events)
+{
+	plan->alloc_row = PP_PROBES_MAX;
+	if (!(events & PP_CAPTURE_ALLOC))
+		return;
+	plan->alloc_row = (uint32_t)plan->count;
+	add_alloc_row(plan, PROBE_ALLOC_COMMON, "malloc");
+	add_alloc_row(plan, PROBE_ALLOC_FREE, "free");
+	add_alloc_row(plan, PROBE_ALLOC_RARE, "mmap");
+}
+
+const struct pp_alloc_site *probe_plan_alloc(const struct probe_plan *plan, uint32_t row,
+					     uint8_t alternative)
+{
+	const struct alloc_function *function;
+
+	if (row < plan->alloc_row || row >= plan->alloc_row + PROBE_ALLOC_ROWS)
+		return NULL;
+	function = alloc_find((enum probe_alloc_row)(row - plan->alloc_row), alternative);
+	return function ? &function->site : NULL;
+}
+
 static void add_spec(struct probe_plan *plan, const struct probe_spec *spec)
 {
 	struct probe_row *row = &plan->row[plan->count++];
@@ -92,7 +177,7 @@ static void add_spec(struct probe_plan *plan, const struct probe_spec *spec)
 
 int probe_plan_make(const struct options *options, struct probe_plan *ret_plan)
 {
-	const size_t room = ARRAY_SIZE(python_probes) + options->probe_count;
+	const size_t room = ARRAY_SIZE(python_probes) + PROBE_ALLOC_ROWS + options->probe_count;
 	struct probe_plan plan = {.row = calloc(room, sizeof(*plan.row)),
 				  .name = calloc(room, sizeof(*plan.name))};
 
@@ -101,6 +186,7 @@ int probe_plan_make(const struct options *options, struct probe_plan *ret_plan)
 		return -ENOMEM;
 	}
 	add_python(&plan, options->events);
+	add_alloc(&plan, options->events);
 	for (size_t i = 0; i < options->probe_count; i++)
 		add_spec(&plan, &options->probe[i]);
 	for (size_t i = 0; i < plan.count; i++)
@@ -145,6 +231,8 @@ bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_pyth
 {
 	const char *last;
 
+	if (row->place == PROBE_IN_ANY)
+		return true;
 	if (row->place != PROBE_IN_BINARY)
 		return row->place == PROBE_IN_PYTHON && is_python;
 	if (!path)

@@ -18,14 +18,15 @@ struct probe_spec;
 
 /* In which files a probe is looked for. */
 enum probe_place {
-	PROBE_IN_PYTHON,     /* interpreters */
-	PROBE_IN_BINARY,     /* files that spec->binary names */
-	PROBE_IN_KERNEL,     /* tracepoints */
+	PROBE_IN_PYTHON, /* interpreters */
+	PROBE_IN_BINARY, /* files that spec->binary names */
+	PROBE_IN_KERNEL, /* tracepoints */
+	PROBE_IN_ANY,	 /* every file */
 };
 
 struct probe_leg {
 	struct probe_wanted wanted;
-	uint32_t does; /* enum pp_site_does; 0: nothing, its semaphore is wanted (probe_raiser) */
+	uint32_t does;	/* enum pp_site_does; 0: nothing, its semaphore is wanted (probe_raiser) */
 	bool is_return; /* the site is hit when the function returns */
 };
 #define PROBE_LEGS 2U
@@ -39,10 +40,19 @@ struct probe_row {
 	char real_path[4096]; /* of the binary on the host; "": there is none */
 };
 
+/* The rows of allocators, in this order. */
+enum probe_alloc_row {
+	PROBE_ALLOC_COMMON, /* malloc and its like */
+	PROBE_ALLOC_FREE,
+	PROBE_ALLOC_RARE, /* what is called seldom, whatever a hit costs */
+	PROBE_ALLOC_ROWS
+};
+
 struct probe_plan {
 	struct probe_row *row; /* owned */
 	const char **name;     /* owned; of each row */
 	size_t count;
+	uint32_t alloc_row; /* the first of PROBE_ALLOC_ROWS; at least `count`: there are none */
 };
 
 /* Returns whether the probe is one of the interpreter's own. */
@@ -59,6 +69,10 @@ bool probe_row_needs_line(const struct probe_row *row);
 int probe_plan_make(const struct options *options, struct probe_plan *ret_plan);
 void probe_plan_release(struct probe_plan *plan);
 /* Returns whether a probe is looked for in a file of this path, as its processes see it. */
+/* Returns what a function of a row of allocators does, by its place among the leg's names; NULL: of
+ * another row. */
+const struct pp_alloc_site *probe_plan_alloc(const struct probe_plan *plan, uint32_t row,
+					     uint8_t alternative);
 bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_python);
 
 #endif

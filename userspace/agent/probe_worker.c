@@ -4,19 +4,30 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <utlist.h>
 
+#include "agent/probe_groups.h"
+#include "agent/probe_times.h"
 #include "attach/probe_side.h"
 #include "base/background.h"
+#include "base/clock.h"
+#include "base/process_cpu.h"
+
+/* A link that all sites of a file share takes 25 ms to be taken off, others 100 ms a site. */
+#define PERIOD_NS NS_PER_SEC
+#define PERIOD_UNSHARED_NS (10 * NS_PER_SEC)
 
 /* A job, and its links once they are attached. */
 struct task {
 	struct probe_job job;
 	struct probe_result result;
-	struct probe_links entries, returns;
+	struct probe_groups groups;
+	struct probe_links tracepoint;
 	struct probe_side *own; /* owned; a tracepoint's where the kernel has no cookies for them */
+	uint64_t off; /* probes that are taken off now */
 	bool is_unwanted;
 	struct task *next; /* in the order in which they came */
 };
@@ -24,10 +35,15 @@ struct task {
 struct probe_worker {
 	struct background background;
 	const struct kernel_side *kernel;
+	uint32_t blocks_max;
 	/* Guarded by the background's mutex. */
 	struct task *todo, *attached, *done; /* lists; `done` has results that nobody has taken */
 	struct probe_side *side;	     /* owned; NULL: not loaded yet */
 	bool has_thread, is_busy, is_ending;
+	struct probe_times times;
+	struct probe_hit_costs hit_costs;
+	uint32_t hit_ns[PP_PROBES_MAX];
+	size_t process_count; /* when a pace was looked at last */
 	/* The thread's alone. */
 	bool is_shared;
 	int load_err;
@@ -38,8 +54,8 @@ static void task_free(struct task *task)
 {
 	if (!task)
 		return;
-	probe_links_release(&task->entries);
-	probe_links_release(&task->returns);
+	probe_groups_release(&task->groups);
+	probe_links_release(&task->tracepoint);
 	probe_side_free(task->own);
 	if (task->job.file >= 0)
 		close(task->job.file);
@@ -49,33 +65,11 @@ static void task_free(struct task *task)
 
 /* ---- the thread ---- */
 
-static int attach_sites(const struct probe_worker *worker, const struct probe_job *job,
-			bool is_return, struct probe_links *ret_links)
-{
-	OWNED_MEM struct probe_link_site *site = calloc(job->site_count, sizeof(*site));
-	struct probe_links_options options = {.program = probe_side_probe_program(worker->side),
-					      .site_now = probe_side_site_now(worker->side),
-					      .programs = probe_side_programs(worker->side),
-					      .file = job->file,
-					      .pid = job->pid,
-					      .is_return = is_return,
-					      .is_shared = worker->is_shared,
-					      .site = site};
-
-	if (!site)
-		return -ENOMEM;
-	for (size_t i = 0; i < job->site_count; i++)
-		if (job->site[i].is_return == is_return)
-			site[options.count++] =
-				(struct probe_link_site){.offset = job->site[i].offset,
-							 .semaphore = job->site[i].semaphore,
-							 .cookie = job->site[i].number};
-	return options.count ? probe_links_attach(&options, ret_links) : 0;
-}
-
 static int attach_tracepoint(const struct probe_worker *worker, struct task *task)
 {
 	const struct probe_worker_site *site = task->job.site;
+	const struct probe_side_options options = {.kernel = worker->kernel,
+						   .only_site = site->number};
 	struct probe_links links = {.fd = calloc(1, sizeof(*links.fd)), .count = 1};
 	int err;
 
@@ -84,8 +78,8 @@ static int attach_tracepoint(const struct probe_worker *worker, struct task *tas
 	err = probe_links_tracepoint(probe_side_tracepoint_program(worker->side),
 				     task->job.tracepoint, site->number, links.fd);
 	if (err == -ENOTSUP) {
-		err = probe_side_open(worker->kernel, site->number, task->result.why,
-				      sizeof(task->result.why), &task->own);
+		err = probe_side_open(&options, task->result.why, sizeof(task->result.why),
+				      &task->own);
 		if (!err)
 			err = probe_side_set_site(task->own, site->number, &site->site);
 		if (!err)
@@ -96,11 +90,20 @@ static int attach_tracepoint(const struct probe_worker *worker, struct task *tas
 		free(links.fd);
 		return err;
 	}
-	task->entries = links;
+	task->tracepoint = links;
 	return 0;
 }
 
-static int attach(const struct probe_worker *worker, struct task *task)
+static int set_groups(const struct probe_worker *worker, struct task *task, uint64_t off)
+{
+	const struct probe_groups_place place = {
+		.side = worker->side, .job = &task->job, .is_shared = worker->is_shared};
+
+	task->off = off;
+	return probe_groups_set(&task->groups, &place, off);
+}
+
+static int attach(const struct probe_worker *worker, struct task *task, uint64_t off)
 {
 	const struct probe_job *job = &task->job;
 	int err = 0;
@@ -109,33 +112,40 @@ static int attach(const struct probe_worker *worker, struct task *task)
 		err = probe_side_set_site(worker->side, job->site[i].number, &job->site[i].site);
 	if (!err && job->tracepoint[0])
 		return attach_tracepoint(worker, task);
-	/* What ends a call first: no beginning is seen without its end. */
+	if (!err && job->allocator)
+		err = probe_side_add_allocator(worker->side, job->allocator);
 	if (!err)
-		err = attach_sites(worker, job, true, &task->returns);
-	if (!err)
-		err = attach_sites(worker, job, false, &task->entries);
-	return err;
+		err = probe_groups_make(job, &task->groups);
+	return err ? err : set_groups(worker, task, off);
 }
 
 static int load(struct probe_worker *worker)
 {
+	const struct probe_side_options options = {.kernel = worker->kernel,
+						   .blocks_max = worker->blocks_max};
+	struct probe_hit_costs costs = {};
 	struct probe_side *side;
 
 	if (worker->side || worker->load_err)
 		return worker->load_err;
 	worker->is_shared = probe_links_can_share();
-	worker->load_err = probe_side_open(worker->kernel, 0, worker->load_why,
-					   sizeof(worker->load_why), &side);
+	worker->load_err = probe_side_open(&options, worker->load_why, sizeof(worker->load_why),
+					   &side);
 	if (worker->load_err)
 		return worker->load_err;
+	/* Without it no bound is kept: probes cost what their own program takes. */
+	(void)probe_costs_measure(side, worker->is_shared, &costs);
 	pthread_mutex_lock(&worker->background.mutex);
 	worker->side = side;
+	worker->hit_costs = costs;
+	if (!worker->is_shared)
+		worker->times.period_ns = PERIOD_UNSHARED_NS;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return 0;
 }
 
 /* Without the mutex. */
-static void run_task(struct probe_worker *worker, struct task *task)
+static void run_task(struct probe_worker *worker, struct task *task, uint64_t off)
 {
 	task->result.id = task->job.id;
 	task->result.pid = task->job.pid;
@@ -145,10 +155,10 @@ static void run_task(struct probe_worker *worker, struct task *task)
 		snprintf(task->result.why, sizeof(task->result.why), "%s", worker->load_why);
 		return;
 	}
-	task->result.err = attach(worker, task);
+	task->result.err = attach(worker, task, off);
 	if (!task->result.err)
 		return;
-	probe_links_release(&task->returns);
+	probe_groups_release(&task->groups);
 	if (task->result.err == -EACCES && !worker->is_shared && !task->job.tracepoint[0])
 		snprintf(task->result.why, sizeof(task->result.why),
 			 "before Linux 6.6 they take CAP_SYS_ADMIN, which pyprofd does not have");
@@ -175,6 +185,7 @@ static bool step(struct probe_worker *worker)
 {
 	struct task *task = take_unwanted(&worker->attached);
 	struct background *background = &worker->background;
+	uint64_t off;
 
 	if (!task)
 		task = take_unwanted(&worker->todo);
@@ -187,12 +198,112 @@ static bool step(struct probe_worker *worker)
 	task = worker->todo;
 	if (!task)
 		return false;
+	off = worker->times.off;
 	pthread_mutex_unlock(&background->mutex);
-	run_task(worker, task);
+	run_task(worker, task, off);
 	pthread_mutex_lock(&background->mutex);
 	LL_DELETE(worker->todo, task);
 	LL_APPEND(worker->done, task);
 	return true;
+}
+
+/* Returns a task whose links are not as they are to be; NULL: there is none. */
+static struct task *find_stale(const struct probe_worker *worker)
+{
+	struct task *task;
+
+	LL_FOREACH (worker->attached, task)
+		if (task->off != worker->times.off && !task->job.tracepoint[0])
+			return task;
+	LL_FOREACH (worker->done, task)
+		if (task->off != worker->times.off && !task->job.tracepoint[0] &&
+		    !task->result.err)
+			return task;
+	return NULL;
+}
+
+/* Sums up the CPU time of the processes that have links of their own. */
+static uint64_t cpu_ns_of_processes(struct probe_worker *worker)
+{
+	const struct task *task, *earlier;
+	uint64_t sum_ns = 0;
+	size_t count = 0;
+
+	LL_FOREACH (worker->attached, task) {
+		LL_FOREACH (worker->attached, earlier)
+			if (earlier == task || earlier->job.pid == task->job.pid)
+				break;
+		if (earlier != task || !task->job.pid)
+			continue;
+		sum_ns += process_cpu_ns(task->job.pid);
+		count++;
+	}
+	if (count != worker->process_count)
+		probe_times_restart_paces(&worker->times);
+	worker->process_count = count;
+	return sum_ns;
+}
+
+/* Returns the time, and how far the programs have come without the probes. */
+static struct probe_pace_point pace_now(struct probe_worker *worker)
+{
+	struct probe_pace_point point = {.time_ns = mono_ns(),
+					 .own_ns = cpu_ns_of_processes(worker)};
+	struct pp_hits hits[PP_PROBES_MAX];
+	uint64_t spent_ns = 0;
+
+	if (!worker->side || probe_side_get_hits(worker->side, hits))
+		return point;
+	for (uint32_t i = 0; i < PP_PROBES_MAX; i++)
+		spent_ns += hits[i].hits * worker->hit_ns[i] + hits[i].ns;
+	point.own_ns = point.own_ns > spent_ns ? point.own_ns - spent_ns : 0;
+	return point;
+}
+
+/* With the mutex, but not while it works: takes probes off and puts them on when it is time for
+ * that. */
+static void take_turns(struct probe_worker *worker)
+{
+	struct background *background = &worker->background;
+	const uint64_t was_off = worker->times.off;
+	struct probe_pace_point now;
+	uint32_t chance = 0;
+	struct task *task;
+
+	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
+	(void)probe_times_look(&worker->times, mono_ns(), chance);
+	now = pace_now(worker);
+	if (worker->times.off & ~was_off)
+		probe_times_close(&worker->times, &now);
+	while ((task = find_stale(worker))) {
+		const uint64_t off = worker->times.off;
+
+		pthread_mutex_unlock(&background->mutex);
+		(void)set_groups(worker, task, off);
+		pthread_mutex_lock(&background->mutex);
+	}
+	if (worker->times.off != was_off)
+		now = pace_now(worker);
+	for (uint32_t i = 0; i < PP_PROBES_MAX; i++) {
+		struct pp_gate gate;
+
+		if (worker->side && worker->times.probe[i].is_used &&
+		    probe_times_apply(&worker->times, i, &now, &gate))
+			(void)probe_side_set_gate(worker->side, i, &gate);
+	}
+}
+
+static void wait_for_work(struct probe_worker *worker)
+{
+	struct background *background = &worker->background;
+	const uint64_t next_ns = probe_times_next_ns(&worker->times);
+	const struct timespec until = {.tv_sec = (time_t)(next_ns / NS_PER_SEC),
+				       .tv_nsec = (long)(next_ns % NS_PER_SEC)};
+
+	if (next_ns == UINT64_MAX)
+		pthread_cond_wait(&background->has_changed, &background->mutex);
+	else
+		pthread_cond_timedwait(&background->has_changed, &background->mutex, &until);
 }
 
 static void *run(void *context)
@@ -203,9 +314,9 @@ static void *run(void *context)
 	while (!worker->is_ending) {
 		worker->is_busy = step(worker);
 		pthread_cond_broadcast(&worker->background.has_changed);
+		take_turns(worker);
 		if (!worker->is_busy && !worker->is_ending)
-			pthread_cond_wait(&worker->background.has_changed,
-					  &worker->background.mutex);
+			wait_for_work(worker);
 	}
 	pthread_mutex_unlock(&worker->background.mutex);
 	return NULL;
@@ -213,14 +324,17 @@ static void *run(void *context)
 
 /* ---- the loop's side ---- */
 
-int probe_worker_new(const struct kernel_side *kernel, struct probe_worker **ret_worker)
+int probe_worker_new(const struct kernel_side *kernel, uint32_t blocks_max,
+		     struct probe_worker **ret_worker)
 {
 	struct probe_worker *worker = calloc(1, sizeof(*worker));
 
 	if (!worker)
 		return -ENOMEM;
 	worker->kernel = kernel;
+	worker->blocks_max = blocks_max;
 	background_init(&worker->background);
+	probe_times_begin(&worker->times, PERIOD_NS);
 	*ret_worker = worker;
 	return 0;
 }
@@ -333,13 +447,68 @@ bool probe_worker_is_idle(struct probe_worker *worker)
 	return is_idle;
 }
 
-int probe_worker_get_hits(struct probe_worker *worker, struct pp_hits ret_hits[PP_PROBES_MAX])
+/* NULL: nothing is loaded yet.  Once loaded it stays until the end. */
+static struct probe_side *side_of(struct probe_worker *worker)
 {
 	struct probe_side *side;
 
 	pthread_mutex_lock(&worker->background.mutex);
 	side = worker->side;
 	pthread_mutex_unlock(&worker->background.mutex);
-	/* Once loaded it stays until the end. */
-	return side ? probe_side_get_hits(side, ret_hits) : -EAGAIN;
+	return side;
+}
+
+void probe_worker_bound(struct probe_worker *worker, uint32_t probe, uint32_t leader)
+{
+	pthread_mutex_lock(&worker->background.mutex);
+	probe_times_add(&worker->times, probe, leader, mono_ns());
+	pthread_mutex_unlock(&worker->background.mutex);
+}
+
+void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_t share_ppm,
+			    uint32_t hit_ns)
+{
+	pthread_mutex_lock(&worker->background.mutex);
+	worker->hit_ns[probe] = hit_ns;
+	probe_times_set_share(&worker->times, probe, share_ppm, mono_ns());
+	pthread_cond_broadcast(&worker->background.has_changed);
+	pthread_mutex_unlock(&worker->background.mutex);
+}
+
+int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_costs)
+{
+	const struct probe_side *side = side_of(worker);
+	const uint64_t now_ns = mono_ns();
+
+	if (!side)
+		return -EAGAIN;
+	pthread_mutex_lock(&worker->background.mutex);
+	for (uint32_t i = 0; i < PP_PROBES_MAX; i++)
+		ret_costs->on_ns[i] = probe_times_on_ns(&worker->times, i, now_ns);
+	pthread_mutex_unlock(&worker->background.mutex);
+	return probe_side_get_hits(side, ret_costs->hits);
+}
+
+struct probe_hit_costs probe_worker_hit_costs(struct probe_worker *worker)
+{
+	struct probe_hit_costs costs;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	costs = worker->hit_costs;
+	pthread_mutex_unlock(&worker->background.mutex);
+	return costs;
+}
+
+int probe_worker_blocks(struct probe_worker *worker)
+{
+	const struct probe_side *side = side_of(worker);
+
+	return side ? probe_side_blocks(side) : -EAGAIN;
+}
+
+int probe_worker_debts(struct probe_worker *worker)
+{
+	const struct probe_side *side = side_of(worker);
+
+	return side ? probe_side_debts(side) : -EAGAIN;
 }

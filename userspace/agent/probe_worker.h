@@ -12,6 +12,8 @@
 
 #include <pyprofd/probe.h>
 
+#include "agent/probe_governor.h"
+#include "attach/probe_costs.h"
 #include "attach/probe_links.h"
 #include "base/cleanup.h"
 
@@ -28,6 +30,7 @@ struct probe_worker_site {
 	struct pp_site site;
 	uint64_t offset, semaphore; /* struct probe_link_site */
 	bool is_return;
+	uint32_t group; /* of probe_groups.h */
 };
 
 /* What is attached together: all sites of a file, in all processes or in one. */
@@ -39,6 +42,7 @@ struct probe_job {
 	char tracepoint[PROBE_WORKER_NAME_BYTES]; /* "": none */
 	struct probe_worker_site *site;		  /* owned */
 	size_t site_count;
+	uint32_t allocator; /* the file's number in frames, when it has one; else 0 */
 };
 
 struct probe_result {
@@ -49,8 +53,10 @@ struct probe_result {
 	char why[PROBE_WORKER_WHY_BYTES];
 };
 
-/* kernel is borrowed.  Returns 0 or -ENOMEM; the thread begins with the first job. */
-int probe_worker_new(const struct kernel_side *kernel, struct probe_worker **ret_worker);
+/* kernel is borrowed; blocks_max: struct probe_side_options.  Returns 0 or -ENOMEM; the thread
+ * begins with the first job. */
+int probe_worker_new(const struct kernel_side *kernel, uint32_t blocks_max,
+		     struct probe_worker **ret_worker);
 /* Takes all links off and ends the thread, waiting for it. */
 void probe_worker_free(struct probe_worker *worker);
 DEFINE_OWNED(struct probe_worker, probe_worker)
@@ -63,7 +69,18 @@ void probe_worker_detach(struct probe_worker *worker, uint32_t id);
 bool probe_worker_result(struct probe_worker *worker, struct probe_result *ret_result);
 /* Returns whether all that was handed over is done. */
 bool probe_worker_is_idle(struct probe_worker *worker);
+/* Makes a probe one that can be on for a part of the time; before its first job. */
+void probe_worker_bound(struct probe_worker *worker, uint32_t probe, uint32_t leader);
+/* Sets for how much of the time it is on, and what a hit takes beside our program. */
+void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_t share_ppm,
+			    uint32_t hit_ns);
 /* Reads what the probes have cost.  Returns 0; -EAGAIN: nothing is loaded yet; -errno. */
-int probe_worker_get_hits(struct probe_worker *worker, struct pp_hits ret_hits[PP_PROBES_MAX]);
+int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_costs);
+/* Returns what a hit costs on this machine; zeros: nothing is loaded yet. */
+struct probe_hit_costs probe_worker_hit_costs(struct probe_worker *worker);
+/* Return descriptors, which the worker owns, of sampled blocks that are held, and of debts[]
+ * (pyprofd/alloc.h); -EAGAIN: nothing is loaded yet. */
+int probe_worker_blocks(struct probe_worker *worker);
+int probe_worker_debts(struct probe_worker *worker);
 
 #endif

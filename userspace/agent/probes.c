@@ -12,11 +12,13 @@
 
 #include <uthash.h>
 
+#include "agent/probe_groups.h"
 #include "agent/probe_worker.h"
 #include "agent/site_numbers.h"
 #include "attach/file_table.h"
 #include "attach/tracepoint_names.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "discover/process_table.h"
 #include "foreign/client.h"
@@ -25,6 +27,8 @@
 #define FILES_MAX 4096U	     /* that are looked into; further ones get no probes */
 #define ATTACHED_MAX 4096U   /* processes and files with links of their own */
 #define AGAIN_MAX 1024U	     /* processes with files that could not be looked into yet */
+/* Sampled blocks that are held: 32 GiB on average. */
+#define BLOCKS_MAX 65536U
 #define HOST_FILE_NUMBER UINT32_MAX /* no file of the table has it */
 
 /* A file that was looked into. */
@@ -33,6 +37,7 @@ struct probed_file {
 	uint32_t job; /* of all processes; 0: none */
 	struct probe_worker_site *site; /* owned; NULL: it has none of the probes */
 	size_t site_count;
+	bool has_allocator;
 	/* What breakpoints are put into.  One inode may be several files (docs/design/0016): a
 	 * process with another root shows another path. */
 	uint64_t device, inode;
@@ -66,6 +71,7 @@ struct probes {
 	size_t attached_count, attached_capacity;
 	struct pp_process_id again[AGAIN_MAX];
 	size_t again_count;
+	struct probe_bounds bounds;
 	struct found *found; /* owned; of each row */
 	struct site_numbers numbers;
 	uint32_t next_job;
@@ -140,6 +146,23 @@ static int raise_line(struct probes *probes, const struct wanted_list *list,
 	return 0;
 }
 
+/* Only what Python's own probes cost is not governed: they are hit seldom. */
+static uint32_t group_of(const struct probes *probes, uint32_t row)
+{
+	return probes->plan.row[row].place == PROBE_IN_PYTHON ?
+		       PROBE_GROUP_STAYS :
+		       1 + probe_bounds_leader(&probes->bounds, row);
+}
+
+static void set_alloc(struct probed_file *file, const struct pp_alloc_site *alloc,
+		      uint8_t alternative, struct pp_site *site)
+{
+	site->alloc = *alloc;
+	site->alloc.function = alternative + 1;
+	/* Where memory is mapped by the C library, that is an allocator, too. */
+	file->has_allocator = true;
+}
+
 /* Turns the answer into sites with numbers.  A function that cannot be entered by its return
  * address gets neither of its two legs: there would be no end. */
 static int number_sites(struct probes *probes, const struct probe_sites *sites,
@@ -154,6 +177,7 @@ static int number_sites(struct probes *probes, const struct probe_sites *sites,
 		const struct probe_row *probe = &probes->plan.row[row];
 		const struct probe_leg *leg = &probe->leg[list->of[site->wanted].leg];
 		struct probe_worker_site *made = &file->site[file->site_count];
+		const struct pp_alloc_site *alloc;
 
 		if (site->wanted >= list->row_count) {
 			note_raiser(list, site);
@@ -161,14 +185,19 @@ static int number_sites(struct probes *probes, const struct probe_sites *sites,
 		}
 		if (probe->leg[PROBE_LEGS - 1].is_return && !site->is_entry)
 			continue;
+		alloc = probe_plan_alloc(&probes->plan, row, site->alternative);
 		made->number = site_numbers_take(&probes->numbers);
 		if (!made->number)
 			return -ENOSPC;
+		probe_bounds_see_site(&probes->bounds, row, (enum probe_cost)site->cost);
 		made->offset = site->offset;
 		made->semaphore = site->semaphore_offset;
 		made->is_return = leg->is_return;
 		made->site = (struct pp_site){.does = leg->does, .probe = row};
 		memcpy(made->site.arg, site->arg, sizeof(made->site.arg));
+		made->group = group_of(probes, row);
+		if (alloc)
+			set_alloc(file, alloc, site->alternative, &made->site);
 		file->site_count++;
 	}
 	if (!file->site_count || !list->line || !list->carrier)
@@ -356,6 +385,7 @@ static int make_job(struct probes *probes, struct file *file, const struct probe
 
 	if (err)
 		return err;
+	job.allocator = known->has_allocator ? known->id : 0;
 	job.site = calloc(known->site_count, sizeof(*job.site));
 	if (!job.site)
 		return -ENOMEM;
@@ -450,6 +480,7 @@ static void attach_process(struct probes *probes, const struct process *process,
 	*made = (struct attached){.process = process->id, .file = known->id};
 	if (!start_job(probes, file, known, (pid_t)process->id.tgid, &made->job))
 		probes->attached_count++;
+	probe_bounds_add_process(&probes->bounds, (pid_t)process->id.tgid);
 }
 
 static void attach_everywhere(struct probes *probes, struct file *file, struct probed_file *known)
@@ -528,6 +559,7 @@ void probes_forget(struct probes *probes, struct pp_process_id id)
 			probes->attached[kept++] = *one;
 	}
 	probes->attached_count = kept;
+	probe_bounds_drop_process(&probes->bounds, (pid_t)id.tgid);
 }
 
 static int attach_tracepoint(struct probes *probes, uint32_t row)
@@ -742,6 +774,7 @@ void probes_tick(struct probes *probes)
 		on_result(probes, &result);
 	see_again(probes);
 	drop_gone(probes);
+	probe_bounds_look(&probes->bounds, mono_ns());
 }
 
 /* ---- the whole ---- */
@@ -770,9 +803,12 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 	probes->found = calloc(probes->plan.count, sizeof(*probes->found));
 	if (!probes->found)
 		return -ENOMEM;
-	err = probe_worker_new(sources->kernel, &probes->worker);
+	err = probe_worker_new(sources->kernel,
+			       sources->options->events & PP_CAPTURE_ALLOC ? BLOCKS_MAX : 0,
+			       &probes->worker);
 	if (err)
 		return err;
+	probe_bounds_init(&probes->bounds, sources->options, &probes->plan, probes->worker);
 	*ret_probes = TAKE(probes);
 	return 0;
 }
@@ -790,6 +826,32 @@ void probes_free(struct probes *probes)
 	free(probes->attached);
 	free(probes->found);
 	free(probes);
+}
+
+int probes_blocks(struct probes *probes)
+{
+	if (!probes || probes->plan.alloc_row >= probes->plan.count)
+		return -ENOENT;
+	return probe_worker_blocks(probes->worker);
+}
+
+int probes_debts(struct probes *probes)
+{
+	if (!probes || probes->plan.alloc_row >= probes->plan.count)
+		return -ENOENT;
+	return probe_worker_debts(probes->worker);
+}
+
+int probes_describe(struct probes *probes, struct profiles *profiles)
+{
+	return probes ? probe_bounds_describe(&probes->bounds, profiles, mono_ns()) : 0;
+}
+
+void probes_get_now(const struct probes *probes, struct probe_bounds_now *ret_now)
+{
+	*ret_now = (struct probe_bounds_now){};
+	if (probes)
+		probe_bounds_get_now(&probes->bounds, ret_now);
 }
 
 struct probe_plan probes_plan(const struct probes *probes)

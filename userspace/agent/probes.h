@@ -10,6 +10,7 @@
 
 #include <pyprofd/process.h>
 
+#include "agent/probe_bounds.h"
 #include "agent/probe_plan.h"
 #include "base/cleanup.h"
 
@@ -19,6 +20,7 @@ struct kernel_side;
 struct options;
 struct process;
 struct process_table;
+struct profiles;
 struct probes;
 
 /* All is borrowed. */
@@ -39,6 +41,17 @@ DEFINE_OWNED(struct probes, probes)
 
 /* Returns the probes of the run; count 0: none. */
 struct probe_plan probes_plan(const struct probes *probes);
+
+/* Return descriptors, which the probes own, of sampled blocks that are held, and of debts[]
+ * (pyprofd/alloc.h); below 0: there is none. */
+int probes_blocks(struct probes *probes);
+int probes_debts(struct probes *probes);
+
+/* Adds comments to the profiles: what each probe did since the last time, and whether its sums are
+ * scaled.  Returns 0 or -ENOMEM. */
+int probes_describe(struct probes *probes, struct profiles *profiles);
+/* What the probes cost now; zeros: there are none. */
+void probes_get_now(const struct probes *probes, struct probe_bounds_now *ret_now);
 
 /* Takes in a process whose files are known, with PP_CONTEXT_MATCHES where the run is filtered. */
 void probes_see(struct probes *probes, const struct process *process);

@@ -100,6 +100,23 @@ static void add_plural(struct line *line, uint64_t count, const char *one, const
 	line_add(line, "%s %s", with_commas(count, buffer), count == 1 ? one : many);
 }
 
+#define PPM_PER_PERCENT 10000.0
+#define PPM_FULL 1000000U
+#define PPM_TOLD 500U /* less is 0.0 % */
+
+static void add_probes(struct line *line, const struct summary *summary, const char *before)
+{
+	const bool is_scaled = summary->probes_on_ppm && summary->probes_on_ppm < PPM_FULL;
+
+	if (!is_scaled && summary->probes_cost_ppm < PPM_TOLD)
+		return;
+	line_add(line, "%sprobes slow down by %.1f %%", before,
+		 summary->probes_cost_ppm / PPM_PER_PERCENT);
+	if (is_scaled)
+		line_add(line, ", on for %.1f %% of the time (sums are scaled)",
+			 summary->probes_on_ppm / PPM_PER_PERCENT);
+}
+
 void progress_format(const struct summary *summary, unsigned int columns, char *text, size_t size)
 {
 	struct line line = {.text = text, .size = size};
@@ -123,6 +140,7 @@ void progress_format(const struct summary *summary, unsigned int columns, char *
 		line_add(&line, "  ");
 		add_complete(&line, summary);
 	}
+	add_probes(&line, summary, "  ");
 	/* The text is ASCII, so bytes are columns. */
 	if (columns && columns < line.used)
 		text[columns] = '\0';
@@ -269,6 +287,7 @@ void summary_format(const struct summary *summary, char *text, size_t size)
 	add_coverage(&line, summary);
 	add_coarse(&line, summary);
 	add_kept(&line, summary);
+	add_probes(&line, summary, "; ");
 }
 
 void progress_init(struct progress *progress, FILE *stream, bool quiet)

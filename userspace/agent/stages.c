@@ -29,6 +29,7 @@
 #include "discover/cpus.h"
 #include "discover/process_user.h"
 #include "discover/sideband.h"
+#include "drain/free_debts.h"
 #include "drain/incomplete_queue.h"
 #include "drain/ring.h"
 #include "drain/text_table.h"
@@ -363,7 +364,9 @@ static int open_probes(struct agent *agent)
 					       .foreign = agent->foreign,
 					       .is_filtered = agent->is_filtered};
 
-	return probes_new(&sources, &agent->probes);
+	int err = free_debts_new(&agent->debts);
+
+	return err ? err : probes_new(&sources, &agent->probes);
 }
 
 static void on_victim(void *context, struct process *process, uint64_t time_ns)
@@ -537,6 +540,11 @@ static void prepare_window(struct agent *agent)
 					.output = agent->output,
 					.files = agent->files,
 					.contexts = agent->contexts,
+					.probes = agent->probes,
+					.held = {.probes = agent->probes,
+						 .processes = agent->processes,
+						 .debts = agent->debts,
+						 .dictionary = agent->dictionary},
 					.online_cpus = agent->online_cpus};
 }
 
@@ -642,6 +650,7 @@ void stages_release(struct agent *agent)
 {
 	live_free(agent->live);
 	probes_free(agent->probes);
+	free_debts_free(agent->debts);
 	cpu_events_free(agent->cpu_events);
 	memory_watch_free(agent->memory);
 	window_release(&agent->window);

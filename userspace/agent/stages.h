@@ -75,6 +75,7 @@ struct agent {
 	struct thread_names *thread_names;
 	struct identities *identities;
 	struct text_table *texts; /* that counters refer to */
+	struct free_debts *debts; /* of allocations */
 	struct probes *probes; /* NULL: the run has none */
 	struct calls *calls;   /* NULL: calls are not captured */
 	struct waits *waits;   /* NULL: waits are not captured */

@@ -12,6 +12,7 @@
 #include "agent/naming.h"
 #include "agent/output.h"
 #include "agent/process_watch.h"
+#include "agent/probes.h"
 #include "agent/profile_shares.h"
 #include "agent/profiles.h"
 #include "agent/resident.h"
@@ -206,6 +207,23 @@ static int read_late_stacks(struct window *window, const struct slice *slice)
 	return got > 0 && late_ns >= LATE_STACKS_NS ? 0 : got;
 }
 
+static bool is_written(const struct window *window)
+{
+	return window->closing.end == WINDOW_LAST ||
+	       (window->closing.end == WINDOW_WHOLE && output_is_store(window->output));
+}
+
+static int add_held(struct window *window, const struct slice *slice)
+{
+	struct window_closing *closing = &window->closing;
+	const struct held_window held = {.ended_ns = closing->ended_ns,
+					 .is_written = is_written(window)};
+
+	if (closing->end == WINDOW_PART)
+		return 0;
+	return held_collect(&window->held, &held, &closing->held, &closing->counts, slice);
+}
+
 static int add_samples(struct window *window, const struct slice *slice)
 {
 	struct window_closing *closing = &window->closing;
@@ -245,12 +263,6 @@ static int add_wakers(struct window *window, const struct slice *slice)
 	struct window_closing *closing = &window->closing;
 
 	return wakers_add(window->samples, &closing->wakes, &closing->wakers, slice);
-}
-
-static bool is_written(const struct window *window)
-{
-	return window->closing.end == WINDOW_LAST ||
-	       (window->closing.end == WINDOW_WHOLE && output_is_store(window->output));
 }
 
 static int add_facts(struct window *window, const struct slice *slice)
@@ -299,6 +311,8 @@ static int write_profiles(struct window *window, const struct slice *slice)
 	err = waits_describe(window->samples->waits, profiles);
 	if (!err)
 		err = resident_describe(window->resident, profiles);
+	if (!err)
+		err = probes_describe(window->probes, profiles);
 	if (!err) {
 		written.strings = TAKE(window->samples->strings);
 		err = profiles_write(profiles, window->output, &written);
@@ -314,6 +328,7 @@ static const struct {
 } stages[] = {
 	{}, /* no window is being closed */
 	{read_late_stacks, true},
+	{add_held, true},
 	{add_samples, true},
 	{close_ledger, true},
 	{read_memory, true},

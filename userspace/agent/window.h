@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/held.h"
 #include "agent/progress.h"
 #include "agent/samples.h"
 #include "base/slice.h"
@@ -44,6 +45,7 @@ struct window_closing {
 	int err;	   /* why its rows are not whole */
 	struct counts counts;
 	struct wakes wakes;
+	struct held_reading held;
 	struct samples_adding samples;
 	struct wakers_adding *wakers; /* owned */
 	char *comment;		      /* owned; for clients */
@@ -65,6 +67,8 @@ struct window {
 	struct output *output;
 	struct file_table *files;
 	struct context_table *contexts;
+	struct held_sources held;
+	struct probes *probes; /* NULL: there are none */
 	uint32_t online_cpus;
 	/* Its own. */
 	uint64_t started_ns, started_wall_ns; /* of the open window; 0: none was opened */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probe_worker.c base/background.c base/running.c base/io.c */
+/* sources: agent/probe_worker.c agent/probe_groups.c agent/probe_times.c agent/probe_duty.c agent/probe_pace.c base/process_cpu.c base/background.c base/running.c base/io.c */
 /* The kernel's part, programs and links, are stand-ins that count what is attached. */
 #include "agent/probe_worker.h"
 
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/probe_duty.h"
 #include "attach/probe_side.h"
 #include "base/clock.h"
 
@@ -21,6 +22,9 @@ static struct {
 	unsigned int attached, opened, sites_set;
 	unsigned int returns_first; /* return links that came before entries */
 	bool had_entry;
+	unsigned int entries, alloc_links; /* that were attached, as long as it runs */
+	struct pp_gate gate[PP_PROBES_MAX];
+	uint32_t allocator;
 } kernel;
 
 static unsigned int get(const unsigned int *value)
@@ -61,6 +65,8 @@ int probe_links_attach(const struct probe_links_options *options, struct probe_l
 		kernel.attached++;
 	kernel.returns_first += options->is_return && !kernel.had_entry;
 	kernel.had_entry |= !options->is_return;
+	kernel.entries += !options->is_return;
+	kernel.alloc_links += options->program == 7 && options->is_session;
 	pthread_mutex_unlock(&mutex);
 	if (!err)
 		*ret_links = (struct probe_links){.fd = calloc(1, sizeof(int)), .count = 1};
@@ -85,11 +91,10 @@ int probe_links_tracepoint(int program, const char *name, uint64_t cookie, int *
 	return -ENOENT;
 }
 
-int probe_side_open(const struct kernel_side *side, uint32_t only_site, char *why, size_t why_size,
+int probe_side_open(const struct probe_side_options *options, char *why, size_t why_size,
 		    struct probe_side **ret_side)
 {
-	(void)side;
-	(void)only_site;
+	assert_int_equal(options->blocks_max, 77);
 	kernel.opened++;
 	if (kernel.open_err) {
 		strncpy(why, "no programs", why_size);
@@ -108,6 +113,54 @@ int probe_side_probe_program(const struct probe_side *side)
 {
 	(void)side;
 	return 5;
+}
+
+int probe_side_alloc_program(const struct probe_side *side)
+{
+	(void)side;
+	return 7;
+}
+
+bool probe_side_has_sessions(const struct probe_side *side)
+{
+	(void)side;
+	return true;
+}
+
+int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate)
+{
+	(void)side;
+	pthread_mutex_lock(&mutex);
+	kernel.gate[probe] = *gate;
+	pthread_mutex_unlock(&mutex);
+	return 0;
+}
+
+int probe_side_add_allocator(struct probe_side *side, uint32_t file)
+{
+	(void)side;
+	kernel.allocator = file;
+	return 0;
+}
+
+int probe_side_blocks(const struct probe_side *side)
+{
+	(void)side;
+	return 8;
+}
+
+int probe_side_debts(const struct probe_side *side)
+{
+	(void)side;
+	return 9;
+}
+
+int probe_costs_measure(const struct probe_side *side, bool is_shared,
+			struct probe_hit_costs *ret_costs)
+{
+	(void)side, (void)is_shared;
+	*ret_costs = (struct probe_hit_costs){.emulated = 500};
+	return 0;
 }
 
 int probe_side_tracepoint_program(const struct probe_side *side)
@@ -177,7 +230,7 @@ static struct probe_worker *new_worker(void)
 {
 	struct probe_worker *worker;
 
-	assert_int_equal(probe_worker_new(NULL, &worker), 0);
+	assert_int_equal(probe_worker_new(NULL, 77, &worker), 0);
 	return worker;
 }
 
@@ -251,7 +304,7 @@ static void attach__entries_that_fail_take_returns_off(void **state)
 static void attach__programs_that_are_refused_are_not_tried_again(void **state)
 {
 	OWNED(probe_worker) struct probe_worker *worker = new_worker();
-	struct pp_hits hits[PP_PROBES_MAX];
+	struct probe_costs costs;
 	struct probe_result result;
 
 	(void)state;
@@ -265,19 +318,63 @@ static void attach__programs_that_are_refused_are_not_tried_again(void **state)
 		assert_string_equal(result.why, "no programs");
 	}
 	assert_int_equal(kernel.opened, 1);
-	assert_int_equal(probe_worker_get_hits(worker, hits), -EAGAIN);
+	assert_int_equal(probe_worker_get_costs(worker, &costs), -EAGAIN);
 }
 
-static void get_hits__are_those_of_the_programs(void **state)
+static void get_costs__are_those_of_the_programs(void **state)
 {
 	OWNED(probe_worker) struct probe_worker *worker = new_worker();
-	struct pp_hits hits[PP_PROBES_MAX] = {};
+	struct probe_costs costs = {};
 
 	(void)state;
 	start(worker, 7);
 	await_idle(worker);
-	assert_int_equal(probe_worker_get_hits(worker, hits), 0);
-	assert_int_equal(hits[0].hits, 3);
+	assert_int_equal(probe_worker_get_costs(worker, &costs), 0);
+	assert_int_equal(costs.hits[0].hits, 3);
+	assert_int_equal(probe_worker_hit_costs(worker).emulated, 500);
+}
+
+static struct pp_gate gate_of(uint32_t probe)
+{
+	struct pp_gate gate;
+
+	pthread_mutex_lock(&mutex);
+	gate = kernel.gate[probe];
+	pthread_mutex_unlock(&mutex);
+	return gate;
+}
+
+/* Probe 0's links go off and on; those that stay do not. */
+static void share__puts_links_off_and_on_with_their_gate(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct probe_job job = {.id = 7, .file = -1, .pid = 99, .site_count = 2, .allocator = 5};
+	const uint64_t end_ns = mono_ns() + LIMIT_NS;
+	struct pp_gate gate;
+
+	(void)state;
+	probe_worker_bound(worker, 0, 0);
+	job.site = calloc(2, sizeof(*job.site));
+	assert_non_null(job.site);
+	job.site[0] = (struct probe_worker_site){
+		.number = 1, .group = 1, .site.does = PP_SITE_ALLOC_BEGIN};
+	job.site[1] = (struct probe_worker_site){.number = 2};
+	assert_int_equal(probe_worker_attach(worker, &job), 0);
+	await_attached(2);
+	assert_int_equal(kernel.alloc_links, 1);
+	assert_int_equal(kernel.allocator, 5);
+	probe_worker_set_share(worker, 0, 100000, 500);
+	await_attached(1);
+	while (gate = gate_of(0), gate.until_ns <= 1 && mono_ns() < end_ns)
+		usleep(1000);
+	assert_int_equal(gate.until_ns - gate.from_ns, NS_PER_SEC / 10);
+	assert_int_equal(gate.scale, 10 << PP_GATE_SCALE_SHIFT);
+	assert_int_equal(get(&kernel.entries), 3);
+	probe_worker_set_share(worker, 0, PROBE_DUTY_FULL, 500);
+	await_attached(2);
+	while (gate = gate_of(0), gate.until_ns && mono_ns() < end_ns)
+		usleep(1000);
+	assert_int_equal(gate.until_ns, 0);
 }
 
 int main(void)
@@ -290,7 +387,8 @@ int main(void)
 		cmocka_unit_test_setup(attach__entries_that_fail_take_returns_off, reset),
 		cmocka_unit_test_setup(attach__programs_that_are_refused_are_not_tried_again,
 				       reset),
-		cmocka_unit_test_setup(get_hits__are_those_of_the_programs, reset),
+		cmocka_unit_test_setup(get_costs__are_those_of_the_programs, reset),
+		cmocka_unit_test_setup(share__puts_links_off_and_on_with_their_gate, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

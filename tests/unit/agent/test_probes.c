@@ -53,10 +53,67 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 
 /* ---- stand-ins ---- */
 
-int probe_worker_new(const struct kernel_side *kernel, struct probe_worker **ret_worker)
+int probe_worker_new(const struct kernel_side *kernel, uint32_t blocks_max,
+		     struct probe_worker **ret_worker)
 {
-	(void)kernel;
+	(void)kernel, (void)blocks_max;
 	*ret_worker = (struct probe_worker *)calls;
+	return 0;
+}
+
+int probe_worker_blocks(struct probe_worker *worker)
+{
+	(void)worker;
+	return 8;
+}
+
+int probe_worker_debts(struct probe_worker *worker)
+{
+	(void)worker;
+	return 9;
+}
+
+/* What probes cost is none of this test's business. */
+void probe_bounds_init(struct probe_bounds *bounds, const struct options *of,
+		       const struct probe_plan *plan, struct probe_worker *worker)
+{
+	(void)bounds, (void)of, (void)plan, (void)worker;
+}
+
+uint32_t probe_bounds_leader(const struct probe_bounds *bounds, uint32_t probe)
+{
+	(void)bounds;
+	return probe;
+}
+
+void probe_bounds_see_site(struct probe_bounds *bounds, uint32_t probe, enum probe_cost cost)
+{
+	(void)bounds, (void)probe, (void)cost;
+}
+
+void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid)
+{
+	(void)bounds, (void)pid;
+}
+
+void probe_bounds_drop_process(struct probe_bounds *bounds, pid_t pid)
+{
+	(void)bounds, (void)pid;
+}
+
+void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns)
+{
+	(void)bounds, (void)now_ns;
+}
+
+void probe_bounds_get_now(const struct probe_bounds *bounds, struct probe_bounds_now *ret_now)
+{
+	(void)bounds, (void)ret_now;
+}
+
+int probe_bounds_describe(struct probe_bounds *bounds, struct profiles *profiles, uint64_t now_ns)
+{
+	(void)bounds, (void)profiles, (void)now_ns;
 	return 0;
 }
 
