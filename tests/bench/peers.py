@@ -35,6 +35,7 @@ class Peers:
                   "no %s on PATH (it is in no package registry)" % otel.PROGRAM, "-version")
         if self.make_venv():
             self.pip("py-spy", "/bin", "py-spy")
+            self.pip("memray", "/bin", "memray")
             # Its glibc wheel wants a newer libc than Debian 12 has; the musl one brings its own.
             self.pip("austin", "/bin", "austin-dist")
             if "austin" not in self.path:
@@ -66,7 +67,7 @@ class Peers:
             works, line = said([python, "-m", "venv", self.venv])
             if works:
                 return True
-        for name in ("py-spy", "austin"):
+        for name in ("py-spy", "memray", "austin"):
             self.why[name] = "no virtual environment: " + line
         return False
 

@@ -10,7 +10,8 @@ second), switch (what off-CPU profiles add to a context switch), faults (what co
 memory adds to a page fault), harmless (for how long a walk holds a CPU), bursts (what samples see
 of a thread that works for microseconds), paint (how soon the flame
 graph of 200,000 stacks is drawn), page (how soon the page of pyprofd-serve shows an hour), reader
-(pyprof report beside go tool pprof on 3,600 windows), dump (a dump of 100 programs), store-day
+(pyprof report beside go tool pprof on 3,600 windows), dump (a dump of 100 programs), alloc
+(programs that allocate, beside memray), store-day
 (what a day of history of 64 programs takes, and how long it is read), fleet-push (what 200 nodes
 push to a Pyroscope: docs/fleet.md), serve-cost (what pyprofd-serve takes beside the agent), probes
 (what a hit of a user probe costs, beside an empty program's), oracle (programs that know the truth
@@ -36,6 +37,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
 sys.dont_write_bytecode = True
+import allocs  # noqa: E402
 import bare_events  # noqa: E402
 import bursts  # noqa: E402
 import dumps  # noqa: E402
@@ -619,6 +621,10 @@ def section_dump(peers, quick):
     return dumps.section(peers, quick, say)
 
 
+def section_alloc(peers, quick):
+    return allocs.section(peers, quick, say)
+
+
 def section_store_day(_peers, quick):
     return store_day.section(quick, say)
 
@@ -649,6 +655,7 @@ SECTIONS = {
     "start": section_start, "short": section_short, "leak": section_leak, "switch": section_switch,
     "faults": section_faults, "harmless": section_harmless, "bursts": section_bursts,
     "paint": section_paint, "page": section_page, "reader": section_reader, "dump": section_dump,
+    "alloc": section_alloc,
     "oracle": section_oracle, "store-day": section_store_day, "fleet-push": section_fleet_push,
     "serve-cost": section_serve_cost, "probes": section_probes
 }
