@@ -302,7 +302,9 @@ int elf_image_open(int fd, struct elf_image **ret_image)
 		err = measure(image, fd, &status);
 	if (err)
 		return err;
-	data = mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* Into a private mapping the kernel puts the breakpoints of probes that are on for all
+	 * processes (kernel/events/uprobes.c: valid_vma()). */
+	data = mmap(NULL, image->size, PROT_READ, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
 		return -errno;
 	image->data = data;
