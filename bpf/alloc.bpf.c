@@ -7,8 +7,8 @@
 /* The program is a session's. */
 const volatile bool is_session;
 
-/* Never: it keeps the kernel from giving the program a private stack (lib/private_stack.bpf.h, which
- * has a map for programs of another type). */
+/* Never: it keeps the kernel from giving the program a private stack (lib/private_stack.bpf.h,
+ * which has a map for programs of another type). */
 struct alloc_programs_map {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);

@@ -125,8 +125,8 @@ static __always_inline bool is_inside(__u64 thread, __u64 sp)
 
 #define FUNCTION_SHIFT 56 /* above a stack pointer */
 
-/* Remembers a sampled call until it returns.  Not inlined, as alloc_returned(): a walk leaves none of
- * the stack to what calls it.  at: its stack pointer, and the function above it. */
+/* Remembers a sampled call until it returns.  Not inlined, as alloc_returned(): a walk leaves none
+ * of the stack to what calls it.  at: its stack pointer, and the function above it. */
 __noinline int alloc_remember(__u32 slot, __u64 size, __u64 scale, __u64 result_at, __u64 at)
 {
 	struct allocating call = {.sp = at << 8 >> 8,
