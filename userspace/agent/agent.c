@@ -279,9 +279,9 @@ static void give_up_capabilities(const struct options *options)
 		log_warn("CAP_SYS_ADMIN stands for capabilities that are missing, and is kept; "
 			 "grant CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE in its place");
 	}
-	/* Only for who asks for probes: perf events of user probes take it since a fix of 2024 ("Revert to requiring
-	 * CAP_SYS_ADMIN for uprobes", also in 5.10.y and 6.1.y).  Drop when the oldest kernel has
-	 * uprobe_multi. */
+	/* Only for who asks for probes: perf events of user probes take it since a fix of 2024
+	 * ("Revert to requiring CAP_SYS_ADMIN for uprobes", also in 5.10.y and 6.1.y).  Drop when
+	 * the oldest kernel has uprobe_multi. */
 	if (options->events & PP_CAPTURES_OF_PROBES && !options->events_are_default &&
 	    !probe_links_can_share())
 		kept |= CAPABILITY_BIT(CAP_SYS_ADMIN);

@@ -13,10 +13,11 @@
 #include <uthash.h>
 
 #include "agent/probe_groups.h"
+#include "agent/probe_names.h"
+#include "agent/probe_wants.h"
 #include "agent/probe_worker.h"
 #include "agent/site_numbers.h"
 #include "attach/file_table.h"
-#include "attach/tracepoint_names.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -29,7 +30,6 @@
 #define AGAIN_MAX 1024U	     /* processes with files that could not be looked into yet */
 /* Sampled blocks that are held: 32 GiB on average. */
 #define BLOCKS_MAX 65536U
-#define HOST_FILE_NUMBER UINT32_MAX /* no file of the table has it */
 
 /* A file that was looked into. */
 struct probed_file {
@@ -52,16 +52,6 @@ struct attached {
 	uint32_t file, job;
 };
 
-/* What is known of a row's probe. */
-struct found {
-	bool is_seen; /* a file in which it is to be */
-	bool is_refusal_told;
-	uint32_t sites;
-	uint32_t refusals; /* bits of enum probe_refusal */
-	char path[256];	   /* of such a file */
-	char nearest[PROBE_NEAREST_MAX][PROBE_NEAREST_BYTES];
-};
-
 struct probes {
 	struct probes_sources sources;
 	struct probe_plan plan;
@@ -72,7 +62,7 @@ struct probes {
 	struct pp_process_id again[AGAIN_MAX];
 	size_t again_count;
 	struct probe_bounds bounds;
-	struct found *found; /* owned; of each row */
+	struct probe_known *known; /* owned; of each row */
 	struct site_numbers numbers;
 	uint32_t next_job;
 	uint64_t refused; /* jobs that the kernel refused */
@@ -81,51 +71,7 @@ struct probes {
 
 /* ---- sites of a file ---- */
 
-struct wanted_list {
-	struct probe_wanted wanted[PROBE_WANTED_MAX];
-	struct {
-		uint32_t row, leg;
-	} of[PROBE_WANTED_MAX];
-	size_t count;
-	size_t row_count;     /* of these; behind them: PROBE_LINE_NAME, PROBE_CARRIER_NAME */
-	uint64_t line, carrier; /* the former's semaphore, the latter's site; 0: none */
-};
-
-static void want_line(struct wanted_list *list)
-{
-	if (list->count + 2 > PROBE_WANTED_MAX)
-		return;
-	list->wanted[list->count] = (struct probe_wanted){.kind = PROBE_WANTED_USDT,
-							  .provider = "python",
-							  .name = PROBE_LINE_NAME};
-	list->wanted[list->count + 1] = (struct probe_wanted){.kind = PROBE_WANTED_FUNCTION,
-							      .name = PROBE_CARRIER_NAME};
-	list->count += 2;
-}
-
-static void want_row(const struct probes *probes, uint32_t row, struct wanted_list *list)
-{
-	const struct probe_row *probe = &probes->plan.row[row];
-
-	for (uint32_t leg = 0; leg < probe->leg_count && list->count < PROBE_WANTED_MAX; leg++) {
-		list->wanted[list->count] = probe->leg[leg].wanted;
-		list->of[list->count].row = row;
-		list->of[list->count++].leg = leg;
-	}
-}
-
-static void note_found(struct found *found, const struct probe_found *answer, const char *path)
-{
-	found->is_seen = true;
-	found->sites += answer->sites;
-	found->refusals |= answer->refusals;
-	if (answer->sites || found->path[0])
-		return;
-	snprintf(found->path, sizeof(found->path), "%s", path);
-	memcpy(found->nearest, answer->nearest, sizeof(found->nearest));
-}
-
-static void note_raiser(struct wanted_list *list, const struct probe_site *site)
+static void note_raiser(struct probe_wants *list, const struct probe_site *site)
 {
 	if (site->wanted == list->row_count)
 		list->line = site->semaphore_offset;
@@ -134,7 +80,7 @@ static void note_raiser(struct wanted_list *list, const struct probe_site *site)
 }
 
 /* Adds the site that raises the semaphore of `line`; there is room for it. */
-static int raise_line(struct probes *probes, const struct wanted_list *list,
+static int raise_line(struct probes *probes, const struct probe_wants *list,
 		      struct probed_file *file)
 {
 	const uint32_t number = site_numbers_take(&probes->numbers);
@@ -166,7 +112,7 @@ static void set_alloc(struct probed_file *file, const struct pp_alloc_site *allo
 /* Turns the answer into sites with numbers.  A function that cannot be entered by its return
  * address gets neither of its two legs: there would be no end. */
 static int number_sites(struct probes *probes, const struct probe_sites *sites,
-			struct wanted_list *list, struct probed_file *file)
+			struct probe_wants *list, struct probed_file *file)
 {
 	file->site = calloc(sites->site_count + 1, sizeof(*file->site));
 	if (!file->site)
@@ -205,28 +151,14 @@ static int number_sites(struct probes *probes, const struct probe_sites *sites,
 	return raise_line(probes, list, file);
 }
 
-/* Tells once that some of a probe's places are left out.  check_binary() tells when all are. */
-static void tell_left_out(struct probes *probes, uint32_t row, const struct probe_found *answer,
-			  const char *path)
-{
-	const struct probe_row *probe = &probes->plan.row[row];
-	struct found *found = &probes->found[row];
-
-	if (!answer->refusals || found->is_refusal_told ||
-	    (!answer->sites && probe->place == PROBE_IN_BINARY))
-		return;
-	found->is_refusal_told = true;
-	log_warn("events of '%s' are missing in '%s', where a probe cannot be used: %s",
-		 probe->name, path,
-		 probe_refusal_text((enum probe_refusal)__builtin_ctz(answer->refusals)));
-}
-
 static int take_answer(struct probes *probes, const struct probe_sites *sites,
-		       struct wanted_list *list, struct probed_file *file)
+		       struct probe_wants *list, struct probed_file *file)
 {
 	for (size_t i = 0; i < list->row_count; i++) {
-		note_found(&probes->found[list->of[i].row], &sites->found[i], file->path);
-		tell_left_out(probes, list->of[i].row, &sites->found[i], file->path);
+		const uint32_t row = list->of[i].row;
+
+		probe_known_note(&probes->known[row], &probes->plan.row[row], &sites->found[i],
+				 file->path);
 	}
 	return number_sites(probes, sites, list, file);
 }
@@ -271,25 +203,6 @@ static void drop_file(struct probes *probes, struct probed_file *file)
 	file_free(file);
 }
 
-/* Lists what is looked for in a file. */
-static void want_all(const struct probes *probes, const struct file *file, struct wanted_list *list)
-{
-	const struct pp_python *python = file->python ? &file->python->bpf : NULL;
-	bool needs_line = false;
-
-	for (uint32_t row = 0; row < probes->plan.count; row++) {
-		const struct probe_row *probe = &probes->plan.row[row];
-
-		if (!probe_row_is_in(probe, file->path, python != NULL))
-			continue;
-		want_row(probes, row, list);
-		needs_line |= probe_row_needs_line(probe);
-	}
-	list->row_count = list->count;
-	if (needs_line && python && python->major == 3 && python->minor == 11)
-		want_line(list);
-}
-
 /* Notes into what the links of a file will go; unknown where it is not open. */
 static void note_inode(struct probes *probes, struct file *file, struct probed_file *made)
 {
@@ -306,7 +219,7 @@ static void note_inode(struct probes *probes, struct file *file, struct probed_f
 }
 
 static int add_answer(struct probes *probes, struct file *file,
-		      const struct probe_sites *sites, struct wanted_list *list,
+		      const struct probe_sites *sites, struct probe_wants *list,
 		      struct probed_file **ret_file)
 {
 	struct probed_file *made;
@@ -324,25 +237,16 @@ static int add_answer(struct probes *probes, struct file *file,
 	return 0;
 }
 
-/* Returns whether anything is looked for in a file, of all that processes map. */
-static bool is_of_interest(const struct probes *probes, const struct file *file)
-{
-	for (uint32_t row = 0; row < probes->plan.count; row++)
-		if (probe_row_is_in(&probes->plan.row[row], file->path, file->python != NULL))
-			return true;
-	return false;
-}
-
 /* Looks into a file.  Returns 0; -EAGAIN: the child was late or has no time for it now; -errno. */
 static int look_into(struct probes *probes, struct file *file, struct probed_file **ret_file)
 {
-	OWNED_MEM struct wanted_list *list = calloc(1, sizeof(*list));
+	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
 	struct probe_sites sites = {};
 	int err;
 
 	if (!list)
 		return -ENOMEM;
-	want_all(probes, file, list);
+	probe_wants_list(&probes->plan, file, list);
 	if (HASH_COUNT(probes->file) >= FILES_MAX) {
 		tell_full(probes);
 		return -ENOSPC;
@@ -510,7 +414,7 @@ static int see_file(struct probes *probes, const struct process *process, uint32
 		return 0;
 	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
 	if (!known) {
-		if (!is_of_interest(probes, file))
+		if (!probe_wants_any(&probes->plan, file))
 			return 0;
 		err = look_into(probes, file, &known);
 		if (err)
@@ -581,114 +485,11 @@ static int attach_tracepoint(struct probes *probes, uint32_t row)
 	return probe_worker_attach(probes->worker, &job);
 }
 
-/* ---- what --probe names is there ---- */
-
-static int host_descriptor(void *context, int *ret_fd)
-{
-	*ret_fd = *(const int *)context;
-	return 0;
-}
-
-/* Looks into the file on this machine that no process maps. */
-static int look_on_host(struct probes *probes, uint32_t row)
-{
-	const struct probe_row *probe = &probes->plan.row[row];
-	OWNED_MEM struct wanted_list *list = calloc(1, sizeof(*list));
-	OWNED_FD int fd = open(probe->real_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	const struct foreign_file file = {
-		.number = HOST_FILE_NUMBER, .descriptor = host_descriptor, .context = &fd};
-	struct probe_sites sites = {};
-	int err;
-
-	if (!list)
-		return -ENOMEM;
-	if (fd < 0)
-		return -errno;
-	want_row(probes, row, list);
-	list->row_count = list->count;
-	err = foreign_probes(probes->sources.foreign, &file, list->wanted, list->count, &sites);
-	foreign_close(probes->sources.foreign, HOST_FILE_NUMBER);
-	if (err)
-		return err;
-	for (size_t i = 0; i < list->count; i++)
-		note_found(&probes->found[row], &sites.found[i], probe->real_path);
-	probe_sites_release(&sites);
-	return 0;
-}
-
-static void join_nearest(const struct found *found, char *text, size_t size)
-{
-	size_t used = 0;
-
-	text[0] = '\0';
-	for (size_t i = 0; i < PROBE_NEAREST_MAX && found->nearest[i][0]; i++)
-		used += (size_t)snprintf(text + used, used < size ? size - used : 0, "%s%s",
-					 i ? ", " : "; near: ", found->nearest[i]);
-}
-
-static void complain(const struct probe_row *probe, const struct found *found)
-{
-	const bool is_usdt = probe->spec->kind == PROBE_SPEC_USDT;
-	char near[PROBE_NEAREST_MAX * (PROBE_NEAREST_BYTES + 2) + 16];
-
-	for (unsigned int i = 0; i < PROBE_REFUSAL_KINDS; i++)
-		if (found->refusals & 1U << i) {
-			log_error("--probe '%s' cannot be used in '%s': %s", probe->name,
-				  found->path, probe_refusal_text((enum probe_refusal)i));
-			return;
-		}
-	join_nearest(found, near, sizeof(near));
-	log_error("--probe '%s': '%s' has no %s '%s%s%s'%s", probe->name, found->path,
-		  is_usdt ? "probe" : "function", is_usdt ? probe->spec->group : "",
-		  is_usdt ? ":" : "", probe->spec->name, near);
-}
-
-static int check_binary(struct probes *probes, uint32_t row)
-{
-	const struct probe_row *probe = &probes->plan.row[row];
-	const struct found *found = &probes->found[row];
-	int err = 0;
-
-	if (!found->is_seen && probe->real_path[0])
-		err = look_on_host(probes, row);
-	if (err) {
-		log_error("--probe '%s': cannot read '%s': %s", probe->name, probe->real_path,
-			  err == -ENOEXEC ? "it is no ELF file for this machine" : strerror(-err));
-		return -ENXIO;
-	}
-	if (!found->is_seen && strchr(probe->spec->binary, '/')) {
-		log_error("--probe '%s': there is no file '%s', neither for a profiled process "
-			  "nor on this machine",
-			  probe->name, probe->spec->binary);
-		return -ENXIO;
-	}
-	if (!found->is_seen)
-		log_warn("--probe '%s': no profiled process has mapped a file '%s' yet",
-			 probe->name, probe->spec->binary);
-	else if (!found->sites) {
-		complain(probe, found);
-		return -ENXIO;
-	}
-	return 0;
-}
-
 static int check_tracepoint(struct probes *probes, uint32_t row)
 {
-	const struct probe_row *probe = &probes->plan.row[row];
-	char near[256] = "", why[256] = "";
-	int err = tracepoint_check(probe->spec->group, probe->spec->name, near, sizeof(near), why,
-				   sizeof(why));
+	int err = probe_check_tracepoint(&probes->plan.row[row]);
 
-	if (err == -EPERM) {
-		log_error("--probe '%s': %s", probe->name, why);
-		return -ENXIO;
-	}
-	if (err == -ENOENT) {
-		log_error("--probe '%s': this kernel has no tracepoint '%s:%s'%s%s", probe->name,
-			  probe->spec->group, probe->spec->name, near[0] ? "; near: " : "", near);
-		return -ENXIO;
-	}
-	return attach_tracepoint(probes, row);
+	return err ? err : attach_tracepoint(probes, row);
 }
 
 int probes_check(struct probes *probes)
@@ -697,7 +498,8 @@ int probes_check(struct probes *probes)
 
 	for (uint32_t row = 0; probes && row < probes->plan.count && !err; row++) {
 		if (probes->plan.row[row].place == PROBE_IN_BINARY)
-			err = check_binary(probes, row);
+			err = probe_check_binary(&probes->plan, row, probes->sources.foreign,
+						 &probes->known[row]);
 		else if (probes->plan.row[row].place == PROBE_IN_KERNEL)
 			err = check_tracepoint(probes, row);
 	}
@@ -800,8 +602,8 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 		*ret_probes = err ? *ret_probes : NULL;
 		return err;
 	}
-	probes->found = calloc(probes->plan.count, sizeof(*probes->found));
-	if (!probes->found)
+	probes->known = calloc(probes->plan.count, sizeof(*probes->known));
+	if (!probes->known)
 		return -ENOMEM;
 	err = probe_worker_new(sources->kernel,
 			       sources->options->events & PP_CAPTURE_ALLOC ? BLOCKS_MAX : 0,
@@ -824,7 +626,7 @@ void probes_free(struct probes *probes)
 		drop_file(probes, file);
 	probe_plan_release(&probes->plan);
 	free(probes->attached);
-	free(probes->found);
+	free(probes->known);
 	free(probes);
 }
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lists what is looked for in one file: the legs of a plan's rows, and what raises the semaphore of
+ * the interpreter's probe `line` where they need it. */
+#ifndef AGENT_PROBE_WANTS_H
+#define AGENT_PROBE_WANTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/probe_plan.h"
+
+struct file;
+
+struct probe_wants {
+	struct probe_wanted wanted[PROBE_WANTED_MAX];
+	struct {
+		uint32_t row, leg;
+	} of[PROBE_WANTED_MAX];
+	size_t count;
+	size_t row_count;	/* of these; behind them: PROBE_LINE_NAME, PROBE_CARRIER_NAME */
+	uint64_t line, carrier; /* the former's semaphore, the latter's site; 0: none */
+};
+
+/* Returns whether anything is looked for in a file, of all that processes map. */
+bool probe_wants_any(const struct probe_plan *plan, const struct file *file);
+/* Lists it.  *wants is all zeros. */
+void probe_wants_list(const struct probe_plan *plan, const struct file *file,
+		      struct probe_wants *wants);
+/* Adds the legs of one row, and no others are to come. */
+void probe_wants_row(const struct probe_plan *plan, uint32_t row, struct probe_wants *wants);
+
+#endif
