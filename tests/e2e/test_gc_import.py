@@ -28,6 +28,23 @@ def need_probes(python):
     test_probes.need_links()
 
 
+def test_first_events_of_a_command():
+    """It has its links before it begins, and one of each: nothing is missing, nothing counts
+    twice."""
+    harness.need(os.path.exists(test_probes.PYTHON), "no " + test_probes.PYTHON)
+    test_probes.need_links()
+    out = os.path.join(harness.temporary(), "gc.pb.gz")
+    script = "import gc; gc.disable(); [gc.collect(0) for _ in range(100)]"
+    for kind, script, wanted in (("gc", script, lambda n: 100 <= n < 150),
+                                 ("import", "import json.decoder", lambda n: 3 <= n < 60)):
+        process = harness.start(out, hz=None, options=["--events", kind],
+                                command=[test_probes.PYTHON, "-I", "-c", script])
+        run = harness.finish(process)
+        assert run.rc == 0, run.err
+        count = sum(sample.values[1] for sample in harness.load(out).samples)
+        assert wanted(count), (kind, count, run.err)
+
+
 # ---------------------------------------------------------------- gc
 
 def test_collections_are_those_of_gc_callbacks(python):

@@ -120,13 +120,17 @@ static int start_command(struct agent *agent, struct loop *loop)
 	return process_watch_follow(agent->watch);
 }
 
-/* Who names probes wants their hits from the beginning on. */
+/* Who names probes, or runs a command, wants their hits from the beginning on. */
 static int await_probes(struct agent *agent, struct loop *loop)
 {
 	const uint64_t until_ns = mono_ns() + PROBES_WAIT_NS;
 	int err = 0;
 
-	if (!(agent->options->events & (PP_CAPTURE_PROBE | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC)))
+	if (agent->options->command)
+		probes_prepare(agent->probes, command_pid(loop->command),
+			       agent->options->command[0]);
+	else if (!(agent->options->events &
+		   (PP_CAPTURE_PROBE | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC)))
 		return 0;
 	while (!err && !agent->is_ending && !probes_are_ready(agent->probes) &&
 	       mono_ns() < until_ns)

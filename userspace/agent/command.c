@@ -106,6 +106,11 @@ bool command_has_ended(struct command *command, int *ret_status)
 	return true;
 }
 
+pid_t command_pid(const struct command *command)
+{
+	return command ? command->pid : 0;
+}
+
 bool command_is_running(const struct command *command)
 {
 	return command && command->pid > 0;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
 struct command_user;
 struct command; /* all functions accept NULL: there is none */
@@ -29,6 +30,8 @@ void command_signal(const struct command *command, int signal);
 /* Reaps the command.  Returns true when it has ended: the status is its exit code, or 128 +
  * signal. */
 bool command_has_ended(struct command *command, int *ret_status);
+/* Returns its process; 0: it was reaped. */
+pid_t command_pid(const struct command *command);
 bool command_is_running(const struct command *command);
 /* Ends a command that still waits for its release.  One that runs goes on. */
 void command_free(struct command *command);

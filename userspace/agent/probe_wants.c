@@ -57,3 +57,14 @@ void probe_wants_list(const struct probe_plan *plan, const struct file *file,
 	if (needs_line && python && python->major == 3 && python->minor == 11)
 		want_line(wants);
 }
+
+void probe_wants_list_path(const struct probe_plan *plan, const char *path,
+			   struct probe_wants *wants)
+{
+	for (uint32_t row = 0; row < plan->count; row++)
+		if (plan->row[row].place != PROBE_IN_ANY &&
+		    !probe_row_needs_line(&plan->row[row]) &&
+		    probe_row_is_in(&plan->row[row], path, true))
+			add_row(plan, row, wants);
+	wants->row_count = wants->count;
+}

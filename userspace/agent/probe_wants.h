@@ -27,6 +27,10 @@ bool probe_wants_any(const struct probe_plan *plan, const struct file *file);
 /* Lists it.  *wants is all zeros. */
 void probe_wants_list(const struct probe_plan *plan, const struct file *file,
 		      struct probe_wants *wants);
+/* Lists it for a file that no process has mapped yet and that may be an interpreter, without what
+ * depends on the interpreter's version. */
+void probe_wants_list_path(const struct probe_plan *plan, const char *path,
+			   struct probe_wants *wants);
 /* Adds the legs of one row, and no others are to come. */
 void probe_wants_row(const struct probe_plan *plan, uint32_t row, struct probe_wants *wants);
 

@@ -61,6 +61,9 @@ struct probes {
 	size_t attached_count, attached_capacity;
 	struct pp_process_id again[AGAIN_MAX];
 	size_t again_count;
+	/* What the command will execute has its links before that; NULL: nothing has. */
+	struct probed_file *prepared; /* owned */
+	struct pp_process_id prepared_id; /* of its process before that */
 	struct probe_bounds bounds;
 	struct probe_known *known; /* owned; of each row */
 	struct site_numbers numbers;
@@ -280,15 +283,13 @@ static void tell_refused(struct probes *probes, const char *what, pid_t pid, con
 }
 
 /* *ret_job is untouched on failure. */
-static int make_job(struct probes *probes, struct file *file, const struct probed_file *known,
-		    pid_t pid, uint32_t *ret_job)
+static int make_job_of(struct probes *probes, int fd, const struct probed_file *known, pid_t pid,
+		       uint32_t *ret_job)
 {
 	struct probe_job job = {.file = -1, .pid = pid, .site_count = known->site_count};
-	int fd, err = file_table_descriptor(probes->sources.files, file, &fd);
 	uint32_t id;
+	int err;
 
-	if (err)
-		return err;
 	job.allocator = known->has_allocator ? known->id : 0;
 	job.site = calloc(known->site_count, sizeof(*job.site));
 	if (!job.site)
@@ -306,6 +307,14 @@ static int make_job(struct probes *probes, struct file *file, const struct probe
 	if (!err)
 		*ret_job = id;
 	return err;
+}
+
+static int make_job(struct probes *probes, struct file *file, const struct probed_file *known,
+		    pid_t pid, uint32_t *ret_job)
+{
+	int fd, err = file_table_descriptor(probes->sources.files, file, &fd);
+
+	return err ? err : make_job_of(probes, fd, known, pid, ret_job);
 }
 
 /* As make_job(), and tells of an error. */
@@ -368,12 +377,37 @@ static const struct probed_file *find_partner(const struct probes *probes,
 	return NULL;
 }
 
+/* Returns whether the process is the command, which has its links in this file already. */
+static bool take_prepared(struct probes *probes, const struct process *process,
+			  const struct probed_file *known, uint32_t *ret_job)
+{
+	struct probed_file *prepared = probes->prepared;
+
+	if (!prepared || process->id.tgid != probes->prepared_id.tgid || !known->inode ||
+	    known->device != prepared->device || known->inode != prepared->inode)
+		return false;
+	*ret_job = prepared->job;
+	probes->prepared = NULL;
+	/* Its sites' numbers stay taken: the links go on using them. */
+	free(prepared->site);
+	free(prepared);
+	return true;
+}
+
+/* Returns whether this is the command as it was before it began: a mapping of the new program may
+ * be told before its exec is, with which all that the process had ends. */
+static bool is_about_to_begin(const struct probes *probes, struct pp_process_id id)
+{
+	return probes->prepared && id.tgid == probes->prepared_id.tgid &&
+	       id.generation == probes->prepared_id.generation;
+}
+
 static void attach_process(struct probes *probes, const struct process *process, struct file *file,
 			   const struct probed_file *known)
 {
 	struct attached *made;
 
-	if (is_attached(probes, process->id, known))
+	if (is_attached(probes, process->id, known) || is_about_to_begin(probes, process->id))
 		return;
 	if (probes->attached_count >= ATTACHED_MAX ||
 	    ARRAY_RESERVE(probes->attached, probes->attached_count, probes->attached_capacity)) {
@@ -382,7 +416,8 @@ static void attach_process(struct probes *probes, const struct process *process,
 	}
 	made = &probes->attached[probes->attached_count];
 	*made = (struct attached){.process = process->id, .file = known->id};
-	if (!start_job(probes, file, known, (pid_t)process->id.tgid, &made->job))
+	if (take_prepared(probes, process, known, &made->job) ||
+	    !start_job(probes, file, known, (pid_t)process->id.tgid, &made->job))
 		probes->attached_count++;
 	probe_bounds_add_process(&probes->bounds, (pid_t)process->id.tgid);
 }
@@ -464,6 +499,89 @@ void probes_forget(struct probes *probes, struct pp_process_id id)
 	}
 	probes->attached_count = kept;
 	probe_bounds_drop_process(&probes->bounds, (pid_t)id.tgid);
+}
+
+/* ---- a command, before it begins ---- */
+
+/* Finds the file that a command executes, as execvp(3) does.  Returns its descriptor; -ENOENT. */
+static int open_command(const char *command, char *ret_path, size_t path_size)
+{
+	const char *const all = getenv("PATH");
+	const char *from = all ? all : "/usr/bin:/bin";
+	int fd = -1;
+
+	if (strchr(command, '/')) {
+		snprintf(ret_path, path_size, "%s", command);
+		return open(command, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	while (fd < 0 && *from) {
+		const size_t size = strcspn(from, ":");
+
+		snprintf(ret_path, path_size, "%.*s/%s", (int)size, from, command);
+		if (!access(ret_path, X_OK))
+			fd = open(ret_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		from += size + (from[size] == ':');
+	}
+	return fd;
+}
+
+static int host_descriptor(void *context, int *ret_fd)
+{
+	*ret_fd = *(const int *)context;
+	return 0;
+}
+
+static int prepare_file(struct probes *probes, int fd, const char *path, pid_t pid)
+{
+	const struct process *process =
+		process_table_find_tgid(probes->sources.processes, (uint32_t)pid);
+	const struct foreign_file file = {
+		.number = UINT32_MAX - 1, .descriptor = host_descriptor, .context = &fd};
+	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
+	OWNED(file) struct probed_file *made = calloc(1, sizeof(*made));
+	struct probe_sites sites = {};
+	struct stat stat;
+	int err;
+
+	if (!list || !made)
+		return -ENOMEM;
+	if (!process)
+		return -ESRCH;
+	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode))
+		return -ENOENT;
+	snprintf(made->path, sizeof(made->path), "%.*s", (int)sizeof(made->path) - 1, path);
+	made->device = stat.st_dev;
+	made->inode = stat.st_ino;
+	probe_wants_list_path(&probes->plan, path, list);
+	if (!list->count)
+		return -ENOENT;
+	err = foreign_probes(probes->sources.foreign, &file, list->wanted, list->count, &sites);
+	foreign_close(probes->sources.foreign, file.number);
+	if (!err)
+		err = take_answer(probes, &sites, list, made);
+	probe_sites_release(&sites);
+	if (!err && made->site_count)
+		err = make_job_of(probes, fd, made, pid, &made->job);
+	if (!err && made->site_count) {
+		probes->prepared_id = process->id;
+		probes->prepared = TAKE(made);
+	}
+	return err;
+}
+
+void probes_prepare(struct probes *probes, pid_t pid, const char *command)
+{
+	char link[4096], path[4096];
+	OWNED_FD int fd = probes ? open_command(command, link, sizeof(link)) : -1;
+	int err;
+
+	if (fd < 0 || !realpath(link, path))
+		return;
+	/* Where that fails, the process gets its links as others do. */
+	err = prepare_file(probes, fd, path, pid);
+	if (err)
+		log_debug("probes of '%s' are not attached before it begins: %s", path,
+			  strerror(-err));
 }
 
 static int attach_tracepoint(struct probes *probes, uint32_t row)
@@ -622,6 +740,7 @@ void probes_free(struct probes *probes)
 	if (!probes)
 		return;
 	probe_worker_free(probes->worker);
+	file_free(probes->prepared);
 	HASH_ITER (hh, probes->file, file, next)
 		drop_file(probes, file);
 	probe_plan_release(&probes->plan);

@@ -7,6 +7,7 @@
 #define AGENT_PROBES_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include <pyprofd/process.h>
 
@@ -55,6 +56,9 @@ void probes_get_now(const struct probes *probes, struct probe_bounds_now *ret_no
 
 /* Takes in a process whose files are known, with PP_CONTEXT_MATCHES where the run is filtered. */
 void probes_see(struct probes *probes, const struct process *process);
+/* Attaches what a command will have in the file that it executes, before it does so: its first
+ * calls and imports are seen.  pid: its process, in which that happens. */
+void probes_prepare(struct probes *probes, pid_t pid, const char *command);
 /* Takes off what a process has that has ended or become another program. */
 void probes_forget(struct probes *probes, struct pp_process_id id);
 /* Looks whether what --probe names is there, once the processes are known.  Returns 0; -ENXIO with

@@ -215,6 +215,7 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 	return unwind_frames_add(&finish->frames, file, vaddr, low, cfa);
 }
 
+#if !defined(__aarch64__)
 /* Returns whether the kernel has replaced the return address of the call that ends at sp. */
 static bool is_replaced(const struct decoded_incomplete *incomplete, uint64_t sp)
 {
@@ -223,6 +224,7 @@ static bool is_replaced(const struct decoded_incomplete *incomplete, uint64_t sp
 			return true;
 	return false;
 }
+#endif
 
 static void walk(struct finish *finish)
 {
