@@ -2,6 +2,7 @@
 #include "attach/probe_links.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -45,6 +46,11 @@ static int call_bpf(int command, const void *attributes, size_t size)
 	long fd = syscall(SYS_bpf, command, attributes, size);
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+bool probe_links_have_cookies(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, NULL) == 1;
 }
 
 /* ---- many sites by one link ---- */

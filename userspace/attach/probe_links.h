@@ -44,6 +44,8 @@ struct probe_links {
 	size_t count;
 };
 
+/* Returns whether a link tells its program the cookie (5.15). */
+bool probe_links_have_cookies(void);
 /* Returns whether one link can have many sites. */
 bool probe_links_can_share(void);
 /* Returns whether such a link's program can decide at the beginning of a call to see its end. */

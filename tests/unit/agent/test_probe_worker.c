@@ -49,6 +49,11 @@ int probe_side_programs(const struct probe_side *side)
 	return -1;
 }
 
+bool probe_links_have_cookies(void)
+{
+	return true;
+}
+
 bool probe_links_can_share(void)
 {
 	return true;
