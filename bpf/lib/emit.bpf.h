@@ -257,14 +257,6 @@ static __always_inline void count_asked(const struct pp_walk *w)
 		resync->asked++;
 }
 
-/* Page faults and probes may come in any number; what is due to samples is kept for them. */
-static __always_inline bool has_to_leave_tokens(const struct pp_walk *w)
-{
-	const struct pp_config *cfg = config_get();
-
-	return w->is_modest && cfg && cfg->incomplete_tokens <= cfg->tokens_kept;
-}
-
 /* Sends an incomplete unwind.  With hash 0 the agent also counts the sample, when this function
  * returns 0; otherwise it only stores the finished stack under this hash. */
 __noinline int emit_incomplete(__u32 slot, __u64 hash)
@@ -278,11 +270,12 @@ __noinline int emit_incomplete(__u32 slot, __u64 hash)
 		return 1;
 	incomplete = &w->out.incomplete;
 	user = user_of_current();
-	if (has_to_leave_tokens(w)) {
+	/* A program that begins touches much before it is known. */
+	if (w->is_modest && (w->stop == PP_STOP_NO_IMAGE || token_take_modestly(user))) {
 		count_loss(PP_LOSS_STACKS_CUT);
 		return 1;
 	}
-	if (token_take(user)) {
+	if (!w->is_modest && token_take(user)) {
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return 1;
 	}

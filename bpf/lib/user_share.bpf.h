@@ -69,6 +69,35 @@ __noinline int token_take(__u32 user)
 	return 0;
 }
 
+/* Takes a token for an event besides samples and waits: page faults and probes may come in any
+ * number, so what is kept for the others stays, and those do not count against the user's share of
+ * the others.  Returns 0; 1: none is left for that. */
+__noinline int token_take_modestly(__u32 user)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_user_share *share = share_of(user);
+	__s64 left = cfg ? cfg->incomplete_tokens - cfg->tokens_kept : 0;
+	__u64 size = bpf_ringbuf_query(&stacks, BPF_RB_RING_SIZE);
+	__u64 used = bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA);
+
+	/* Each may bring a copy of its stack: a quarter of the ring, and of a user's share. */
+	if (!cfg || left <= 0 || used > size / 4)
+		return 1;
+	if (share) {
+		if (share->turn == cfg->ring_turn && share->bytes > size / 4)
+			return 1;
+		if (share->modest_round != cfg->token_round) {
+			share->modest_round = cfg->token_round;
+			share->modest_tokens = 0;
+		}
+		if (share->modest_tokens >= left)
+			return 1;
+		__sync_fetch_and_add(&share->modest_tokens, 1);
+	}
+	__sync_fetch_and_add(&cfg->incomplete_tokens, -1);
+	return 0;
+}
+
 __noinline int process_share_take(__u32 user)
 {
 	struct pp_config *cfg = config_get();
