@@ -14,7 +14,8 @@ const struct argp_option option_table[] = {
 	 "What the samples are spaced by: CPU time (default), or the processor's cycle counter", 1},
 	{"events", KEY_EVENTS, "LIST", 0,
 	 "What is captured, by commas: " PP_CAPTURES(
-		 FIRST_EVENT, NEXT_EVENT) "; default: the first six into a directory, cpu into one file",
+		 FIRST_EVENT,
+		 NEXT_EVENT) "; default: the first six into a directory, cpu into one file",
 	 1},
 	{"offcpu-min", KEY_OFFCPU_MIN, "USEC", 0,
 	 "Waits of fewer microseconds stay out of the profiles of waits: 0 (default) to 1000000",
