@@ -300,7 +300,7 @@ def test_history_form_chooses_kind_and_process(pages):
     page.run("document.getElementById('kind').focus()")
     page.type("o")  # the one that begins so
     wait_frame(page, {"kind": "offcpu"})
-    assert "threads waiting" in text(page, "#strip-range"), text(page, "#strip-range")
+    page.wait("document.getElementById('strip-range').textContent.includes('threads waiting')")
     page.click_on("#pid")
     page.type("4300")
     page.key("Enter")
