@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -13,6 +12,7 @@
 #include "attach/calls_side.h"
 #include "attach/probe_links.h"
 #include "base/cleanup.h"
+#include "base/own_code.h"
 #include "drain/table.h"
 
 #define ROUNDS 21U /* the median counts: others had an interrupt in them */
@@ -45,48 +45,21 @@ __asm__(".pushsection .text, \"ax\"\n"
 
 /* ---- sites in this program's file ---- */
 
-struct wanted_address {
-	uintptr_t address;
-	uint64_t offset; /* in the file; 0: not found */
-};
-
-static int find_offset(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct wanted_address *wanted = context;
-
-	(void)size;
-	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		const uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-
-		if (segment->p_type == PT_LOAD && wanted->address >= start &&
-		    wanted->address - start < segment->p_filesz)
-			wanted->offset = wanted->address - start + segment->p_offset;
-	}
-	return 1; /* the first one is the program itself */
-}
-
-static uint64_t offset_of(void (*function)(const char *, const char *, uint64_t))
-{
-	struct wanted_address wanted = {.address = (uintptr_t)function};
-
-	(void)dl_iterate_phdr(find_offset, &wanted);
-	return wanted.offset;
-}
-
 static int attach(const struct calls_side *side, int file, enum pp_call_event event,
 		  struct probe_links *ret_links)
 {
-	const struct probe_link_site site = {
-		.offset = offset_of(event == PP_CALL_ENTRY ? calls_cost_entry : calls_cost_return)};
+	const void *const code = event == PP_CALL_ENTRY ? (const void *)calls_cost_entry
+							: (const void *)calls_cost_return;
+	struct probe_link_site site = {};
 	const struct probe_links_options options = {.program = calls_side_program(side, event),
 						    .file = file,
 						    .pid = getpid(),
 						    .is_shared = probe_links_can_share(),
 						    .site = &site,
 						    .count = 1};
+	const int err = own_code_offset(code, &site.offset);
 
-	return site.offset ? probe_links_attach(&options, ret_links) : -ENOENT;
+	return err ? err : probe_links_attach(&options, ret_links);
 }
 
 static int use_site(struct calls_side *side, bool is_used)

@@ -10,10 +10,7 @@
 #include "attach/tracepoint_names.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "foreign/client.h"
 #include "options/probe_spec.h"
-
-#define HOST_FILE_NUMBER UINT32_MAX /* no file of the table has it */
 
 static void note_found(struct probe_known *known, const struct probe_found *answer,
 		       const char *path)
@@ -47,12 +44,6 @@ void probe_known_note(struct probe_known *known, const struct probe_row *row,
 	tell_left_out(known, row, answer, path);
 }
 
-static int host_descriptor(void *context, int *ret_fd)
-{
-	*ret_fd = *(const int *)context;
-	return 0;
-}
-
 /* Looks into the file on this machine that no process maps. */
 static int look_on_host(const struct probe_plan *plan, uint32_t row, struct foreign *foreign,
 			struct probe_known *known)
@@ -60,8 +51,6 @@ static int look_on_host(const struct probe_plan *plan, uint32_t row, struct fore
 	const struct probe_row *probe = &plan->row[row];
 	OWNED_MEM struct probe_wants *wants = calloc(1, sizeof(*wants));
 	OWNED_FD int fd = open(probe->real_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	const struct foreign_file file = {
-		.number = HOST_FILE_NUMBER, .descriptor = host_descriptor, .context = &fd};
 	struct probe_sites sites = {};
 	int err;
 
@@ -70,8 +59,7 @@ static int look_on_host(const struct probe_plan *plan, uint32_t row, struct fore
 	if (fd < 0)
 		return -errno;
 	probe_wants_row(plan, row, wants);
-	err = foreign_probes(foreign, &file, wants->wanted, wants->count, &sites);
-	foreign_close(foreign, HOST_FILE_NUMBER);
+	err = probe_wants_ask(foreign, fd, wants, &sites);
 	if (err)
 		return err;
 	for (size_t i = 0; i < wants->count; i++)

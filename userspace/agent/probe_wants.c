@@ -2,6 +2,9 @@
 #include "agent/probe_wants.h"
 
 #include "attach/file_table.h"
+#include "foreign/client.h"
+
+#define FILE_NUMBER UINT32_MAX /* no file of the table has it */
 
 static void want_line(struct probe_wants *wants)
 {
@@ -67,4 +70,21 @@ void probe_wants_list_path(const struct probe_plan *plan, const char *path,
 		    probe_row_is_in(&plan->row[row], path, true))
 			add_row(plan, row, wants);
 	wants->row_count = wants->count;
+}
+
+static int descriptor(void *context, int *ret_fd)
+{
+	*ret_fd = *(const int *)context;
+	return 0;
+}
+
+int probe_wants_ask(struct foreign *foreign, int fd, const struct probe_wants *wants,
+		    struct probe_sites *ret_sites)
+{
+	const struct foreign_file file = {
+		.number = FILE_NUMBER, .descriptor = descriptor, .context = &fd};
+	int err = foreign_probes(foreign, &file, wants->wanted, wants->count, ret_sites);
+
+	foreign_close(foreign, FILE_NUMBER);
+	return err;
 }

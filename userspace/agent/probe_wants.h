@@ -11,6 +11,8 @@
 #include "agent/probe_plan.h"
 
 struct file;
+struct foreign;
+struct probe_sites;
 
 struct probe_wants {
 	struct probe_wanted wanted[PROBE_WANTED_MAX];
@@ -33,5 +35,10 @@ void probe_wants_list_path(const struct probe_plan *plan, const char *path,
 			   struct probe_wants *wants);
 /* Adds the legs of one row, and no others are to come. */
 void probe_wants_row(const struct probe_plan *plan, uint32_t row, struct probe_wants *wants);
+
+/* Asks the parser's child about a file that is open here and in no table.  The descriptor is
+ * borrowed.  As foreign_probes(). */
+int probe_wants_ask(struct foreign *foreign, int fd, const struct probe_wants *wants,
+		    struct probe_sites *ret_sites);
 
 #endif

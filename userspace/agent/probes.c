@@ -525,18 +525,10 @@ static int open_command(const char *command, char *ret_path, size_t path_size)
 	return fd;
 }
 
-static int host_descriptor(void *context, int *ret_fd)
-{
-	*ret_fd = *(const int *)context;
-	return 0;
-}
-
 static int prepare_file(struct probes *probes, int fd, const char *path, pid_t pid)
 {
 	const struct process *process =
 		process_table_find_tgid(probes->sources.processes, (uint32_t)pid);
-	const struct foreign_file file = {
-		.number = UINT32_MAX - 1, .descriptor = host_descriptor, .context = &fd};
 	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
 	OWNED(file) struct probed_file *made = calloc(1, sizeof(*made));
 	struct probe_sites sites = {};
@@ -555,8 +547,7 @@ static int prepare_file(struct probes *probes, int fd, const char *path, pid_t p
 	probe_wants_list_path(&probes->plan, path, list);
 	if (!list->count)
 		return -ENOENT;
-	err = foreign_probes(probes->sources.foreign, &file, list->wanted, list->count, &sites);
-	foreign_close(probes->sources.foreign, file.number);
+	err = probe_wants_ask(probes->sources.foreign, fd, list, &sites);
 	if (!err)
 		err = take_answer(probes, &sites, list, made);
 	probe_sites_release(&sites);

@@ -4,13 +4,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "attach/kernel_side.h"
 #include "attach/probe_links.h"
 #include "attach/shared_object.h"
-#include "attach/verifier_log.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_calls.skel.h"
@@ -77,18 +75,6 @@ static int load(struct calls_side *side, const struct kernel_side *kernel, char 
 	return pyprofd_calls__load(side->skeleton);
 }
 
-static void explain(int err, char *log, char *why, size_t why_size)
-{
-	const char *said = verifier_log_reason(log);
-
-	if (said)
-		snprintf(why, why_size, "the kernel refused the programs of exact calls: %s (%s)",
-			 strerror(-err), said);
-	else
-		snprintf(why, why_size, "cannot load the programs of exact calls: %s",
-			 strerror(-err));
-}
-
 int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
 		    struct calls_side **ret_side)
 {
@@ -99,8 +85,7 @@ int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size
 	if (!side || !log)
 		return err;
 	side->cpu_count = kernel_side_cpu_count(kernel);
-	side->has_cookies = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE,
-						    BPF_FUNC_get_attach_cookie, NULL) == 1;
+	side->has_cookies = probe_links_have_cookies();
 	for (int older = 0; err && older < 2; older++) {
 		size_t size;
 		const void *elf = older ? pyprofd_calls_older__elf_bytes(&size)
@@ -114,7 +99,7 @@ int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size
 			err = load(side, kernel, log);
 	}
 	if (err) {
-		explain(err, log, why, why_size);
+		shared_object_explain("the programs of exact calls", err, log, why, why_size);
 		return err;
 	}
 	kernel_side_add_maps(kernel, side->skeleton->obj);

@@ -3,14 +3,12 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "attach/kernel_side.h"
 #include "attach/shared_object.h"
-#include "attach/verifier_log.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_memory.skel.h"
@@ -40,18 +38,6 @@ static int load(struct pyprofd_memory *skeleton, const struct kernel_side *kerne
 	return pyprofd_memory__load(skeleton);
 }
 
-static void explain(int err, char *log, char *why, size_t why_size)
-{
-	const char *said = verifier_log_reason(log);
-
-	if (said)
-		snprintf(why, why_size, "the kernel refused the programs for memory: %s (%s)",
-			 strerror(-err), said);
-	else
-		snprintf(why, why_size, "cannot load or attach the programs for memory: %s",
-			 strerror(-err));
-}
-
 int memory_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
 		     struct memory_side **ret_side)
 {
@@ -66,7 +52,7 @@ int memory_side_open(const struct kernel_side *kernel, char *why, size_t why_siz
 	if (!err)
 		err = pyprofd_memory__attach(side->skeleton);
 	if (err) {
-		explain(err, log, why, why_size);
+		shared_object_explain("the programs for memory", err, log, why, why_size);
 		return err;
 	}
 	kernel_side_add_maps(kernel, side->skeleton->obj);

@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "attach/probe_links.h"
 #include "attach/probe_side.h"
 #include "base/clock.h"
-#include "base/io.h"
+#include "base/cleanup.h"
+#include "base/own_code.h"
 
 #define ROUNDS 3U
 #define CALLS 400U
@@ -33,26 +32,6 @@ FUNCTION(probe_costs_emulated, FIRST_EMULATED);
 FUNCTION(probe_costs_nop, FIRST_NOP);
 FUNCTION(probe_costs_stepped, FIRST_STEPPED);
 
-/* Finds the file and the offset of our own code. */
-static int find_code(uintptr_t address, int *ret_file, uint64_t *ret_offset)
-{
-	OWNED_FILE FILE *maps = fopen("/proc/self/maps", "re");
-	char line[512];
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		uint64_t start, end, offset;
-
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &offset) !=
-			    3 ||
-		    address < start || address >= end)
-			continue;
-		*ret_offset = address - start + offset;
-		*ret_file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-		return *ret_file < 0 ? -errno : 0;
-	}
-	return -ENOENT;
-}
-
 static uint32_t time_call(void (*function)(void))
 {
 	uint64_t best_ns = UINT64_MAX;
@@ -73,7 +52,7 @@ static int measure(const struct probe_side *side, bool is_shared, void (*functio
 		   bool is_return, uint32_t *ret_ns)
 {
 	const uint32_t without_ns = time_call(function);
-	OWNED_FD int file = -1;
+	OWNED_FD int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct probe_link_site site = {};
 	struct probe_links_options options = {.program = probe_side_probe_program(side),
 					      .pid = is_shared ? getpid() : gettid(),
@@ -83,7 +62,7 @@ static int measure(const struct probe_side *side, bool is_shared, void (*functio
 					      .count = 1};
 	struct probe_links links;
 	uint32_t with_ns;
-	int err = find_code((uintptr_t)function, &file, &site.offset);
+	int err = file < 0 ? -errno : own_code_offset((const void *)function, &site.offset);
 
 	if (err)
 		return err;

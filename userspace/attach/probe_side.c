@@ -4,13 +4,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "attach/kernel_side.h"
 #include "attach/probe_links.h"
 #include "attach/shared_object.h"
-#include "attach/verifier_log.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_probe.skel.h"
@@ -104,17 +102,6 @@ static int prepare(struct probe_side *side, const struct probe_side_options *opt
 	return err ? err : set_attach_types(side);
 }
 
-static void explain(int err, char *log, char *why, size_t why_size)
-{
-	const char *said = verifier_log_reason(log);
-
-	if (said)
-		snprintf(why, why_size, "the kernel refused the program of probes: %s (%s)",
-			 strerror(-err), said);
-	else
-		snprintf(why, why_size, "cannot load the programs of probes: %s", strerror(-err));
-}
-
 /* `log` is empty at first. */
 static int load(struct probe_side *side, const struct probe_side_options *options, char *log)
 {
@@ -151,7 +138,7 @@ int probe_side_open(const struct probe_side_options *options, char *why, size_t 
 			err = load(side, options, log);
 	}
 	if (err) {
-		explain(err, log, why, why_size);
+		shared_object_explain("the programs of probes", err, log, why, why_size);
 		return err;
 	}
 	kernel_side_add_maps(options->kernel, side->skeleton->obj);
