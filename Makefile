@@ -61,7 +61,7 @@ GEN := $(SKELETON_FILES) $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
 # offsets 0 ("map relo failed to find map").
-BPF_OWN_SRC := bpf/probe.bpf.c bpf/alloc.bpf.c bpf/memory.bpf.c bpf/calls.bpf.c
+BPF_OWN_SRC := bpf/probe.bpf.c bpf/alloc.bpf.c bpf/memory.bpf.c bpf/calls.bpf.c bpf/lines.bpf.c
 BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c $(BPF_OWN_SRC),$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 
@@ -86,9 +86,9 @@ $(BUILD)/pyprofd_probe_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/probe.b
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 $(BUILD)/pyprofd_memory.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/memory.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
-$(BUILD)/pyprofd_calls.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/calls.bpf.o Makefile
+$(BUILD)/pyprofd_calls.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/calls.bpf.o $(BUILD)/bpf/lines.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
-$(BUILD)/pyprofd_calls_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/calls.bpf.o Makefile
+$(BUILD)/pyprofd_calls_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/calls.bpf.o $(BUILD)/bpf/older/lines.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 # SKELETONS: where another build for this machine has them; the BPF side has no flags of the C compiler's.
 $(BUILD)/gen/%.skel.h: $(if $(SKELETONS),$(SKELETONS)/%.skel.h,$(BUILD)/%.bpf.o)

@@ -4,21 +4,7 @@
 #ifndef BPF_LIB_CALLS_H
 #define BPF_LIB_CALLS_H
 
-#include "lib/call_maps.bpf.h"
-#include "lib/frames.bpf.h"
-
-/* One hit, while it is handled. */
-struct call_hit {
-	const struct pp_call_site *site;
-	struct task_struct *task;
-	struct pp_call_thread *thread; /* NULL: its stack is not known */
-	__u64 now_ns;
-	__u64 start_time;
-	__u64 names; /* hash of the names that the probe gives, never 0 */
-	__u64 line;
-	__u32 tid, tgid;
-	__u32 event; /* enum pp_call_event */
-};
+#include "lib/call_hit.bpf.h"
 
 static __always_inline struct pp_call_sums *sums_get(void)
 {

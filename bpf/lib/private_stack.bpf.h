@@ -10,17 +10,18 @@
 #include "lib/maps.bpf.h"
 
 /* Empty, but on kernels without cookies: there the first has on_probe, to which stubs jump
- * (userspace/attach/probe_stub.h).  All programs of one map are of one type. */
+ * (userspace/attach/probe_stub.h).  All programs of one map are of one type.
+ * Weak: files of one object have them together. */
 struct programs_map {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
 };
-struct programs_map probe_programs SEC(".maps");
-struct programs_map tracepoint_programs SEC(".maps");
+__weak struct programs_map probe_programs SEC(".maps");
+__weak struct programs_map tracepoint_programs SEC(".maps");
 
-const volatile bool is_tail_called; /* never */
+__weak const volatile bool is_tail_called; /* never */
 
 /* Comes first in a program that can be preempted. */
 #define REFUSE_PRIVATE_STACK(ctx, programs)                                                        \

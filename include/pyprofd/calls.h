@@ -18,11 +18,17 @@
 
 #define PP_CALL_SITES_MAX 64U /* interpreter files, and our own that measures */
 
-/* From one event of a thread to the next. */
-enum pp_call_event { PP_CALL_ENTRY, PP_CALL_RETURN, PP_CALL_EVENTS };
+/* What the probes of an interpreter tell.  Calls need the first two; lines (lines.h) all. */
+enum pp_call_event { PP_CALL_ENTRY, PP_CALL_RETURN, PP_CALL_LINE, PP_CALL_EVENTS };
+#define PP_CALL_MOVES 2U /* those that change the top of a shadow stack */
 
 /* Where a site's arguments lie: file name and name (char *), line. */
-enum pp_call_argument { PP_CALL_FILE, PP_CALL_NAME, PP_CALL_LINE, PP_CALL_ARGUMENTS };
+enum pp_call_argument {
+	PP_CALL_ARG_FILE,
+	PP_CALL_ARG_NAME,
+	PP_CALL_ARG_LINE,
+	PP_CALL_ARGUMENTS
+};
 struct pp_call_site {
 	__u32 is_used;
 	__u32 is_ours; /* no interpreter's: it measures what hits cost */
@@ -56,7 +62,7 @@ struct pp_call_thread {
 
 /* call_costs[0]: what of the time between two events is the hits' own (agent). */
 struct pp_call_costs {
-	__u64 ns[PP_CALL_EVENTS][PP_CALL_EVENTS]; /* by the first event and the second */
+	__u64 ns[PP_CALL_MOVES][PP_CALL_MOVES]; /* by the first event and the second */
 };
 
 /* call_sums[0], one a CPU. */

@@ -22,7 +22,8 @@
 	Y(MEM, "mem", " (memory touched for the first time)", 0, 1)                                \
 	Y(CALLS, "calls", " (every Python call)", 0, 0)                                            \
 	Y(ALLOC, "alloc", " (allocations, and what is still held)", 0, 0)                          \
-	Y(PROBE, "probe", " (what --probe names)", 0, 0)
+	Y(PROBE, "probe", " (what --probe names)", 0, 0)                                           \
+	Y(LINES, "lines", " (every line of --lines)", 0, 0)
 
 #define PP_ENUM_CAPTURE_AT(id, ...) PP_CAPTURE_AT_##id,
 enum pp_capture_at { PP_CAPTURES(PP_ENUM_CAPTURE_AT, PP_ENUM_CAPTURE_AT) PP_CAPTURE_COUNT };
@@ -33,7 +34,12 @@ enum pp_capture {
 };
 /* What takes breakpoints in programs. */
 #define PP_CAPTURES_OF_PROBES                                                                      \
-	(PP_CAPTURE_GC | PP_CAPTURE_IMPORT | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC | PP_CAPTURE_PROBE)
+	(PP_CAPTURE_GC | PP_CAPTURE_IMPORT | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC |                 \
+	 PP_CAPTURE_PROBE | PP_CAPTURE_LINES)
+/* What takes so many that somebody has to choose the programs. */
+#define PP_CAPTURES_OF_CHOSEN (PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC | PP_CAPTURE_LINES)
+/* What counts every hit of an interpreter's own probes: one of them at a time. */
+#define PP_CAPTURES_EXACT (PP_CAPTURE_CALLS | PP_CAPTURE_LINES)
 #define PP_CAPTURES_ALL ((1U << PP_CAPTURE_COUNT) - 1)
 #define PP_CAPTURE_IF_WAITS(id, name, text, waits, ...)                                            \
 	| (waits ? (unsigned int)PP_CAPTURE_##id : 0U)
@@ -61,7 +67,8 @@ enum pp_capture {
 	X(CALL, none)	 /* calls and ns in the function itself, at the path of calls */           \
 	X(ALLOC, none)	 /* allocations and bytes, weighted */                                     \
 	X(HELD, none)	 /* of these, what was not freed at the window's end */                    \
-	X(PROBE, probe)	 /* hits and ns from call to return; detail: index of the probe */
+	X(PROBE, probe)	 /* hits and ns from call to return; detail: index of the probe */         \
+	X(LINE, none)	 /* hits of a line and ns in it and in what it calls */
 
 #define PP_ENUM_COUNT_KIND(id, label) PP_KIND_##id,
 enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
@@ -82,7 +89,8 @@ enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 	Y(MEM, 7, "mem", PP_CAPTURE_MEM, PP_CAPTURE_MEM, 1, 0)                                     \
 	Y(CALLS, 8, "calls", PP_CAPTURE_CALLS, PP_CAPTURE_CALLS, 1, 0)                             \
 	Y(ALLOC, 9, "alloc", PP_CAPTURE_ALLOC, PP_CAPTURE_ALLOC, 1, 0)                             \
-	Y(PROBE, 10, "probe", PP_CAPTURE_PROBE, PP_CAPTURE_PROBE, 1, 0)
+	Y(PROBE, 10, "probe", PP_CAPTURE_PROBE, PP_CAPTURE_PROBE, 1, 0)                            \
+	Y(LINES, 11, "lines", PP_CAPTURE_LINES, PP_CAPTURE_LINES, 1, 0)
 
 #define PP_ENUM_PROFILE(id, number, ...) PP_PROFILE_##id = number,
 #define PP_ADD_PROFILE(...) +1
@@ -120,7 +128,9 @@ enum pp_profile {
 	X(ALLOC, 2, "inuse_space", "bytes")                                                        \
 	X(ALLOC, 3, "inuse_objects", "count")                                                      \
 	X(PROBE, 0, "events", "count")                                                             \
-	X(PROBE, 1, "latency", "nanoseconds")
+	X(PROBE, 1, "latency", "nanoseconds")                                                      \
+	X(LINES, 0, "hits", "count")                                                               \
+	X(LINES, 1, "time", "nanoseconds")
 #define PP_VALUES_MAX 4U
 #define PP_CYCLES_TYPE "cycles"
 #define PP_CYCLES_UNIT "count"
@@ -155,7 +165,9 @@ enum pp_profile {
 	X(HELD, ALLOC, 2, weight, ALWAYS)                                                          \
 	X(HELD, ALLOC, 3, samples, ALWAYS)                                                         \
 	X(PROBE, PROBE, 0, samples, ALWAYS)                                                        \
-	X(PROBE, PROBE, 1, weight, ALWAYS)
+	X(PROBE, PROBE, 1, weight, ALWAYS)                                                         \
+	X(LINE, LINES, 0, samples, ALWAYS)                                                         \
+	X(LINE, LINES, 1, weight, ALWAYS)
 
 /* What memory is used for that was touched, as far as the kernel tells.  X(id, label). */
 #define PP_MEMORIES(X)                                                                             \

@@ -12,7 +12,8 @@ of a thread that works for microseconds), paint (how soon the flame
 graph of 200,000 stacks is drawn), page (how soon the page of pyprofd-serve shows an hour), reader
 (pyprof report beside go tool pprof on 3,600 windows), dump (a dump of 100 programs), alloc
 (programs that allocate, beside memray), store-day
-(what a day of history of 64 programs takes, and how long it is read), fleet-push (what 200 nodes
+(what a day of history of 64 programs takes, and how long it is read), defaults (what the events
+gc, import and mem add to the agent's own cost), fleet-push (what 200 nodes
 push to a Pyroscope: docs/fleet.md), serve-cost (what pyprofd-serve takes beside the agent), probes
 (what a hit of a user probe costs, beside an empty program's), oracle (programs that know the truth
 under all profilers: docs/accuracy.md; --cases takes some of them).
@@ -46,6 +47,7 @@ import fleet_push  # noqa: E402
 import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
+import new_defaults  # noqa: E402
 import oracle  # noqa: E402
 import otel as otel_module  # noqa: E402
 import page_paint  # noqa: E402
@@ -625,6 +627,10 @@ def section_alloc(peers, quick):
     return allocs.section(peers, quick, say)
 
 
+def section_defaults(_, quick):
+    return new_defaults.section(pyprofd, quick, say)
+
+
 def section_store_day(_peers, quick):
     return store_day.section(quick, say)
 
@@ -655,7 +661,7 @@ SECTIONS = {
     "start": section_start, "short": section_short, "leak": section_leak, "switch": section_switch,
     "faults": section_faults, "harmless": section_harmless, "bursts": section_bursts,
     "paint": section_paint, "page": section_page, "reader": section_reader, "dump": section_dump,
-    "alloc": section_alloc,
+    "alloc": section_alloc, "defaults": section_defaults,
     "oracle": section_oracle, "store-day": section_store_day, "fleet-push": section_fleet_push,
     "serve-cost": section_serve_cost, "probes": section_probes
 }

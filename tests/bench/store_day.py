@@ -13,6 +13,7 @@ import subprocess
 import time
 
 import harness
+import new_defaults
 import reader_windows
 from collector import fields, message
 
@@ -125,7 +126,8 @@ def labels_add(recorded, first_slot_s):
 
 def record(directory, seconds):
     """Only the fleet: what else runs on the machine is not of this node."""
-    with harness.Target("fleet.py", PROGRAMS, CORES, "labels", ready=False) as target:
+    with harness.Target("fleet.py", PROGRAMS, CORES, "labels", "memory", ready=False,
+                        python=new_defaults.interpreter()) as target:
         harness.profile(target.pid, duration=seconds, hz=99, out=directory + "/")
 
 

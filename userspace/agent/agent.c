@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The spine: the stages are opened (stages.c), then one loop serves them (loop.c) until the end. */
 #include "agent/agent.h"
-#include "agent/calls.h"
+#include "agent/exact.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@
 #define AGENT_NICE (-10)		 /* and Nice= in deploy/systemd/pyprofd.service */
 #define PROBES_WAIT_NS (10 * NS_PER_SEC) /* until what was asked for is attached */
 #define PROBES_LOOK_MS 10
-#define CALLS_WAIT_NS (2 * NS_PER_SEC) /* until the files of chosen processes are known */
+#define EXACT_WAIT_NS (2 * NS_PER_SEC) /* until the files of chosen processes are known */
 
 static int wait_delay(struct agent *agent, struct loop *loop)
 {
@@ -78,7 +78,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	scans_start(agent->scans, agent->started_ns);
 	err = loop_run_windows(agent, loop);
 	if (!err && agent->options->command)
-		err = calls_check(agent->calls);
+		err = exact_check(agent->exact);
 	config->flags |= PP_CONFIG_PAUSED;
 	service_stopping(&loop->service);
 	agent->window.paused_ns = mono_ns();
@@ -140,19 +140,19 @@ static int await_probes(struct agent *agent, struct loop *loop)
 }
 
 /* Calls count from the beginning on.  A command's interpreter is known later. */
-static int await_calls(const struct agent *agent)
+static int await_exact(const struct agent *agent)
 {
-	const uint64_t until_ns = mono_ns() + CALLS_WAIT_NS;
+	const uint64_t until_ns = mono_ns() + EXACT_WAIT_NS;
 	int err = 0;
 
 	if (agent->options->command)
 		return 0;
-	while (!err && !calls_are_known(agent->calls) && mono_ns() < until_ns) {
+	while (!err && !exact_is_known(agent->exact) && mono_ns() < until_ns) {
 		usleep(PROBES_LOOK_MS * 1000);
 		process_watch_tick(agent->watch);
 		err = process_watch_follow(agent->watch);
 	}
-	return err ? err : calls_check(agent->calls);
+	return err ? err : exact_check(agent->exact);
 }
 
 static int run(struct agent *agent, struct loop *loop)
@@ -177,7 +177,7 @@ static int run(struct agent *agent, struct loop *loop)
 		err = process_watch_start(agent->watch);
 	}
 	if (!err)
-		err = await_calls(agent);
+		err = await_exact(agent);
 	if (!err)
 		err = probes_check(agent->probes);
 	if (!err)

@@ -7,7 +7,7 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
-#include "agent/calls.h"
+#include "agent/exact.h"
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/live.h"
@@ -323,7 +323,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	process_watch_tick(agent->watch);
 	probes_tick(agent->probes);
 	memory_watch_tick(agent->memory);
-	if (calls_tick(agent->calls, now_ns))
+	if (exact_tick(agent->exact, now_ns))
 		agent->is_ending = true;
 	tell_probes(agent);
 	if (agent->timeline)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens every stage in the order of the data, and gives each what it borrows. */
 #include "agent/stages.h"
-#include "agent/calls.h"
+#include "agent/exact.h"
 
 #include <errno.h>
 #include <string.h>
@@ -344,7 +344,7 @@ static void on_files(void *context, const struct process *process)
 	struct agent *agent = context;
 
 	probes_see(agent->probes, process);
-	calls_see(agent->calls, process);
+	exact_see(agent->exact, process);
 }
 
 static void on_end(void *context, struct pp_process_id id)
@@ -352,7 +352,7 @@ static void on_end(void *context, struct pp_process_id id)
 	struct agent *agent = context;
 
 	probes_forget(agent->probes, id);
-	calls_forget(agent->calls, id);
+	exact_forget(agent->exact, id);
 }
 
 static int open_probes(struct agent *agent)
@@ -376,20 +376,20 @@ static void on_victim(void *context, struct process *process, uint64_t time_ns)
 	keeper_add_victim(agent->keeper, process, time_ns);
 }
 
-static int open_calls(struct agent *agent)
+static int open_exact(struct agent *agent)
 {
-	const struct calls_sources sources = {.options = agent->options,
+	const struct exact_sources sources = {.options = agent->options,
 					      .kernel = agent->kernel,
 					      .files = agent->files,
 					      .processes = agent->processes,
 					      .dictionary = agent->dictionary};
 
-	return calls_new(&sources, &agent->calls);
+	return exact_new(&sources, &agent->exact);
 }
 
 static int open_watch(struct agent *agent)
 {
-	const bool has_probes = agent->probes || agent->calls;
+	const bool has_probes = agent->probes || agent->exact;
 	struct process_watch_sources sources = {.options = agent->options,
 						.kernel = agent->kernel,
 						.contexts = agent->contexts,
@@ -531,7 +531,7 @@ static void prepare_window(struct agent *agent)
 					.samples = &agent->samples,
 					.stacks = &agent->stacks,
 					.watch = agent->watch,
-					.calls = agent->calls,
+					.exact = agent->exact,
 					.scans = agent->scans,
 					.resident = agent->resident,
 					.epochs = &agent->epochs,
@@ -582,7 +582,7 @@ int stages_open(struct agent *agent)
 	if (!err)
 		err = open_probes(agent);
 	if (!err)
-		err = open_calls(agent);
+		err = open_exact(agent);
 	if (!err)
 		err = open_watch(agent);
 	if (!err)
@@ -654,7 +654,7 @@ void stages_release(struct agent *agent)
 	cpu_events_free(agent->cpu_events);
 	memory_watch_free(agent->memory);
 	window_release(&agent->window);
-	calls_free(agent->calls);
+	exact_free(agent->exact);
 	scans_free(agent->scans);
 	waits_free(agent->waits);
 	resident_free(agent->resident);

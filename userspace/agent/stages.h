@@ -77,7 +77,7 @@ struct agent {
 	struct text_table *texts; /* that counters refer to */
 	struct free_debts *debts; /* of allocations */
 	struct probes *probes; /* NULL: the run has none */
-	struct calls *calls;   /* NULL: calls are not captured */
+	struct exact *exact;   /* NULL: neither calls nor lines are captured */
 	struct waits *waits;   /* NULL: waits are not captured */
 	struct scans *scans;   /* NULL: as well */
 	struct resident *resident; /* NULL: memory is not captured */

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "agent/calls.h"
+#include "agent/exact.h"
 #include "agent/coverage.h"
 #include "agent/epochs.h"
 #include "agent/identities.h"
@@ -163,7 +163,7 @@ static int collect(struct window *window)
 	if (!err)
 		err = tables_drain(tables, closed, counts, &closing->wakes);
 	if (!err)
-		err = calls_collect(window->calls, closing->ended_ns, counts);
+		err = exact_collect(window->exact, closing->ended_ns, counts);
 	if (!err)
 		err = waits_divide(samples->waits, &slots, counts);
 	window->facts->bounded += counts->bounded;
@@ -277,7 +277,7 @@ static int add_facts(struct window *window, const struct slice *slice)
 	window->samples->summary->loop_stall_max_ns = 0;
 	if (!err)
 		err = profiles_add_comment(window->samples->profiles, text);
-	return err ? err : calls_describe(window->calls, window->samples->profiles);
+	return err ? err : exact_describe(window->exact, window->samples->profiles);
 }
 
 /* From here on the window's rows are named, and need nothing of what is given up. */

@@ -14,7 +14,7 @@
 #include "drain/counts.h"
 #include "drain/wakes.h"
 
-struct calls;
+struct exact;
 struct coverage;
 struct file_table;
 struct epochs;
@@ -58,7 +58,7 @@ struct window {
 	const struct stack_intake *stacks;
 	struct process_watch *watch;
 	struct coverage *coverage;
-	struct calls *calls; /* NULL: calls are not captured */
+	struct exact *exact; /* NULL: neither calls nor lines are captured */
 	struct scans *scans; /* NULL: nothing is scanned */
 	struct resident *resident; /* NULL: memory is not captured */
 	struct epochs *epochs;

@@ -18,6 +18,7 @@
 
 struct calls_side {
 	struct pyprofd_calls *skeleton;
+	enum exact_what what;
 	uint32_t cpu_count; /* possible CPUs */
 	bool has_cookies;
 };
@@ -43,12 +44,37 @@ static int open_object(const void *elf, size_t size, struct pyprofd_calls **ret_
 	return 0;
 }
 
+/* What has no program that uses it is not there. */
+static void choose(struct pyprofd_calls *skeleton, enum exact_what what)
+{
+	struct bpf_program *const programs[][PP_CALL_EVENTS] = {
+		[EXACT_CALLS] = {skeleton->progs.on_call_entry, skeleton->progs.on_call_return},
+		[EXACT_LINES] = {skeleton->progs.on_line_entry, skeleton->progs.on_line_return,
+				 skeleton->progs.on_line},
+	};
+	struct bpf_map *const of_calls[] = {skeleton->maps.call_nodes, skeleton->maps.call_threads};
+	struct bpf_map *const of_lines[] = {skeleton->maps.line_functions, skeleton->maps.line_rows,
+					    skeleton->maps.line_threads, skeleton->maps.line_runs};
+
+	for (size_t kind = 0; kind < ARRAY_SIZE(programs); kind++)
+		for (size_t event = 0; event < PP_CALL_EVENTS; event++)
+			if (programs[kind][event])
+				bpf_program__set_autoload(programs[kind][event], kind == what);
+	for (size_t i = 0; i < ARRAY_SIZE(of_calls); i++)
+		bpf_map__set_autocreate(of_calls[i], what == EXACT_CALLS);
+	for (size_t i = 0; i < ARRAY_SIZE(of_lines); i++)
+		bpf_map__set_autocreate(of_lines[i], what == EXACT_LINES);
+}
+
 /* Sets all that must be known before the load. */
-static int prepare(struct pyprofd_calls *skeleton, const struct kernel_side *kernel)
+static int prepare(struct calls_side *side, const struct kernel_side *kernel)
 {
 	static const char *const own[] = {"scratch", "scratch_claims"};
+	struct pyprofd_calls *skeleton = side->skeleton;
+	struct bpf_program *program;
 	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
 
+	choose(skeleton, side->what);
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.scratch,
 					       kernel_side_places(kernel) * PP_WALK_LEVELS);
@@ -56,27 +82,28 @@ static int prepare(struct pyprofd_calls *skeleton, const struct kernel_side *ker
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
 	if (err || !probe_links_can_share())
 		return err;
-	err = bpf_program__set_expected_attach_type(skeleton->progs.on_call_entry,
-						    PROBE_LINKS_ATTACH_TYPE);
-	return err ? err
-		   : bpf_program__set_expected_attach_type(skeleton->progs.on_call_return,
-							   PROBE_LINKS_ATTACH_TYPE);
+	bpf_object__for_each_program(program, skeleton->obj)
+		if (!err)
+			err = bpf_program__set_expected_attach_type(program,
+								    PROBE_LINKS_ATTACH_TYPE);
+	return err;
 }
 
 /* `log` is empty at first. */
 static int load(struct calls_side *side, const struct kernel_side *kernel, char *log)
 {
-	int err = prepare(side->skeleton, kernel);
+	struct bpf_program *program;
+	int err = prepare(side, kernel);
 
 	if (err)
 		return err;
-	bpf_program__set_log_buf(side->skeleton->progs.on_call_entry, log, VERIFIER_LOG_BYTES);
-	bpf_program__set_log_buf(side->skeleton->progs.on_call_return, log, VERIFIER_LOG_BYTES);
+	bpf_object__for_each_program(program, side->skeleton->obj)
+		bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
 	return pyprofd_calls__load(side->skeleton);
 }
 
-int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
-		    struct calls_side **ret_side)
+int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char *why,
+		    size_t why_size, struct calls_side **ret_side)
 {
 	OWNED(calls_side) struct calls_side *side = calloc(1, sizeof(*side));
 	OWNED_MEM char *log = malloc(VERIFIER_LOG_BYTES);
@@ -84,6 +111,7 @@ int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size
 
 	if (!side || !log)
 		return err;
+	side->what = what;
 	side->cpu_count = kernel_side_cpu_count(kernel);
 	side->has_cookies = probe_links_have_cookies();
 	for (int older = 0; err && older < 2; older++) {
@@ -99,7 +127,8 @@ int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size
 			err = load(side, kernel, log);
 	}
 	if (err) {
-		shared_object_explain("the programs of exact calls", err, log, why, why_size);
+		shared_object_explain(what == EXACT_CALLS ? "the programs of exact calls"
+							  : "the programs of exact lines", err, log, why, why_size);
 		return err;
 	}
 	kernel_side_add_maps(kernel, side->skeleton->obj);
@@ -117,8 +146,18 @@ void calls_side_free(struct calls_side *side)
 
 int calls_side_program(const struct calls_side *side, enum pp_call_event event)
 {
-	return bpf_program__fd(event == PP_CALL_ENTRY ? side->skeleton->progs.on_call_entry
-						      : side->skeleton->progs.on_call_return);
+	const bool is_lines = side->what == EXACT_LINES;
+
+	switch (event) {
+	case PP_CALL_ENTRY:
+		return bpf_program__fd(is_lines ? side->skeleton->progs.on_line_entry
+						: side->skeleton->progs.on_call_entry);
+	case PP_CALL_RETURN:
+		return bpf_program__fd(is_lines ? side->skeleton->progs.on_line_return
+						: side->skeleton->progs.on_call_return);
+	default:
+		return bpf_program__fd(side->skeleton->progs.on_line);
+	}
 }
 
 int calls_side_nodes(const struct calls_side *side)
@@ -129,6 +168,16 @@ int calls_side_nodes(const struct calls_side *side)
 int calls_side_threads(const struct calls_side *side)
 {
 	return bpf_map__fd(side->skeleton->maps.call_threads);
+}
+
+int calls_side_rows(const struct calls_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.line_rows);
+}
+
+int calls_side_runs(const struct calls_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.line_runs);
 }
 
 bool calls_side_has_cookies(const struct calls_side *side)
@@ -145,12 +194,27 @@ int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_e
 				   BPF_ANY);
 }
 
-int calls_side_set_costs(struct calls_side *side, const struct pp_call_costs *costs)
+/* Sets the one entry of a map. */
+static int set_only(const struct bpf_map *map, const void *value)
 {
 	const uint32_t zero = 0;
 
-	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.call_costs), &zero, costs,
-				   BPF_ANY);
+	return bpf_map_update_elem(bpf_map__fd(map), &zero, value, BPF_ANY);
+}
+
+int calls_side_set_costs(struct calls_side *side, const struct pp_call_costs *costs)
+{
+	return set_only(side->skeleton->maps.call_costs, costs);
+}
+
+int calls_side_set_target(struct calls_side *side, const struct pp_line_target *target)
+{
+	return set_only(side->skeleton->maps.line_target, target);
+}
+
+int calls_side_set_line_costs(struct calls_side *side, const struct pp_line_costs *costs)
+{
+	return set_only(side->skeleton->maps.line_costs, costs);
 }
 
 int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_sums)
@@ -171,6 +235,41 @@ int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_
 		sums.unmatched += value[cpu].unmatched;
 		sums.created += value[cpu].created;
 		sums.unnoted += value[cpu].unnoted;
+	}
+	*ret_sums = sums;
+	return 0;
+}
+
+int calls_side_clear_sums(struct calls_side *side)
+{
+	const size_t bytes = sizeof(struct pp_call_sums) > sizeof(struct pp_line_sums)
+				     ? sizeof(struct pp_call_sums)
+				     : sizeof(struct pp_line_sums);
+	OWNED_MEM void *zeros = calloc(side->cpu_count, bytes);
+	int err = zeros ? set_only(side->skeleton->maps.call_sums, zeros) : -ENOMEM;
+
+	return err ? err : set_only(side->skeleton->maps.line_sums, zeros);
+}
+
+int calls_side_get_line_sums(const struct calls_side *side, struct pp_line_sums *ret_sums)
+{
+	OWNED_MEM struct pp_line_sums *value = calloc(side->cpu_count, sizeof(*value));
+	struct pp_line_sums sums = {};
+	const uint32_t zero = 0;
+	int err = -ENOMEM;
+
+	if (value)
+		err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.line_sums), &zero,
+					  value);
+	if (err)
+		return err;
+	for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++) {
+		sums.hits += value[cpu].hits;
+		sums.wanted += value[cpu].wanted;
+		sums.cost_ns += value[cpu].cost_ns;
+		sums.unread += value[cpu].unread;
+		sums.unnoted += value[cpu].unnoted;
+		sums.too_deep += value[cpu].too_deep;
 	}
 	*ret_sums = sums;
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loaded BPF object of exact calls: its programs and tables.  It shares the maps of the first
- * object (kernel_side.h).  Opening it takes the kernel a second.  One thread at a time. */
+/* The loaded BPF object of exact calls or lines: its programs and tables.  It shares the maps of
+ * the first object (kernel_side.h).  Opening it takes the kernel a second.  One thread at a time. */
 #ifndef ATTACH_CALLS_SIDE_H
 #define ATTACH_CALLS_SIDE_H
 
@@ -9,23 +9,30 @@
 #include <stdint.h>
 
 #include <pyprofd/calls.h>
+#include <pyprofd/lines.h>
 
 #include "base/cleanup.h"
 
 struct kernel_side;
 struct calls_side;
 
-/* Loads the programs.  Returns 0 or -errno with one line in `why`. */
-int calls_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
-		    struct calls_side **ret_side);
+/* What the object counts.  One run counts one of them: each slows programs down by itself. */
+enum exact_what { EXACT_CALLS, EXACT_LINES };
+
+/* Loads the programs, and has the tables, of one of them.  Returns 0 or -errno with one line in
+ * `why`. */
+int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char *why,
+		    size_t why_size, struct calls_side **ret_side);
 void calls_side_free(struct calls_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct calls_side, calls_side)
 
-/* Return descriptors that the object owns: a program for links of the site's number, and the tables
- * of nodes and threads. */
+/* Return descriptors that the object owns: a program for links of the site's number, the tables of
+ * nodes and threads (calls), and those of rows and runs (lines). */
 int calls_side_program(const struct calls_side *side, enum pp_call_event event);
 int calls_side_nodes(const struct calls_side *side);
 int calls_side_threads(const struct calls_side *side);
+int calls_side_rows(const struct calls_side *side);
+int calls_side_runs(const struct calls_side *side);
 
 /* Returns whether a hit tells the number of its link's site (Linux 5.15). */
 bool calls_side_has_cookies(const struct calls_side *side);
@@ -38,6 +45,12 @@ int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_e
 int calls_side_set_costs(struct calls_side *side, const struct pp_call_costs *costs);
 /* Reads the sums of all CPUs.  Returns 0; -ENOMEM; -errno. */
 int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_sums);
+/* Sets the sums of calls and lines to zero.  Returns 0; -ENOMEM; -errno. */
+int calls_side_clear_sums(struct calls_side *side);
+/* The same of lines: whose lines count, what is taken off, the sums. */
+int calls_side_set_target(struct calls_side *side, const struct pp_line_target *target);
+int calls_side_set_line_costs(struct calls_side *side, const struct pp_line_costs *costs);
+int calls_side_get_line_sums(const struct calls_side *side, struct pp_line_sums *ret_sums);
 /* Reads one node.  Returns 0; -ENOENT: there is none; -errno. */
 int calls_side_get_node(const struct calls_side *side, uint64_t id, struct pp_call_node *ret_node);
 

@@ -16,6 +16,7 @@
 #include "base/kinds.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "options/line_spec.h"
 #include "options/probe_spec.h"
 #include "options/values.h"
 
@@ -39,7 +40,7 @@
 #define OPTIONS_MAX_PROBES 32U
 #define OPTIONS_SLOWDOWN_MAX_PERCENT 100000U
 #define OPTIONS_SLOWDOWN_PERCENT 10U	      /* of --probe and alloc */
-#define OPTIONS_SLOWDOWN_CALLS_PERCENT 400U /* of calls: five times as long */
+#define OPTIONS_SLOWDOWN_EXACT_PERCENT 400U /* of calls and lines: five times as long */
 #define OPTIONS_OUTPUT_DEFAULT "/var/lib/pyprofd"
 #define OPTIONS_CONFIG_DEFAULT "/etc/pyprofd/pyprofd.conf" /* of the service; it may be missing */
 
@@ -66,6 +67,7 @@ struct options {
 	bool wakers;		/* also record who ended waits; needs OFFCPU */
 	struct probe_spec *probe; /* owned: --probe */
 	size_t probe_count;
+	struct pp_line_target lines; /* --lines; no bytes of a file: it was not given */
 	bool leaks;	/* free's probe stays on, whatever it costs; needs ALLOC */
 	bool no_probes; /* --probes=no: nothing is attached to other programs' code */
 	/* How much longer probed programs may take, in percent of their time; 0: by what is

@@ -42,6 +42,8 @@ static bool is_one_file(const struct options *options)
  * CPU. */
 static uint32_t default_events(const struct options *options)
 {
+	if (options->lines.file_bytes && is_one_file(options))
+		return PP_CAPTURE_LINES;
 	if (options->probe_count && is_one_file(options))
 		return PP_CAPTURE_PROBE;
 	if (options->wakers && is_one_file(options))
@@ -89,22 +91,43 @@ static int check_events(const struct options *options, char why[OPTION_WHY_BYTES
 static int check_chosen(const struct options *options, char why[OPTION_WHY_BYTES])
 {
 	const bool is_chosen = options->pid_count || options->command;
-	const bool wants_calls = options->events & PP_CAPTURE_CALLS;
+	const uint32_t exact = options->events & PP_CAPTURES_EXACT;
+	char names[CAPTURE_NAMES_CHARS];
 
-	if (!is_chosen && options->events & (PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC)) {
+	if (!is_chosen && options->events & PP_CAPTURES_OF_CHOSEN) {
+		capture_names(options->events & PP_CAPTURES_OF_CHOSEN, ",", names);
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--events %s slows programs down, so it needs chosen ones: give --pid or "
 			 "-- COMMAND",
-			 wants_calls ? "calls" : "alloc");
+			 names);
 		return -EINVAL;
 	}
-	if (wants_calls && !options->duration_ns) {
+	capture_names(exact, ",", names);
+	if (exact == PP_CAPTURES_EXACT) {
 		snprintf(why, OPTION_WHY_BYTES,
-			 "--events calls slows programs down, so it needs an end: give "
-			 "--duration, as in -d 10");
+			 "--events %s: one would be in the other's times: run pyprofd twice, one "
+			 "after the other",
+			 names);
+		return -EINVAL;
+	}
+	if (exact && !options->duration_ns) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--events %s slows programs down, so it needs an end: give --duration, as "
+			 "in -d 10",
+			 names);
 		return -EINVAL;
 	}
 	return 0;
+}
+
+static int check_lines(const struct options *options, char why[OPTION_WHY_BYTES])
+{
+	if (!(options->events & PP_CAPTURE_LINES) || options->lines.file_bytes)
+		return 0;
+	snprintf(why, OPTION_WHY_BYTES,
+		 "--events lines does not say of what: give --lines FILE[:FUNC], as in --lines "
+		 "train.py:Model.step");
+	return -EINVAL;
 }
 
 static int check_probes(struct options *options, char why[OPTION_WHY_BYTES])
@@ -122,7 +145,7 @@ static int check_probes(struct options *options, char why[OPTION_WHY_BYTES])
 		capture_names(options->events & by_probes, ",", names);
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--probes no and --events %s exclude each other: leave one out",
-			 options->probe_count ? "probe (--probe)" : names);
+			 names);
 		return -EINVAL;
 	}
 	if (options->leaks && !(options->events & PP_CAPTURE_ALLOC)) {
@@ -130,7 +153,7 @@ static int check_probes(struct options *options, char why[OPTION_WHY_BYTES])
 			 "--leaks is about allocations: give --events alloc, or leave it out");
 		return -EINVAL;
 	}
-	return check_chosen(options, why);
+	return check_lines(options, why) ? -EINVAL : check_chosen(options, why);
 }
 
 static int check_waits(const struct option_given *given, const struct options *options,
@@ -181,11 +204,14 @@ int option_rules_apply(const struct option_given *given, struct options *options
 			 "--output no leaves nothing to do: it needs --live or --timeline");
 		return -EINVAL;
 	}
-	options->events_are_default = !options->events && !options->probe_count;
+	options->events_are_default =
+		!options->events && !options->probe_count && !options->lines.file_bytes;
 	if (!options->events)
 		options->events = default_events(options);
 	if (options->probe_count)
 		options->events |= PP_CAPTURE_PROBE;
+	if (options->lines.file_bytes)
+		options->events |= PP_CAPTURE_LINES;
 	err = check_events(options, why);
 	if (err)
 		return err;

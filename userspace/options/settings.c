@@ -182,6 +182,18 @@ static int add_probe(struct option_parser *parser, const char *text)
 	return 0;
 }
 
+static int set_lines(struct option_parser *parser, const char *text)
+{
+	char why[LINE_SPEC_WHY_BYTES];
+
+	if (parser->options.lines.file_bytes)
+		return usage(parser, "--lines is given twice: leave :FUNC out to count all "
+				     "functions of a file");
+	return line_spec_parse(text, &parser->options.lines, why)
+		       ? usage(parser, "--lines '%s' %s", text, why)
+		       : 0;
+}
+
 static int set_probes(struct option_parser *parser, const char *text)
 {
 	parser->options.no_probes = !strcmp(text, "no");
@@ -410,6 +422,8 @@ static int parse_selection(struct option_parser *parser, int key, const char *ar
 		return set_offcpu_min(parser, arg);
 	case KEY_PROBE:
 		return add_probe(parser, arg);
+	case KEY_LINES:
+		return set_lines(parser, arg);
 	case KEY_PROBES:
 		return set_probes(parser, arg);
 	case KEY_MAX_SLOWDOWN:

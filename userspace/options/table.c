@@ -29,13 +29,18 @@ const struct argp_option option_table[] = {
 	 "uprobe:BINARY:SYMBOL, with +ret how long calls take, tracepoint:GROUP:NAME; may be "
 	 "repeated",
 	 1},
+	{"lines", KEY_LINES, "FILE[:FUNC]", 0,
+	 "Count how often each line of a Python function, or of a whole file, runs, and time it, in "
+	 "the processes of --pid: train.py:Model.step",
+	 1},
 	{"probes", KEY_PROBES, "yes|no", 0,
 	 "no: put no breakpoint into any program's memory, which leaves out gc, import and all "
 	 "other probes",
 	 1},
 	{"max-slowdown", KEY_MAX_SLOWDOWN, "PCT|Nx", 0,
-	 "How much longer probed programs may take: 10% (default), or 5x for --events calls; "
-	 "beyond it probes are on for a part of the time, and calls end early",
+	 "How much longer probed programs may take: 10% (default), or 5x for --events calls "
+	 "and --lines; beyond it probes are on for a part of the time, and calls and lines end "
+	 "early",
 	 1},
 	{"leaks", KEY_LEAKS, NULL, 0,
 	 "With --events alloc: see every free, whatever that costs, so that what is held is exact "

@@ -255,19 +255,13 @@ static int run(struct calls *calls)
 /* Has the calls counted, and shows that profile. */
 static int run_exact(struct calls *calls)
 {
-	struct select *select = &calls->shared.select;
 	CLEANUP(exact_release) struct exact exact = {};
-	int err = exact_record(select, calls->slowdown, calls->shared.no_progress, &exact);
+	const struct exact_options wanted = {.select = &calls->shared.select,
+					      .slowdown = calls->slowdown,
+					      .no_progress = calls->shared.no_progress};
+	int err = exact_record(&wanted, &exact);
 
-	if (err)
-		return err;
-	select->path = calloc(1, sizeof(*select->path));
-	if (!select->path)
-		return complain_of("exact calls", -ENOMEM);
-	select->path[select->path_count++] = exact.path;
-	/* Children were recorded, too. */
-	select->pid_count = 0;
-	return run(calls);
+	return err ? err : run(calls);
 }
 
 int verb_calls(int argc, char **argv)

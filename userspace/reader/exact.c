@@ -18,7 +18,7 @@
 #include "reader/complain.h"
 #include "reader/verb.h"
 
-#define FILE_NAME "/calls.pb.gz"
+#define FILE_NAME "/exact.pb.gz"
 #define LOOK_US 100000U
 #define PIDS_BYTES (SELECT_MAX_PIDS * 21)
 #define ARGUMENTS_MAX 16
@@ -71,21 +71,24 @@ static void write_pids(const struct select *select, char pids[PIDS_BYTES])
 					 select->pid[i]);
 }
 
-static void write_command(const struct select *select, const char *slowdown, const char *path,
+static void write_command(const struct exact_options *options, const char *path,
 			  struct recording *recording)
 {
+	const struct select *select = options->select;
 	const char *const fixed[] = {
-		recording->program, "--quiet",	  "--events",	      "calls",	  "--pid",
-		recording->pids,    "--duration", recording->seconds, "--output", path};
+		recording->program, "--quiet",	     options->lines ? "--lines" : "--events",
+		options->lines ? options->lines : "calls",
+		"--pid",	    recording->pids, "--duration",
+		recording->seconds, "--output",	     path};
 	size_t count = ARRAY_SIZE(fixed);
 
 	sibling_find("pyprofd", recording->program);
 	write_pids(select, recording->pids);
 	snprintf(recording->seconds, sizeof(recording->seconds), "%lu", select->live_seconds);
 	memcpy(recording->argument, fixed, sizeof(fixed));
-	if (slowdown) {
+	if (options->slowdown) {
 		recording->argument[count++] = "--max-slowdown";
-		recording->argument[count++] = slowdown;
+		recording->argument[count++] = options->slowdown;
 	}
 	recording->argument[count] = NULL;
 }
@@ -105,24 +108,26 @@ static void run_program(const struct recording *recording)
 	_exit(READER_BAD_INPUT);
 }
 
-static void show_seconds(uint64_t started_ns, unsigned long wanted)
+static void show_seconds(const char *what, uint64_t started_ns, unsigned long wanted)
 {
 	const uint64_t passed = (mono_ns() - started_ns) / NS_PER_SEC;
 
-	fprintf(stderr, "\rcounting calls: %" PRIu64 " of %lu s; Ctrl-C ends it\033[K",
+	fprintf(stderr, "\rcounting %s: %" PRIu64 " of %lu s; Ctrl-C ends it\033[K", what,
 		passed < wanted ? passed : wanted, wanted);
 }
 
 /* Ctrl-C reaches both programs: pyprofd ends with a profile, and we wait for it. */
-static int await(pid_t pid, unsigned long seconds, bool shows)
+static int await(pid_t pid, const struct exact_options *options)
 {
+	const bool shows = !options->no_progress && isatty(STDERR_FILENO);
 	const uint64_t started_ns = mono_ns();
 	int status = 0;
 	pid_t got;
 
 	while (!(got = waitpid(pid, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {
 		if (shows)
-			show_seconds(started_ns, seconds);
+			show_seconds(options->lines ? "lines" : "calls", started_ns,
+				     options->select->live_seconds);
 		usleep(LOOK_US);
 	}
 	if (shows)
@@ -131,31 +136,42 @@ static int await(pid_t pid, unsigned long seconds, bool shows)
 								       : READER_BAD_INPUT;
 }
 
-int exact_record(const struct select *select, const char *slowdown, bool no_progress,
-		 struct exact *ret_exact)
+/* Lets the profile be read in place of processes.  Children were recorded, too. */
+static int select_profile(struct select *select, struct exact *exact)
+{
+	select->path = calloc(1, sizeof(*select->path));
+	if (!select->path)
+		return complain_of(exact->path, -ENOMEM);
+	select->path[select->path_count++] = exact->path;
+	select->pid_count = 0;
+	return READER_OK;
+}
+
+int exact_record(const struct exact_options *options, struct exact *ret_exact)
 {
 	OWNED_MEM struct recording *recording = calloc(1, sizeof(*recording));
-	struct exact exact = {};
+	struct exact *exact = ret_exact;
 	void (*before)(int);
 	pid_t pid;
 	int status;
 
+	*exact = (struct exact){};
 	if (!recording)
-		return complain_of("exact calls", -ENOMEM);
-	status = make_directory(&exact);
+		return complain_of("exact counts", -ENOMEM);
+	status = make_directory(exact);
 	if (status)
 		return status;
-	write_command(select, slowdown, exact.path, recording);
+	write_command(options, exact->path, recording);
 	pid = fork();
 	if (!pid)
 		run_program(recording);
 	before = signal(SIGINT, SIG_IGN);
 	status = pid < 0 ? complain_of("pyprofd", -errno)
-			 : await(pid, select->live_seconds, !no_progress && isatty(STDERR_FILENO));
+			 : await(pid, options);
 	(void)signal(SIGINT, before);
+	if (!status)
+		status = select_profile(options->select, exact);
 	if (status)
-		exact_release(&exact);
-	else
-		*ret_exact = exact;
+		exact_release(exact);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/kinds.h"
+#include "base/saturating.h"
 
 bool line_path_matches(const char *path, const char *wanted)
 {
@@ -173,4 +174,89 @@ int line_file_fill(struct line_file *file, const struct line_sources *sources)
 	qsort(file->row, file->count, sizeof(file->row[0]), compare_rows);
 	add_waited(file, sources->waited, has_cpu);
 	return add_functions(file, sources->profile);
+}
+
+/* ---- exact lines ---- */
+
+static int value_of(const struct profile *profile, const char *type, const char *unit)
+{
+	for (size_t i = 0; i < profile->options.value_count; i++)
+		if (!strcmp(profile->options.value_type[i].type, type) &&
+		    !strcmp(profile->options.value_type[i].unit, unit))
+			return (int)i;
+	return -ENOENT;
+}
+
+/* As include/pyprofd/kinds.h names the values of LINES. */
+bool line_values_find(const struct profile *profile, struct line_values *ret_values)
+{
+	const int hits = value_of(profile, "hits", "count");
+	const int time = value_of(profile, "time", "nanoseconds");
+
+	if (hits < 0 || time < 0)
+		return false;
+	*ret_values = (struct line_values){.hits = (unsigned int)hits, .time = (unsigned int)time};
+	return true;
+}
+
+static uint32_t function_of(const struct line_file *file, const struct profile *profile,
+			    const struct frame *frame)
+{
+	const struct line_function key = {.name = frame_name(profile, frame),
+					  .start_line = frame->start_line};
+	const struct line_function *found =
+		bsearch(&key, file->function, file->function_count, sizeof(key), compare_functions);
+
+	return found ? (uint32_t)(found - file->function) : 0;
+}
+
+/* Makes one row of those of a line and function: processes have their own. */
+static void merge_rows(struct line_file *file)
+{
+	uint32_t kept = 0;
+
+	qsort(file->row, file->count, sizeof(file->row[0]), compare_rows);
+	for (uint32_t i = 0; i < file->count; i++) {
+		struct line_row *last = kept ? &file->row[kept - 1] : NULL;
+		const struct line_row *row = &file->row[i];
+
+		if (!last || last->line != row->line) {
+			file->row[kept++] = *row;
+			continue;
+		}
+		last->hits = add_saturating(last->hits, row->hits);
+		last->time = add_saturating(last->time, row->time);
+	}
+	file->count = kept;
+}
+
+int line_file_fill_exact(struct line_file *file, const struct profile *profile,
+			 const struct line_values *values)
+{
+	int err = add_functions(file, profile);
+
+	file->row = calloc((size_t)profile->row_count + 1, sizeof(file->row[0]));
+	if (err || !file->row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		const struct stack *stack = &profile->stacks.stack[profile->row[i].stack];
+		const int64_t *value = profile_row_values(profile, i);
+		const struct frame *frame;
+		struct line_row *row;
+
+		if (!stack->count)
+			continue;
+		frame = &profile->stacks.location[stack->location[0]];
+		if (frame->file != file->path_string || !frame->line)
+			continue;
+		row = &file->row[file->count++];
+		*row = (struct line_row){.line = frame->line,
+					 .hits = value[values->hits],
+					 .time = value[values->time],
+					 .function = function_of(file, profile, frame)};
+		file->function[row->function].time =
+			add_saturating(file->function[row->function].time, row->time);
+	}
+	merge_rows(file);
+	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Time by line of one source file: self, total, and waiting. */
+/* Time by line of one source file: self, total, and waiting; or hits and time of exact lines. */
 #ifndef READER_LINE_TABLE_H
 #define READER_LINE_TABLE_H
 
@@ -12,12 +12,15 @@ struct line_row {
 	int64_t wait;			       /* in ns */
 	const char *reason;		       /* the reason of most of it; NULL: unknown */
 	int64_t reason_wait;
+	/* of exact lines */
+	int64_t hits, time; /* time in ns */
+	uint32_t function;  /* in function[] of struct line_file */
 };
 
 struct line_function {
 	const char *name;
 	uint32_t start_line, last_line; /* last_line: the last one with a sample */
-	int64_t self;
+	int64_t time;			/* of exact lines: of all its lines */
 };
 
 /* Release with line_file_release(). */
@@ -43,6 +46,15 @@ struct line_sources {
 bool line_path_matches(const char *path, const char *wanted);
 /* Fills all fields but path and path_string, which the caller has set.  Returns 0 or -ENOMEM. */
 int line_file_fill(struct line_file *file, const struct line_sources *sources);
+/* Where the values of exact lines stand in a profile's samples. */
+struct line_values {
+	unsigned int hits, time;
+};
+/* Returns false when the profile is not of exact lines. */
+bool line_values_find(const struct profile *profile, struct line_values *ret_values);
+/* The same as line_file_fill() from a profile of exact lines: rows have `hits` and `time` alone. */
+int line_file_fill_exact(struct line_file *file, const struct profile *profile,
+			 const struct line_values *values);
 void line_file_release(struct line_file *file);
 const struct line_row *line_file_find(const struct line_file *file, uint32_t line);
 

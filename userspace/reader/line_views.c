@@ -22,6 +22,8 @@ static int explain(const struct lines_view *view, const struct line_file *file, 
 /* ---- text ---- */
 
 #define WIDE_COLUMNS 120U
+#define LINE_COLUMNS 6
+#define EXACT_COLUMNS 43
 
 /* A narrow terminal has no room for errors and times beside the source. */
 static bool is_narrow(void)
@@ -84,15 +86,43 @@ static void print_source(const char *text, unsigned int room)
 	}
 }
 
-static void print_line(const struct lines_view *view, const struct line_file *file,
-		       const struct source *source, uint32_t line)
+/* Of the time of all lines of its function. */
+static double exact_share(const struct line_file *file, const struct line_row *row)
 {
-	const struct line_row *row = line_file_find(file, line);
-	const char *text = source_line(source, line);
-	unsigned int room = text_room((is_narrow() ? 26 : 50) + (view->has_waits ? 19 : 0));
+	const int64_t all = file->function_count ? file->function[row->function].time : 0;
+
+	return all > 0 ? (double)row->time / (double)all : 0;
+}
+
+static void print_exact(const struct lines_view *view, const struct line_file *file,
+			const struct line_row *row)
+{
+	char time[FORMAT_BYTES], each[FORMAT_BYTES] = "-";
+	const double share = row ? exact_share(file, row) : 0;
+
+	if (!row) {
+		printf("%*s", EXACT_COLUMNS, "");
+		return;
+	}
+	if (row->hits)
+		format_value(row->time / row->hits, "nanoseconds", each);
+	printf("%12" PRId64 " %10s %10s  %s%5.1f %%%s", row->hits,
+	       format_value(row->time, "nanoseconds", time), each,
+	       text_color(view->color, text_color_of_share(share)), share * 100,
+	       text_color(view->color, TEXT_PLAIN));
+}
+
+static unsigned int figures_columns(const struct lines_view *view)
+{
+	if (view->is_exact)
+		return LINE_COLUMNS + EXACT_COLUMNS;
+	return (is_narrow() ? 24 : 48) + (view->has_waits ? 19 : 0);
+}
+
+static void print_sampled(const struct lines_view *view, const struct line_row *row)
+{
 	char self[FORMAT_BYTES];
 
-	printf("%6" PRIu32, line);
 	print_share(view, row ? row->self : NULL);
 	print_share(view, row ? row->total : NULL);
 	if (!is_narrow())
@@ -100,12 +130,42 @@ static void print_line(const struct lines_view *view, const struct line_file *fi
 				       ? format_value(row->self->value, view->unit, self)
 				       : "");
 	print_wait(view, row);
+}
+
+static void print_line(const struct lines_view *view, const struct line_file *file,
+		       const struct source *source, uint32_t line)
+{
+	const struct line_row *row = line_file_find(file, line);
+	const char *text = source_line(source, line);
+	unsigned int room = text_room(figures_columns(view) + 2);
+
+	printf("%*" PRIu32, LINE_COLUMNS, line);
+	if (view->is_exact)
+		print_exact(view, file, row);
+	else
+		print_sampled(view, row);
 	printf("  ");
 	if (room)
 		print_source(text ? text : "", room);
 	else
 		printf("%s", text ? text : "");
 	printf("\n");
+}
+
+static void print_head(const struct lines_view *view)
+{
+	if (view->is_exact)
+		printf("%s%*s%12s %10s %10s  %7s", text_color(view->color, TEXT_BOLD), LINE_COLUMNS,
+		       "LINE", "HITS", "TIME", "PER HIT", "TIME %");
+	else if (is_narrow())
+		printf("%s%6s%9s%9s", text_color(view->color, TEXT_BOLD), "LINE", "SELF %",
+		       "TOTAL %");
+	else
+		printf("%s%6s%9s%7s%9s%7s %9s", text_color(view->color, TEXT_BOLD), "LINE",
+		       "SELF %", "+-", "TOTAL %", "+-", "SELF");
+	if (view->has_waits)
+		printf(" %18s", "WAIT");
+	printf("  SOURCE%s\n", text_color(view->color, TEXT_PLAIN));
 }
 
 int lines_print_text(const struct lines_view *view, const struct line_file *file)
@@ -119,15 +179,7 @@ int lines_print_text(const struct lines_view *view, const struct line_file *file
 	       text_color(view->color, TEXT_PLAIN));
 	if (page.note[0])
 		printf("Note: %s\n", page.note);
-	if (is_narrow())
-		printf("%s%6s%9s%9s", text_color(view->color, TEXT_BOLD), "LINE", "SELF %",
-		       "TOTAL %");
-	else
-		printf("%s%6s%9s%7s%9s%7s %9s", text_color(view->color, TEXT_BOLD), "LINE",
-		       "SELF %", "+-", "TOTAL %", "+-", "SELF");
-	if (view->has_waits)
-		printf(" %18s", "WAIT");
-	printf("  SOURCE%s\n", text_color(view->color, TEXT_PLAIN));
+	print_head(view);
 	for (uint32_t i = 0; i < page.count; i++) {
 		if (i)
 			printf("   ...\n");
@@ -189,14 +241,28 @@ static void html_share(const struct lines_view *view, const struct totals_sum *s
 		printf("<td class=\"e\">&plusmn;%.1f</td>", error * 100);
 }
 
-static void html_line(const struct lines_view *view, const struct line_file *file,
-		      const struct source *source, uint32_t line)
+static void html_exact(const struct line_file *file, const struct line_row *row)
 {
-	const struct line_row *row = line_file_find(file, line);
-	const char *text = source_line(source, line);
+	char time[FORMAT_BYTES], each[FORMAT_BYTES] = "";
+	double share;
+
+	if (!row) {
+		printf("<td></td><td></td><td></td><td></td>");
+		return;
+	}
+	share = exact_share(file, row);
+	if (row->hits)
+		format_value(row->time / row->hits, "nanoseconds", each);
+	printf("<td>%" PRId64 "</td><td>%s</td><td>%s</td>"
+	       "<td style=\"background:rgb(var(--heat)/%.2f)\">%.1f %%</td>",
+	       row->hits, format_value(row->time, "nanoseconds", time), each,
+	       share > 0.7 ? 0.7 : share, share * 100);
+}
+
+static void html_sampled(const struct lines_view *view, const struct line_row *row)
+{
 	char value[FORMAT_BYTES];
 
-	printf("<tr><td>%" PRIu32 "</td>", line);
 	html_share(view, row ? row->self : NULL);
 	html_share(view, row ? row->total : NULL);
 	if (view->has_waits) {
@@ -207,6 +273,19 @@ static void html_line(const struct lines_view *view, const struct line_file *fil
 		}
 		printf("</td>");
 	}
+}
+
+static void html_line(const struct lines_view *view, const struct line_file *file,
+		      const struct source *source, uint32_t line)
+{
+	const struct line_row *row = line_file_find(file, line);
+	const char *text = source_line(source, line);
+
+	printf("<tr><td>%" PRIu32 "</td>", line);
+	if (view->is_exact)
+		html_exact(file, row);
+	else
+		html_sampled(view, row);
 	printf("<td class=\"s\">");
 	html_text(text ? text : "");
 	printf("</td></tr>\n");
@@ -227,8 +306,9 @@ int lines_print_html(const struct lines_view *view, const struct line_file *file
 		html_text(page.note);
 		printf("</p>\n");
 	}
-	printf("<table><thead><tr><th>line</th><th>self</th><th></th><th>total</th><th></th>%s"
-	       "<th class=\"s\">source</th></tr></thead><tbody>\n",
+	printf("<table><thead><tr><th>line</th>%s%s<th class=\"s\">source</th></tr></thead><tbody>\n",
+	       view->is_exact ? "<th>hits</th><th>time</th><th>per hit</th><th>time %</th>"
+			      : "<th>self</th><th></th><th>total</th><th></th>",
 	       view->has_waits ? "<th>wait</th>" : "");
 	for (uint32_t i = 0; i < page.count; i++) {
 		if (i)

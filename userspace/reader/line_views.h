@@ -15,6 +15,7 @@ struct lines_view {
 	const struct totals *ran;
 	uint64_t end_wall_ns; /* of the profile */
 	bool all, color, is_python, has_waits;
+	bool is_exact; /* lines were counted */
 };
 
 /* Lines [first, last] that are shown as one block. */

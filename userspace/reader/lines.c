@@ -10,6 +10,7 @@
 #include "base/kinds.h"
 #include "base/remote_url.h"
 #include "reader/complain.h"
+#include "reader/exact.h"
 #include "reader/line_views.h"
 #include "reader/lines.h"
 #include "reader/read_input.h"
@@ -21,12 +22,15 @@
 struct lines {
 	struct select_options shared;
 	struct lines_view view;
-	const char *waits; /* a profile of waits */
+	const char *waits;    /* a profile of waits */
+	const char *slowdown; /* --max-slowdown; NULL: not given */
+	char *target;	      /* owned: as it was typed; NULL: it was not */
+	struct line_values values; /* of exact lines */
 	bool html;
 	struct totals ran, waited;
 };
 
-enum { OPTION_HTML = 1, OPTION_ALL, OPTION_WAITS, OPTION_SOURCE };
+enum { OPTION_HTML = 1, OPTION_ALL, OPTION_WAITS, OPTION_SOURCE, OPTION_EXACT, OPTION_SLOWDOWN };
 
 static const struct argp_option options[] = {
 	{"all", OPTION_ALL, NULL, 0,
@@ -37,6 +41,15 @@ static const struct argp_option options[] = {
 	 "without it",
 	 1},
 	{"source", OPTION_SOURCE, "PATH", 0, "Read the source from PATH, not from where it ran", 1},
+	{"exact", OPTION_EXACT, NULL, 0,
+	 "Count every line of FILE:FUNC that the processes of --pid run from now on, as "
+	 "line_profiler does: for CPython 3.6 to 3.11 with probes, as Debian's have them.  It slows "
+	 "all of their Python code down",
+	 2},
+	{"max-slowdown", OPTION_SLOWDOWN, "PCT|Nx", 0,
+	 "With --exact: end early when a program would take longer than this, 5x or 400%. "
+	 "Default: 5x",
+	 2},
 	{0},
 };
 
@@ -49,7 +62,9 @@ static const char doc[] =
 	"  pyprof lines train.py cpu.pb.gz\n"
 	"  pyprof lines train.py:Model.step /var/lib/pyprofd --since 10m\n"
 	"  pyprof lines train.py cpu.pb.gz --html > train.html\n"
-	"  sudo pyprof lines train.py --live\n";
+	"  sudo pyprof lines train.py --live\n"
+	"  sudo pyprof lines train.py:Model.step --exact --pid 1234 --for 10\n"
+	"  pyprof lines train.py:Model.step lines.pb.gz\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -70,6 +85,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_SOURCE:
 		lines->view.source_path = text;
+		return 0;
+	case OPTION_EXACT:
+		lines->shared.select.records = true;
+		return 0;
+	case OPTION_SLOWDOWN:
+		lines->slowdown = text;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -166,7 +187,8 @@ static int show_file(struct lines *lines, const struct input *input, uint32_t pa
 	CLEANUP(line_file_release) struct line_file file = {.path = intern_get(profile->strings,
 									       path_string, NULL),
 							    .path_string = path_string};
-	int err = line_file_fill(&file, &sources);
+	int err = lines->view.is_exact ? line_file_fill_exact(&file, profile, &lines->values)
+				       : line_file_fill(&file, &sources);
 
 	if (err)
 		return err;
@@ -199,9 +221,19 @@ static int show_files(struct lines *lines, const struct input *input)
 		return err;
 	if (count)
 		return 0;
-	return complain("%s: no sample in a file of that name%s%s", lines->view.file,
+	return complain("%s: no %s in a file of that name%s%s", lines->view.file,
+			lines->view.is_exact ? "line was counted" : "sample",
 			lines->view.function ? "; the function is what follows the last ':': " : "",
 			lines->view.function ? lines->view.function : "");
+}
+
+/* The file's name is nobody's: it is gone when we end. */
+static void print_exact_head(const struct profile_read_totals *totals)
+{
+	char recorded[FORMAT_BYTES];
+
+	printf("lines, exact: %s recorded\n",
+	       format_value((int64_t)totals->duration_ns, "nanoseconds", recorded));
 }
 
 static int show(struct lines *lines, const struct input *input)
@@ -219,6 +251,8 @@ static int show(struct lines *lines, const struct input *input)
 	lines->view.color = !lines->html && text_wants_color(lines->shared.no_color);
 	if (lines->html)
 		lines_begin_html(&lines->view);
+	else if (lines->shared.select.records)
+		print_exact_head(&totals);
 	else
 		text_head(stdout, input);
 	err = show_files(lines, input);
@@ -243,9 +277,24 @@ static int run(struct lines *lines)
 	totals_init(&lines->ran, &ran);
 	totals_init(&lines->waited, &waited);
 	err = read_ran(lines, &input);
-	if (!err && !lines->waited.windows)
+	if (!err)
+		lines->view.is_exact = line_values_find(input_profile(input), &lines->values);
+	if (!err && !lines->view.is_exact && !lines->waited.windows)
 		err = read_waits(lines, input, &waits);
 	return err ? err : show(lines, input);
+}
+
+/* Has the lines counted, and shows that profile. */
+static int run_exact(struct lines *lines)
+{
+	CLEANUP(exact_release) struct exact exact = {};
+	const struct exact_options wanted = {.select = &lines->shared.select,
+					      .lines = lines->target,
+					      .slowdown = lines->slowdown,
+					      .no_progress = lines->shared.no_progress};
+	int err = exact_record(&wanted, &exact);
+
+	return err ? err : run(lines);
 }
 
 /* Splits "w.py:Model.step".  The path may contain colons, but a function's name contains no
@@ -278,17 +327,25 @@ int lines_show(const struct select_options *shared, char *target)
 	return status;
 }
 
+static int run_target(struct lines *lines)
+{
+	lines->target = strdup(lines->shared.leading[0]);
+	if (!lines->target)
+		return complain_of(lines->shared.leading[0], -ENOMEM);
+	split_target(lines);
+	return lines->shared.select.records ? run_exact(lines) : run(lines);
+}
+
 int verb_lines(int argc, char **argv)
 {
 	struct lines lines = {.shared = {.leading_wanted = 1}};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live",
+	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live\nFILE[:FUNC] --exact --pid PID",
 			  argc, argv, &lines) &&
 	    !select_refuse_groups(&lines.shared.select, "lines")) {
 		if (lines.shared.leading_count) {
-			split_target(&lines);
-			status = run(&lines);
+			status = run_target(&lines);
 		} else {
 			fprintf(stderr, "pyprof: the source file is missing: pyprof lines train.py "
 					"cpu.pb.gz\n");
@@ -296,6 +353,7 @@ int verb_lines(int argc, char **argv)
 	}
 	totals_release(&lines.ran);
 	totals_release(&lines.waited);
+	free(lines.target);
 	select_release(&lines.shared.select);
 	return status;
 }

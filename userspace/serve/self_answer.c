@@ -23,6 +23,7 @@ static const char *const titles[] = {
 	[PP_PROFILE_IMPORT] = "Imports",
 	[PP_PROFILE_MEM] = "Memory touched",
 	[PP_PROFILE_CALLS] = "Exact calls",
+	[PP_PROFILE_LINES] = "Exact lines",
 	[PP_PROFILE_ALLOC] = "Allocations",
 	[PP_PROFILE_PROBE] = "Probes",
 };

@@ -1,8 +1,9 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""fleet.py COUNT CORES [labels]   Starts COUNT Python programs that together keep CORES of a core
-busy in short bursts; writes their pids to pids.json; they end at `stop`.  labels: each is a rank of
-a job and has a service's name, one of eight."""
+"""fleet.py COUNT CORES [labels] [memory]   Starts COUNT Python programs that together keep CORES of
+a core busy in short bursts; writes their pids to pids.json; they end at `stop`.  labels: each is a
+rank of a job and has a service's name, one of eight.  memory: they collect cycles, and touch fresh
+memory at every fourth burst."""
 import os
 import subprocess
 import sys
@@ -25,12 +26,32 @@ def fleet_mid(end):
     return fleet_hot(end)
 
 
-def member(duty, index):
+def fleet_cycles():
+    for _ in range(100):
+        cycle = []
+        cycle.append(cycle)
+
+
+def fleet_touch():
+    return len(bytearray(150000))  # more than malloc keeps: its pages are new each time
+
+
+def work(burst):
+    fleet_cycles()
+    if burst % 4 == 0:
+        fleet_touch()
+
+
+def member(duty, index, *how):
     # Spread over the period, so that the fleet does not work in step.
     time.sleep(index % 97 / 97.0 * min(2.0, BURST_S / duty))
-    parent = os.getppid()
+    parent, burst = os.getppid(), index
     while not common.stopped() and os.getppid() == parent:
-        fleet_mid(time.process_time() + BURST_S)
+        end = time.process_time() + BURST_S
+        burst += 1
+        if "memory" in how:
+            work(burst)
+        fleet_mid(end)
         time.sleep(min(2.0, max(0.0, BURST_S / duty - BURST_S)))
 
 
@@ -39,11 +60,11 @@ def environment(count, index):
                 RANK=str(index), LOCAL_RANK=str(index % 8), WORLD_SIZE=str(count))
 
 
-def main(count, cores, how=""):
+def main(count, cores, *how):
     command = [sys.executable, "-S", "-E", os.path.abspath(__file__)]
     members = [
-        subprocess.Popen(command + ["member", str(cores / count), str(i)],
-                         env=environment(count, i) if how == "labels" else None)
+        subprocess.Popen(command + ["member", str(cores / count), str(i), *how],
+                         env=environment(count, i) if "labels" in how else None)
         for i in range(count)
     ]
     common.write("pids.json", [m.pid for m in members])
@@ -55,6 +76,6 @@ def main(count, cores, how=""):
 
 if __name__ == "__main__":
     if sys.argv[1] == "member":
-        member(float(sys.argv[2]), int(sys.argv[3]))
+        member(float(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
     else:
         main(int(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:])

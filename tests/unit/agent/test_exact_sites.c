@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/calls_sites.c */
+/* sources: agent/exact_sites.c */
 /* The parser's child, the links and the kernel side are stand-ins. */
-#include "agent/calls_sites.h"
+#include "agent/exact_sites.h"
 
 #include <cmocka.h>
 #include <errno.h>
@@ -12,6 +12,7 @@
 
 #define PROGRAM_ENTRY 50
 #define PROGRAM_RETURN 51
+#define PROGRAM_LINE 52
 enum { ENTRY, RETURN, LINE, SELDOM }; /* in the order in which they are wanted */
 
 static struct {
@@ -21,12 +22,13 @@ static struct {
 } in_file;
 
 static struct {
-	struct probe_link_site site[2][8]; /* by event, the order of enum pp_call_event */
-	size_t count[2];
+	struct probe_link_site site[PP_CALL_EVENTS][8]; /* by event */
+	size_t count[PP_CALL_EVENTS];
 	unsigned int attached, released;
+	unsigned int wanted; /* programs, before a hit may count */
 	int err_of_program, err;
 	pid_t pid;
-	bool is_used[2][PP_CALL_SITES_MAX];
+	bool is_used[PP_CALL_EVENTS][PP_CALL_SITES_MAX];
 	bool has_cookies;
 } done;
 
@@ -57,13 +59,13 @@ bool probe_links_can_share(void)
 
 int probe_links_attach(const struct probe_links_options *options, struct probe_links *ret_links)
 {
-	const int event = options->program == PROGRAM_ENTRY ? PP_CALL_ENTRY : PP_CALL_RETURN;
+	const int event = options->program - PROGRAM_ENTRY;
 
-	assert_true(options->program == PROGRAM_ENTRY || options->program == PROGRAM_RETURN);
+	assert_in_range(options->program, PROGRAM_ENTRY, PROGRAM_LINE);
 	assert_false(options->is_return);
 	if (options->program == done.err_of_program)
 		return done.err;
-	/* No hit counts before both are attached. */
+	/* No hit counts before all are attached. */
 	for (unsigned int i = 0; i < PP_CALL_SITES_MAX; i++)
 		assert_false(done.is_used[event][i]);
 	assert_true(options->count <= 8);
@@ -84,7 +86,7 @@ void probe_links_release(struct probe_links *links)
 int calls_side_program(const struct calls_side *side, enum pp_call_event event)
 {
 	(void)side;
-	return event == PP_CALL_ENTRY ? PROGRAM_ENTRY : PROGRAM_RETURN;
+	return PROGRAM_ENTRY + (int)event;
 }
 
 bool calls_side_has_cookies(const struct calls_side *side)
@@ -97,7 +99,7 @@ int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_e
 			const struct pp_call_site *site)
 {
 	(void)side;
-	assert_int_equal(done.attached, 2);
+	assert_int_equal(done.attached, done.wanted);
 	assert_int_equal(site->is_used, 1);
 	assert_int_equal(site->is_ours, 0);
 	assert_true(number < PP_CALL_SITES_MAX);
@@ -116,32 +118,39 @@ static void debian(void)
 	memset(&in_file, 0, sizeof(in_file));
 	memset(&done, 0, sizeof(done));
 	done.has_cookies = true;
+	done.wanted = 2;
 	put(ENTRY, 0x100, 0x9000);
 	put(RETURN, 0x200, 0x9002);
 	put(LINE, 0x300, 0x9004);
 	put(SELDOM, 0x400, 0);
 }
 
-static int find(unsigned int minor, uint32_t next[2], struct calls_sites **ret_sites)
+static int find_what(unsigned int minor, enum exact_what what, uint32_t next[PP_CALL_EVENTS],
+		     struct exact_sites **ret_sites)
 {
 	struct python_info python = {.bpf.minor = (uint8_t)minor};
 	struct file file = {.id = 77, .python = &python};
 
-	return calls_sites_find(NULL, &file, next, ret_sites);
+	return exact_sites_find(NULL, &file, what, next, ret_sites);
+}
+
+static int find(unsigned int minor, uint32_t next[PP_CALL_EVENTS], struct exact_sites **ret_sites)
+{
+	return find_what(minor, EXACT_CALLS, next, ret_sites);
 }
 
 /* Nothing is hit at a line, and the semaphore of `line` is raised all the same. */
 static void attach__of_311_raises_lines_semaphore_where_nothing_runs(void **state)
 {
-	OWNED(calls_sites) struct calls_sites *sites = NULL;
-	struct calls_links links = {};
-	uint32_t next[2] = {0, 0};
+	OWNED(exact_sites) struct exact_sites *sites = NULL;
+	struct exact_links links = {};
+	uint32_t next[PP_CALL_EVENTS] = {0};
 
 	(void)state;
 	debian();
 	assert_int_equal(find(11, next, &sites), 0);
 	assert_int_equal(sites->file, 77);
-	assert_int_equal(calls_sites_attach(sites, NULL, 9, 1234, &links), 0);
+	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), 0);
 	assert_int_equal(done.pid, 1234);
 	assert_int_equal(done.count[PP_CALL_ENTRY], 1);
 	assert_int_equal(done.site[PP_CALL_ENTRY][0].offset, 0x100);
@@ -152,42 +161,42 @@ static void attach__of_311_raises_lines_semaphore_where_nothing_runs(void **stat
 	assert_int_equal(done.site[PP_CALL_RETURN][1].semaphore, 0x9004);
 	assert_true(done.is_used[PP_CALL_ENTRY][0] && done.is_used[PP_CALL_RETURN][0]);
 	assert_false(done.is_used[PP_CALL_RETURN][done.site[PP_CALL_RETURN][1].cookie]);
-	calls_links_release(&links);
+	exact_links_release(&links);
 	assert_int_equal(done.released, 2);
 }
 
 static void attach__without_such_a_function_is_at_the_line(void **state)
 {
-	OWNED(calls_sites) struct calls_sites *sites = NULL;
-	struct calls_links links = {};
-	uint32_t next[2] = {0, 0};
+	OWNED(exact_sites) struct exact_sites *sites = NULL;
+	struct exact_links links = {};
+	uint32_t next[PP_CALL_EVENTS] = {0};
 
 	(void)state;
 	debian();
 	in_file.count--;
 	assert_int_equal(find(11, next, &sites), 0);
-	assert_int_equal(calls_sites_attach(sites, NULL, 9, 1234, &links), 0);
+	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), 0);
 	assert_int_equal(done.site[PP_CALL_RETURN][1].offset, 0x300);
 	assert_int_equal(done.site[PP_CALL_RETURN][1].semaphore, 0x9004);
 }
 
 static void attach__of_39_leaves_line_alone(void **state)
 {
-	OWNED(calls_sites) struct calls_sites *sites = NULL;
-	struct calls_links links = {};
-	uint32_t next[2] = {0, 0};
+	OWNED(exact_sites) struct exact_sites *sites = NULL;
+	struct exact_links links = {};
+	uint32_t next[PP_CALL_EVENTS] = {0};
 
 	(void)state;
 	debian();
 	assert_int_equal(find(9, next, &sites), 0);
-	assert_int_equal(calls_sites_attach(sites, NULL, 9, 1234, &links), 0);
+	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), 0);
 	assert_int_equal(done.count[PP_CALL_RETURN], 1);
 }
 
 static void find__says_why_calls_cannot_be_counted(void **state)
 {
-	struct calls_sites *sites = NULL;
-	uint32_t next[2] = {0, 0};
+	struct exact_sites *sites = NULL;
+	uint32_t next[PP_CALL_EVENTS] = {0};
 
 	(void)state;
 	debian();
@@ -206,11 +215,11 @@ static void find__says_why_calls_cannot_be_counted(void **state)
 /* Two files have numbers of their own; each of them may have several sites. */
 static void find__numbers_go_on_from_file_to_file(void **state)
 {
-	OWNED(calls_sites) struct calls_sites *first = NULL;
-	OWNED(calls_sites) struct calls_sites *second = NULL;
-	struct calls_sites *third = NULL;
-	struct calls_links links = {};
-	uint32_t next[2] = {0, 0};
+	OWNED(exact_sites) struct exact_sites *first = NULL;
+	OWNED(exact_sites) struct exact_sites *second = NULL;
+	struct exact_sites *third = NULL;
+	struct exact_links links = {};
+	uint32_t next[PP_CALL_EVENTS] = {0};
 
 	(void)state;
 	debian();
@@ -222,7 +231,7 @@ static void find__numbers_go_on_from_file_to_file(void **state)
 	assert_int_equal(second->event[PP_CALL_RETURN].site[0].cookie, 1);
 	/* Without cookies hits of the second site would be taken for the first one's. */
 	done.has_cookies = false;
-	assert_int_equal(calls_sites_attach(second, NULL, 9, 1234, &links), -ENOTSUP);
+	assert_int_equal(exact_sites_attach(second, NULL, 9, 1234, &links), -ENOTSUP);
 	assert_int_equal(done.attached, 0);
 	next[PP_CALL_ENTRY] = PP_CALL_SITES_MAX - 2;
 	assert_int_equal(find(9, next, &third), -ENOSPC);
@@ -230,19 +239,53 @@ static void find__numbers_go_on_from_file_to_file(void **state)
 
 static void attach__takes_off_what_is_half_attached(void **state)
 {
-	OWNED(calls_sites) struct calls_sites *sites = NULL;
-	struct calls_links links = {};
-	uint32_t next[2] = {0, 0};
+	OWNED(exact_sites) struct exact_sites *sites = NULL;
+	struct exact_links links = {};
+	uint32_t next[PP_CALL_EVENTS] = {0};
 
 	(void)state;
 	debian();
 	assert_int_equal(find(11, next, &sites), 0);
 	done.err_of_program = PROGRAM_ENTRY;
 	done.err = -ESRCH;
-	assert_int_equal(calls_sites_attach(sites, NULL, 9, 1234, &links), -ESRCH);
+	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), -ESRCH);
 	assert_int_equal(done.attached, 1);
 	assert_int_equal(done.released, 1);
 	assert_int_equal(links.event[PP_CALL_RETURN].count, 0);
+}
+
+static void attach__of_lines_is_at_the_line(void **state)
+{
+	OWNED(exact_sites) struct exact_sites *sites = NULL;
+	struct exact_links links = {};
+	uint32_t next[PP_CALL_EVENTS] = {0};
+
+	(void)state;
+	debian();
+	done.wanted = 3;
+	assert_int_equal(find_what(11, EXACT_LINES, next, &sites), 0);
+	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), 0);
+	assert_int_equal(done.count[PP_CALL_LINE], 1);
+	assert_int_equal(done.site[PP_CALL_LINE][0].offset, 0x300);
+	assert_int_equal(done.site[PP_CALL_LINE][0].semaphore, 0x9004);
+	/* That raises the semaphore. */
+	assert_int_equal(done.count[PP_CALL_RETURN], 1);
+	assert_true(done.is_used[PP_CALL_LINE][0] && done.is_used[PP_CALL_ENTRY][0]);
+	exact_links_release(&links);
+	assert_int_equal(done.released, 3);
+}
+
+static void find__of_lines_needs_the_probe_of_lines(void **state)
+{
+	struct exact_sites *sites = NULL;
+	uint32_t next[PP_CALL_EVENTS] = {0};
+
+	(void)state;
+	debian();
+	in_file.site[LINE].wanted = SELDOM;
+	assert_int_equal(find_what(11, EXACT_LINES, next, &sites), -ENOENT);
+	assert_int_equal(find_what(15, EXACT_LINES, next, &sites), -ENOENT);
+	assert_null(sites);
 }
 
 int main(void)
@@ -254,7 +297,9 @@ int main(void)
 		cmocka_unit_test(find__says_why_calls_cannot_be_counted),
 		cmocka_unit_test(find__numbers_go_on_from_file_to_file),
 		cmocka_unit_test(attach__takes_off_what_is_half_attached),
+		cmocka_unit_test(attach__of_lines_is_at_the_line),
+		cmocka_unit_test(find__of_lines_needs_the_probe_of_lines),
 	};
 
-	return cmocka_run_group_tests_name("agent/calls_sites", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("agent/exact_sites", tests, NULL, NULL);
 }

@@ -1,77 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/calls_cost.h"
+#include "agent/call_costs.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/exact_sites.h"
+#include "agent/own_sites.h"
 #include "attach/calls_side.h"
-#include "attach/probe_links.h"
 #include "base/cleanup.h"
-#include "base/own_code.h"
 #include "drain/table.h"
 
 #define ROUNDS 21U /* the median counts: others had an interrupt in them */
 #define CALLS_A_ROUND 100U
-
-/* As sites of <sys/sdt.h>: a NOP, which the kernel need not step. */
-#if defined(__aarch64__)
-#define ARGUMENT(number) {.kind = PP_ARG_REGISTER, .bytes = 8, .base = (number)}
-#else
-/* rdi, rsi and rdx by DWARF number */
-#define ARGUMENT(number)                                                                           \
-	{.kind = PP_ARG_REGISTER, .bytes = 8, .base = (number) == 0 ? 5 : (number) == 1 ? 4 : 1}
-#endif
-void calls_cost_entry(const char *file, const char *name, uint64_t code);
-void calls_cost_return(const char *file, const char *name, uint64_t code);
-__asm__(".pushsection .text, \"ax\"\n"
-	".balign 16\n"
-	".type calls_cost_entry, %function\n"
-	"calls_cost_entry:\n"
-	"	nop\n"
-	"	ret\n"
-	".size calls_cost_entry, . - calls_cost_entry\n"
-	".balign 16\n"
-	".type calls_cost_return, %function\n"
-	"calls_cost_return:\n"
-	"	nop\n"
-	"	ret\n"
-	".size calls_cost_return, . - calls_cost_return\n"
-	".popsection\n");
-
-/* ---- sites in this program's file ---- */
-
-static int attach(const struct calls_side *side, int file, enum pp_call_event event,
-		  struct probe_links *ret_links)
-{
-	const void *const code = event == PP_CALL_ENTRY ? (const void *)calls_cost_entry
-							: (const void *)calls_cost_return;
-	struct probe_link_site site = {};
-	const struct probe_links_options options = {.program = calls_side_program(side, event),
-						    .file = file,
-						    .pid = getpid(),
-						    .is_shared = probe_links_can_share(),
-						    .site = &site,
-						    .count = 1};
-	const int err = own_code_offset(code, &site.offset);
-
-	return err ? err : probe_links_attach(&options, ret_links);
-}
-
-static int use_site(struct calls_side *side, bool is_used)
-{
-	struct pp_call_site site = {.is_used = is_used, .is_ours = 1};
-	int err;
-
-	for (unsigned int i = 0; i < PP_CALL_ARGUMENTS; i++)
-		site.arg[i] = (struct pp_probe_arg)ARGUMENT(i);
-	err = calls_side_set_site(side, 0, PP_CALL_ENTRY, &site);
-	return err ? err : calls_side_set_site(side, 0, PP_CALL_RETURN, &site);
-}
 
 /* ---- rounds ---- */
 
@@ -85,12 +28,12 @@ struct rounds {
 
 static void enter(enum function function)
 {
-	calls_cost_entry("", "", function);
+	own_site_entry("", "", function);
 }
 
 static void leave(void)
 {
-	calls_cost_return("", "", 0);
+	own_site_return("", "", 0);
 }
 
 static void run_round(void)
@@ -190,18 +133,18 @@ static void forget(const struct calls_side *side, const struct rounds *rounds)
 	(void)bpf_map_delete_elem(calls_side_threads(side), &tid);
 }
 
-static int measure(struct calls_side *side, struct calls_cost *ret_cost)
+static int measure(struct calls_side *side, struct call_costs *ret_cost)
 {
 	OWNED_MEM struct rounds *rounds = calloc(1, sizeof(*rounds));
-	struct calls_cost cost = {};
-	__u64(*ns)[PP_CALL_EVENTS] = cost.taken_off.ns;
-	int err = rounds ? use_site(side, true) : -ENOMEM;
+	struct call_costs cost = {};
+	__u64(*ns)[PP_CALL_MOVES] = cost.taken_off.ns;
+	int err = rounds ? own_sites_use(side, PP_CALL_MOVES, true) : -ENOMEM;
 
 	if (!err)
 		err = run_rounds(side, rounds);
 	if (rounds)
 		forget(side, rounds);
-	(void)use_site(side, false);
+	(void)own_sites_use(side, PP_CALL_MOVES, false);
 	if (err)
 		return err;
 	ns[PP_CALL_ENTRY][PP_CALL_RETURN] = median_a_call(rounds, INNER);
@@ -214,18 +157,13 @@ static int measure(struct calls_side *side, struct calls_cost *ret_cost)
 	return 0;
 }
 
-int calls_cost_measure(struct calls_side *side, struct calls_cost *ret_cost)
+int call_costs_measure(struct calls_side *side, struct call_costs *ret_cost)
 {
-	struct probe_links entry = {}, returned = {};
-	OWNED_FD int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	int err = file < 0 ? -errno : attach(side, file, PP_CALL_RETURN, &returned);
+	struct exact_links links = {};
+	int err = own_sites_attach(side, PP_CALL_MOVES, &links);
 
-	if (err)
-		return err;
-	err = attach(side, file, PP_CALL_ENTRY, &entry);
 	if (!err)
 		err = measure(side, ret_cost);
-	probe_links_release(&entry);
-	probe_links_release(&returned);
+	exact_links_release(&links);
 	return err;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/calls_sites.h"
+#include "agent/exact_sites.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "attach/calls_side.h"
 #include "attach/file_table.h"
 
 /* A link with this number has a site that is never used. */
@@ -37,7 +36,7 @@ static const struct probe_site *site_of(const struct probe_sites *found, enum wa
 }
 
 static int add_site(const struct probe_site *found, uint32_t *next_number,
-		    struct calls_link_sites *sites)
+		    struct exact_link_sites *sites)
 {
 	if (*next_number >= UNUSED_SITE)
 		return -ENOSPC;
@@ -52,7 +51,7 @@ static int add_site(const struct probe_site *found, uint32_t *next_number,
 }
 
 static int add_sites(const struct probe_sites *found, enum wanted wanted, uint32_t *next_number,
-		     struct calls_link_sites *sites)
+		     struct exact_link_sites *sites)
 {
 	int err = 0;
 
@@ -63,7 +62,7 @@ static int add_sites(const struct probe_sites *found, enum wanted wanted, uint32
 }
 
 /* Raises the semaphore of `line`: by a probe that is seldom hit, or else by its own. */
-static void add_line(const struct probe_sites *found, struct calls_link_sites *sites)
+static void raise_line(const struct probe_sites *found, struct exact_link_sites *sites)
 {
 	const struct probe_site *line = site_of(found, WANTED_LINE);
 	const struct probe_site *seldom = site_of(found, WANTED_SELDOM);
@@ -76,29 +75,33 @@ static void add_line(const struct probe_sites *found, struct calls_link_sites *s
 					 .cookie = UNUSED_SITE};
 }
 
-static int take_sites(const struct probe_sites *found, unsigned int minor,
-		      uint32_t next_number[PP_CALL_EVENTS], struct calls_sites *sites)
-{
-	int err;
+static const enum wanted wanted_by_event[PP_CALL_EVENTS] = {[PP_CALL_ENTRY] = WANTED_ENTRY,
+							    [PP_CALL_RETURN] = WANTED_RETURN,
+							    [PP_CALL_LINE] = WANTED_LINE};
 
-	if (!site_of(found, WANTED_ENTRY) || !site_of(found, WANTED_RETURN))
-		return -ENOENT;
+static int take_sites(const struct probe_sites *found, unsigned int minor, enum exact_what what,
+		      uint32_t next_number[PP_CALL_EVENTS], struct exact_sites *sites)
+{
+	const int events = what == EXACT_LINES ? PP_CALL_EVENTS : (int)PP_CALL_MOVES;
+	int err = 0;
+
+	for (int event = 0; event < events; event++)
+		if (!site_of(found, wanted_by_event[event]))
+			return -ENOENT;
 	if (minor > EXACT_TO_MINOR)
 		return -EOPNOTSUPP;
-	err = add_sites(found, WANTED_ENTRY, &next_number[PP_CALL_ENTRY],
-			&sites->event[PP_CALL_ENTRY]);
-	if (!err)
-		err = add_sites(found, WANTED_RETURN, &next_number[PP_CALL_RETURN],
-				&sites->event[PP_CALL_RETURN]);
-	if (!err && minor >= LINE_FROM_MINOR)
-		add_line(found, &sites->event[PP_CALL_RETURN]);
+	for (int event = 0; !err && event < events; event++)
+		err = add_sites(found, wanted_by_event[event], &next_number[event],
+				&sites->event[event]);
+	if (!err && what == EXACT_CALLS && minor >= LINE_FROM_MINOR)
+		raise_line(found, &sites->event[PP_CALL_RETURN]);
 	return err;
 }
 
-int calls_sites_find(struct file_table *files, struct file *file,
-		     uint32_t next_number[PP_CALL_EVENTS], struct calls_sites **ret_sites)
+int exact_sites_find(struct file_table *files, struct file *file, enum exact_what what,
+		     uint32_t next_number[PP_CALL_EVENTS], struct exact_sites **ret_sites)
 {
-	OWNED(calls_sites) struct calls_sites *sites = calloc(1, sizeof(*sites));
+	OWNED(exact_sites) struct exact_sites *sites = calloc(1, sizeof(*sites));
 	struct probe_sites found = {};
 	int err;
 
@@ -108,7 +111,7 @@ int calls_sites_find(struct file_table *files, struct file *file,
 	err = file_table_probes(files, file, wanted_probes, WANTED_COUNT, &found);
 	if (err)
 		return err == -ETIMEDOUT ? -EAGAIN : err;
-	err = take_sites(&found, file->python->bpf.minor, next_number, sites);
+	err = take_sites(&found, file->python->bpf.minor, what, next_number, sites);
 	probe_sites_release(&found);
 	if (err)
 		return err;
@@ -118,7 +121,7 @@ int calls_sites_find(struct file_table *files, struct file *file,
 
 /* ---- links ---- */
 
-static int attach(const struct calls_link_sites *sites, int program, int file, pid_t pid,
+static int attach(const struct exact_link_sites *sites, int program, int file, pid_t pid,
 		  struct probe_links *ret_links)
 {
 	const struct probe_links_options options = {.program = program,
@@ -132,7 +135,7 @@ static int attach(const struct calls_link_sites *sites, int program, int file, p
 }
 
 /* From here on hits count. */
-static int enable(const struct calls_link_sites *sites, struct calls_side *side,
+static int enable(const struct exact_link_sites *sites, struct calls_side *side,
 		  enum pp_call_event event)
 {
 	int err = 0;
@@ -145,7 +148,7 @@ static int enable(const struct calls_link_sites *sites, struct calls_side *side,
 
 /* Without cookies each hit is taken for one of site 0; so is the one at the end of an interpreter,
  * which counts as unmatched. */
-static bool needs_cookies(const struct calls_sites *sites)
+static bool needs_cookies(const struct exact_sites *sites)
 {
 	for (unsigned int event = 0; event < PP_CALL_EVENTS; event++)
 		for (size_t i = 0; i < sites->event[event].used; i++)
@@ -154,29 +157,30 @@ static bool needs_cookies(const struct calls_sites *sites)
 	return false;
 }
 
-int calls_sites_attach(const struct calls_sites *sites, struct calls_side *side, int file,
-		       pid_t pid, struct calls_links *ret_links)
+int exact_sites_attach(const struct exact_sites *sites, struct calls_side *side, int file,
+		       pid_t pid, struct exact_links *ret_links)
 {
-	struct calls_links links = {};
+	struct exact_links links = {};
 	int err = 0;
 
 	if (needs_cookies(sites) && !calls_side_has_cookies(side))
 		return -ENOTSUP;
-	for (int event = PP_CALL_RETURN; !err && event >= PP_CALL_ENTRY; event--)
-		err = attach(&sites->event[event],
-			     calls_side_program(side, (enum pp_call_event)event), file, pid,
-			     &links.event[event]);
-	for (int event = PP_CALL_RETURN; !err && event >= PP_CALL_ENTRY; event--)
+	for (int event = PP_CALL_EVENTS - 1; !err && event >= 0; event--)
+		if (sites->event[event].count)
+			err = attach(&sites->event[event],
+				     calls_side_program(side, (enum pp_call_event)event), file, pid,
+				     &links.event[event]);
+	for (int event = PP_CALL_EVENTS - 1; !err && event >= 0; event--)
 		err = enable(&sites->event[event], side, (enum pp_call_event)event);
 	if (err) {
-		calls_links_release(&links);
+		exact_links_release(&links);
 		return err;
 	}
 	*ret_links = links;
 	return 0;
 }
 
-void calls_links_release(struct calls_links *links)
+void exact_links_release(struct exact_links *links)
 {
 	for (unsigned int event = 0; event < PP_CALL_EVENTS; event++)
 		probe_links_release(&links->event[event]);
