@@ -18,7 +18,8 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	int open_err, entry_err;
+	int open_err, entry_err, calibrate_err;
+	bool lacks_sessions;
 	unsigned int attached, opened, sites_set;
 	unsigned int returns_first; /* return links that came before entries */
 	bool had_entry;
@@ -129,7 +130,7 @@ int probe_side_alloc_program(const struct probe_side *side)
 bool probe_side_has_sessions(const struct probe_side *side)
 {
 	(void)side;
-	return true;
+	return !kernel.lacks_sessions;
 }
 
 int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate)
@@ -160,11 +161,18 @@ int probe_side_debts(const struct probe_side *side)
 	return 9;
 }
 
-int probe_costs_measure(const struct probe_side *side, bool is_shared,
-			struct probe_hit_costs *ret_costs)
+struct probe_prices probe_prices_typical(void)
 {
-	(void)side, (void)is_shared;
-	*ret_costs = (struct probe_hit_costs){.emulated = 500};
+	return (struct probe_prices){.hit_ns = {700}, .return_ns = 200};
+}
+
+int probe_calibrate(const struct probe_calibration *calibration, struct probe_prices *ret_prices)
+{
+	assert_int_equal(calibration->program, 5);
+	assert_int_equal(calibration->cookie, 0);
+	if (kernel.calibrate_err)
+		return kernel.calibrate_err;
+	*ret_prices = (struct probe_prices){.hit_ns = {500}, .return_ns = 100, .is_measured = true};
 	return 0;
 }
 
@@ -336,7 +344,49 @@ static void get_costs__are_those_of_the_programs(void **state)
 	await_idle(worker);
 	assert_int_equal(probe_worker_get_costs(worker, &costs), 0);
 	assert_int_equal(costs.hits[0].hits, 3);
-	assert_int_equal(probe_worker_hit_costs(worker).emulated, 500);
+}
+
+static struct probe_worker_prices prices_of_run(bool is_bounded)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+
+	assert_int_equal(probe_worker_get_prices(worker).of.hit_ns[0], 700);
+	if (is_bounded)
+		probe_worker_bound(worker, 3, 3);
+	start(worker, 7);
+	await_idle(worker);
+	return probe_worker_get_prices(worker);
+}
+
+static void get_prices__are_measured_where_a_bound_needs_them(void **state)
+{
+	struct probe_worker_prices prices = prices_of_run(true);
+
+	(void)state;
+	assert_true(prices.of.is_measured);
+	assert_int_equal(prices.of.hit_ns[0], 500);
+	assert_int_equal(prices.alloc_end_ns, 0);
+	prices = prices_of_run(false);
+	assert_false(prices.of.is_measured);
+	assert_int_equal(prices.of.hit_ns[0], 700);
+}
+
+static void get_prices__are_typical_where_the_kernel_refuses(void **state)
+{
+	struct probe_worker_prices prices;
+
+	(void)state;
+	kernel.calibrate_err = -EPERM;
+	prices = prices_of_run(true);
+	assert_false(prices.of.is_measured);
+	assert_int_equal(prices.of.hit_ns[0], 700);
+}
+
+static void get_prices__ends_of_allocations_cost_what_a_return_does_without_sessions(void **state)
+{
+	(void)state;
+	kernel.lacks_sessions = true;
+	assert_int_equal(prices_of_run(true).alloc_end_ns, 100);
 }
 
 static struct pp_gate gate_of(uint32_t probe)
@@ -393,6 +443,11 @@ int main(void)
 		cmocka_unit_test_setup(attach__programs_that_are_refused_are_not_tried_again,
 				       reset),
 		cmocka_unit_test_setup(get_costs__are_those_of_the_programs, reset),
+		cmocka_unit_test_setup(get_prices__are_measured_where_a_bound_needs_them, reset),
+		cmocka_unit_test_setup(get_prices__are_typical_where_the_kernel_refuses, reset),
+		cmocka_unit_test_setup(
+			get_prices__ends_of_allocations_cost_what_a_return_does_without_sessions,
+			reset),
 		cmocka_unit_test_setup(share__puts_links_off_and_on_with_their_gate, reset),
 	};
 
