@@ -94,18 +94,17 @@ static int attach_tracepoint(const struct probe_worker *worker, struct task *tas
 	return 0;
 }
 
-static int set_groups(const struct probe_worker *worker, struct task *task, uint64_t off)
+static int set_groups(struct task *task, uint64_t off)
 {
-	const struct probe_groups_place place = {
-		.side = worker->side, .job = &task->job, .is_shared = worker->is_shared};
-
 	task->off = off;
-	return probe_groups_set(&task->groups, &place, off);
+	return probe_groups_set(&task->groups, off);
 }
 
 static int attach(const struct probe_worker *worker, struct task *task, uint64_t off)
 {
 	const struct probe_job *job = &task->job;
+	const struct probe_groups_place place = {
+		.side = worker->side, .job = job, .is_shared = worker->is_shared};
 	int err = 0;
 
 	for (size_t i = 0; i < job->site_count && !err; i++)
@@ -121,8 +120,8 @@ static int attach(const struct probe_worker *worker, struct task *task, uint64_t
 	if (!err && job->allocator)
 		err = probe_side_add_allocator(worker->side, job->allocator);
 	if (!err)
-		err = probe_groups_make(job, &task->groups);
-	return err ? err : set_groups(worker, task, off);
+		err = probe_groups_make(&place, &task->groups);
+	return err ? err : set_groups(task, off);
 }
 
 /* The price of a hit is needed only to keep a bound.  Where it cannot be measured, bounds are kept
@@ -304,7 +303,7 @@ static void take_turns(struct probe_worker *worker)
 		const uint64_t off = worker->times.off;
 
 		pthread_mutex_unlock(&background->mutex);
-		(void)set_groups(worker, task, off);
+		(void)set_groups(task, off);
 		pthread_mutex_lock(&background->mutex);
 	}
 	if (worker->times.off != was_off)

@@ -24,6 +24,8 @@ static struct {
 	unsigned int returns_first; /* return links that came before entries */
 	bool had_entry;
 	unsigned int entries, alloc_links; /* that were attached, as long as it runs */
+	bool is_partial[3];		   /* sites 1 and 2 */
+	unsigned int changes_seen; /* links that came or went while site 2, an end, was whole */
 	struct pp_gate gate[PP_PROBES_MAX];
 	uint32_t allocator;
 } kernel;
@@ -65,6 +67,7 @@ int probe_links_attach(const struct probe_links_options *options, struct probe_l
 	int err = 0;
 
 	pthread_mutex_lock(&mutex);
+	kernel.changes_seen += !kernel.is_partial[2];
 	if (!options->is_return && kernel.entry_err)
 		err = kernel.entry_err;
 	else
@@ -83,6 +86,7 @@ void probe_links_release(struct probe_links *links)
 {
 	pthread_mutex_lock(&mutex);
 	kernel.attached -= links->fd != NULL;
+	kernel.changes_seen += links->fd && !kernel.is_partial[2];
 	pthread_mutex_unlock(&mutex);
 	free(links->fd);
 	*links = (struct probe_links){};
@@ -185,9 +189,8 @@ int probe_side_tracepoint_program(const struct probe_side *side)
 int probe_side_set_site(struct probe_side *side, uint32_t number, const struct pp_site *site)
 {
 	(void)side;
-	(void)number;
-	(void)site;
 	kernel.sites_set++;
+	kernel.is_partial[number] = site->is_partial;
 	return 0;
 }
 
@@ -261,10 +264,28 @@ static void attach__returns_come_first_and_free_takes_all_off(void **state)
 	assert_false(probe_worker_result(worker, &result));
 	assert_int_equal(get(&kernel.attached), 2);
 	assert_int_equal(kernel.returns_first, 1);
-	assert_int_equal(kernel.sites_set, 2);
+	assert_true(kernel.sites_set >= 2);
 	probe_worker_free(worker);
 	worker = NULL;
 	assert_int_equal(kernel.attached, 0);
+}
+
+static void attach__ends_are_not_missed_while_links_come_and_go(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct probe_result result;
+
+	(void)state;
+	start(worker, 7);
+	await_idle(worker);
+	assert_true(probe_worker_result(worker, &result));
+	assert_false(kernel.is_partial[2]);
+	probe_worker_detach(worker, 7);
+	await_attached(0);
+	probe_worker_free(worker);
+	worker = NULL;
+	assert_false(kernel.is_partial[2]);
+	assert_int_equal(kernel.changes_seen, 0);
 }
 
 static void detach__of_a_job_whose_result_nobody_took_takes_it_off(void **state)
@@ -436,6 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(attach__returns_come_first_and_free_takes_all_off, reset),
+		cmocka_unit_test_setup(attach__ends_are_not_missed_while_links_come_and_go, reset),
 		cmocka_unit_test_setup(detach__of_a_job_whose_result_nobody_took_takes_it_off,
 				       reset),
 		cmocka_unit_test_setup(detach__of_an_attached_job_leaves_others, reset),
