@@ -82,7 +82,7 @@ static __always_inline const struct pp_site *site_get(__u32 number)
 /* Counts a hit without its stack, because all slots of the CPU are lent to hits that were
  * preempted: counts are exact all the same.  How long a call takes is not known then.  Not inlined:
  * the walk below its caller has none of the stack to spare before 6.13. */
-__weak __noinline int hit_count_bare(__u32 probe)
+__weak __noinline int hit_count_bare(__u32 probe, __u64 samples)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct pp_config *cfg = config_get();
@@ -101,7 +101,7 @@ __weak __noinline int hit_count_bare(__u32 probe)
 	context = bpf_map_lookup_elem(&contexts, &key.id);
 	if (cfg->flags & PP_CONFIG_FILTER && !(context && context->flags & PP_CONTEXT_MATCHES))
 		return 1;
-	count_add(&key, 1, 0, table_number(cfg));
+	count_add(&key, samples, 0, table_number(cfg));
 	return 0;
 }
 
@@ -141,8 +141,10 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	h->w = h->taken.walk;
 	if (!h->w) {
 		h->now_ns = bpf_ktime_get_ns();
-		if (h->site->does == PP_SITE_COUNT || h->site->does == PP_SITE_CALL_BEGIN)
-			hit_count_bare(h->site->probe);
+		h->scale = gate_scale(h->site->probe, h->now_ns);
+		if (h->scale &&
+		    (h->site->does == PP_SITE_COUNT || h->site->does == PP_SITE_CALL_BEGIN))
+			hit_count_bare(h->site->probe, scaled(1, h->scale));
 		return false;
 	}
 	h->slot = h->taken.slot;

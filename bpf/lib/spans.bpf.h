@@ -67,15 +67,21 @@ static __always_inline void call_count(const struct hit *h, const struct call *c
 		  table_number(h->cfg));
 }
 
+/* A call has ended that was not seen to begin. */
+static __always_inline void count_unbegun(const struct hit *h)
+{
+	/* While hits do not count, or beginnings are not attached, no call begins. */
+	if (h->scale && !h->site->is_partial)
+		count_loss(PP_LOSS_PROBE_UNMATCHED);
+}
+
 /* Ends the call of a place. */
 static __always_inline void call_end(const struct hit *h, __u64 place)
 {
 	struct call *call = call_find(h, place);
 
 	if (!call) {
-		/* While hits do not count, no call begins. */
-		if (h->scale)
-			count_loss(PP_LOSS_PROBE_UNMATCHED);
+		count_unbegun(h);
 		return;
 	}
 	call_count(h, call, h->now_ns - call->began_ns);
@@ -180,7 +186,7 @@ static __always_inline void import_end(struct hit *h, __u64 name)
 	}
 	if (!call) {
 		if (!depth)
-			count_loss(PP_LOSS_PROBE_UNMATCHED);
+			count_unbegun(h);
 		return;
 	}
 	took_ns = h->now_ns - call->began_ns;

@@ -66,7 +66,9 @@ struct pp_alloc_site {
 
 /* sites[number] */
 struct pp_site {
-	__u32 does;  /* enum pp_site_does; 0: a hit does nothing */
+	__u16 does; /* enum pp_site_does; 0: a hit does nothing */
+	/* Its probe is put on or taken off: ends may be hit, and beginnings not. */
+	__u16 is_partial;
 	__u32 probe; /* which of the probes; the detail of its counters (PP_KIND_PROBE) */
 	union {
 		struct pp_probe_arg arg[PP_PROBE_ARGS];

@@ -46,16 +46,14 @@ static const char *kernel_text(void)
 
 static void tell_prices(struct findings *findings, const struct probe_prices *prices)
 {
-	const struct probe_price *of = prices->of;
-	const struct probe_price *plain = &of[PROBE_COST_EMULATED];
-	const uint64_t return_ns =
-		plain->call_ns > plain->hit_ns ? plain->call_ns - plain->hit_ns : 0;
+	const uint64_t *hit_ns = prices->hit_ns;
 
 	findings_add(findings, FINDING_OK, NAME,
 		     "a hit takes %.1f us at push or nop, %.1f us at a nop of five bytes, %.1f us "
 		     "where the kernel steps the instruction, and a return %.1f us more; %s",
-		     microseconds(plain->hit_ns), microseconds(of[PROBE_COST_LONG_NOP].hit_ns),
-		     microseconds(of[PROBE_COST_SINGLE_STEP].hit_ns), microseconds(return_ns),
+		     microseconds(hit_ns[PROBE_COST_EMULATED]),
+		     microseconds(hit_ns[PROBE_COST_LONG_NOP]),
+		     microseconds(hit_ns[PROBE_COST_SINGLE_STEP]), microseconds(prices->return_ns),
 		     kernel_text());
 }
 
@@ -147,15 +145,15 @@ static void list_probes(const struct doctor_file_probes *probes, const struct pr
 			used += (size_t)snprintf(
 				text + used, size - used, "%s%s (%.1f us)", used ? ", " : "",
 				known[kind].name,
-				microseconds(prices->of[probes->of[kind].begin_cost].hit_ns));
+				microseconds(prices->hit_ns[probes->of[kind].begin_cost]));
 }
 
 /* Says whether calls can be counted exactly. */
 static void judge_calls(const struct doctor_file_probes *probes, uint32_t minor,
 			const struct probe_prices *prices, char *text, size_t size)
 {
-	const uint64_t call_ns = prices->of[probes->of[DOCTOR_PROBE_FUNCTIONS].begin_cost].hit_ns +
-				 prices->of[probes->of[DOCTOR_PROBE_FUNCTIONS].end_cost].hit_ns +
+	const uint64_t call_ns = prices->hit_ns[probes->of[DOCTOR_PROBE_FUNCTIONS].begin_cost] +
+				 prices->hit_ns[probes->of[DOCTOR_PROBE_FUNCTIONS].end_cost] +
 				 LEGS * COUNTING_NS;
 
 	if (!probes->of[DOCTOR_PROBE_FUNCTIONS].is_there)

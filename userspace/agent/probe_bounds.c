@@ -118,32 +118,26 @@ static struct probe_programs take_programs(struct probe_bounds *bounds, uint64_t
 /* ---- looking ---- */
 
 /* Returns what one hit costs.  A call with both of its ends counts as two hits. */
-static uint32_t hit_ns_of(const struct probe_hit_costs *costs, enum probe_cost cost,
-			  bool has_return)
+static uint32_t hit_ns_of(const struct probe_prices *prices, enum probe_cost cost, bool has_return)
 {
-	const uint32_t by_cost[PROBE_COSTS] = {[PROBE_COST_EMULATED] = costs->emulated,
-					       [PROBE_COST_LONG_NOP] = costs->long_nop,
-					       [PROBE_COST_SINGLE_STEP] = costs->single_step};
-	const uint32_t begin_ns = by_cost[cost];
+	const uint64_t begin_ns = prices->hit_ns[cost];
 
-	if (!has_return || costs->with_return < costs->emulated)
-		return begin_ns;
-	return (begin_ns + costs->with_return - costs->emulated) / 2;
+	return (uint32_t)(has_return ? (begin_ns + prices->return_ns) / 2 : begin_ns);
 }
 
 static void set_costs(struct probe_bounds *bounds)
 {
-	const struct probe_hit_costs costs = probe_worker_hit_costs(bounds->worker);
+	const struct probe_worker_prices prices = probe_worker_get_prices(bounds->worker);
 
 	for (uint32_t i = 0; i < bounds->plan->count; i++) {
 		struct probe_governed *probe = &bounds->governor.probe[i];
 
 		probe->is_used = bounds->probe[i].is_seen;
 		probe->hit_ns =
-			hit_ns_of(&costs, bounds->probe[i].cost, bounds->probe[i].has_return);
+			hit_ns_of(&prices.of, bounds->probe[i].cost, bounds->probe[i].has_return);
 		/* Ends of allocations are no hits. */
 		if (i == bounds->plan->alloc_row + PROBE_ALLOC_COMMON)
-			probe->hit_ns += costs.alloc_end;
+			probe->hit_ns += (uint32_t)prices.alloc_end_ns;
 	}
 }
 

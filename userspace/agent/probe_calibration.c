@@ -48,9 +48,10 @@ static void (*const functions[PROBE_COSTS])(void) = {
 
 struct probe_prices probe_prices_typical(void)
 {
-	return (struct probe_prices){.of = {[PROBE_COST_EMULATED] = {500, 770},
-					    [PROBE_COST_LONG_NOP] = {220, 460},
-					    [PROBE_COST_SINGLE_STEP] = {16500, 16800}}};
+	return (struct probe_prices){.hit_ns = {[PROBE_COST_EMULATED] = 500,
+						[PROBE_COST_LONG_NOP] = 220,
+						[PROBE_COST_SINGLE_STEP] = 16500},
+				     .return_ns = 270};
 }
 
 static int compare(const void *a, const void *b)
@@ -60,62 +61,56 @@ static int compare(const void *a, const void *b)
 	return (value_a > value_b) - (value_a < value_b);
 }
 
-/* Returns the median time of a call, in picoseconds: without a probe it takes a nanosecond. */
+/* Returns the median CPU time of a call, in picoseconds: without a probe it takes a nanosecond. */
 static uint64_t time_call(void (*function)(void))
 {
 	uint64_t ns[ROUNDS];
 
 	for (unsigned int round = 0; round < ROUNDS; round++) {
-		const uint64_t before_ns = mono_ns();
+		const uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 		for (unsigned int i = 0; i < CALLS_A_ROUND; i++)
 			function();
-		ns[round] = mono_ns() - before_ns;
+		ns[round] = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 	}
 	qsort(ns, ROUNDS, sizeof(ns[0]), compare);
 	return ns[ROUNDS / 2] * 1000 / CALLS_A_ROUND;
 }
 
-static void time_all(uint64_t ret_ps[PROBE_COSTS])
+static uint64_t since(uint64_t before_ps, uint64_t after_ps)
 {
-	for (unsigned int i = 0; i < PROBE_COSTS; i++)
-		ret_ps[i] = time_call(functions[i]);
+	return after_ps > before_ps ? (after_ps - before_ps + 500) / 1000 : 0;
 }
 
-static int attach(const struct probe_links_options *common, bool is_return,
-		  struct probe_links *ret_links)
-{
-	struct probe_links_options options = *common;
-
-	options.is_return = is_return;
-	return probe_links_attach(&options, ret_links);
-}
-
-static uint64_t since(uint64_t plain_ps, uint64_t probed_ps)
-{
-	return probed_ps > plain_ps ? (probed_ps - plain_ps + 500) / 1000 : 0;
-}
-
+/* All entries at first, then the return of the function whose entry is emulated besides: the price
+ * of a return does not depend on an instruction. */
 static int measure(const struct probe_links_options *options, struct probe_prices *ret_prices)
 {
+	struct probe_links_options at_return = *options;
 	CLEANUP(probe_links_release) struct probe_links entry = {};
 	CLEANUP(probe_links_release) struct probe_links returned = {};
-	uint64_t plain_ps[PROBE_COSTS], hit_ps[PROBE_COSTS], call_ps[PROBE_COSTS];
+	struct probe_prices prices = {.is_measured = true};
+	uint64_t plain_ps[PROBE_COSTS], hit_ps[PROBE_COSTS];
 	int err;
 
-	time_all(plain_ps);
-	err = attach(options, false, &entry);
-	if (err)
-		return err;
-	time_all(hit_ps);
-	err = attach(options, true, &returned);
-	if (err)
-		return err;
-	time_all(call_ps);
 	for (unsigned int i = 0; i < PROBE_COSTS; i++)
-		ret_prices->of[i] = (struct probe_price){since(plain_ps[i], hit_ps[i]),
-							 since(plain_ps[i], call_ps[i])};
-	ret_prices->is_measured = true;
+		plain_ps[i] = time_call(functions[i]);
+	err = probe_links_attach(options, &entry);
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < PROBE_COSTS; i++) {
+		hit_ps[i] = time_call(functions[i]);
+		prices.hit_ns[i] = since(plain_ps[i], hit_ps[i]);
+	}
+	at_return.is_return = true;
+	at_return.site = &options->site[PROBE_COST_EMULATED];
+	at_return.count = 1;
+	err = probe_links_attach(&at_return, &returned);
+	if (err)
+		return err;
+	prices.return_ns =
+		since(hit_ps[PROBE_COST_EMULATED], time_call(functions[PROBE_COST_EMULATED]));
+	*ret_prices = prices;
 	return 0;
 }
 
@@ -141,7 +136,8 @@ int probe_calibrate(const struct probe_calibration *calibration, struct probe_pr
 									? nothing
 									: calibration->program,
 						     .file = file,
-						     .pid = getpid(),
+						     /* A perf event is a thread's. */
+						     .pid = is_shared ? getpid() : gettid(),
 						     .is_shared = is_shared,
 						     .site = site,
 						     .count = PROBE_COSTS},

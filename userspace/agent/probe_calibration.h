@@ -11,14 +11,11 @@
 
 #include "elf/probe_sites.h"
 
-struct probe_price {
-	uint64_t hit_ns;  /* of a hit at the instruction; 0: it is too short to be measured */
-	uint64_t call_ns; /* of a hit at a function's entry and one at its return, together */
-};
-
 struct probe_prices {
-	struct probe_price of[PROBE_COSTS]; /* by enum probe_cost */
-	bool is_measured;		    /* false: figures of another machine */
+	/* Of a hit, by enum probe_cost of its instruction; 0: it is too short to be measured. */
+	uint64_t hit_ns[PROBE_COSTS];
+	uint64_t return_ns; /* what a hit at the function's return adds to one at its entry */
+	bool is_measured;   /* false: figures of another machine */
 };
 
 struct probe_calibration {
@@ -31,8 +28,8 @@ struct probe_calibration {
 /* Returns prices that were measured elsewhere: a VM with Linux 6.18. */
 struct probe_prices probe_prices_typical(void);
 
-/* Measures for some tens of milliseconds; attaching and taking off take the kernel as long, or 100
- * ms a site where it has no uprobe_multi.  Any thread that is allowed to attach probes, one at a
+/* Measures for some tens of milliseconds of CPU time; attaching and taking off take the kernel as
+ * long, or 100 ms a site where it has no uprobe_multi.  Any thread that may attach probes, one at a
  * time.  Returns 0; -ENOENT: our own file has no such functions; -EPERM, -errno: the kernel refuses
  * the program or the links. */
 int probe_calibrate(const struct probe_calibration *calibration, struct probe_prices *ret_prices);

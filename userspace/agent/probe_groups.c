@@ -15,9 +15,11 @@ static struct probe_group *find(struct probe_groups *groups, uint32_t number)
 	return NULL;
 }
 
-int probe_groups_make(const struct probe_job *job, struct probe_groups *ret_groups)
+int probe_groups_make(const struct probe_groups_place *place, struct probe_groups *ret_groups)
 {
-	struct probe_groups groups = {.group = calloc(job->site_count, sizeof(*groups.group))};
+	const struct probe_job *job = place->job;
+	struct probe_groups groups = {.place = *place,
+				      .group = calloc(job->site_count, sizeof(*groups.group))};
 
 	if (!groups.group)
 		return -ENOMEM;
@@ -28,18 +30,39 @@ int probe_groups_make(const struct probe_job *job, struct probe_groups *ret_grou
 	return 0;
 }
 
-static void take_off(struct probe_group *group)
+/* Says whether only one of what begins calls and what ends them may be attached: the kernel takes
+ * some 25 ms for each link, in which ends without beginnings are no losses.  Sites may be those of
+ * other jobs, too, of other processes. */
+static void set_partial(const struct probe_groups_place *place, uint32_t number, bool is_partial)
 {
+	const struct probe_job *job = place->job;
+
+	for (size_t i = 0; i < job->site_count; i++) {
+		struct pp_site site = job->site[i].site;
+
+		if (job->site[i].group != number)
+			continue;
+		site.is_partial = is_partial;
+		(void)probe_side_set_site(place->side, job->site[i].number, &site);
+	}
+}
+
+static void take_off(struct probe_group *group, const struct probe_groups_place *place)
+{
+	if (!group->is_on)
+		return;
+	set_partial(place, group->number, true);
 	/* What begins a call first: no call is seen to begin that is not seen to end. */
 	probe_links_release(&group->entries);
 	probe_links_release(&group->returns);
+	set_partial(place, group->number, false);
 	group->is_on = false;
 }
 
 void probe_groups_release(struct probe_groups *groups)
 {
 	for (size_t i = 0; i < groups->count; i++)
-		take_off(&groups->group[i]);
+		take_off(&groups->group[i], &groups->place);
 	free(groups->group);
 	*groups = (struct probe_groups){};
 }
@@ -94,19 +117,21 @@ static int attach(const struct probe_groups_place *place, uint32_t number, bool 
 
 static int put_on(struct probe_group *group, const struct probe_groups_place *place)
 {
-	/* What ends a call first: no beginning is seen without its end. */
-	int err = attach(place, group->number, true, &group->returns);
+	int err;
 
+	set_partial(place, group->number, true);
+	/* What ends a call first: no beginning is seen without its end. */
+	err = attach(place, group->number, true, &group->returns);
 	if (!err)
 		err = attach(place, group->number, false, &group->entries);
 	if (err)
 		probe_links_release(&group->returns);
+	set_partial(place, group->number, false);
 	group->is_on = !err;
 	return err;
 }
 
-int probe_groups_set(struct probe_groups *groups, const struct probe_groups_place *place,
-		     uint64_t off)
+int probe_groups_set(struct probe_groups *groups, uint64_t off)
 {
 	int err = 0;
 
@@ -116,9 +141,9 @@ int probe_groups_set(struct probe_groups *groups, const struct probe_groups_plac
 		const bool is_wanted = stays || !(off >> (group->number - 1) & 1);
 
 		if (is_wanted && !group->is_on)
-			err = put_on(group, place);
+			err = put_on(group, &groups->place);
 		else if (!is_wanted && group->is_on)
-			take_off(group);
+			take_off(group, &groups->place);
 	}
 	return err;
 }

@@ -22,25 +22,25 @@ struct probe_group {
 	bool is_on;
 };
 
-struct probe_groups {
-	struct probe_group *group; /* owned */
-	size_t count;
-};
-
-/* Where the sites of a job are attached. */
+/* Where the sites of a job are attached; all is borrowed. */
 struct probe_groups_place {
-	const struct probe_side *side;
+	struct probe_side *side;
 	const struct probe_job *job;
 	bool is_shared; /* struct probe_links_options */
 };
 
+struct probe_groups {
+	struct probe_groups_place place;
+	struct probe_group *group; /* owned */
+	size_t count;
+};
+
 /* Notes which groups a job has; none is on.  Returns 0 or -ENOMEM. */
-int probe_groups_make(const struct probe_job *job, struct probe_groups *ret_groups);
+int probe_groups_make(const struct probe_groups_place *place, struct probe_groups *ret_groups);
 /* Takes all links off; a zeroed one is fine. */
 void probe_groups_release(struct probe_groups *groups);
 /* Puts on the groups whose bit is not set in `off`, by the probe's number, and takes off the
  * others. Returns 0 or -errno; groups behind the one that failed are as they were. */
-int probe_groups_set(struct probe_groups *groups, const struct probe_groups_place *place,
-		     uint64_t off);
+int probe_groups_set(struct probe_groups *groups, uint64_t off);
 
 #endif

@@ -17,6 +17,14 @@ void probe_times_add(struct probe_times *times, uint32_t probe, uint32_t leader,
 	times->probe[probe].since_ns = now_ns;
 }
 
+bool probe_times_are_used(const struct probe_times *times)
+{
+	for (uint32_t i = 0; i < PP_PROBES_MAX; i++)
+		if (times->probe[i].is_used)
+			return true;
+	return false;
+}
+
 void probe_times_set_share(struct probe_times *times, uint32_t probe, uint32_t share_ppm,
 			   uint64_t now_ns)
 {

@@ -28,6 +28,8 @@ struct probe_times {
 void probe_times_begin(struct probe_times *times, uint64_t period_ns);
 /* Takes in a probe, which is on. */
 void probe_times_add(struct probe_times *times, uint32_t probe, uint32_t leader, uint64_t now_ns);
+/* Returns whether there is one. */
+bool probe_times_are_used(const struct probe_times *times);
 void probe_times_set_share(struct probe_times *times, uint32_t probe, uint32_t share_ppm,
 			   uint64_t now_ns);
 /* Returns which probes are to be off now.  Call probe_times_apply() for each whose bit has changed,

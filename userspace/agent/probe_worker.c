@@ -41,7 +41,7 @@ struct probe_worker {
 	struct probe_side *side;	     /* owned; NULL: not loaded yet */
 	bool has_thread, is_busy, is_ending;
 	struct probe_times times;
-	struct probe_hit_costs hit_costs;
+	struct probe_worker_prices prices;
 	uint32_t hit_ns[PP_PROBES_MAX];
 	size_t process_count; /* when a pace was looked at last */
 	/* The thread's alone. */
@@ -94,18 +94,17 @@ static int attach_tracepoint(const struct probe_worker *worker, struct task *tas
 	return 0;
 }
 
-static int set_groups(const struct probe_worker *worker, struct task *task, uint64_t off)
+static int set_groups(struct task *task, uint64_t off)
 {
-	const struct probe_groups_place place = {
-		.side = worker->side, .job = &task->job, .is_shared = worker->is_shared};
-
 	task->off = off;
-	return probe_groups_set(&task->groups, &place, off);
+	return probe_groups_set(&task->groups, off);
 }
 
 static int attach(const struct probe_worker *worker, struct task *task, uint64_t off)
 {
 	const struct probe_job *job = &task->job;
+	const struct probe_groups_place place = {
+		.side = worker->side, .job = job, .is_shared = worker->is_shared};
 	int err = 0;
 
 	for (size_t i = 0; i < job->site_count && !err; i++)
@@ -121,15 +120,35 @@ static int attach(const struct probe_worker *worker, struct task *task, uint64_t
 	if (!err && job->allocator)
 		err = probe_side_add_allocator(worker->side, job->allocator);
 	if (!err)
-		err = probe_groups_make(job, &task->groups);
-	return err ? err : set_groups(worker, task, off);
+		err = probe_groups_make(&place, &task->groups);
+	return err ? err : set_groups(task, off);
+}
+
+/* The price of a hit is needed only to keep a bound.  Where it cannot be measured, bounds are kept
+ * by typical ones. */
+static struct probe_worker_prices find_prices(struct probe_worker *worker,
+					      const struct probe_side *side)
+{
+	const struct probe_calibration calibration = {.program = probe_side_probe_program(side)};
+	struct probe_worker_prices prices = {.of = probe_prices_typical()};
+	bool is_bounded;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	is_bounded = probe_times_are_used(&worker->times);
+	pthread_mutex_unlock(&worker->background.mutex);
+	/* Site 0 is none: the program does nothing. */
+	if (is_bounded)
+		(void)probe_calibrate(&calibration, &prices.of);
+	if (!probe_side_has_sessions(side))
+		prices.alloc_end_ns = prices.of.return_ns;
+	return prices;
 }
 
 static int load(struct probe_worker *worker)
 {
 	const struct probe_side_options options = {.kernel = worker->kernel,
 						   .blocks_max = worker->blocks_max};
-	struct probe_hit_costs costs = {};
+	struct probe_worker_prices prices;
 	struct probe_side *side;
 
 	if (worker->side || worker->load_err)
@@ -139,11 +158,10 @@ static int load(struct probe_worker *worker)
 					   &side);
 	if (worker->load_err)
 		return worker->load_err;
-	/* Without it no bound is kept: probes cost what their own program takes. */
-	(void)probe_costs_measure(side, worker->is_shared, &costs);
+	prices = find_prices(worker, side);
 	pthread_mutex_lock(&worker->background.mutex);
 	worker->side = side;
-	worker->hit_costs = costs;
+	worker->prices = prices;
 	if (!worker->is_shared)
 		worker->times.period_ns = PERIOD_UNSHARED_NS;
 	pthread_mutex_unlock(&worker->background.mutex);
@@ -285,7 +303,7 @@ static void take_turns(struct probe_worker *worker)
 		const uint64_t off = worker->times.off;
 
 		pthread_mutex_unlock(&background->mutex);
-		(void)set_groups(worker, task, off);
+		(void)set_groups(task, off);
 		pthread_mutex_lock(&background->mutex);
 	}
 	if (worker->times.off != was_off)
@@ -340,6 +358,7 @@ int probe_worker_new(const struct kernel_side *kernel, uint32_t blocks_max,
 	worker->kernel = kernel;
 	worker->blocks_max = blocks_max;
 	background_init(&worker->background);
+	worker->prices.of = probe_prices_typical();
 	probe_times_begin(&worker->times, PERIOD_NS);
 	*ret_worker = worker;
 	return 0;
@@ -495,14 +514,14 @@ int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_
 	return probe_side_get_hits(side, ret_costs->hits);
 }
 
-struct probe_hit_costs probe_worker_hit_costs(struct probe_worker *worker)
+struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker)
 {
-	struct probe_hit_costs costs;
+	struct probe_worker_prices prices;
 
 	pthread_mutex_lock(&worker->background.mutex);
-	costs = worker->hit_costs;
+	prices = worker->prices;
 	pthread_mutex_unlock(&worker->background.mutex);
-	return costs;
+	return prices;
 }
 
 int probe_worker_blocks(struct probe_worker *worker)

@@ -12,8 +12,8 @@
 
 #include <pyprofd/probe.h>
 
+#include "agent/probe_calibration.h"
 #include "agent/probe_governor.h"
-#include "attach/probe_costs.h"
 #include "attach/probe_links.h"
 #include "base/cleanup.h"
 
@@ -43,6 +43,13 @@ struct probe_job {
 	struct probe_worker_site *site;		  /* owned */
 	size_t site_count;
 	uint32_t allocator; /* the file's number in frames, when it has one; else 0 */
+};
+
+/* What hits cost beside our program. */
+struct probe_worker_prices {
+	struct probe_prices of;
+	/* Of each allocation's end where the kernel has no sessions; else 0: it is no hit. */
+	uint64_t alloc_end_ns;
 };
 
 struct probe_result {
@@ -76,8 +83,9 @@ void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_
 			    uint32_t hit_ns);
 /* Reads what the probes have cost.  Returns 0; -EAGAIN: nothing is loaded yet; -errno. */
 int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_costs);
-/* Returns what a hit costs on this machine; zeros: nothing is loaded yet. */
-struct probe_hit_costs probe_worker_hit_costs(struct probe_worker *worker);
+/* Returns what a hit costs: on this machine, once the programs of a run with bounded probes are
+ * loaded, else typical prices. */
+struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker);
 /* Return descriptors, which the worker owns, of sampled blocks that are held, and of debts[]
  * (pyprofd/alloc.h); -EAGAIN: nothing is loaded yet. */
 int probe_worker_blocks(struct probe_worker *worker);

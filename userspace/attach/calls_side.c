@@ -7,14 +7,13 @@
 #include <string.h>
 
 #include "attach/kernel_side.h"
+#include "attach/object_builds.h"
 #include "attach/probe_links.h"
 #include "attach/shared_object.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_calls.skel.h"
 #include "pyprofd_calls_older.skel.h"
-
-#define VERIFIER_LOG_BYTES (1U << 20)
 
 struct calls_side {
 	struct pyprofd_calls *skeleton;
@@ -23,25 +22,22 @@ struct calls_side {
 	bool has_cookies;
 };
 
-static int open_object(const void *elf, size_t size, struct pyprofd_calls **ret_skeleton)
-{
-	struct pyprofd_calls *skeleton = calloc(1, sizeof(*skeleton));
-	int err;
+/* What the functions of struct object_builds need. */
+struct opening {
+	struct calls_side *side;
+	const struct kernel_side *kernel;
+};
 
-	if (!skeleton)
-		return -ENOMEM;
-	err = pyprofd_calls__create_skeleton(skeleton);
-	if (!err) {
-		skeleton->skeleton->data = (void *)elf;
-		skeleton->skeleton->data_sz = size;
-		err = bpf_object__open_skeleton(skeleton->skeleton, NULL);
-	}
-	if (err) {
-		pyprofd_calls__destroy(skeleton);
-		return err;
-	}
-	*ret_skeleton = skeleton;
-	return 0;
+static struct bpf_object_skeleton *create(void *context)
+{
+	struct opening *opening = context;
+	struct calls_side *side = opening->side;
+
+	pyprofd_calls__destroy(side->skeleton);
+	side->skeleton = calloc(1, sizeof(*side->skeleton));
+	if (!side->skeleton || pyprofd_calls__create_skeleton(side->skeleton))
+		return NULL;
+	return side->skeleton->skeleton;
 }
 
 /* What has no program that uses it is not there. */
@@ -67,14 +63,16 @@ static void choose(struct pyprofd_calls *skeleton, enum exact_what what)
 }
 
 /* Sets all that must be known before the load. */
-static int prepare(struct calls_side *side, const struct kernel_side *kernel)
+static int prepare(void *context)
 {
+	const struct opening *opening = context;
+	const struct kernel_side *kernel = opening->kernel;
+	struct pyprofd_calls *skeleton = opening->side->skeleton;
 	static const char *const own[] = {"scratch", "scratch_claims"};
-	struct pyprofd_calls *skeleton = side->skeleton;
 	struct bpf_program *program;
 	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
 
-	choose(skeleton, side->what);
+	choose(skeleton, opening->side->what);
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.scratch,
 					       kernel_side_places(kernel) * PP_WALK_LEVELS);
@@ -89,48 +87,27 @@ static int prepare(struct calls_side *side, const struct kernel_side *kernel)
 	return err;
 }
 
-/* `log` is empty at first. */
-static int load(struct calls_side *side, const struct kernel_side *kernel, char *log)
-{
-	struct bpf_program *program;
-	int err = prepare(side, kernel);
-
-	if (err)
-		return err;
-	bpf_object__for_each_program(program, side->skeleton->obj)
-		bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
-	return pyprofd_calls__load(side->skeleton);
-}
-
 int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char *why,
 		    size_t why_size, struct calls_side **ret_side)
 {
+	const struct object_builds builds = {.what = what == EXACT_CALLS
+							     ? "the programs of exact calls"
+							     : "the programs of exact lines",
+					     .elf = pyprofd_calls__elf_bytes,
+					     .older_elf = pyprofd_calls_older__elf_bytes,
+					     .create = create,
+					     .prepare = prepare};
 	OWNED(calls_side) struct calls_side *side = calloc(1, sizeof(*side));
-	OWNED_MEM char *log = malloc(VERIFIER_LOG_BYTES);
-	int err = -ENOMEM;
+	int err;
 
-	if (!side || !log)
-		return err;
+	if (!side)
+		return -ENOMEM;
 	side->what = what;
 	side->cpu_count = kernel_side_cpu_count(kernel);
 	side->has_cookies = probe_links_have_cookies();
-	for (int older = 0; err && older < 2; older++) {
-		size_t size;
-		const void *elf = older ? pyprofd_calls_older__elf_bytes(&size)
-					: pyprofd_calls__elf_bytes(&size);
-
-		pyprofd_calls__destroy(side->skeleton);
-		side->skeleton = NULL;
-		log[0] = '\0';
-		err = open_object(elf, size, &side->skeleton);
-		if (!err)
-			err = load(side, kernel, log);
-	}
-	if (err) {
-		shared_object_explain(what == EXACT_CALLS ? "the programs of exact calls"
-							  : "the programs of exact lines", err, log, why, why_size);
+	err = object_builds_load(&builds, &(struct opening){side, kernel}, why, why_size);
+	if (err)
 		return err;
-	}
 	kernel_side_add_maps(kernel, side->skeleton->obj);
 	*ret_side = TAKE(side);
 	return 0;

@@ -13,11 +13,11 @@
 
 #include <pyprofd/user_share.h>
 
-#include "attach/sched_switch.h"
 #include "attach/cpu_places.h"
 #include "attach/map_bytes.h"
 #include "attach/mark_victim.h"
-#include "attach/verifier_log.h"
+#include "attach/object_builds.h"
+#include "attach/sched_switch.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -32,7 +32,6 @@
 #endif
 
 #define SCRATCH_LEVELS 2U /* interrupt and NMI: no program can be preempted */
-#define VERIFIER_LOG_BYTES (1U << 20)
 #define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
 
 /* Maps that are memory of both sides. */
@@ -196,7 +195,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 }
 
 /* Prints, with --verbose, which object or program the kernel refused.  The verifier's logs go to
- * load(). */
+ * object_builds_load(). */
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char text[1024];
@@ -211,52 +210,37 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 	return 0;
 }
 
-static void explain_load(int err, char *log, char *why, size_t why_size)
-{
-	const char *said = verifier_log_reason(log);
+/* What the functions of struct object_builds need. */
+struct opening {
+	struct kernel_side *side;
+	const struct kernel_side_options *options;
+};
 
-	if (said)
-		snprintf(why, why_size, "the kernel refused the BPF program: %s (%s)",
-			 strerror(-err), said);
-	else
-		snprintf(why, why_size, "cannot load the BPF programs: %s", strerror(-err));
+static struct bpf_object_skeleton *create(void *context)
+{
+	struct opening *opening = context;
+	struct kernel_side *side = opening->side;
+
+	pyprofd__destroy(side->skeleton);
+	side->skeleton = calloc(1, sizeof(*side->skeleton));
+	if (!side->skeleton || pyprofd__create_skeleton(side->skeleton))
+		return NULL;
+	return side->skeleton->skeleton;
 }
 
-static int open_object(const void *elf, size_t size, struct pyprofd **ret_skeleton)
+static int prepare(void *context)
 {
-	struct pyprofd *skeleton = calloc(1, sizeof(*skeleton));
-	int err;
+	const struct opening *opening = context;
 
-	if (!skeleton)
-		return -ENOMEM;
-	err = pyprofd__create_skeleton(skeleton);
-	if (!err) {
-		skeleton->skeleton->data = (void *)elf;
-		skeleton->skeleton->data_sz = size;
-		err = bpf_object__open_skeleton(skeleton->skeleton, NULL);
-	}
-	if (err) {
-		pyprofd__destroy(skeleton);
-		return err;
-	}
-	*ret_skeleton = skeleton;
+	set_sizes(opening->side, opening->options);
 	return 0;
 }
 
-/* `log` is empty at first. */
-static int load(struct kernel_side *side, char *log, char *why, size_t why_size)
-{
-	int err;
-
-	bpf_program__set_log_buf(side->skeleton->progs.on_cpu_sample, log, VERIFIER_LOG_BYTES);
-	bpf_program__set_log_buf(side->skeleton->progs.on_switch, log, VERIFIER_LOG_BYTES);
-	bpf_program__set_log_buf(side->skeleton->progs.on_waking, log, VERIFIER_LOG_BYTES);
-	bpf_program__set_log_buf(side->skeleton->progs.on_scan, log, VERIFIER_LOG_BYTES);
-	err = pyprofd__load(side->skeleton);
-	if (err)
-		explain_load(err, log, why, why_size);
-	return err;
-}
+static const struct object_builds builds = {.what = "the BPF programs",
+					    .elf = pyprofd__elf_bytes,
+					    .older_elf = pyprofd_older__elf_bytes,
+					    .create = create,
+					    .prepare = prepare};
 
 static struct bpf_map *table_of(const struct kernel_side *side, enum pp_table table,
 				uint32_t number)
@@ -387,35 +371,6 @@ static void raise_memlock(void)
 	(void)setrlimit(RLIMIT_MEMLOCK, &unlimited);
 }
 
-/* Loads the programs for 6.2 and later or, where the kernel or the version of libbpf refuses those,
- * the others.  `why` is about the latter. */
-static int open_and_load(struct kernel_side *side, const struct kernel_side_options *options,
-			 char *why, size_t why_size)
-{
-	OWNED_MEM char *log = malloc(VERIFIER_LOG_BYTES);
-	int err = -ENOMEM;
-
-	for (int older = 0; log && err && older < 2; older++) {
-		size_t size;
-		const void *elf =
-			older ? pyprofd_older__elf_bytes(&size) : pyprofd__elf_bytes(&size);
-
-		pyprofd__destroy(side->skeleton);
-		side->skeleton = NULL;
-		log[0] = '\0';
-		err = open_object(elf, size, &side->skeleton);
-		if (err) {
-			snprintf(why, why_size, "cannot open the BPF object: %s", strerror(-err));
-			continue;
-		}
-		set_sizes(side, options);
-		err = load(side, log, why, why_size);
-		if (err && !older)
-			log_debug("%s: trying the programs for older kernels", why);
-	}
-	return err;
-}
-
 int kernel_side_open(const struct kernel_side_options *options, char *why, size_t why_size,
 		     struct kernel_side **ret_side)
 {
@@ -429,7 +384,7 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 		return -ENOMEM;
 	libbpf_set_print(print_libbpf);
 	raise_memlock();
-	err = open_and_load(side, options, why, why_size);
+	err = object_builds_load(&builds, &(struct opening){side, options}, why, why_size);
 	if (err)
 		return err;
 	err = share_memory(side);

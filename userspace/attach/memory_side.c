@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "attach/kernel_side.h"
+#include "attach/object_builds.h"
 #include "attach/shared_object.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
@@ -52,7 +53,7 @@ int memory_side_open(const struct kernel_side *kernel, char *why, size_t why_siz
 	if (!err)
 		err = pyprofd_memory__attach(side->skeleton);
 	if (err) {
-		shared_object_explain("the programs for memory", err, log, why, why_size);
+		object_builds_explain("the programs for memory", err, log, why, why_size);
 		return err;
 	}
 	kernel_side_add_maps(kernel, side->skeleton->obj);

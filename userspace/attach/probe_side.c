@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attach/kernel_side.h"
+#include "attach/object_builds.h"
 #include "attach/probe_links.h"
 #include "attach/shared_object.h"
 
@@ -14,33 +15,28 @@
 #include "pyprofd_probe.skel.h"
 #include "pyprofd_probe_older.skel.h"
 
-#define VERIFIER_LOG_BYTES (1U << 20)
-
 struct probe_side {
 	struct pyprofd_probe *skeleton;
 	uint32_t cpu_count; /* possible CPUs */
 	bool has_sessions;
 };
 
-static int open_object(const void *elf, size_t size, struct pyprofd_probe **ret_skeleton)
-{
-	struct pyprofd_probe *skeleton = calloc(1, sizeof(*skeleton));
-	int err;
+/* What the functions of struct object_builds need. */
+struct opening {
+	struct probe_side *side;
+	const struct probe_side_options *options;
+};
 
-	if (!skeleton)
-		return -ENOMEM;
-	err = pyprofd_probe__create_skeleton(skeleton);
-	if (!err) {
-		skeleton->skeleton->data = (void *)elf;
-		skeleton->skeleton->data_sz = size;
-		err = bpf_object__open_skeleton(skeleton->skeleton, NULL);
-	}
-	if (err) {
-		pyprofd_probe__destroy(skeleton);
-		return err;
-	}
-	*ret_skeleton = skeleton;
-	return 0;
+static struct bpf_object_skeleton *create(void *context)
+{
+	struct opening *opening = context;
+	struct probe_side *side = opening->side;
+
+	pyprofd_probe__destroy(side->skeleton);
+	side->skeleton = calloc(1, sizeof(*side->skeleton));
+	if (!side->skeleton || pyprofd_probe__create_skeleton(side->skeleton))
+		return NULL;
+	return side->skeleton->skeleton;
 }
 
 /* Sets how the programs are attached. */
@@ -75,10 +71,12 @@ static void leave_alloc_out(struct pyprofd_probe *skeleton)
 }
 
 /* Sets all that must be known before the load. */
-static int prepare(struct probe_side *side, const struct probe_side_options *options)
+static int prepare(void *context)
 {
+	const struct opening *opening = context;
+	const struct probe_side_options *options = opening->options;
 	const struct kernel_side *kernel = options->kernel;
-	struct pyprofd_probe *skeleton = side->skeleton;
+	struct pyprofd_probe *skeleton = opening->side->skeleton;
 	static const char *const own[] = {"scratch", "scratch_claims"};
 	const uint32_t slots = kernel_side_places(kernel) * PP_WALK_LEVELS;
 	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
@@ -99,48 +97,27 @@ static int prepare(struct probe_side *side, const struct probe_side_options *opt
 		leave_alloc_out(skeleton);
 	else if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.blocks, options->blocks_max);
-	return err ? err : set_attach_types(side);
+	return err ? err : set_attach_types(opening->side);
 }
 
-/* `log` is empty at first. */
-static int load(struct probe_side *side, const struct probe_side_options *options, char *log)
-{
-	int err = prepare(side, options);
-
-	if (err)
-		return err;
-	bpf_program__set_log_buf(side->skeleton->progs.on_probe, log, VERIFIER_LOG_BYTES);
-	bpf_program__set_log_buf(side->skeleton->progs.on_tracepoint, log, VERIFIER_LOG_BYTES);
-	bpf_program__set_log_buf(side->skeleton->progs.on_alloc, log, VERIFIER_LOG_BYTES);
-	return pyprofd_probe__load(side->skeleton);
-}
+static const struct object_builds builds = {.what = "the programs of probes",
+					    .elf = pyprofd_probe__elf_bytes,
+					    .older_elf = pyprofd_probe_older__elf_bytes,
+					    .create = create,
+					    .prepare = prepare};
 
 int probe_side_open(const struct probe_side_options *options, char *why, size_t why_size,
 		    struct probe_side **ret_side)
 {
 	OWNED(probe_side) struct probe_side *side = calloc(1, sizeof(*side));
-	OWNED_MEM char *log = malloc(VERIFIER_LOG_BYTES);
-	int err = -ENOMEM;
+	int err;
 
-	if (!side || !log)
-		return err;
+	if (!side)
+		return -ENOMEM;
 	side->cpu_count = kernel_side_cpu_count(options->kernel);
-	for (int older = 0; err && older < 2; older++) {
-		size_t size;
-		const void *elf = older ? pyprofd_probe_older__elf_bytes(&size)
-					: pyprofd_probe__elf_bytes(&size);
-
-		pyprofd_probe__destroy(side->skeleton);
-		side->skeleton = NULL;
-		log[0] = '\0';
-		err = open_object(elf, size, &side->skeleton);
-		if (!err)
-			err = load(side, options, log);
-	}
-	if (err) {
-		shared_object_explain("the programs of probes", err, log, why, why_size);
+	err = object_builds_load(&builds, &(struct opening){side, options}, why, why_size);
+	if (err)
 		return err;
-	}
 	kernel_side_add_maps(options->kernel, side->skeleton->obj);
 	*ret_side = TAKE(side);
 	return 0;

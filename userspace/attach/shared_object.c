@@ -4,11 +4,9 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "attach/kernel_side.h"
-#include "attach/verifier_log.h"
 
 static bool is_own(const struct bpf_map *map, const char *const *own, size_t own_count)
 {
@@ -42,15 +40,4 @@ int shared_object_use_maps(struct bpf_object *object, const struct kernel_side *
 	bpf_object__for_each_map(map, object) if (!err && !is_own(map, own, own_count)) err =
 		use_map(map, side);
 	return err;
-}
-
-void shared_object_explain(const char *what, int err, char *log, char *why, size_t why_size)
-{
-	const char *said = verifier_log_reason(log);
-
-	if (said)
-		snprintf(why, why_size, "the kernel refused %s: %s (%s)", what, strerror(-err),
-			 said);
-	else
-		snprintf(why, why_size, "cannot load %s: %s", what, strerror(-err));
 }

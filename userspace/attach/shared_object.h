@@ -17,8 +17,4 @@ struct kernel_side;
 int shared_object_use_maps(struct bpf_object *object, const struct kernel_side *side,
 			   const char *const *own, size_t own_count);
 
-/* Writes one line about an object that could not be loaded or attached.  what: "the programs of
- * probes".  log: the verifier's, "" if it said nothing; it is changed. */
-void shared_object_explain(const char *what, int err, char *log, char *why, size_t why_size);
-
 #endif

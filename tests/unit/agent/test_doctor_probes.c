@@ -72,8 +72,8 @@ static void expect_said(const struct answer *given, const struct probe_prices *p
 	expect_said_of(11, given, prices, wanted);
 }
 
-static const struct probe_prices measured = {.of = {{400, 700}, {200, 500}, {9700, 10000}},
-					     .is_measured = true};
+static const struct probe_prices measured = {
+	.hit_ns = {400, 200, 9700}, .return_ns = 300, .is_measured = true};
 
 static void doctor_probes__all_probes_are_listed_with_prices_and_a_call(void **state)
 {
@@ -163,7 +163,7 @@ static void doctor_probes__without_rights_nothing_is_said_of_the_kernel(void **s
 	fclose(findings.out);
 	assert_string_equal(said, "");
 	assert_false(prices.is_measured);
-	assert_true(prices.of[PROBE_COST_EMULATED].hit_ns > 0);
+	assert_true(prices.hit_ns[PROBE_COST_EMULATED] > 0);
 }
 
 int main(void)

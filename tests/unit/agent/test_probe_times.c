@@ -27,6 +27,16 @@ static bool apply(uint32_t probe, uint64_t now_ns, uint64_t own_ns, struct pp_ga
 	return probe_times_apply(&times, probe, &point, ret_gate);
 }
 
+static void are_used__once_one_is_there(void **state)
+{
+	struct probe_times none;
+
+	(void)state;
+	probe_times_begin(&none, SECOND);
+	assert_false(probe_times_are_used(&none));
+	assert_true(probe_times_are_used(&times));
+}
+
 static void look__full_share_stays_on(void **state)
 {
 	struct pp_gate gate;
@@ -138,6 +148,7 @@ static void apply__slower_program_counts_for_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(are_used__once_one_is_there, set_up),
 		cmocka_unit_test_setup(look__full_share_stays_on, set_up),
 		cmocka_unit_test_setup(look__share_goes_off_at_once_and_on_once_a_period, set_up),
 		cmocka_unit_test_setup(look__periods_that_were_missed_count, set_up),

@@ -18,11 +18,14 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	int open_err, entry_err;
+	int open_err, entry_err, calibrate_err;
+	bool lacks_sessions;
 	unsigned int attached, opened, sites_set;
 	unsigned int returns_first; /* return links that came before entries */
 	bool had_entry;
 	unsigned int entries, alloc_links; /* that were attached, as long as it runs */
+	bool is_partial[3];		   /* sites 1 and 2 */
+	unsigned int changes_seen; /* links that came or went while site 2, an end, was whole */
 	struct pp_gate gate[PP_PROBES_MAX];
 	uint32_t allocator;
 } kernel;
@@ -64,6 +67,7 @@ int probe_links_attach(const struct probe_links_options *options, struct probe_l
 	int err = 0;
 
 	pthread_mutex_lock(&mutex);
+	kernel.changes_seen += !kernel.is_partial[2];
 	if (!options->is_return && kernel.entry_err)
 		err = kernel.entry_err;
 	else
@@ -82,6 +86,7 @@ void probe_links_release(struct probe_links *links)
 {
 	pthread_mutex_lock(&mutex);
 	kernel.attached -= links->fd != NULL;
+	kernel.changes_seen += links->fd && !kernel.is_partial[2];
 	pthread_mutex_unlock(&mutex);
 	free(links->fd);
 	*links = (struct probe_links){};
@@ -129,7 +134,7 @@ int probe_side_alloc_program(const struct probe_side *side)
 bool probe_side_has_sessions(const struct probe_side *side)
 {
 	(void)side;
-	return true;
+	return !kernel.lacks_sessions;
 }
 
 int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate)
@@ -160,11 +165,18 @@ int probe_side_debts(const struct probe_side *side)
 	return 9;
 }
 
-int probe_costs_measure(const struct probe_side *side, bool is_shared,
-			struct probe_hit_costs *ret_costs)
+struct probe_prices probe_prices_typical(void)
 {
-	(void)side, (void)is_shared;
-	*ret_costs = (struct probe_hit_costs){.emulated = 500};
+	return (struct probe_prices){.hit_ns = {700}, .return_ns = 200};
+}
+
+int probe_calibrate(const struct probe_calibration *calibration, struct probe_prices *ret_prices)
+{
+	assert_int_equal(calibration->program, 5);
+	assert_int_equal(calibration->cookie, 0);
+	if (kernel.calibrate_err)
+		return kernel.calibrate_err;
+	*ret_prices = (struct probe_prices){.hit_ns = {500}, .return_ns = 100, .is_measured = true};
 	return 0;
 }
 
@@ -177,9 +189,8 @@ int probe_side_tracepoint_program(const struct probe_side *side)
 int probe_side_set_site(struct probe_side *side, uint32_t number, const struct pp_site *site)
 {
 	(void)side;
-	(void)number;
-	(void)site;
 	kernel.sites_set++;
+	kernel.is_partial[number] = site->is_partial;
 	return 0;
 }
 
@@ -253,10 +264,28 @@ static void attach__returns_come_first_and_free_takes_all_off(void **state)
 	assert_false(probe_worker_result(worker, &result));
 	assert_int_equal(get(&kernel.attached), 2);
 	assert_int_equal(kernel.returns_first, 1);
-	assert_int_equal(kernel.sites_set, 2);
+	assert_true(kernel.sites_set >= 2);
 	probe_worker_free(worker);
 	worker = NULL;
 	assert_int_equal(kernel.attached, 0);
+}
+
+static void attach__ends_are_not_missed_while_links_come_and_go(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct probe_result result;
+
+	(void)state;
+	start(worker, 7);
+	await_idle(worker);
+	assert_true(probe_worker_result(worker, &result));
+	assert_false(kernel.is_partial[2]);
+	probe_worker_detach(worker, 7);
+	await_attached(0);
+	probe_worker_free(worker);
+	worker = NULL;
+	assert_false(kernel.is_partial[2]);
+	assert_int_equal(kernel.changes_seen, 0);
 }
 
 static void detach__of_a_job_whose_result_nobody_took_takes_it_off(void **state)
@@ -336,7 +365,49 @@ static void get_costs__are_those_of_the_programs(void **state)
 	await_idle(worker);
 	assert_int_equal(probe_worker_get_costs(worker, &costs), 0);
 	assert_int_equal(costs.hits[0].hits, 3);
-	assert_int_equal(probe_worker_hit_costs(worker).emulated, 500);
+}
+
+static struct probe_worker_prices prices_of_run(bool is_bounded)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+
+	assert_int_equal(probe_worker_get_prices(worker).of.hit_ns[0], 700);
+	if (is_bounded)
+		probe_worker_bound(worker, 3, 3);
+	start(worker, 7);
+	await_idle(worker);
+	return probe_worker_get_prices(worker);
+}
+
+static void get_prices__are_measured_where_a_bound_needs_them(void **state)
+{
+	struct probe_worker_prices prices = prices_of_run(true);
+
+	(void)state;
+	assert_true(prices.of.is_measured);
+	assert_int_equal(prices.of.hit_ns[0], 500);
+	assert_int_equal(prices.alloc_end_ns, 0);
+	prices = prices_of_run(false);
+	assert_false(prices.of.is_measured);
+	assert_int_equal(prices.of.hit_ns[0], 700);
+}
+
+static void get_prices__are_typical_where_the_kernel_refuses(void **state)
+{
+	struct probe_worker_prices prices;
+
+	(void)state;
+	kernel.calibrate_err = -EPERM;
+	prices = prices_of_run(true);
+	assert_false(prices.of.is_measured);
+	assert_int_equal(prices.of.hit_ns[0], 700);
+}
+
+static void get_prices__ends_of_allocations_cost_what_a_return_does_without_sessions(void **state)
+{
+	(void)state;
+	kernel.lacks_sessions = true;
+	assert_int_equal(prices_of_run(true).alloc_end_ns, 100);
 }
 
 static struct pp_gate gate_of(uint32_t probe)
@@ -386,6 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(attach__returns_come_first_and_free_takes_all_off, reset),
+		cmocka_unit_test_setup(attach__ends_are_not_missed_while_links_come_and_go, reset),
 		cmocka_unit_test_setup(detach__of_a_job_whose_result_nobody_took_takes_it_off,
 				       reset),
 		cmocka_unit_test_setup(detach__of_an_attached_job_leaves_others, reset),
@@ -393,6 +465,11 @@ int main(void)
 		cmocka_unit_test_setup(attach__programs_that_are_refused_are_not_tried_again,
 				       reset),
 		cmocka_unit_test_setup(get_costs__are_those_of_the_programs, reset),
+		cmocka_unit_test_setup(get_prices__are_measured_where_a_bound_needs_them, reset),
+		cmocka_unit_test_setup(get_prices__are_typical_where_the_kernel_refuses, reset),
+		cmocka_unit_test_setup(
+			get_prices__ends_of_allocations_cost_what_a_return_does_without_sessions,
+			reset),
 		cmocka_unit_test_setup(share__puts_links_off_and_on_with_their_gate, reset),
 	};
 

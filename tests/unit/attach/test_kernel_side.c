@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/kernel_side.c attach/cpu_places.c attach/map_bytes.c attach/map_sizes.c attach/mark_victim.c attach/sched_switch.c attach/tracepoint_type.c attach/verifier_log.c base/io.c */
+/* sources: attach/kernel_side.c attach/cpu_places.c attach/map_bytes.c attach/map_sizes.c attach/mark_victim.c attach/object_builds.c attach/sched_switch.c attach/tracepoint_type.c attach/verifier_log.c base/io.c */
 /* libbpf opens the real object; the kernel that loads it is a stand-in.  A map is a file in memory
  * of its name, and calls on one are written down. */
 #include "attach/kernel_side.h"
@@ -414,8 +414,8 @@ static void open__refusal_says_why(void **state)
 	kernel.load_error[0] = kernel.load_error[1] = -EACCES;
 	kernel.verifier_says = "R1 is bad\nprocessed 5 insns\n";
 	assert_int_equal(kernel_side_open(&options, why, sizeof(why), &side), -EACCES);
-	assert_string_equal(
-		why, "the kernel refused the BPF program: Permission denied (R1 is bad)");
+	assert_string_equal(why,
+			    "the kernel refused the BPF programs: Permission denied (R1 is bad)");
 	kernel.loads = 0;
 	kernel.verifier_says = NULL;
 	kernel.load_error[0] = kernel.load_error[1] = -EPERM;

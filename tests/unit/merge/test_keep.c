@@ -5,10 +5,8 @@
 #include "merge/keep.h"
 
 #include <cmocka.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +18,7 @@
 #include "pprof/pprof.h"
 #include "pprof/profile_read.h"
 #include "profile/profile.h"
-#include "store/store_names.h"
+#include "store_fixture.h"
 
 #define START_MS 1795273200000ULL /* 2026-11-21T15:00:00Z */
 #define WINDOW_MS 10000U
@@ -29,29 +27,6 @@
 #define KEPT_MS 600000U
 #define VICTIM 4711
 #define OTHER 4712
-#define PATH_CHARS 512U
-
-/* ---- a process that ends at a call ---- */
-
-static unsigned int calls_left; /* 0: no end */
-static int failing_err;		/* ... fails with this instead of ending; 0: ends */
-
-static bool ends_here(void)
-{
-	if (!calls_left || --calls_left)
-		return false;
-	if (!failing_err)
-		_exit(9);
-	errno = failing_err;
-	return true;
-}
-
-int fsync(int fd)
-{
-	int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
-
-	return ends_here() ? -1 : next(fd);
-}
 
 int mkdirat(int fd, const char *name, mode_t mode)
 {
@@ -61,67 +36,16 @@ int mkdirat(int fd, const char *name, mode_t mode)
 	return ends_here() ? -1 : next(fd, name, mode);
 }
 
-int renameat(int old_fd, const char *old, int new_fd, const char *new)
-{
-	int (*next)(int, const char *, int, const char *) =
-		(int (*)(int, const char *, int, const char *))dlsym(RTLD_NEXT, "renameat");
-
-	return ends_here() ? -1 : next(old_fd, old, new_fd, new);
-}
-
 /* ---- a store, which is the working directory ---- */
 
-static int make_store(void **state)
+static int enter_store(void **state)
 {
-	char path[] = "/tmp/test_keep_XXXXXX";
-
-	calls_left = 0;
-	failing_err = 0;
-	if (!mkdtemp(path) || chdir(path))
-		return -1;
-	*state = strdup(path);
-	return *state ? 0 : -1;
+	return make_store(state) || chdir(*state);
 }
 
-static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+static int leave_store(void **state)
 {
-	(void)stat;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int remove_store(void **state)
-{
-	int err = chdir("/") || nftw(*state, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-
-	free(*state);
-	return err;
-}
-
-static void path_of(const struct store_file *file, char path[PATH_CHARS])
-{
-	char day[STORE_DAY_CHARS], hour[STORE_HOUR_CHARS], name[STORE_FILE_CHARS];
-
-	store_day_name(file->start_ms, day);
-	store_hour_name(file->start_ms, hour);
-	store_file_name(file, name);
-	(void)mkdir(day, 0700);
-	snprintf(path, PATH_CHARS, "%s/%s", day, hour);
-	(void)mkdir(path, 0700);
-	snprintf(path, PATH_CHARS, "%s/%s/%s", day, hour, name);
-}
-
-static void write_bytes(const struct store_file *file, const void *bytes, size_t size)
-{
-	char path[PATH_CHARS];
-	FILE *out;
-
-	path_of(file, path);
-	out = fopen(path, "w");
-	assert_non_null(out);
-	assert_int_equal(fwrite(bytes, 1, size, out), size);
-	fclose(out);
+	return chdir("/") || remove_directory(state);
 }
 
 /* A window with a sample of each of two processes, and lines about both. */
@@ -178,7 +102,7 @@ static void put_window(const struct window *window)
 	assert_int_equal(
 		profile_add_comment(profile, "memory pid=4712 anon=99 file=99 shmem=0 peak=99"), 0);
 	assert_int_equal(profile_encode_pprof(profile, &bytes, &size), 0);
-	write_bytes(&file, bytes, size);
+	write_bytes(".", &file, bytes, size);
 	profile_free(TAKE(profile));
 	intern_free(strings);
 }
@@ -426,7 +350,7 @@ static void file__that_cannot_be_read_is_left_out(void **state)
 
 	(void)state;
 	fill();
-	write_bytes(&broken, "no profile", 10);
+	write_bytes(".", &broken, "no profile", 10);
 	assert_int_equal(do_keep(&request, &result), 0);
 	assert_int_equal(result.unreadable, 1);
 	read_kept(result.name, "cpu", &found);
@@ -576,7 +500,7 @@ static void tidying__removes_what_is_half_or_too_much(void **state)
 	assert_int_equal(count_names(KEPT_DIRECTORY), 0);
 }
 
-#define in_a_store(test) cmocka_unit_test_setup_teardown(test, make_store, remove_store)
+#define in_a_store(test) cmocka_unit_test_setup_teardown(test, enter_store, leave_store)
 
 int main(void)
 {

@@ -5,10 +5,8 @@
 #include "merge/merge_store.h"
 
 #include <cmocka.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,42 +19,12 @@
 #include "pprof/profile_read.h"
 #include "profile/profile.h"
 #include "store/store_query.h"
+#include "store_fixture.h"
 
 #define START_MS 1795273200000ULL /* five minutes begin */
 #define NOW_MS (START_MS + MERGE_SLOT_MS + MERGE_AFTER_MS)
 #define WINDOWS 30U
-#define PATH_CHARS 256U
 #define FOUND_CHARS 65536U
-
-/* ---- a process that ends at a call ---- */
-
-static unsigned int calls_left; /* 0: no end */
-static int failing_err;		/* ... fails with this instead of ending; 0: ends */
-
-static bool ends_here(void)
-{
-	if (!calls_left || --calls_left)
-		return false;
-	if (!failing_err)
-		_exit(9);
-	errno = failing_err;
-	return true;
-}
-
-int fsync(int fd)
-{
-	int (*next)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
-
-	return ends_here() ? -1 : next(fd);
-}
-
-int renameat(int old_fd, const char *old, int new_fd, const char *new)
-{
-	int (*next)(int, const char *, int, const char *) =
-		(int (*)(int, const char *, int, const char *))dlsym(RTLD_NEXT, "renameat");
-
-	return ends_here() ? -1 : next(old_fd, old, new_fd, new);
-}
 
 int unlinkat(int fd, const char *name, int flags)
 {
@@ -64,57 +32,6 @@ int unlinkat(int fd, const char *name, int flags)
 		(int (*)(int, const char *, int))dlsym(RTLD_NEXT, "unlinkat");
 
 	return ends_here() ? -1 : next(fd, name, flags);
-}
-
-/* ---- a store ---- */
-
-static int make_store(void **state)
-{
-	char path[] = "/tmp/test_merge_XXXXXX";
-
-	calls_left = 0;
-	failing_err = 0;
-	if (!mkdtemp(path))
-		return -1;
-	*state = strdup(path);
-	return *state ? 0 : -1;
-}
-
-static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *ftw)
-{
-	(void)stat;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int remove_store(void **state)
-{
-	int err = nftw(*state, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-
-	free(*state);
-	return err;
-}
-
-static void write_bytes(const char *store, const struct store_file *file, const void *bytes,
-			size_t size)
-{
-	char path[PATH_CHARS], day[STORE_DAY_CHARS], hour[STORE_HOUR_CHARS];
-	char name[STORE_FILE_CHARS];
-	FILE *out;
-
-	store_day_name(file->start_ms, day);
-	store_hour_name(file->start_ms, hour);
-	store_file_name(file, name);
-	snprintf(path, sizeof(path), "%s/%s", store, day);
-	(void)mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/%s/%s", store, day, hour);
-	(void)mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/%s/%s/%s", store, day, hour, name);
-	out = fopen(path, "w");
-	assert_non_null(out);
-	assert_int_equal(fwrite(bytes, 1, size, out), size);
-	fclose(out);
 }
 
 static struct store_file file_of(uint64_t start_ms, const char *kind)
@@ -462,7 +379,7 @@ static void merge_store__windows_with_other_types_stay_as_they_are(void **state)
 	assert_int_equal(count_files(*state, false), 2);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_store, remove_store)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_store, remove_directory)
 
 int main(void)
 {
