@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/probe_plan.c options/probe_spec.c base/log.c base/utf8.c */
+/* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/probe_plan.c options/line_spec.c options/probe_spec.c base/log.c base/utf8.c */
 /* Files, the child that finds places, and the thread that attaches are stand-ins that write down
  * what they are asked for. */
 #include "agent/probes.h"

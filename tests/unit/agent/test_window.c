@@ -2,7 +2,7 @@
 /* sources: agent/window.c base/log.c base/utf8.c */
 /* All stages are stand-ins that write down when they are called: what a window is made of is their
  * order. */
-#include "agent/calls.h"
+#include "agent/exact.h"
 #include "agent/window.h"
 
 #include <cmocka.h>
@@ -247,7 +247,7 @@ int tables_drain(struct tables *tables, uint32_t number, struct counts *counts, 
 	return call("drain");
 }
 
-int calls_collect(struct calls *of, uint64_t ended_ns, struct counts *counts)
+int exact_collect(struct exact *of, uint64_t ended_ns, struct counts *counts)
 {
 	(void)of, (void)counts;
 	assert_int_equal(ended_ns, slots.end_ns);
@@ -256,7 +256,7 @@ int calls_collect(struct calls *of, uint64_t ended_ns, struct counts *counts)
 
 static bool counts_calls; /* exact calls are captured */
 
-int calls_describe(const struct calls *of, struct profiles *profiles_of)
+int exact_describe(const struct exact *of, struct profiles *profiles_of)
 {
 	(void)of, (void)profiles_of;
 	return counts_calls ? call("calls_told") : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c options/options.c options/configured.c options/settings.c options/table.c options/rules.c options/probe_spec.c options/values.c config/config.c config/keys.c config/nearest.c base/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/relabel_parse.c config/print.c config/secret.c config/plain_file.c base/sudo_user.c base/utf8.c base/io.c */
+/* sources: base/kinds.c options/options.c options/configured.c options/settings.c options/table.c options/rules.c options/line_spec.c options/probe_spec.c options/values.c config/config.c config/keys.c config/nearest.c base/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/relabel_parse.c config/print.c config/secret.c config/plain_file.c base/sudo_user.c base/utf8.c base/io.c */
 #include "options/options.h"
 
 #include <cmocka.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CAPTURES_TEXT "cpu, offcpu, gil, gc, import, mem, calls, alloc, probe\n"
+#define CAPTURES_TEXT "cpu, offcpu, gil, gc, import, mem, calls, alloc, probe, lines\n"
 #define A_PROBE " --probe tracepoint:sched:sched_switch"
 #define MAX_WORDS 40
 
@@ -332,7 +332,7 @@ static void events__each_is_taken_by_its_name_and_named_by_help(void **state)
 		uint32_t bit;
 		const char *name;
 	} row[] = {PP_CAPTURES(EVENT_ROW, EVENT_ROW)};
-	char line[CAPTURE_NAMES_CHARS + 80], all[CAPTURE_NAMES_CHARS];
+	char line[CAPTURE_NAMES_CHARS + 100], all[CAPTURE_NAMES_CHARS];
 	RUN help = {0}, every = {0};
 
 	(void)state;
@@ -342,17 +342,20 @@ static void events__each_is_taken_by_its_name_and_named_by_help(void **state)
 
 		/* What those that slow programs down need, and what is probed. */
 		snprintf(line, sizeof(line), "--events %s -p 1 -d 1%s", row[i].name,
-			 row[i].bit == PP_CAPTURE_PROBE ? A_PROBE : "");
+			 row[i].bit == PP_CAPTURE_PROBE ? A_PROBE
+			 : row[i].bit == PP_CAPTURE_LINES ? " --lines a.py"
+							  : "");
 		run_line(&run, line);
 		assert_int_equal(run.result, 0);
 		assert_int_equal(run.options.events, row[i].bit);
 		assert_non_null(strstr(help.out, row[i].name));
 	}
-	capture_names(PP_CAPTURES_ALL, ",", all);
+	/* Calls and lines exclude each other. */
+	capture_names(PP_CAPTURES_ALL & ~PP_CAPTURE_LINES, ",", all);
 	snprintf(line, sizeof(line), "--events %s -o x/ -p 1 -d 1" A_PROBE, all);
 	run_line(&every, line);
 	assert_int_equal(every.result, 0);
-	assert_int_equal(every.options.events, PP_CAPTURES_ALL);
+	assert_int_equal(every.options.events, PP_CAPTURES_ALL & ~PP_CAPTURE_LINES);
 }
 
 static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **state)
