@@ -262,7 +262,7 @@ int BPF_PROG(on_page, void *page, unsigned int order, unsigned int gfp)
 	taken.pc = fault->pc;
 	taken.error_code = fault->error_code;
 	now_ns = bpf_ktime_get_ns();
-	memory_adjust(state, now_ns, taken.cfg->memory_budget_ns);
+	memory_adjust(state, now_ns, taken.cfg);
 	taken.weight = pages_drawn(state, size);
 	take_page(ctx, &taken, state, now_ns);
 	return 0;

@@ -114,10 +114,12 @@ struct memory_states_map memory_states SEC(".maps");
  * than that and no credit is left, smaller when they cost less than an eighth.  The rule of
  * lib/budget.bpf.h is for events that are drawn one by one: after a burst it makes groups far
  * larger than needed, and a large group at the begin of the next burst is an error of its size. */
-static __always_inline void memory_adjust(struct memory_state *state, __u64 now_ns, __u32 period_ns)
+static __always_inline void memory_adjust(struct memory_state *state, __u64 now_ns,
+					  const struct pp_config *cfg)
 {
 	struct budget *budget = &state->budget;
 	__u64 periods = (now_ns - budget->started_ns) / PP_BUDGET_PERIOD_NS;
+	const __u32 period_ns = cfg->memory_budget_ns;
 	__s64 income_ns;
 
 	if (!periods)
@@ -136,6 +138,8 @@ static __always_inline void memory_adjust(struct memory_state *state, __u64 now_
 	else if (budget->spent_ns > income_ns && budget->credit_ns < 0 &&
 		 budget->shift < BUDGET_MAX_SHIFT)
 		budget->shift++;
+	if (budget->shift < cfg->memory_shift_min)
+		budget->shift = cfg->memory_shift_min;
 	budget->spent_ns = 0;
 	budget->started_ns = now_ns;
 }
@@ -162,9 +166,9 @@ static __always_inline __u32 memory_second(const struct pp_config *cfg)
 static __always_inline void group_end(struct memory_state *state, const struct pp_config *cfg)
 {
 	state->second = memory_second(cfg);
-	if (state->left && !state->shift)
+	if (state->left && !state->shift && !cfg->memory_shift_min)
 		return;
-	memory_adjust(state, bpf_ktime_get_ns(), cfg->memory_budget_ns);
+	memory_adjust(state, bpf_ktime_get_ns(), cfg);
 	group_begin(state, 0);
 }
 

@@ -31,7 +31,7 @@ struct pp_config {
 	__u32 sample_period_ns; /* from one sample to the next; 0: they are not spaced by time */
 	/* what walks may cost in PP_BUDGET_PERIOD_NS */
 	__u32 sample_budget_ns, switch_budget_ns, memory_budget_ns;
-	__u32 pad;
+	__u32 memory_shift_min; /* one page in 1 << this at most is walked */
 	/* By bit 0 of the window: the number of its open tables; its bit 0 says which of each
 	 * two. */
 	__u32 table[2];

@@ -13,6 +13,7 @@
 #include "options/options.h"
 
 #define LOOK_NS NS_PER_SEC
+#define UNBOUNDED_LOOK_NS (10 * NS_PER_SEC) /* nothing comes of it but what is shown */
 #define LEAST_SHARE 10U /* a tenth of the time is the programs' own, however late they are */
 #define PPM_PER_PERCENT 10000U
 #define COMMENT_BYTES 512U
@@ -53,6 +54,7 @@ void probe_bounds_init(struct probe_bounds *bounds, const struct options *option
 		probe->share_ppm = PROBE_SHARE_FULL;
 		probe->stays_on = !is_bounded(&plan->row[i]) ||
 				  (options->leaks && i == plan->alloc_row + PROBE_ALLOC_FREE);
+		bounds->has_bounded |= !probe->stays_on;
 		if (!probe->stays_on)
 			probe_worker_bound(worker, i, probe->leader);
 		bounds->probe[i].has_return = plan->row[i].leg_count > 1 &&
@@ -158,7 +160,8 @@ void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns)
 	struct probe_programs programs;
 	struct probe_costs costs;
 
-	if (bounds->looked_ns && elapsed_ns < LOOK_NS)
+	if (bounds->looked_ns &&
+	    elapsed_ns < (bounds->has_bounded ? LOOK_NS : UNBOUNDED_LOOK_NS))
 		return;
 	if (probe_worker_get_costs(bounds->worker, &costs))
 		return;
@@ -219,6 +222,7 @@ int probe_bounds_describe(struct probe_bounds *bounds, struct profiles *profiles
 
 	if (!bounds->told_ns || probe_worker_get_costs(bounds->worker, &costs))
 		return 0;
+	set_costs(bounds);
 	for (uint32_t i = 0; i < bounds->plan->count && !err; i++)
 		if (bounds->probe[i].is_seen)
 			err = describe(bounds, i, &costs, elapsed_ns, profiles);

@@ -4,6 +4,7 @@
 #ifndef AGENT_PROBE_BOUNDS_H
 #define AGENT_PROBE_BOUNDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,6 +35,7 @@ struct probe_bounds {
 	} process[PROBE_BOUNDS_PROCESSES];
 	size_t process_count;
 	uint64_t looked_ns, told_ns;
+	bool has_bounded; /* not all stay on */
 };
 
 /* What the probes cost now, for the terminal. */

@@ -80,6 +80,7 @@ static void configure(const struct rate *rate)
 	config->sample_budget_ns = budgets.sample_ns;
 	config->switch_budget_ns = budgets.switch_ns;
 	config->memory_budget_ns = budgets.memory_ns;
+	config->memory_shift_min = budgets.memory_shift_min;
 }
 
 void rate_follow(struct rate *rate)

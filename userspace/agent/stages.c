@@ -205,6 +205,7 @@ static void configure_kernel(const struct agent *agent, bool waits)
 	config->sample_budget_ns = budgets.sample_ns;
 	config->switch_budget_ns = budgets.switch_ns;
 	config->memory_budget_ns = budgets.memory_ns;
+	config->memory_shift_min = budgets.memory_shift_min;
 }
 
 /* Returns what the maps of objects that are loaded later take, with 4 CPUs. */

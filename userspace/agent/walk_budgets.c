@@ -9,6 +9,10 @@
 /* Parts of a CPU. */
 #define SWITCHES_PPM 5000ULL
 #define MEMORY_PPM 10000ULL
+/* Of a history that nobody has asked for by name: each walk is a row to be named and written, and a
+ * line of a few hundred KiB is of no interest there. */
+#define MEMORY_DEFAULT_PPM 2500ULL
+#define MEMORY_DEFAULT_SHIFT 3U
 #define SAMPLES_MIN_PPM 10000ULL
 #define SAMPLES_MAX_PPM 200000ULL
 /* A usual sample costs 10 to 40 us.  Who asks for a high rate gets the time for it. */
@@ -36,7 +40,10 @@ static uint64_t capped(uint64_t ppm, uint64_t sum_ppm, const struct options *opt
 struct walk_budgets walk_budgets_of(const struct options *options, uint32_t cpus)
 {
 	bool has_switches = options->events & PP_CAPTURES_OF_WAITS || options->timeline;
-	uint64_t memory = options->events & PP_CAPTURE_MEM ? MEMORY_PPM : 0;
+	const bool is_default = options->events_are_default;
+	uint64_t memory = !(options->events & PP_CAPTURE_MEM) ? 0
+			  : is_default			      ? MEMORY_DEFAULT_PPM
+							      : MEMORY_PPM;
 	uint64_t samples = samples_ppm(options->hz), switches = SWITCHES_PPM, sum;
 
 	if (options->budget_cpu_ppm) {
@@ -52,5 +59,6 @@ struct walk_budgets walk_budgets_of(const struct options *options, uint32_t cpus
 		.sample_ns = (uint32_t)(samples * PP_BUDGET_PERIOD_NS / PPM),
 		.switch_ns = (uint32_t)(switches * PP_BUDGET_PERIOD_NS / PPM),
 		.memory_ns = (uint32_t)(memory * PP_BUDGET_PERIOD_NS / PPM),
+		.memory_shift_min = is_default ? MEMORY_DEFAULT_SHIFT : 0,
 	};
 }

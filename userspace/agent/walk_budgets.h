@@ -10,6 +10,7 @@
 /* In each PP_BUDGET_PERIOD_NS of a CPU. */
 struct walk_budgets {
 	uint32_t sample_ns, switch_ns, memory_ns;
+	uint32_t memory_shift_min; /* struct pp_config */
 };
 
 /* cpus: those that are sampled, which share --max-cpu. */

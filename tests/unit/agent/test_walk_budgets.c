@@ -52,6 +52,20 @@ static void walk_budgets__of_memory_is_a_percent_when_it_is_captured(void **stat
 	assert_int_equal(budgets_at(99, SAMPLES_AND_WAITS, 40000).memory_ns, 0);
 }
 
+/* Nobody has asked for it by name: a quarter, and never each page. */
+static void walk_budgets__of_memory_by_default_is_less(void **state)
+{
+	struct options options = {
+		.hz = 99, .events = PP_CAPTURES_DEFAULT, .events_are_default = true};
+
+	(void)state;
+	assert_int_equal(walk_budgets_of(&options, 4).memory_ns, PERCENT_NS / 4);
+	assert_int_equal(walk_budgets_of(&options, 4).memory_shift_min, 3);
+	options.events_are_default = false;
+	assert_int_equal(walk_budgets_of(&options, 4).memory_ns, PERCENT_NS);
+	assert_int_equal(walk_budgets_of(&options, 4).memory_shift_min, 0);
+}
+
 static void walk_budgets__share_the_cap_of_a_core(void **state)
 {
 	/* 1.5 % of each of 4 CPUs, where 2 % of a core are allowed. */
@@ -78,6 +92,7 @@ int main(void)
 		cmocka_unit_test(walk_budgets__follow_the_rate_within_their_bounds),
 		cmocka_unit_test(walk_budgets__given_one_is_the_sum_of_all),
 		cmocka_unit_test(walk_budgets__of_memory_is_a_percent_when_it_is_captured),
+		cmocka_unit_test(walk_budgets__of_memory_by_default_is_less),
 		cmocka_unit_test(walk_budgets__share_the_cap_of_a_core),
 	};
 
