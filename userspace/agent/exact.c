@@ -70,8 +70,8 @@ static int set_target(struct exact *exact)
 static int open_side(struct exact *exact)
 {
 	char why[WHY_BYTES] = "";
-	int err = calls_side_open(exact->sources.kernel, exact->what, why, sizeof(why),
-				  &exact->side);
+	int err =
+		calls_side_open(exact->sources.kernel, exact->what, why, sizeof(why), &exact->side);
 
 	if (err)
 		return log_error_errno(err, "%s: %s", name_of(exact),
@@ -199,9 +199,8 @@ static int see_interpreter(struct exact *exact, const struct process *process, s
 		err = attach(exact, process, file, sites);
 	/* A child that has ended meanwhile is none. */
 	if (err && err != -ESRCH)
-		exact->attach_err =
-			log_warn_errno(err, "%s: cannot attach to '%s' of process %u",
-				       name_of(exact), file->path, process->id.tgid);
+		exact->attach_err = log_warn_errno(err, "%s: cannot attach to '%s' of process %u",
+						   name_of(exact), file->path, process->id.tgid);
 	return 0;
 }
 

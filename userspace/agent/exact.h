@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exact calls (--events calls) and exact lines (--lines): attaches to the probes that an interpreter
- * has at its functions and lines, in the chosen processes, and turns what the kernel side has
- * counted into counters.  Ends early when it would slow a program down more than --max-slowdown
- * allows.  The loop's thread. */
+/* Exact calls (--events calls) and exact lines (--lines): attaches to the probes that an
+ * interpreter has at its functions and lines, in the chosen processes, and turns what the kernel
+ * side has counted into counters.  Ends early when it would slow a program down more than
+ * --max-slowdown allows.  The loop's thread. */
 #ifndef AGENT_EXACT_H
 #define AGENT_EXACT_H
 

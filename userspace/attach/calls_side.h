@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loaded BPF object of exact calls or lines: its programs and tables.  It shares the maps of
- * the first object (kernel_side.h).  Opening it takes the kernel a second.  One thread at a time. */
+ * the first object (kernel_side.h).  Opening it takes the kernel a second.  One thread at a
+ * time. */
 #ifndef ATTACH_CALLS_SIDE_H
 #define ATTACH_CALLS_SIDE_H
 

@@ -190,6 +190,18 @@ static int check_budgets(const struct options *options, char why[OPTION_WHY_BYTE
 	return 0;
 }
 
+/* --probe and --lines say by themselves what is captured. */
+static void choose_events(struct options *options)
+{
+	const uint32_t named = (options->probe_count ? PP_CAPTURE_PROBE : 0U) |
+			       (options->lines.file_bytes ? PP_CAPTURE_LINES : 0U);
+
+	options->events_are_default = !options->events && !named;
+	if (!options->events)
+		options->events = default_events(options);
+	options->events |= named;
+}
+
 int option_rules_apply(const struct option_given *given, struct options *options,
 		       char why[OPTION_WHY_BYTES])
 {
@@ -204,14 +216,7 @@ int option_rules_apply(const struct option_given *given, struct options *options
 			 "--output no leaves nothing to do: it needs --live or --timeline");
 		return -EINVAL;
 	}
-	options->events_are_default =
-		!options->events && !options->probe_count && !options->lines.file_bytes;
-	if (!options->events)
-		options->events = default_events(options);
-	if (options->probe_count)
-		options->events |= PP_CAPTURE_PROBE;
-	if (options->lines.file_bytes)
-		options->events |= PP_CAPTURE_LINES;
+	choose_events(options);
 	err = check_events(options, why);
 	if (err)
 		return err;

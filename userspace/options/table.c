@@ -30,7 +30,8 @@ const struct argp_option option_table[] = {
 	 "repeated",
 	 1},
 	{"lines", KEY_LINES, "FILE[:FUNC]", 0,
-	 "Count how often each line of a Python function, or of a whole file, runs, and time it, in "
+	 "Count how often each line of a Python function, or of a whole file, runs, and time it, "
+	 "in "
 	 "the processes of --pid: train.py:Model.step",
 	 1},
 	{"probes", KEY_PROBES, "yes|no", 0,

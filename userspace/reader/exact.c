@@ -75,11 +75,16 @@ static void write_command(const struct exact_options *options, const char *path,
 			  struct recording *recording)
 {
 	const struct select *select = options->select;
-	const char *const fixed[] = {
-		recording->program, "--quiet",	     options->lines ? "--lines" : "--events",
-		options->lines ? options->lines : "calls",
-		"--pid",	    recording->pids, "--duration",
-		recording->seconds, "--output",	     path};
+	const char *const fixed[] = {recording->program,
+				     "--quiet",
+				     options->lines ? "--lines" : "--events",
+				     options->lines ? options->lines : "calls",
+				     "--pid",
+				     recording->pids,
+				     "--duration",
+				     recording->seconds,
+				     "--output",
+				     path};
 	size_t count = ARRAY_SIZE(fixed);
 
 	sibling_find("pyprofd", recording->program);
@@ -166,8 +171,7 @@ int exact_record(const struct exact_options *options, struct exact *ret_exact)
 	if (!pid)
 		run_program(recording);
 	before = signal(SIGINT, SIG_IGN);
-	status = pid < 0 ? complain_of("pyprofd", -errno)
-			 : await(pid, options);
+	status = pid < 0 ? complain_of("pyprofd", -errno) : await(pid, options);
 	(void)signal(SIGINT, before);
 	if (!status)
 		status = select_profile(options->select, exact);

@@ -23,8 +23,8 @@ struct exact_options {
 	bool no_progress;
 };
 /* Records, and shows the seconds on a terminal.  Ctrl-C ends it early, with what was counted until
- * then. From then on `select` is of the profile alone; it goes when *ret_exact is released.  Returns
- * READER_OK, or READER_BAD_INPUT after one line on stderr. */
+ * then.  From then on `select` is of the profile alone; it goes when *ret_exact is released.
+ * Returns READER_OK, or READER_BAD_INPUT after one line on stderr. */
 int exact_record(const struct exact_options *options, struct exact *ret_exact);
 /* Deletes the profile; a zeroed one is fine. */
 void exact_release(struct exact *exact);

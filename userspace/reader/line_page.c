@@ -2,6 +2,7 @@
 /* Selects the lines of a source file that are shown. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +50,9 @@ static bool function_matches(const char *name, const char *wanted)
 	return name_size == size || name[name_size - size - 1] == '.';
 }
 
-static int add_functions(const struct lines_view *view, const struct line_file *file,
-			 struct lines_page *page)
+/* Adds the functions of a name.  Returns 0; -ENOENT: there is none; -ENOMEM. */
+static int add_named(const char *wanted, bool (*matches)(const char *, const char *),
+		     const struct line_file *file, struct lines_page *page)
 {
 	bool found = false;
 	int err = 0;
@@ -59,13 +61,38 @@ static int add_functions(const struct lines_view *view, const struct line_file *
 		const struct line_function *function = &file->function[i];
 		uint32_t last = function->last_line, end;
 
-		if (!function_matches(function->name, view->function))
+		if (!matches(function->name, wanted))
 			continue;
 		found = true;
 		end = source_block_end(&page->source, function->start_line);
 		err = add_span(page, function->start_line, end > last ? end : last);
 	}
 	return err ? err : found ? 0 : -ENOENT;
+}
+
+static bool is_equal(const char *name, const char *wanted)
+{
+	return !strcmp(name, wanted);
+}
+
+/* Before 3.11 CPython does not tell a method's class: where "Model.step" is not there, "step"
+ * is. */
+static int add_functions(const struct lines_view *view, const struct line_file *file,
+			 struct lines_page *page)
+{
+	const char *dot = strrchr(view->function, '.');
+	int err = add_named(view->function, function_matches, file, page);
+
+	if (err != -ENOENT || !dot)
+		return err;
+	err = add_named(dot + 1, is_equal, file, page);
+	if (!err && !page->note[0])
+		snprintf(
+			page->note, sizeof(page->note),
+			"this CPython does not tell what a function is inside of: every '%.64s' of "
+			"the file",
+			dot + 1);
+	return err;
 }
 
 static int add_surroundings(const struct line_file *file, struct lines_page *page)

@@ -15,8 +15,8 @@ static int explain(const struct lines_view *view, const struct line_file *file, 
 {
 	if (err != -ENOENT)
 		return err;
-	return complain("%s: no sample is in a function '%s' of this file", file->path,
-			view->function);
+	return complain("%s: no %s in a function '%s' of this file", file->path,
+			view->is_exact ? "line was counted" : "sample is", view->function);
 }
 
 /* ---- text ---- */
@@ -306,7 +306,8 @@ int lines_print_html(const struct lines_view *view, const struct line_file *file
 		html_text(page.note);
 		printf("</p>\n");
 	}
-	printf("<table><thead><tr><th>line</th>%s%s<th class=\"s\">source</th></tr></thead><tbody>\n",
+	printf("<table><thead><tr><th>line</th>%s%s<th "
+	       "class=\"s\">source</th></tr></thead><tbody>\n",
 	       view->is_exact ? "<th>hits</th><th>time</th><th>per hit</th><th>time %</th>"
 			      : "<th>self</th><th></th><th>total</th><th></th>",
 	       view->has_waits ? "<th>wait</th>" : "");

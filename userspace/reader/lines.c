@@ -22,9 +22,9 @@
 struct lines {
 	struct select_options shared;
 	struct lines_view view;
-	const char *waits;    /* a profile of waits */
-	const char *slowdown; /* --max-slowdown; NULL: not given */
-	char *target;	      /* owned: as it was typed; NULL: it was not */
+	const char *waits;	   /* a profile of waits */
+	const char *slowdown;	   /* --max-slowdown; NULL: not given */
+	char *target;		   /* owned: as it was typed; NULL: it was not */
 	struct line_values values; /* of exact lines */
 	bool html;
 	struct totals ran, waited;
@@ -43,7 +43,8 @@ static const struct argp_option options[] = {
 	{"source", OPTION_SOURCE, "PATH", 0, "Read the source from PATH, not from where it ran", 1},
 	{"exact", OPTION_EXACT, NULL, 0,
 	 "Count every line of FILE:FUNC that the processes of --pid run from now on, as "
-	 "line_profiler does: for CPython 3.6 to 3.11 with probes, as Debian's have them.  It slows "
+	 "line_profiler does: for CPython 3.6 to 3.11 with probes, as Debian's have them.  It "
+	 "slows "
 	 "all of their Python code down",
 	 2},
 	{"max-slowdown", OPTION_SLOWDOWN, "PCT|Nx", 0,
@@ -289,9 +290,9 @@ static int run_exact(struct lines *lines)
 {
 	CLEANUP(exact_release) struct exact exact = {};
 	const struct exact_options wanted = {.select = &lines->shared.select,
-					      .lines = lines->target,
-					      .slowdown = lines->slowdown,
-					      .no_progress = lines->shared.no_progress};
+					     .lines = lines->target,
+					     .slowdown = lines->slowdown,
+					     .no_progress = lines->shared.no_progress};
 	int err = exact_record(&wanted, &exact);
 
 	return err ? err : run(lines);
@@ -341,8 +342,10 @@ int verb_lines(int argc, char **argv)
 	struct lines lines = {.shared = {.leading_wanted = 1}};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live\nFILE[:FUNC] --exact --pid PID",
-			  argc, argv, &lines) &&
+	if (!select_parse(
+		    options, parse, doc,
+		    "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live\nFILE[:FUNC] --exact --pid PID",
+		    argc, argv, &lines) &&
 	    !select_refuse_groups(&lines.shared.select, "lines")) {
 		if (lines.shared.leading_count) {
 			status = run_target(&lines);

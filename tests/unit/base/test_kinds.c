@@ -135,7 +135,8 @@ static void kind_names__are_joined(void **state)
 		   " and ", names);
 	assert_string_equal(names, "cpu, wall and gil");
 	kind_names(UINT32_MAX, ",", ",", names);
-	assert_string_equal(names, "cpu,offcpu,wall,gil,waker,gc,import,mem,calls,alloc,probe,lines");
+	assert_string_equal(names,
+			    "cpu,offcpu,wall,gil,waker,gc,import,mem,calls,alloc,probe,lines");
 	assert_true(strlen(names) + 32 < KIND_NAMES_CHARS);
 }
 
