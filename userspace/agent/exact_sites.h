@@ -38,7 +38,8 @@ DEFINE_OWNED(struct exact_sites, exact_sites)
 
 /* Finds the sites of an interpreter for calls or lines.  next_number: of sites by event, counted
  * up.  Returns 0; -ENOENT: it has no such probes; -EOPNOTSUP: it has, but does not hit them at
- * every call; -EAGAIN: the child that parses files was late; -ENOSPC: there are too many; -errno. */
+ * every call; -EAGAIN: the child that parses files was late; -ENOSPC: there are too many;
+ * -errno. */
 int exact_sites_find(struct file_table *files, struct file *file, enum exact_what what,
 		     uint32_t next_number[PP_CALL_EVENTS], struct exact_sites **ret_sites);
 
