@@ -7,8 +7,9 @@
 /* The program is a session's. */
 const volatile bool is_session;
 
-/* Never: it keeps the kernel from giving the program a private stack (lib/private_stack.bpf.h,
- * which has a map for programs of another type). */
+/* As probe_programs of lib/private_stack.bpf.h, which has a map for programs of another type: on
+ * kernels without cookies stubs jump to on_alloc by it.  The program itself never does: that it
+ * could keeps the kernel from giving it a private stack. */
 struct alloc_programs_map {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
@@ -27,9 +28,12 @@ static __always_inline struct alloc_cpu *alloc_cpu_get(void)
 
 static __always_inline __u32 alloc_site_number(struct pt_regs *ctx)
 {
+	__u32 zero = 0, *stubs;
+
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
 		return bpf_get_attach_cookie(ctx);
-	return 0;
+	stubs = bpf_map_lookup_elem(&site_now, &zero);
+	return stubs ? *stubs : 0;
 }
 
 /* In a session the function's address stays the same, and pc is where it returns to. */

@@ -3,7 +3,8 @@
  * a user probe can be preempted by another task's hit: both then write to the same stack, and the
  * kernel panics (opentelemetry-ebpf-instrumentation#3056).  It gives none to programs in which any
  * function has a tail call (kernel/bpf/verifier.c: check_max_stack_depth()), also one that is never
- * made.  tests/unit/attach/test_probe_side.c looks at the code that the kernel has made. */
+ * made.  tests/e2e/test_probes.py and the guests of tests/kernel-matrix look at the code that the
+ * kernel has made, tests/lint/check_bpf_stack.py for the call in each program that needs it. */
 #ifndef BPF_LIB_PRIVATE_STACK_H
 #define BPF_LIB_PRIVATE_STACK_H
 

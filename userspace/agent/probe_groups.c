@@ -82,6 +82,8 @@ static void choose_program(const struct probe_groups_place *place,
 
 	options->program = is_alloc ? probe_side_alloc_program(place->side)
 				    : probe_side_probe_program(place->side);
+	options->programs = is_alloc ? probe_side_alloc_programs(place->side)
+				     : probe_side_programs(place->side);
 	options->is_session = is_alloc && probe_side_has_sessions(place->side);
 }
 
@@ -91,7 +93,6 @@ static int attach(const struct probe_groups_place *place, uint32_t number, bool 
 	const struct probe_job *job = place->job;
 	OWNED_MEM struct probe_link_site *site = calloc(job->site_count, sizeof(*site));
 	struct probe_links_options options = {.site_now = probe_side_site_now(place->side),
-					      .programs = probe_side_programs(place->side),
 					      .file = job->file,
 					      .pid = job->pid,
 					      .is_return = is_return,

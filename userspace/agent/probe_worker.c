@@ -111,12 +111,6 @@ static int attach(const struct probe_worker *worker, struct task *task, uint64_t
 		err = probe_side_set_site(worker->side, job->site[i].number, &job->site[i].site);
 	if (!err && job->tracepoint[0])
 		return attach_tracepoint(worker, task);
-	/* The small programs that stand for cookies jump to that of other probes. */
-	if (!err && job->allocator && !probe_links_have_cookies()) {
-		snprintf(task->result.why, sizeof(task->result.why),
-			 "allocations are sampled from Linux 5.15 on");
-		return -ENOTSUP;
-	}
 	if (!err && job->allocator)
 		err = probe_side_add_allocator(worker->side, job->allocator);
 	if (!err)

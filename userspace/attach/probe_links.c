@@ -118,9 +118,8 @@ static void fd_path(int fd, char ret_path[FD_PATH_BYTES])
 static int attach_shared(const struct probe_links_options *options, int *ret_fd)
 {
 	struct link_attributes attributes = {.program = (uint32_t)options->program,
-					     .type = options->is_session ?
-							     PROBE_LINKS_SESSION_TYPE :
-							     PROBE_LINKS_ATTACH_TYPE};
+					     .type = options->is_session ? PROBE_LINKS_SESSION_TYPE
+									 : PROBE_LINKS_ATTACH_TYPE};
 	struct site_words words;
 	char path[FD_PATH_BYTES];
 	int fd, err = split_sites(options, &words);
@@ -193,11 +192,13 @@ static int attach_stub(const struct probe_links_options *options,
 		       const struct probe_link_site *site, int event)
 {
 	OWNED_FD int stub = -1;
-	int err = options->site_now < 0
-			  ? -ENOTSUP
-			  : probe_stub_load((uint32_t)site->cookie, options->site_now,
-					    options->programs, options->program, &stub);
+	int err;
 
+	if (!options->site_now)
+		return ioctl(event, PERF_EVENT_IOC_SET_BPF, options->program) ? -errno : 0;
+	err = options->site_now < 0 ? -ENOTSUP
+				    : probe_stub_load((uint32_t)site->cookie, options->site_now,
+						      options->programs, options->program, &stub);
 	if (err)
 		return err;
 	return ioctl(event, PERF_EVENT_IOC_SET_BPF, stub) ? -errno : 0;

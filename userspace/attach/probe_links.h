@@ -23,9 +23,10 @@ struct probe_link_site {
 };
 
 struct probe_links_options {
-	int program;	/* descriptor */
+	int program; /* descriptor */
 	/* Descriptors of the maps of these names (attach/probe_stub.h), for kernels without
-	 * cookies; both -1: there sites are not attached. */
+	 * cookies.  Both -1: there sites are not attached.  Both 0: there the program itself is
+	 * attached, and is not told a number. */
 	int site_now, programs;
 	int file;	/* descriptor */
 	pid_t pid;	/* only in the memory of this process; 0: of all that map the file */

@@ -156,6 +156,11 @@ int probe_side_alloc_program(const struct probe_side *side)
 	return bpf_program__fd(side->skeleton->progs.on_alloc);
 }
 
+int probe_side_alloc_programs(const struct probe_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.alloc_programs);
+}
+
 bool probe_side_has_sessions(const struct probe_side *side)
 {
 	return side->has_sessions;

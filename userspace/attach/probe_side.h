@@ -34,8 +34,10 @@ int probe_side_tracepoint_program(const struct probe_side *side);
 /* Maps: struct probe_links_options. */
 int probe_side_site_now(const struct probe_side *side);
 int probe_side_programs(const struct probe_side *side);
-/* That of allocators, and whether it is a session's (struct probe_links_options). */
+/* Those of allocators: their program, the map for stubs that jump to it, and whether the program is
+ * a session's (struct probe_links_options). */
 int probe_side_alloc_program(const struct probe_side *side);
+int probe_side_alloc_programs(const struct probe_side *side);
 bool probe_side_has_sessions(const struct probe_side *side);
 
 /* Says what a hit of a site does; a hit before that does nothing.  number: 1 .. PP_SITES_MAX - 1.
