@@ -59,6 +59,20 @@ static __always_inline void import_of_site(struct hit *h, bool is_begin)
 	import_begin(h, name);
 }
 
+static __always_inline bool is_end(const struct pp_site *site)
+{
+	return site->does == PP_SITE_CALL_END || site->does == PP_SITE_GC_END ||
+	       site->does == PP_SITE_IMPORT_END;
+}
+
+/* Counts a hit of a user who has used up his share. */
+static __always_inline void hit_refuse(const struct hit *h)
+{
+	count_loss(PP_LOSS_PROBE_SHARE);
+	if (h->site->does == PP_SITE_COUNT || h->site->does == PP_SITE_CALL_BEGIN)
+		hit_count_bare(h->site->probe);
+}
+
 /* What a hit in user space does. */
 static __always_inline void hit_do(struct hit *h)
 {
@@ -68,6 +82,10 @@ static __always_inline void hit_do(struct hit *h)
 	/* What has begun is ended. */
 	if (!h->scale && h->site->does != PP_SITE_CALL_END)
 		return;
+	if (!is_end(h->site) && !news_are_welcome(h->w->user, h->cfg)) {
+		hit_refuse(h);
+		return;
+	}
 	switch (h->site->does) {
 	case PP_SITE_COUNT:
 		hit_take(h, PP_KIND_PROBE, 0);
@@ -104,8 +122,8 @@ int on_probe(struct pt_regs *ctx)
 	if (!hit_begin(&h, site_number(ctx))) {
 		/* The end of a call takes no stack, and so no slot. */
 		if (h.now_ns && h.site->does == PP_SITE_CALL_END)
-			call_end(&h, function_place(&h, PT_REGS_SP(ctx) -
-								RETURN_ADDRESS_BELOW_CFA));
+			call_end(&h,
+				 function_place(&h, PT_REGS_SP(ctx) - RETURN_ADDRESS_BELOW_CFA));
 		return 0;
 	}
 	if (hit_registers(&h, ctx))

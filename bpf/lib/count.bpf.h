@@ -104,7 +104,8 @@ static __noinline int count_coarse(const struct pp_count_key *key, const struct 
 	return 0;
 }
 
-static __always_inline void count_add_more(const struct pp_count_key *key,
+/* Returns 1: the row is new; 0: it was there; below 0: there was no room, which is counted. */
+static __always_inline long count_add_more(const struct pp_count_key *key,
 					   const struct pp_count *more, __u32 number)
 {
 	enum pp_table table = pp_table_of(key->kind);
@@ -115,14 +116,16 @@ static __always_inline void count_add_more(const struct pp_count_key *key,
 		table_grows(table, number);
 	else if (made < 0)
 		count_coarse(key, more, made, number);
+	return made;
 }
 
-static __always_inline void count_add(const struct pp_count_key *key, __u64 samples, __u64 weight,
+/* Returns what count_add_more() does. */
+static __always_inline long count_add(const struct pp_count_key *key, __u64 samples, __u64 weight,
 				      __u32 number)
 {
 	const struct pp_count more = {.samples = samples, .weight = weight};
 
-	count_add_more(key, &more, number);
+	return count_add_more(key, &more, number);
 }
 
 #endif

@@ -46,7 +46,8 @@ static __always_inline void look_up_process(struct pp_walk *w, struct task_struc
 	w->process_changes = changes;
 	w->is_identified = !!generation;
 	w->cred = (__u64)BPF_CORE_READ(task, cred);
-	w->user_key = pp_user_key(user_of_cred(w->cred), cfg->name_secret);
+	w->user = (__u32)user_of_cred(w->cred);
+	w->user_key = pp_user_key(w->user, cfg->name_secret);
 	if (!generation && may_announce && !(cfg->flags & PP_CONFIG_FILTER))
 		w->id.generation = announce_unknown(task, tgid, task_flags);
 	context = bpf_map_lookup_elem(&contexts, &w->id);

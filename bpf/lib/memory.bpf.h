@@ -48,7 +48,8 @@ struct fault {
 	__u32 process_changes, matches, matches_tgid;
 	__u64 pad[2]; /* to a cache line */
 };
-#define FAULT_PLACES 1024U
+#define FAULT_PLACES_SHIFT 10U
+#define FAULT_PLACES (1U << FAULT_PLACES_SHIFT)
 struct last_faults_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, FAULT_PLACES);
@@ -57,9 +58,19 @@ struct last_faults_map {
 };
 struct last_faults_map last_faults SEC(".maps");
 
+/* A number that nobody knows: a program can have threads whose ids are those of another program's
+ * but for a multiple of FAULT_PLACES, and take that one's faults by its own. */
+const volatile __u32 fault_salt; /* (agent) */
+
+static __always_inline __u32 fault_place(__u64 thread)
+{
+	/* Fibonacci hashing: the high bits are those that all others go into. */
+	return (((__u32)thread ^ fault_salt) * 0x9e3779b1U) >> (32 - FAULT_PLACES_SHIFT);
+}
+
 static __always_inline struct fault *fault_of(__u64 thread)
 {
-	__u32 place = (__u32)thread % FAULT_PLACES;
+	__u32 place = fault_place(thread);
 
 	return bpf_map_lookup_elem(&last_faults, &place);
 }

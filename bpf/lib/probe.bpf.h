@@ -6,6 +6,7 @@
 
 #include "lib/count.bpf.h"
 #include "lib/identify.bpf.h"
+#include "lib/news.bpf.h"
 #include "lib/probe_maps.bpf.h"
 #include "lib/scratch_pool.bpf.h"
 #include "lib/sent.bpf.h"
@@ -199,8 +200,9 @@ static __always_inline void hit_count(struct hit *h, __u64 samples, __u64 weight
 	struct pp_count_key key = {};
 
 	fill_count_key(h->w, &key);
-	count_add(&key, scaled(samples, h->scale), scaled(weight, h->scale),
-		  table_number(h->cfg));
+	if (count_add(&key, scaled(samples, h->scale), scaled(weight, h->scale),
+		      table_number(h->cfg)) > 0)
+		news_add(h->w->user);
 }
 
 #endif

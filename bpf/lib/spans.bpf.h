@@ -59,12 +59,17 @@ static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name
 	}
 	if (err)
 		count_loss(PP_LOSS_PROBE_CALLS_FULL);
+	else
+		news_add(h->w->user);
 }
 
 static __always_inline void call_count(const struct hit *h, const struct call *call, __u64 ns)
 {
-	count_add(&call->key, scaled(1, call->scale), scaled(ns, call->scale),
-		  table_number(h->cfg));
+	if (count_add(&call->key, scaled(1, call->scale), scaled(ns, call->scale),
+		      table_number(h->cfg)) > 0)
+		return; /* it stands for the call, which is not open any more */
+	if (h->w)
+		news_drop(h->w->user);
 }
 
 /* A call has ended that was not seen to begin. */
@@ -123,6 +128,7 @@ __noinline int text_send(__u32 slot, __u64 address)
 	w->detail = hash_mix(hash_mix(hash, size), w->user_key) | 1;
 	if (already_sent(w->detail, cfg->epoch))
 		return 0;
+	news_add(w->user);
 	record->record.type = PP_RECORD_TEXT;
 	size += sizeof(*record);
 	record->record.size = size;

@@ -105,6 +105,7 @@ struct pp_walk {
 	__u64 registers[PP_REG_COUNT];
 	/* pp_user_key() of who answers for the process, and the credentials that say who that is */
 	__u64 user_key, cred;
+	__u32 user;
 	__u64 hash;
 	__u64 kernel_hash;
 	__u64 callers; /* a hash of what lies above where an incomplete unwind stopped */

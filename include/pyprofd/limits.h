@@ -63,6 +63,9 @@
 /* An incomplete stack: how much of the user stack is copied to the agent. */
 #define PP_STACK_COPY_BYTES 16384U
 #define PP_STACK_COPY_CHUNK_BYTES 1024U
+/* Counters, texts and calls that stay open, which hits of probes may add for a user in one
+ * pp_config.token_round: a program can hit its own probes a million times a second. */
+#define PP_PROBE_NEWS_MAX 1024U
 /* Return probes in one thread: kernel/events/uprobes.c, MAX_URETPROBE_DEPTH. */
 #define PP_MAX_RETURNS 64U
 #define PP_SEGMENT_COPY 128U /* stack anchors are copied too, this many at a time */

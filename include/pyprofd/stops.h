@@ -72,8 +72,7 @@
 	  "waits counted without their wakers: the window's table was full")                       \
 	X(PERF_MAPS_REFUSED, "perf_maps_refused",                                                  \
 	  "a JIT's perf-PID.map was not read: a link, not its own file, or its parser failed")     \
-	X(MEMORY_LATE, "memory_late",                                                              \
-	  "reads of a process' memory without an answer within 0.1 s")                             \
+	X(MEMORY_LATE, "memory_late", "reads of a process' memory without an answer within 0.1 s") \
 	X(MEMORY_LEFT_ALONE, "memory_left_alone",                                                  \
 	  "reads of a process' memory not tried: it, or its user's processes, were late before")   \
 	X(FILES_REFUSED, "files_refused",                                                          \
@@ -128,8 +127,7 @@
 	  "ends of probed calls whose beginning was not seen, or the reverse")                     \
 	X(PROBE_CALLS_FULL, "probe_calls_full",                                                    \
 	  "probed calls without their time: too many were under way")                              \
-	X(PROBE_ARGUMENT, "probe_argument",                                                        \
-	  "hits of probes whose argument could not be read")                                       \
+	X(PROBE_ARGUMENT, "probe_argument", "hits of probes whose argument could not be read")     \
 	X(BLOCKS_FULL, "blocks_full",                                                              \
 	  "sampled allocations left out of what is held: the table of blocks was full")            \
 	X(TEXTS_REFUSED, "texts_refused",                                                          \
@@ -141,7 +139,11 @@
 	X(PAGES_UNKNOWN, "pages_unknown",                                                          \
 	  "memory not counted as touched: the mapping it belongs to was not found")                \
 	X(STACKS_CUT, "stacks_cut",                                                                \
-	  "stacks of page faults and probes that stay incomplete: samples go first")
+	  "stacks of page faults and probes that stay incomplete: samples go first")               \
+	X(PROBE_SHARE, "probe_share",                                                              \
+	  "hits of probes left out: their user's share of what is new was used up")                \
+	X(SITES_REFUSED, "sites_refused",                                                          \
+	  "files or places of code without probes: their user's share was used up")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

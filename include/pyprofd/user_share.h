@@ -18,8 +18,10 @@ struct pp_user_share {
 	__u32 round, tokens; /* tokens taken since the agent gave new ones: token_round */
 	/* The same of events besides samples and waits: pp_config.tokens_kept. */
 	__u32 modest_round, modest_tokens;
-	__u32 slots;	     /* of threads[] that the user's threads have */
-	__u32 processes;     /* in `processes`: the agent counts, the kernel side adds */
+	/* What hits of probes have brought that is new: PP_PROBE_NEWS_MAX, token_round. */
+	__u32 news_round, news;
+	__u32 slots;		    /* of threads[] that the user's threads have */
+	__u32 processes;	    /* in `processes`: the agent counts, the kernel side adds */
 	__u32 ledger_turn, ledgers; /* rows of ledgers[] since it was read last: ledger_turn */
 	/* Of ended threads that found no row in ledgers[], until the agent takes it.  Its `user` is
 	 * not set. */

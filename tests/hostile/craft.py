@@ -11,7 +11,7 @@ import time
 
 PAGE = 4096
 PT_LOAD, PT_NOTE, PT_GNU_EH_FRAME = 1, 4, 0x6474e550
-SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_DYNSYM = 1, 2, 3, 11
+SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOTE, SHT_DYNSYM = 1, 2, 3, 7, 11
 # Counts down for some 5 ms and returns.
 BURN = b"\xb9\x00\x00\xc0\x00\xff\xc9\x75\xfc\xc3"
 
@@ -202,10 +202,19 @@ CODE_BYTES_311 = 184
 RUNTIME, CODE_TYPE, VERSION = 0x3000, 0x3800, 0x3900  # addresses in a fake
 
 
-def fake_interpreter(path, version=0x030b08f0, head=b"", unique=0):
+def note(name, address, semaphore=0, arguments=b"8@%rdi", provider=b"python"):
+    """A note of <sys/sdt.h> that names a probe."""
+    text = struct.pack("<QQQ", address, 0, semaphore) + b"\0".join([provider, name, arguments, b""])
+    head = struct.pack("<III", 8, len(text), 3) + b"stapsdt\0"
+    return head + text + bytes(-len(text) % 4)
+
+
+def fake_interpreter(path, version=0x030b08f0, head=b"", unique=0, code=b"", notes=b""):
     """A file that claims to be a CPython: burner() with its variables in a page of data at
-    0x3000."""
+    0x3000.  code: what lies behind BURN; notes: of note(), not mapped."""
     elf = burner(4 * PAGE)
+    if code:
+        elf.put(PAGE + len(BURN), code)
     elf.put(RUNTIME, head)
     elf.put(CODE_TYPE + 32, struct.pack("<Q", CODE_BYTES_311))
     elf.put(VERSION, struct.pack("<QQ", version, unique))
@@ -217,6 +226,9 @@ def fake_interpreter(path, version=0x030b08f0, head=b"", unique=0):
                                             ("_PyEval_EvalFrameDefault", PAGE, len(BURN), 2)])
     assert end < 3 * PAGE
     elf.segment(PT_LOAD, 4, 2 * PAGE, 2 * PAGE, PAGE)
+    if notes:
+        elf.put(4 * PAGE, notes)
+        elf.section(".note.stapsdt", SHT_NOTE, 0, 4 * PAGE, len(notes), flags=0)
     return elf.write(path)
 
 

@@ -103,8 +103,9 @@ def main():
         began = time.monotonic()
         answer = ask(path)
         took = time.monotonic() - began
+        # A child that has ended takes its own along.
         excuses = [
-            b - a
+            max(0, b - a)
             for a, b in zip(excuses, [run_delay_s(agent),
                                       run_delay_s(os.getpid()),
                                       steal_s()])

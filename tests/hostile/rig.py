@@ -17,6 +17,8 @@ and may have
     CPU_SHARE = None    the most of a CPU that the agent may take
     TIME_HIGH = 1.1     the most that a victim's named CPU time may be of what its own clock says
     GROWTH = 96 MiB     the most that it and its children may grow
+    EVENTS = True       victims with collections, imports and memory of their own are there, too
+                        (events.py), whose files have SETTLE_S = 1.5 to be probed
 
 What is held is in Rig.judge().
 """
@@ -39,6 +41,7 @@ E2E = os.path.join(os.path.dirname(HERE), "e2e")
 for place in (E2E, os.path.join(HERE, "attacks"), HERE):
     if place not in sys.path:
         sys.path.append(place)
+import events  # noqa: E402
 import harness  # noqa: E402
 import test_counts  # noqa: E402
 import waits  # noqa: E402
@@ -154,6 +157,7 @@ class Rig:
         os.chmod(self.secret, 0o600)
         self.agent, self.programs, self.attackers, self.victims = None, [], [], []
         self.looks, self.rows, self.run, self.at_end = [], [], None, []
+        self.evented = []
 
     def get(self, name, default=None):
         return getattr(self.attack, name, default)
@@ -282,12 +286,15 @@ class Rig:
         look = pool.submit(self.look)
         for built in late:
             self.start_victim(built).go()
+        if self.get("EVENTS"):
+            self.evented = events.begin(self, VICTIM)
         if self.get("meanwhile"):
             self.attack.meanwhile(self)
         time.sleep(self.get("SECONDS", 3))
         look.result()
         for victim in self.victims:
             victim.stop()
+        events.end(self.evented)
         self.ended = time.monotonic()
 
     def end(self):
@@ -330,6 +337,7 @@ class Rig:
         self.judge_loop()
         self.judge_usage()
         self.judge_secrets()
+        events.judge(self, self.evented)
         if self.get("check"):
             self.attack.check(self)
 

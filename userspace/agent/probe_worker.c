@@ -15,10 +15,16 @@
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/process_cpu.h"
+#include "base/user_quota.h"
+#include "foreign/user_time.h"
 
 /* A link that all sites of a file share takes 25 ms to be taken off, others 100 ms a site. */
 #define PERIOD_NS NS_PER_SEC
 #define PERIOD_UNSHARED_NS (10 * NS_PER_SEC)
+/* The kernel may wait for a page of a file for as long as a file system wants. */
+#define LATE_NS (10 * NS_PER_SEC)
+#define END_LIMIT_NS (3 * NS_PER_SEC)
+#define PUT_OFF_NS (NS_PER_SEC / 10) /* until it is looked whether a job's turn has come */
 
 /* A job, and its links once they are attached. */
 struct task {
@@ -27,8 +33,9 @@ struct task {
 	struct probe_groups groups;
 	struct probe_links tracepoint;
 	struct probe_side *own; /* owned; a tracepoint's where the kernel has no cookies for them */
-	uint64_t off; /* probes that are taken off now */
-	bool is_unwanted;
+	uint64_t off;		/* probes that are taken off now */
+	bool is_unwanted, is_put_off;
+	uint64_t took_ns;
 	struct task *next; /* in the order in which they came */
 };
 
@@ -39,7 +46,12 @@ struct probe_worker {
 	/* Guarded by the background's mutex. */
 	struct task *todo, *attached, *done; /* lists; `done` has results that nobody has taken */
 	struct probe_side *side;	     /* owned; NULL: not loaded yet */
-	bool has_thread, is_busy, is_ending;
+	bool has_thread, is_busy, is_ending, has_ended;
+	const struct task *running; /* in `todo`, which nobody else takes from meanwhile */
+	uint64_t running_since_ns;
+	bool is_late_told;
+	struct user_times user_times;
+	struct user_quota put_off; /* tells each user once */
 	struct probe_times times;
 	struct probe_worker_prices prices;
 	uint32_t hit_ns[PP_PROBES_MAX];
@@ -148,8 +160,8 @@ static int load(struct probe_worker *worker)
 	if (worker->side || worker->load_err)
 		return worker->load_err;
 	worker->is_shared = probe_links_can_share();
-	worker->load_err = probe_side_open(&options, worker->load_why, sizeof(worker->load_why),
-					   &side);
+	worker->load_err =
+		probe_side_open(&options, worker->load_why, sizeof(worker->load_why), &side);
 	if (worker->load_err)
 		return worker->load_err;
 	prices = find_prices(worker, side);
@@ -165,6 +177,8 @@ static int load(struct probe_worker *worker)
 /* Without the mutex. */
 static void run_task(struct probe_worker *worker, struct task *task, uint64_t off)
 {
+	uint64_t began_ns;
+
 	task->result.id = task->job.id;
 	task->result.pid = task->job.pid;
 	memcpy(task->result.what, task->job.what, sizeof(task->result.what));
@@ -173,7 +187,9 @@ static void run_task(struct probe_worker *worker, struct task *task, uint64_t of
 		snprintf(task->result.why, sizeof(task->result.why), "%s", worker->load_why);
 		return;
 	}
+	began_ns = mono_ns();
 	task->result.err = attach(worker, task, off);
+	task->took_ns = mono_ns() - began_ns;
 	if (!task->result.err)
 		return;
 	probe_groups_release(&task->groups);
@@ -190,12 +206,40 @@ static struct task *take_unwanted(struct task **list)
 {
 	struct task *task;
 
-	LL_FOREACH (*list, task)
-		if (task->is_unwanted)
-			break;
+	LL_FOREACH(*list, task)
+	if (task->is_unwanted)
+		break;
 	if (task)
 		LL_DELETE(*list, task);
 	return task;
+}
+
+/* With the mutex, but not while it works. */
+static void drop(struct probe_worker *worker, struct task *task)
+{
+	const uint32_t uid = task->job.uid;
+	const uint64_t began_ns = mono_ns();
+
+	pthread_mutex_unlock(&worker->background.mutex);
+	task_free(task);
+	pthread_mutex_lock(&worker->background.mutex);
+	user_times_add(&worker->user_times, uid, mono_ns() - began_ns, mono_ns());
+}
+
+/* Returns the first task whose user may have one now; NULL: there is none. */
+static struct task *find_task(struct probe_worker *worker)
+{
+	struct task *task;
+
+	LL_FOREACH(worker->todo, task)
+	{
+		if (user_times_allow(&worker->user_times, task->job.uid, mono_ns()))
+			return task;
+		if (!task->is_put_off)
+			user_quota_refuse(&worker->put_off, task->job.uid);
+		task->is_put_off = true;
+	}
+	return NULL;
 }
 
 /* With the mutex, but not while it works. */
@@ -208,18 +252,21 @@ static bool step(struct probe_worker *worker)
 	if (!task)
 		task = take_unwanted(&worker->todo);
 	if (task) {
-		pthread_mutex_unlock(&background->mutex);
-		task_free(task);
-		pthread_mutex_lock(&background->mutex);
+		drop(worker, task);
 		return true;
 	}
-	task = worker->todo;
+	task = find_task(worker);
 	if (!task)
 		return false;
 	off = worker->times.off;
+	worker->running = task;
+	worker->running_since_ns = mono_ns();
+	worker->is_late_told = false;
 	pthread_mutex_unlock(&background->mutex);
 	run_task(worker, task, off);
 	pthread_mutex_lock(&background->mutex);
+	worker->running = NULL;
+	user_times_add(&worker->user_times, task->job.uid, task->took_ns, mono_ns());
 	LL_DELETE(worker->todo, task);
 	LL_APPEND(worker->done, task);
 	return true;
@@ -230,13 +277,12 @@ static struct task *find_stale(const struct probe_worker *worker)
 {
 	struct task *task;
 
-	LL_FOREACH (worker->attached, task)
-		if (task->off != worker->times.off && !task->job.tracepoint[0])
-			return task;
-	LL_FOREACH (worker->done, task)
-		if (task->off != worker->times.off && !task->job.tracepoint[0] &&
-		    !task->result.err)
-			return task;
+	LL_FOREACH(worker->attached, task)
+	if (task->off != worker->times.off && !task->job.tracepoint[0])
+		return task;
+	LL_FOREACH(worker->done, task)
+	if (task->off != worker->times.off && !task->job.tracepoint[0] && !task->result.err)
+		return task;
 	return NULL;
 }
 
@@ -247,10 +293,11 @@ static uint64_t cpu_ns_of_processes(struct probe_worker *worker)
 	uint64_t sum_ns = 0;
 	size_t count = 0;
 
-	LL_FOREACH (worker->attached, task) {
-		LL_FOREACH (worker->attached, earlier)
-			if (earlier == task || earlier->job.pid == task->job.pid)
-				break;
+	LL_FOREACH(worker->attached, task)
+	{
+		LL_FOREACH(worker->attached, earlier)
+		if (earlier == task || earlier->job.pid == task->job.pid)
+			break;
 		if (earlier != task || !task->job.pid)
 			continue;
 		sum_ns += process_cpu_ns(task->job.pid);
@@ -314,7 +361,9 @@ static void take_turns(struct probe_worker *worker)
 static void wait_for_work(struct probe_worker *worker)
 {
 	struct background *background = &worker->background;
-	const uint64_t next_ns = probe_times_next_ns(&worker->times);
+	const uint64_t soon_ns = worker->todo ? mono_ns() + PUT_OFF_NS : UINT64_MAX;
+	const uint64_t turn_ns = probe_times_next_ns(&worker->times);
+	const uint64_t next_ns = turn_ns < soon_ns ? turn_ns : soon_ns;
 	const struct timespec until = {.tv_sec = (time_t)(next_ns / NS_PER_SEC),
 				       .tv_nsec = (long)(next_ns % NS_PER_SEC)};
 
@@ -336,6 +385,8 @@ static void *run(void *context)
 		if (!worker->is_busy && !worker->is_ending)
 			wait_for_work(worker);
 	}
+	worker->has_ended = true;
+	pthread_cond_broadcast(&worker->background.has_changed);
 	pthread_mutex_unlock(&worker->background.mutex);
 	return NULL;
 }
@@ -368,20 +419,35 @@ static void free_list(struct task **list)
 	}
 }
 
+/* Returns false when the thread is in the kernel for good: it ends with the process. */
+static bool end_thread(struct probe_worker *worker)
+{
+	struct background_patience patience;
+	bool has_ended;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	worker->is_ending = true;
+	pthread_cond_broadcast(&worker->background.has_changed);
+	background_hurry(&worker->background, END_LIMIT_NS, &patience);
+	while (!worker->has_ended && background_wait(&worker->background, &patience))
+		;
+	has_ended = worker->has_ended;
+	if (!has_ended)
+		pthread_detach(worker->background.thread);
+	pthread_mutex_unlock(&worker->background.mutex);
+	if (has_ended)
+		pthread_join(worker->background.thread, NULL);
+	return has_ended;
+}
+
 void probe_worker_free(struct probe_worker *worker)
 {
-	if (!worker)
+	if (!worker || (worker->has_thread && !end_thread(worker)))
 		return;
-	if (worker->has_thread) {
-		pthread_mutex_lock(&worker->background.mutex);
-		worker->is_ending = true;
-		pthread_cond_broadcast(&worker->background.has_changed);
-		pthread_mutex_unlock(&worker->background.mutex);
-		pthread_join(worker->background.thread, NULL);
-	}
 	free_list(&worker->todo);
 	free_list(&worker->attached);
 	free_list(&worker->done);
+	user_quota_release(&worker->put_off);
 	probe_side_free(worker->side);
 	background_destroy(&worker->background);
 	free(worker);
@@ -418,9 +484,9 @@ static void forget(struct task *list, uint32_t id)
 {
 	struct task *task;
 
-	LL_FOREACH (list, task)
-		if (task->job.id == id)
-			task->is_unwanted = true;
+	LL_FOREACH(list, task)
+	if (task->job.id == id)
+		task->is_unwanted = true;
 }
 
 void probe_worker_detach(struct probe_worker *worker, uint32_t id)
@@ -464,6 +530,31 @@ bool probe_worker_is_idle(struct probe_worker *worker)
 	is_idle = !worker->todo;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return is_idle;
+}
+
+bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKER_WHAT_BYTES])
+{
+	bool is_late;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	is_late = worker->running && !worker->is_late_told &&
+		  mono_ns() - worker->running_since_ns > LATE_NS;
+	if (is_late) {
+		memcpy(ret_what, worker->running->job.what, PROBE_WORKER_WHAT_BYTES);
+		worker->is_late_told = true;
+	}
+	pthread_mutex_unlock(&worker->background.mutex);
+	return is_late;
+}
+
+bool probe_worker_tell_put_off(struct probe_worker *worker, uint32_t *ret_uid)
+{
+	bool is_told;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	is_told = user_quota_tell(&worker->put_off, ret_uid);
+	pthread_mutex_unlock(&worker->background.mutex);
+	return is_told;
 }
 
 /* NULL: nothing is loaded yet.  Once loaded it stays until the end. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A thread that loads the programs of probes and attaches them: the kernel verifies them for a
  * second, and takes up to 100 ms for each breakpoint that it takes out.  The loop hands over jobs
- * and collects what became of them. */
+ * and collects what became of them.  A breakpoint is written to each mapping of its file, which may
+ * have a million of them: who had jobs for two seconds gets a tenth of the thread's time from then
+ * on (foreign/user_time.h). */
 #ifndef AGENT_PROBE_WORKER_H
 #define AGENT_PROBE_WORKER_H
 
@@ -35,9 +37,10 @@ struct probe_worker_site {
 
 /* What is attached together: all sites of a file, in all processes or in one. */
 struct probe_job {
-	uint32_t id;				  /* not 0 */
-	int file;				  /* owned; -1: a tracepoint */
-	pid_t pid;				  /* 0: all processes */
+	uint32_t id;  /* not 0 */
+	int file;     /* owned; -1: a tracepoint */
+	pid_t pid;    /* 0: all processes */
+	uint32_t uid; /* whose time it takes: who mapped the file; 0: nobody's, of root's files */
 	char what[PROBE_WORKER_WHAT_BYTES];	  /* the file or tracepoint, for messages */
 	char tracepoint[PROBE_WORKER_NAME_BYTES]; /* "": none */
 	struct probe_worker_site *site;		  /* owned */
@@ -64,7 +67,8 @@ struct probe_result {
  * begins with the first job. */
 int probe_worker_new(const struct kernel_side *kernel, uint32_t blocks_max,
 		     struct probe_worker **ret_worker);
-/* Takes all links off and ends the thread, waiting for it. */
+/* Takes all links off and ends the thread.  One that the kernel holds up for more than some seconds
+ * is left to the end of the process, with all that it uses. */
 void probe_worker_free(struct probe_worker *worker);
 DEFINE_OWNED(struct probe_worker, probe_worker)
 
@@ -76,6 +80,10 @@ void probe_worker_detach(struct probe_worker *worker, uint32_t id);
 bool probe_worker_result(struct probe_worker *worker, struct probe_result *ret_result);
 /* Returns whether all that was handed over is done. */
 bool probe_worker_is_idle(struct probe_worker *worker);
+/* Returns true, once a job, when one has been worked at for ten seconds: all others wait for it. */
+bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKER_WHAT_BYTES]);
+/* Returns true, once a user, with one whose jobs wait because the last ones took too long. */
+bool probe_worker_tell_put_off(struct probe_worker *worker, uint32_t *ret_uid);
 /* Makes a probe one that can be on for a part of the time; before its first job. */
 void probe_worker_bound(struct probe_worker *worker, uint32_t probe, uint32_t leader);
 /* Sets for how much of the time it is on, and what a hit takes beside our program. */

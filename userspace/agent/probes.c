@@ -3,48 +3,32 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
-#include <uthash.h>
-
-#include "agent/probe_groups.h"
+#include "agent/command_file.h"
 #include "agent/probe_names.h"
 #include "agent/probe_wants.h"
 #include "agent/probe_worker.h"
+#include "agent/probed_file.h"
 #include "agent/site_numbers.h"
 #include "attach/file_table.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/user_quota.h"
 #include "discover/process_table.h"
+#include "discover/process_user.h"
 #include "foreign/client.h"
 #include "options/options.h"
 
-#define FILES_MAX 4096U	     /* that are looked into; further ones get no probes */
-#define ATTACHED_MAX 4096U   /* processes and files with links of their own */
-#define AGAIN_MAX 1024U	     /* processes with files that could not be looked into yet */
+#define FILES_MAX 4096U	   /* that are looked into; further ones get no probes */
+#define ATTACHED_MAX 4096U /* processes and files with links of their own */
+#define AGAIN_MAX 1024U	   /* processes with files that could not be looked into yet */
 /* Sampled blocks that are held: 32 GiB on average. */
 #define BLOCKS_MAX 65536U
-
-/* A file that was looked into. */
-struct probed_file {
-	uint32_t id; /* of struct file */
-	uint32_t job; /* of all processes; 0: none */
-	struct probe_worker_site *site; /* owned; NULL: it has none of the probes */
-	size_t site_count;
-	bool has_allocator;
-	/* What breakpoints are put into.  One inode may be several files (docs/design/0016): a
-	 * process with another root shows another path. */
-	uint64_t device, inode;
-	bool is_layered; /* on overlayfs, where several inodes may be one that lies below */
-	char path[256]; /* for messages */
-	UT_hash_handle hh;
-};
 
 /* The links of one process and file. */
 struct attached {
@@ -62,97 +46,18 @@ struct probes {
 	struct pp_process_id again[AGAIN_MAX];
 	size_t again_count;
 	/* What the command will execute has its links before that; NULL: nothing has. */
-	struct probed_file *prepared; /* owned */
+	struct probed_file *prepared;	  /* owned */
 	struct pp_process_id prepared_id; /* of its process before that */
 	struct probe_bounds bounds;
-	struct probe_known *known; /* owned; of each row */
+	struct user_quota file_quota; /* entries of `file` */
+	struct probe_known *known;    /* owned; of each row */
 	struct site_numbers numbers;
 	uint32_t next_job;
 	uint64_t refused; /* jobs that the kernel refused */
 	bool is_full_told;
 };
 
-/* ---- sites of a file ---- */
-
-static void note_raiser(struct probe_wants *list, const struct probe_site *site)
-{
-	if (site->wanted == list->row_count)
-		list->line = site->semaphore_offset;
-	else if (!list->carrier)
-		list->carrier = site->offset;
-}
-
-/* Adds the site that raises the semaphore of `line`; there is room for it. */
-static int raise_line(struct probes *probes, const struct probe_wants *list,
-		      struct probed_file *file)
-{
-	const uint32_t number = site_numbers_take(&probes->numbers);
-
-	if (!number)
-		return -ENOSPC;
-	file->site[file->site_count++] = (struct probe_worker_site){
-		.number = number, .offset = list->carrier, .semaphore = list->line};
-	return 0;
-}
-
-/* Only what Python's own probes cost is not governed: they are hit seldom. */
-static uint32_t group_of(const struct probes *probes, uint32_t row)
-{
-	return probes->plan.row[row].place == PROBE_IN_PYTHON ?
-		       PROBE_GROUP_STAYS :
-		       1 + probe_bounds_leader(&probes->bounds, row);
-}
-
-static void set_alloc(struct probed_file *file, const struct pp_alloc_site *alloc,
-		      uint8_t alternative, struct pp_site *site)
-{
-	site->alloc = *alloc;
-	site->alloc.function = alternative + 1;
-	/* Where memory is mapped by the C library, that is an allocator, too. */
-	file->has_allocator = true;
-}
-
-/* Turns the answer into sites with numbers.  A function that cannot be entered by its return
- * address gets neither of its two legs: there would be no end. */
-static int number_sites(struct probes *probes, const struct probe_sites *sites,
-			struct probe_wants *list, struct probed_file *file)
-{
-	file->site = calloc(sites->site_count + 1, sizeof(*file->site));
-	if (!file->site)
-		return -ENOMEM;
-	for (size_t i = 0; i < sites->site_count; i++) {
-		const struct probe_site *site = &sites->site[i];
-		const uint32_t row = list->of[site->wanted].row;
-		const struct probe_row *probe = &probes->plan.row[row];
-		const struct probe_leg *leg = &probe->leg[list->of[site->wanted].leg];
-		struct probe_worker_site *made = &file->site[file->site_count];
-		const struct pp_alloc_site *alloc;
-
-		if (site->wanted >= list->row_count) {
-			note_raiser(list, site);
-			continue;
-		}
-		if (probe->leg[PROBE_LEGS - 1].is_return && !site->is_entry)
-			continue;
-		alloc = probe_plan_alloc(&probes->plan, row, site->alternative);
-		made->number = site_numbers_take(&probes->numbers);
-		if (!made->number)
-			return -ENOSPC;
-		probe_bounds_see_site(&probes->bounds, row, (enum probe_cost)site->cost);
-		made->offset = site->offset;
-		made->semaphore = site->semaphore_offset;
-		made->is_return = leg->is_return;
-		made->site = (struct pp_site){.does = leg->does, .probe = row};
-		memcpy(made->site.arg, site->arg, sizeof(made->site.arg));
-		made->group = group_of(probes, row);
-		if (alloc)
-			set_alloc(file, alloc, site->alternative, &made->site);
-		file->site_count++;
-	}
-	if (!file->site_count || !list->line || !list->carrier)
-		return 0;
-	return raise_line(probes, list, file);
-}
+/* ---- files ---- */
 
 static int take_answer(struct probes *probes, const struct probe_sites *sites,
 		       struct probe_wants *list, struct probed_file *file)
@@ -163,110 +68,31 @@ static int take_answer(struct probes *probes, const struct probe_sites *sites,
 		probe_known_note(&probes->known[row], &probes->plan.row[row], &sites->found[i],
 				 file->path);
 	}
-	return number_sites(probes, sites, list, file);
+	return probed_file_number_sites(file,
+					&(struct probed_file_sources){.plan = &probes->plan,
+								      .bounds = &probes->bounds,
+								      .numbers = &probes->numbers},
+					sites, list);
 }
 
 static void tell_full(struct probes *probes)
 {
 	if (!probes->is_full_told)
-		log_warn("probes are missing in some programs: more than %u files or %u places of "
-			 "code have them",
-			 FILES_MAX, PP_SITES_MAX);
+		log_warn("probes are missing in some programs: more than %u processes have them",
+			 ATTACHED_MAX);
 	probes->is_full_told = true;
 }
 
-static void file_free(struct probed_file *file)
+static void tell_shares(struct probes *probes)
 {
-	if (!file)
-		return;
-	free(file->site);
-	free(file);
+	uint32_t uid;
+
+	while (user_quota_tell(&probes->numbers.quota, &uid) ||
+	       user_quota_tell(&probes->file_quota, &uid))
+		log_warn("user %u: probes are missing in some programs, as their files have too "
+			 "many places for them; others keep theirs (sites_refused)",
+			 uid);
 }
-DEFINE_OWNED(struct probed_file, file)
-
-static int add_file(struct probes *probes, const struct file *file, const char *path,
-		    struct probed_file **ret_file)
-{
-	struct probed_file *made = calloc(1, sizeof(*made));
-
-	if (!made)
-		return -ENOMEM;
-	made->id = file->id;
-	snprintf(made->path, sizeof(made->path), "%s", path ? path : "?");
-	HASH_ADD(hh, probes->file, id, (unsigned int)sizeof(made->id), made);
-	*ret_file = made;
-	return 0;
-}
-
-static void drop_file(struct probes *probes, struct probed_file *file)
-{
-	for (size_t i = 0; i < file->site_count; i++)
-		site_numbers_give(&probes->numbers, file->site[i].number);
-	HASH_DEL(probes->file, file);
-	file_free(file);
-}
-
-/* Notes into what the links of a file will go; unknown where it is not open. */
-static void note_inode(struct probes *probes, struct file *file, struct probed_file *made)
-{
-	struct statfs system;
-	struct stat stat;
-	int fd;
-
-	if (file_table_descriptor(probes->sources.files, file, &fd) || fstat(fd, &stat))
-		return;
-	made->device = stat.st_dev;
-	made->inode = stat.st_ino;
-	made->is_layered = !fstatfs(fd, &system) &&
-			   (uint64_t)system.f_type == (uint64_t)OVERLAYFS_SUPER_MAGIC;
-}
-
-static int add_answer(struct probes *probes, struct file *file,
-		      const struct probe_sites *sites, struct probe_wants *list,
-		      struct probed_file **ret_file)
-{
-	struct probed_file *made;
-	int err = add_file(probes, file, file->path, &made);
-
-	if (err)
-		return err;
-	note_inode(probes, file, made);
-	err = take_answer(probes, sites, list, made);
-	if (err) {
-		drop_file(probes, made);
-		return err;
-	}
-	*ret_file = made;
-	return 0;
-}
-
-/* Looks into a file.  Returns 0; -EAGAIN: the child was late or has no time for it now; -errno. */
-static int look_into(struct probes *probes, struct file *file, struct probed_file **ret_file)
-{
-	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
-	struct probe_sites sites = {};
-	int err;
-
-	if (!list)
-		return -ENOMEM;
-	probe_wants_list(&probes->plan, file, list);
-	if (HASH_COUNT(probes->file) >= FILES_MAX) {
-		tell_full(probes);
-		return -ENOSPC;
-	}
-	err = file_table_probes(probes->sources.files, file, list->wanted, list->count, &sites);
-	if (err == -EAGAIN || err == -ETIMEDOUT)
-		return -EAGAIN;
-	if (err)
-		return err;
-	err = add_answer(probes, file, &sites, list, ret_file);
-	if (err == -ENOSPC)
-		tell_full(probes);
-	probe_sites_release(&sites);
-	return err;
-}
-
-/* ---- attaching ---- */
 
 static void tell_refused(struct probes *probes, const char *what, pid_t pid, const char *why)
 {
@@ -282,6 +108,86 @@ static void tell_refused(struct probes *probes, const char *what, pid_t pid, con
 			 what, whose, why, (unsigned long long)probes->refused);
 }
 
+static int add_file(struct probes *probes, const struct file *file, uint32_t uid, const char *path,
+		    struct probed_file **ret_file)
+{
+	struct probed_file *made;
+	int err = user_quota_take(&probes->file_quota, uid, 1);
+
+	if (err)
+		return err;
+	made = calloc(1, sizeof(*made));
+	if (!made) {
+		user_quota_give(&probes->file_quota, uid, 1);
+		return -ENOMEM;
+	}
+	made->id = file->id;
+	made->uid = uid;
+	snprintf(made->path, sizeof(made->path), "%s", path ? path : "?");
+	HASH_ADD(hh, probes->file, id, (unsigned int)sizeof(made->id), made);
+	*ret_file = made;
+	return 0;
+}
+
+static void drop_file(struct probes *probes, struct probed_file *file)
+{
+	probed_file_drop_sites(file, &probes->numbers);
+	user_quota_give(&probes->file_quota, file->uid, 1);
+	HASH_DEL(probes->file, file);
+	probed_file_free(file);
+}
+
+static int add_answer(struct probes *probes, struct probed_file *made,
+		      const struct probe_sites *sites, struct probe_wants *list)
+{
+	int err;
+
+	if (made->is_refused && sites->site_count)
+		tell_refused(probes, made->path, 0,
+			     "a program (FUSE) makes up the file, and may never answer");
+	if (made->is_refused)
+		return 0;
+	err = take_answer(probes, sites, list, made);
+	if (err != -ENOSPC)
+		return err;
+	/* It is not asked about again, unless another user maps it. */
+	probed_file_drop_sites(made, &probes->numbers);
+	made->is_refused = true;
+	return 0;
+}
+
+/* Looks into a file.  Returns 0; -EAGAIN: the child was late or has no time for it now; -errno. */
+static int look_into(struct probes *probes, struct file *file, uint32_t uid,
+		     struct probed_file **ret_file)
+{
+	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
+	struct probe_sites sites = {};
+	struct probed_file *made;
+	int fd, err;
+
+	if (!list)
+		return -ENOMEM;
+	probe_wants_list(&probes->plan, file, list);
+	err = add_file(probes, file, uid, file->path, &made);
+	if (err)
+		return err;
+	err = file_table_probes(probes->sources.files, file, list->wanted, list->count, &sites);
+	if (!err) {
+		if (!file_table_descriptor(probes->sources.files, file, &fd))
+			probed_file_note_inode(made, fd);
+		err = add_answer(probes, made, &sites, list);
+		probe_sites_release(&sites);
+	}
+	if (err) {
+		drop_file(probes, made);
+		return err == -ETIMEDOUT ? -EAGAIN : err;
+	}
+	*ret_file = made;
+	return 0;
+}
+
+/* ---- attaching ---- */
+
 /* *ret_job is untouched on failure. */
 static int make_job_of(struct probes *probes, int fd, const struct probed_file *known, pid_t pid,
 		       uint32_t *ret_job)
@@ -290,6 +196,7 @@ static int make_job_of(struct probes *probes, int fd, const struct probed_file *
 	uint32_t id;
 	int err;
 
+	job.uid = known->is_roots ? 0 : known->uid;
 	job.allocator = known->has_allocator ? known->id : 0;
 	job.site = calloc(known->site_count, sizeof(*job.site));
 	if (!job.site)
@@ -328,26 +235,6 @@ static int start_job(struct probes *probes, struct file *file, const struct prob
 	return err;
 }
 
-static bool sites_are_equal(const struct probed_file *a, const struct probed_file *b)
-{
-	if (a->site_count != b->site_count)
-		return false;
-	for (size_t i = 0; i < a->site_count; i++)
-		if (a->site[i].offset != b->site[i].offset ||
-		    a->site[i].is_return != b->site[i].is_return ||
-		    a->site[i].site.probe != b->site[i].site.probe ||
-		    a->site[i].site.does != b->site[i].site.does)
-			return false;
-	return true;
-}
-
-/* Returns whether links of one are hit where those of the other are: each hit would count twice. */
-static bool is_same_code(const struct probed_file *a, const struct probed_file *b)
-{
-	return a->id == b->id || (a->inode && a->device == b->device && a->inode == b->inode &&
-				  sites_are_equal(a, b));
-}
-
 static bool is_attached(const struct probes *probes, struct pp_process_id id,
 			const struct probed_file *file)
 {
@@ -359,7 +246,7 @@ static bool is_attached(const struct probes *probes, struct pp_process_id id,
 		    attached->process.generation != id.generation)
 			continue;
 		HASH_FIND(hh, probes->file, &attached->file, (unsigned int)sizeof(file->id), other);
-		if (attached->file == file->id || (other && is_same_code(other, file)))
+		if (attached->file == file->id || (other && probed_file_is_same_code(other, file)))
 			return true;
 	}
 	return false;
@@ -372,7 +259,7 @@ static const struct probed_file *find_partner(const struct probes *probes,
 	const struct probed_file *other;
 
 	for (other = probes->file; other; other = other->hh.next)
-		if (other != file && other->job && is_same_code(other, file))
+		if (other != file && other->job && probed_file_is_same_code(other, file))
 			return other;
 	return NULL;
 }
@@ -438,20 +325,32 @@ static void see_later(struct probes *probes, struct pp_process_id id)
 		probes->again[probes->again_count++] = id;
 }
 
+/* Returns what is known of a file; NULL: it has not been looked into, or was refused to another
+ * user. */
+static struct probed_file *find_file(struct probes *probes, uint32_t id, uint32_t uid)
+{
+	struct probed_file *known;
+
+	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
+	if (!known || !known->is_refused || known->uid == uid)
+		return known;
+	drop_file(probes, known);
+	return NULL;
+}
+
 /* Returns -EAGAIN when the file could not be looked into yet. */
 static int see_file(struct probes *probes, const struct process *process, uint32_t id)
 {
 	struct file *file = file_table_find(probes->sources.files, id);
-	struct probed_file *known = NULL;
+	const uint32_t uid = process_user(process);
+	struct probed_file *known;
 	int err;
 
-	if (!file)
+	if (!file || !probe_wants_any(&probes->plan, file))
 		return 0;
-	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
+	known = find_file(probes, id, uid);
 	if (!known) {
-		if (!probe_wants_any(&probes->plan, file))
-			return 0;
-		err = look_into(probes, file, &known);
+		err = look_into(probes, file, uid, &known);
 		if (err)
 			return err;
 	}
@@ -503,34 +402,12 @@ void probes_forget(struct probes *probes, struct pp_process_id id)
 
 /* ---- a command, before it begins ---- */
 
-/* Finds the file that a command executes, as execvp(3) does.  Returns its descriptor; -ENOENT. */
-static int open_command(const char *command, char *ret_path, size_t path_size)
-{
-	const char *const all = getenv("PATH");
-	const char *from = all ? all : "/usr/bin:/bin";
-	int fd = -1;
-
-	if (strchr(command, '/')) {
-		snprintf(ret_path, path_size, "%s", command);
-		return open(command, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
-	while (fd < 0 && *from) {
-		const size_t size = strcspn(from, ":");
-
-		snprintf(ret_path, path_size, "%.*s/%s", (int)size, from, command);
-		if (!access(ret_path, X_OK))
-			fd = open(ret_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		from += size + (from[size] == ':');
-	}
-	return fd;
-}
-
 static int prepare_file(struct probes *probes, int fd, const char *path, pid_t pid)
 {
 	const struct process *process =
 		process_table_find_tgid(probes->sources.processes, (uint32_t)pid);
 	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
-	OWNED(file) struct probed_file *made = calloc(1, sizeof(*made));
+	OWNED(probed_file) struct probed_file *made = calloc(1, sizeof(*made));
 	struct probe_sites sites = {};
 	struct stat stat;
 	int err;
@@ -563,7 +440,7 @@ static int prepare_file(struct probes *probes, int fd, const char *path, pid_t p
 void probes_prepare(struct probes *probes, pid_t pid, const char *command)
 {
 	char link[4096], path[4096];
-	OWNED_FD int fd = probes ? open_command(command, link, sizeof(link)) : -1;
+	OWNED_FD int fd = probes ? command_file_open(command, link, sizeof(link)) : -1;
 	int err;
 
 	if (fd < 0 || !realpath(link, path))
@@ -582,7 +459,7 @@ static int attach_tracepoint(struct probes *probes, uint32_t row)
 
 	if (!job.site)
 		return -ENOMEM;
-	job.site->number = site_numbers_take(&probes->numbers);
+	job.site->number = site_numbers_take(&probes->numbers, 0);
 	if (!job.site->number) {
 		free(job.site);
 		return -ENOSPC;
@@ -675,14 +552,32 @@ static void drop_gone(struct probes *probes)
 	}
 }
 
+static void tell_late(struct probes *probes)
+{
+	char what[PROBE_WORKER_WHAT_BYTES];
+	uint32_t uid;
+
+	while (probe_worker_tell_put_off(probes->worker, &uid))
+		log_warn("user %u: probes come late into his programs, as their files are mapped "
+			 "so often that each breakpoint takes long; others have theirs before",
+			 uid);
+
+	if (probe_worker_is_late(probes->worker, what))
+		log_warn("the kernel has not put the probes into '%s' for ten seconds: until it "
+			 "has, no other program gets any, and events of new ones are missing",
+			 what);
+}
+
 void probes_tick(struct probes *probes)
 {
 	struct probe_result result;
 
 	if (!probes)
 		return;
+	tell_late(probes);
 	while (probe_worker_result(probes->worker, &result))
 		on_result(probes, &result);
+	tell_shares(probes);
 	see_again(probes);
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());
@@ -699,6 +594,8 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 		return -ENOMEM;
 	probes->sources = *sources;
 	probes->next_job = 1;
+	probes->file_quota.total = FILES_MAX;
+	site_numbers_init(&probes->numbers);
 	if (sources->options->events_are_default && !probe_links_can_share()) {
 		log_debug("gc and import are left out: on kernels before 6.6 they take "
 			  "CAP_SYS_ADMIN, which pyprofd keeps only for who asks for them, as "
@@ -731,9 +628,11 @@ void probes_free(struct probes *probes)
 	if (!probes)
 		return;
 	probe_worker_free(probes->worker);
-	file_free(probes->prepared);
+	probed_file_free(probes->prepared);
 	HASH_ITER (hh, probes->file, file, next)
 		drop_file(probes, file);
+	site_numbers_release(&probes->numbers);
+	user_quota_release(&probes->file_quota);
 	probe_plan_release(&probes->plan);
 	free(probes->attached);
 	free(probes->known);
@@ -752,6 +651,11 @@ int probes_debts(struct probes *probes)
 	if (!probes || probes->plan.alloc_row >= probes->plan.count)
 		return -ENOENT;
 	return probe_worker_debts(probes->worker);
+}
+
+uint64_t probes_refused(const struct probes *probes)
+{
+	return probes ? probes->numbers.quota.refused + probes->file_quota.refused : 0;
 }
 
 int probes_describe(struct probes *probes, struct profiles *profiles)

@@ -48,6 +48,8 @@ struct probe_plan probes_plan(const struct probes *probes);
 int probes_blocks(struct probes *probes);
 int probes_debts(struct probes *probes);
 
+/* Returns how often a file or a place of code had no probe because its user's share was used up. */
+uint64_t probes_refused(const struct probes *probes);
 /* Adds comments to the profiles: what each probe did since the last time, and whether its sums are
  * scaled.  Returns 0 or -ENOMEM. */
 int probes_describe(struct probes *probes, struct profiles *profiles);

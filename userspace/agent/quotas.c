@@ -2,6 +2,7 @@
 #include "agent/quotas.h"
 
 #include "agent/incomplete_counts.h"
+#include "agent/probes.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "base/log.h"
@@ -23,6 +24,7 @@ void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
 	loss[PP_LOSS_PROFILE_REFUSED] = quotas->profiles->refused;
 	loss[PP_LOSS_MAP_SETS_REFUSED] = contexts.sets_refused;
 	loss[PP_LOSS_ROWS_REFUSED] = rows.rows->refused + rows.rules->refused;
+	loss[PP_LOSS_SITES_REFUSED] = probes_refused(quotas->probes);
 	loss[PP_LOSS_STACKS_LEFT_OUT] =
 		incomplete_queue_quota(quotas->incompletes->queue)->refused +
 		quotas->incompletes->left_out;

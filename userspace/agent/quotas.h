@@ -10,6 +10,7 @@
 struct context_table;
 struct file_table;
 struct incomplete_counts;
+struct probes;
 struct row_store;
 struct user_quota;
 
@@ -21,6 +22,7 @@ struct quotas {
 	const struct incomplete_counts *incompletes;
 	struct user_quota *profiles; /* agent/profile_shares.h */
 	struct user_quota *labels;   /* agent/identities.h */
+	const struct probes *probes; /* NULL: none */
 };
 /* Sets the losses of these tables. */
 void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT]);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "attach/kernel_side.h"
@@ -29,12 +30,15 @@ static uint32_t page_shift(void)
 static int load(struct pyprofd_memory *skeleton, const struct kernel_side *kernel, char *log)
 {
 	int err = shared_object_use_maps(skeleton->obj, kernel, NULL, 0);
+	uint32_t salt;
 
 	if (err)
 		return err;
 	skeleton->rodata->scratch_levels = kernel_side_scratch_levels(kernel);
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
 	skeleton->rodata->page_shift = page_shift();
+	if (getrandom(&salt, sizeof(salt), GRND_NONBLOCK) == sizeof(salt))
+		skeleton->rodata->fault_salt = salt;
 	bpf_program__set_log_buf(skeleton->progs.on_page, log, VERIFIER_LOG_BYTES);
 	return pyprofd_memory__load(skeleton);
 }

@@ -30,6 +30,23 @@ static void pages_are_of_users__by_their_flags(void **state)
 	}
 }
 
+/* ---- faults ---- */
+
+/* A program can choose its threads' ids, but not knows the salt. */
+static void fault_places__of_near_and_chosen_threads_differ(void **state)
+{
+	uint32_t near = 0, chosen = 0;
+
+	(void)state;
+	for (uint32_t i = 1; i < FAULT_PLACES; i++) {
+		near += fault_place(4711) == fault_place(4711 + i);
+		chosen += fault_place(4711) == fault_place(4711 + i * FAULT_PLACES);
+		assert_in_range(fault_place(i), 0, FAULT_PLACES - 1);
+	}
+	assert_in_range(near, 0, 3);
+	assert_in_range(chosen, 0, 3);
+}
+
 /* ---- draws ---- */
 
 /* What the allocation of so many pages counts for. */
@@ -358,6 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		host_test(pages_are_of_users__by_their_flags),
+		host_test(fault_places__of_near_and_chosen_threads_differ),
 		host_test(pages_drawn__differ_by_a_group_at_most),
 		host_test(pages_drawn__differ_by_a_group_when_its_size_changes),
 		host_test(pages_drawn__of_lines_in_step_are_unbiased),

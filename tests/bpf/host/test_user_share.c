@@ -2,6 +2,9 @@
 /* What one user may take of the ring and of the tokens. */
 #include "sample.h"
 
+#include <lib/news.bpf.h>
+#include <lib/scratch_pool.bpf.h>
+
 #define RING_BYTES (1U << 20)
 #define RECORD_BYTES 16384U
 
@@ -170,6 +173,66 @@ static void incomplete__beyond_the_share_is_counted_here(void **state)
 	assert_int_equal(host->record_count, 1);
 }
 
+static void news__are_bounded_a_user_and_round(void **state)
+{
+	uint32_t taken = 0;
+
+	(void)state;
+	host->config.token_round = 5;
+	for (; news_are_welcome(1000, &host->config); taken++)
+		news_add(1000);
+	assert_int_equal(taken, PP_PROBE_NEWS_MAX);
+	assert_true(news_are_welcome(1001, &host->config));
+	/* A call that ends makes room for one. */
+	news_drop(1000);
+	assert_true(news_are_welcome(1000, &host->config));
+	news_add(1000);
+	assert_false(news_are_welcome(1000, &host->config));
+	host->config.token_round++;
+	assert_true(news_are_welcome(1000, &host->config));
+	/* Calls of an earlier round end in this one: no room is saved up. */
+	news_drop(1000);
+	for (taken = 0; news_are_welcome(1000, &host->config); taken++)
+		news_add(1000);
+	assert_int_equal(taken, PP_PROBE_NEWS_MAX);
+}
+
+static void news__of_root_are_not_bounded(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 2 * PP_PROBE_NEWS_MAX; i++)
+		news_add(0);
+	assert_true(news_are_welcome(0, &host->config));
+}
+
+/* Its threads are preempted in their hits, and keep what they have. */
+static void slots_of_probes__one_is_left_to_others(void **state)
+{
+	struct scratch taken[PP_WALK_LEVELS] = {}, other = {};
+
+	(void)state;
+	scratch_levels = PP_WALK_LEVELS;
+	for (unsigned int i = 0; i < PP_WALK_LEVELS; i++)
+		scratch_enter_pool(&taken[i]);
+	assert_non_null(taken[PP_WALK_LEVELS - 2].walk);
+	assert_null(taken[PP_WALK_LEVELS - 1].walk);
+	assert_int_equal(host->losses[PP_LOSS_NO_SCRATCH], 1);
+	host->cred.euid.val = 1001;
+	scratch_enter_pool(&other);
+	assert_non_null(other.walk);
+	scratch_leave(&other);
+	/* Root may have all of them. */
+	host->cred.euid.val = 0;
+	for (unsigned int i = 0; i + 1 < PP_WALK_LEVELS; i++)
+		scratch_leave(&taken[i]);
+	for (unsigned int i = 0; i < PP_WALK_LEVELS; i++) {
+		scratch_enter_pool(&taken[i]);
+		assert_non_null(taken[i].walk);
+	}
+	for (unsigned int i = 0; i < PP_WALK_LEVELS; i++)
+		scratch_leave(&taken[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +255,12 @@ int main(void)
 						host_teardown),
 		cmocka_unit_test_setup_teardown(incomplete__beyond_the_share_is_counted_here,
 						setup_user, host_teardown),
+		cmocka_unit_test_setup_teardown(news__are_bounded_a_user_and_round, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(news__of_root_are_not_bounded, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(slots_of_probes__one_is_left_to_others, setup_user,
+						host_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probe_worker.c agent/probe_groups.c agent/probe_times.c agent/probe_duty.c agent/probe_pace.c base/process_cpu.c base/background.c base/running.c base/io.c */
+/* sources: agent/probe_worker.c agent/probe_groups.c agent/probe_times.c agent/probe_duty.c agent/probe_pace.c base/process_cpu.c base/background.c base/running.c base/io.c base/user_quota.c */
 /* The kernel's part, programs and links, are stand-ins that count what is attached. */
 #include "agent/probe_worker.h"
 
@@ -13,6 +13,7 @@
 #include "agent/probe_duty.h"
 #include "attach/probe_side.h"
 #include "base/clock.h"
+#include "foreign/user_time.h"
 
 #define LIMIT_NS 10000000000ULL
 
@@ -38,6 +39,18 @@ static unsigned int get(const unsigned int *value)
 	now = *value;
 	pthread_mutex_unlock(&mutex);
 	return now;
+}
+
+static unsigned int greedy; /* a user whose time is used up */
+bool user_times_allow(const struct user_times *times, uint32_t uid, uint64_t now_ns)
+{
+	(void)times, (void)now_ns;
+	return !uid || uid != get(&greedy);
+}
+
+void user_times_add(struct user_times *times, uint32_t uid, uint64_t used_ns, uint64_t now_ns)
+{
+	(void)times, (void)uid, (void)used_ns, (void)now_ns;
 }
 
 int probe_side_site_now(const struct probe_side *side)
@@ -210,10 +223,10 @@ static int reset(void **state)
 	return 0;
 }
 
-static void start(struct probe_worker *worker, uint32_t id)
+static void start_of(struct probe_worker *worker, uint32_t id, uint32_t uid)
 {
 	struct probe_job job = {
-		.id = id, .file = -1, .pid = 99, .what = "/lib/x.so", .site_count = 2};
+		.id = id, .file = -1, .pid = 99, .uid = uid, .what = "/lib/x.so", .site_count = 2};
 
 	job.site = calloc(2, sizeof(*job.site));
 	assert_non_null(job.site);
@@ -221,6 +234,11 @@ static void start(struct probe_worker *worker, uint32_t id)
 	job.site[1].number = 2;
 	job.site[1].is_return = true;
 	assert_int_equal(probe_worker_attach(worker, &job), 0);
+}
+
+static void start(struct probe_worker *worker, uint32_t id)
+{
+	start_of(worker, id, 0);
 }
 
 static void await_idle(struct probe_worker *worker)
@@ -453,6 +471,38 @@ static void share__puts_links_off_and_on_with_their_gate(void **state)
 	assert_int_equal(gate.until_ns, 0);
 }
 
+static void await_result(struct probe_worker *worker, uint32_t id)
+{
+	const uint64_t end_ns = mono_ns() + LIMIT_NS;
+	struct probe_result result = {};
+
+	while (!probe_worker_result(worker, &result)) {
+		assert_true(mono_ns() < end_ns);
+		usleep(1000);
+	}
+	assert_int_equal(result.id, id);
+}
+
+/* Whose files have a million mappings. */
+static void jobs__of_who_has_used_up_his_time_wait_for_others(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	uint32_t uid = 0;
+
+	(void)state;
+	greedy = 1000;
+	start_of(worker, 7, 1000);
+	start_of(worker, 8, 1001);
+	await_result(worker, 8);
+	assert_true(probe_worker_tell_put_off(worker, &uid));
+	assert_int_equal(uid, 1000);
+	assert_false(probe_worker_tell_put_off(worker, &uid));
+	pthread_mutex_lock(&mutex);
+	greedy = 0;
+	pthread_mutex_unlock(&mutex);
+	await_result(worker, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +521,7 @@ int main(void)
 			get_prices__ends_of_allocations_cost_what_a_return_does_without_sessions,
 			reset),
 		cmocka_unit_test_setup(share__puts_links_off_and_on_with_their_gate, reset),
+		cmocka_unit_test_setup(jobs__of_who_has_used_up_his_time_wait_for_others, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

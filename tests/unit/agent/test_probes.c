@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/probe_plan.c options/line_spec.c options/probe_spec.c base/log.c base/utf8.c */
+/* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/command_file.c agent/probed_file.c agent/probe_plan.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
 /* Files, the child that finds places, and the thread that attaches are stand-ins that write down
  * what they are asked for. */
 #include "agent/probes.h"
@@ -18,6 +18,7 @@
 #include "attach/tracepoint_names.h"
 #include "base/array.h"
 #include "discover/process_table.h"
+#include "discover/process_user.h"
 #include "foreign/client.h"
 #include "options/options.h"
 
@@ -160,10 +161,32 @@ bool probe_worker_result(struct probe_worker *worker, struct probe_result *ret_r
 	return had;
 }
 
+static const char *late; /* what the thread has worked at for too long */
+bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKER_WHAT_BYTES])
+{
+	(void)worker;
+	if (late)
+		snprintf(ret_what, PROBE_WORKER_WHAT_BYTES, "%s", late);
+	return late;
+}
+
+bool probe_worker_tell_put_off(struct probe_worker *worker, uint32_t *ret_uid)
+{
+	(void)worker, (void)ret_uid;
+	return false;
+}
+
 bool probe_worker_is_idle(struct probe_worker *worker)
 {
 	(void)worker;
 	return true;
+}
+
+static uint32_t uid_of_process;
+uint32_t process_user(const struct process *process)
+{
+	(void)process;
+	return uid_of_process;
 }
 
 struct file *file_table_find(const struct file_table *table, uint32_t id)
@@ -180,10 +203,8 @@ static int answer(const struct probe_wanted *wanted, size_t count, struct probe_
 		.site = calloc(count * sites_in_file + 1, sizeof(*ret_sites->site))};
 	for (uint32_t i = 0; i < count; i++) {
 		for (uint32_t k = 0; k < sites_in_file; k++)
-			ret_sites->site[ret_sites->site_count++] =
-				(struct probe_site){.offset = 0x100 * (i + 1) + k,
-						    .wanted = i,
-						    .is_entry = is_entry};
+			ret_sites->site[ret_sites->site_count++] = (struct probe_site){
+				.offset = 0x100 * (i + 1) + k, .wanted = i, .is_entry = is_entry};
 		ret_sites->found[i].sites = sites_in_file;
 		ret_sites->found[i].refusals = refusals;
 		note("%s%s", i ? "," : "look ", wanted[i].name);
@@ -250,8 +271,8 @@ static void open_probes(bool is_filtered, const char *const *names, size_t count
 	const struct probes_sources sources = {.options = &options, .is_filtered = is_filtered};
 	char why[PROBE_SPEC_WHY_BYTES];
 
-	options = (struct options){
-		.events = PP_CAPTURE_PROBE, .probe = specs, .probe_count = count};
+	options =
+		(struct options){.events = PP_CAPTURE_PROBE, .probe = specs, .probe_count = count};
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(probe_spec_parse(names[i], &specs[i], why), 0);
 	assert_int_equal(probes_new(&sources, &probes), 0);
@@ -273,6 +294,8 @@ static int setup(void **state)
 	refusals = 0;
 	is_entry = true;
 	has_result = false;
+	late = NULL;
+	uid_of_process = 0;
 	for (uint32_t i = 0; i < FILES; i++)
 		files[i] = (struct file){.id = PP_FILE_FIRST + i,
 					 .path = path,
@@ -466,6 +489,50 @@ static void run_without_probes__has_none(void **state)
 	probes_tick(probes);
 }
 
+static unsigned int count_of(const char *text, char letter)
+{
+	unsigned int count = 0;
+
+	for (; *text; text++)
+		count += *text == letter;
+	return count;
+}
+
+/* Each site of a file is a write to each of its mappings. */
+static void interpreters__have_a_few_sites_of_a_probe(void **state)
+{
+	const struct probes_sources sources = {.options = &options};
+	static struct python_info info;
+
+	(void)state;
+	options = (struct options){.events = PP_CAPTURE_GC};
+	assert_int_equal(probes_new(&sources, &probes), 0);
+	files[0].python = &info;
+	sites_in_file = 100;
+	see(7, 0);
+	assert_int_equal(count_of(called(), ':'), 2 * 4);
+	assert_int_equal(probes_refused(probes), 2);
+}
+
+static void sites__a_user_leaves_as_many_as_he_has(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:/lib/x.so:f");
+	sites_in_file = 1024;
+	uid_of_process = 1000;
+	see(7, 0);
+	assert_non_null(strstr(called(), "attach 1"));
+	see(7, 1);
+	assert_string_equal(called(), "look f; ");
+	assert_int_equal(probes_refused(probes), 1);
+	see(8, 1);
+	assert_string_equal(called(), "");
+	uid_of_process = 1001;
+	see(9, 1);
+	assert_non_null(strstr(called(), "attach 2"));
+	assert_int_equal(probes_refused(probes), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -484,6 +551,8 @@ int main(void)
 		TEST(probes_check__looks_on_this_machine),
 		TEST(tracepoints__are_attached_by_the_check),
 		TEST(run_without_probes__has_none),
+		TEST(interpreters__have_a_few_sites_of_a_probe),
+		TEST(sites__a_user_leaves_as_many_as_he_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

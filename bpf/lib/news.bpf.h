@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How much a user's hits of probes bring that is new: counters, names of modules, calls that are
+ * open.  A program can hit probes of its own a million times a second; unbounded it would take all
+ * rows of a window and all of the agent's time. */
+#ifndef BPF_LIB_NEWS_H
+#define BPF_LIB_NEWS_H
+
+#include "lib/user.bpf.h"
+
+/* Notes something new. */
+static __always_inline void news_add(__u32 user)
+{
+	struct pp_user_share *share = share_of(user);
+
+	if (share)
+		__sync_fetch_and_add(&share->news, 1);
+}
+
+/* Takes it back: a call has ended. */
+static __always_inline void news_drop(__u32 user)
+{
+	struct pp_user_share *share = share_of(user);
+
+	if (share && share->news)
+		__sync_fetch_and_add(&share->news, -1);
+}
+
+/* Returns whether a user's hits may still bring what is new. */
+static __always_inline bool news_are_welcome(__u32 user, const struct pp_config *cfg)
+{
+	struct pp_user_share *share = share_of(user);
+
+	if (!share)
+		return true;
+	if (share->news_round != cfg->token_round) {
+		share->news_round = cfg->token_round;
+		share->news = 0;
+	}
+	return share->news < PP_PROBE_NEWS_MAX;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* fault_storm WHAT THREADS   Page faults as fast as the kernel takes them: `new`: memory that is
+ * mapped, touched and given back; `copies`: memory that a child shares is written; `changes`: the
+ * mapping that is touched is split, replaced and taken away by another thread meanwhile. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096UL
+#define PAGES 256UL
+
+static const char *what;
+static char *place;
+static _Thread_local sigjmp_buf again;
+
+static void on_fault(int number)
+{
+	(void)number;
+	siglongjmp(again, 1);
+}
+
+static char *map(char *at)
+{
+	return mmap(at, PAGES * PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+}
+
+static void touch(volatile char *at)
+{
+	for (size_t i = 0; i < PAGES; i++)
+		at[i * PAGE]++;
+}
+
+static void change(void)
+{
+	for (;;) {
+		mprotect(place + PAGE * (size_t)(rand() % (int)PAGES), PAGE, PROT_READ);
+		munmap(place + PAGE * (size_t)(rand() % (int)PAGES), PAGE);
+		if (!(rand() % 16))
+			map(place);
+	}
+}
+
+static void copy(char *at)
+{
+	touch(at);
+	if (fork() == 0) {
+		touch(at);
+		_exit(0);
+	}
+	touch(at);
+	wait(NULL);
+}
+
+static void *run(void *unused)
+{
+	char *at = *what == 'c' && what[1] == 'h' ? place : map(NULL);
+
+	sigsetjmp(again, 1);
+	for (;;) {
+		if (!strcmp(what, "copies")) {
+			copy(at);
+			continue;
+		}
+		touch(at);
+		if (!strcmp(what, "new"))
+			madvise(at, PAGES * PAGE, MADV_DONTNEED);
+	}
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	if (argc != 3)
+		return 1;
+	what = argv[1];
+	signal(SIGSEGV, on_fault);
+	place = map(NULL);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 64 << 10);
+	for (int i = 1; i < atoi(argv[2]); i++)
+		if (pthread_create(&thread, &attributes, run, NULL))
+			break;
+	if (!strcmp(what, "changes"))
+		change();
+	run(NULL);
+	return 0;
+}
