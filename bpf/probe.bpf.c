@@ -70,7 +70,7 @@ static __always_inline void hit_refuse(const struct hit *h)
 {
 	count_loss(PP_LOSS_PROBE_SHARE);
 	if (h->site->does == PP_SITE_COUNT || h->site->does == PP_SITE_CALL_BEGIN)
-		hit_count_bare(h->site->probe);
+		hit_count_bare(h->site->probe, scaled(1, h->scale));
 }
 
 /* What a hit in user space does. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probe_plan.c options/line_spec.c options/probe_spec.c */
+/* sources: agent/probe_plan.c options/probe_spec.c */
 #include "agent/probe_plan.h"
 
 #include <cmocka.h>

@@ -144,6 +144,12 @@ int probe_side_alloc_program(const struct probe_side *side)
 	return 7;
 }
 
+int probe_side_alloc_programs(const struct probe_side *side)
+{
+	(void)side;
+	return -1;
+}
+
 bool probe_side_has_sessions(const struct probe_side *side)
 {
 	(void)side;
