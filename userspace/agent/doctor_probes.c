@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "attach/probe_links.h"
 #include "attach/probe_trial.h"
@@ -57,6 +58,18 @@ static void tell_prices(struct findings *findings, const struct probe_prices *pr
 		     kernel_text());
 }
 
+/* docs/security.md: a FUSE that does not answer keeps the lock of a process's mappings. */
+static void tell_users(struct findings *findings)
+{
+	struct stat status;
+
+	if (!stat("/dev/fuse", &status) && status.st_mode & S_IWOTH)
+		findings_add(findings, FINDING_OK, NAME,
+			     "any user can mount a FUSE, and with it hold up every fork of the "
+			     "machine while probes are attached or taken off: give --probes=no "
+			     "where users are not trusted");
+}
+
 struct probe_prices doctor_probes_kernel(struct findings *findings, bool may_look)
 {
 	const struct probe_calibration calibration = {.program = -1};
@@ -73,6 +86,7 @@ struct probe_prices doctor_probes_kernel(struct findings *findings, bool may_loo
 			     strerror(-err));
 	else
 		tell_prices(findings, &prices);
+	tell_users(findings);
 	return prices;
 }
 
