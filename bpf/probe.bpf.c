@@ -54,7 +54,7 @@ static __always_inline void import_of_site(struct hit *h, bool is_begin)
 		return;
 	}
 	hit_walk(h);
-	text_send(h->slot, name);
+	text_send(h->taken.slot, name);
 	h->w->kind = PP_KIND_IMPORT;
 	import_begin(h, name);
 }
@@ -65,12 +65,13 @@ static __always_inline bool is_end(const struct pp_site *site)
 	       site->does == PP_SITE_IMPORT_END;
 }
 
-/* Counts a hit of a user who has used up his share. */
-static __always_inline void hit_refuse(const struct hit *h)
+/* Counts a hit of a user who has used up his share.  Not inlined, as hit_count_bare(). */
+__noinline int hit_refuse(__u32 does, __u32 probe, __u64 scale)
 {
 	count_loss(PP_LOSS_PROBE_SHARE);
-	if (h->site->does == PP_SITE_COUNT || h->site->does == PP_SITE_CALL_BEGIN)
-		hit_count_bare(h->site->probe, scaled(1, h->scale));
+	if (does == PP_SITE_COUNT || does == PP_SITE_CALL_BEGIN)
+		hit_count_bare(probe, scaled(1, scale));
+	return 0;
 }
 
 /* What a hit in user space does. */
@@ -82,8 +83,8 @@ static __always_inline void hit_do(struct hit *h)
 	/* What has begun is ended. */
 	if (!h->scale && h->site->does != PP_SITE_CALL_END)
 		return;
-	if (!is_end(h->site) && !news_are_welcome(h->w->user, h->cfg)) {
-		hit_refuse(h);
+	if (!is_end(h->site) && news_are_refused(h->w->user, h->cfg->token_round)) {
+		hit_refuse(h->site->does, h->site->probe, h->scale);
 		return;
 	}
 	switch (h->site->does) {
@@ -142,6 +143,7 @@ static __always_inline __u32 tracepoint_site(void *ctx)
 SEC("raw_tp")
 int on_tracepoint(void *ctx)
 {
+	struct task_struct *task = task_current();
 	struct hit h;
 
 	REFUSE_PRIVATE_STACK(ctx, tracepoint_programs);
@@ -154,12 +156,12 @@ int on_tracepoint(void *ctx)
 	h.w->kind = PP_KIND_PROBE;
 	h.w->detail = h.site->probe;
 	if (!(h.cfg->flags & PP_CONFIG_NO_KERNEL))
-		take_kernel_stack(h.w, h.slot, ctx);
-	if (h.task_flags & PF_KTHREAD) {
+		take_kernel_stack(h.w, h.taken.slot, ctx);
+	if (CURRENT_READ(task, flags) & PF_KTHREAD) {
 		h.w->stop = PP_STOP_NO_USER;
-		walk_emit_stacks(h.slot);
+		walk_emit_stacks(h.taken.slot);
 	} else if (take_user_registers(h.w, h.task, ctx, false)) {
-		walk_emit_stacks(h.slot);
+		walk_emit_stacks(h.taken.slot);
 	} else {
 		hit_walk(&h);
 	}

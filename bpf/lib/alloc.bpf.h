@@ -108,10 +108,10 @@ static __always_inline bool walk_for_block(struct hit *h)
 	struct task_struct *task = h->task; /* h is no struct of the kernel's */
 
 	h->w->thread_pointer = CURRENT_READ(task, TASK_THREAD_POINTER);
-	walk_user(h->slot);
+	walk_user(h->taken.slot);
 	if (h->site->alloc.mapping && is_allocators_own(h->w))
 		return false;
-	walk_emit_stacks(h->slot);
+	walk_emit_stacks(h->taken.slot);
 	return true;
 }
 
@@ -159,7 +159,7 @@ static __always_inline bool alloc_begin(struct hit *h, struct pt_regs *ctx, __u6
 		return false;
 	if (of->result_at)
 		result_at = parameter(ctx, of->result_at);
-	return !alloc_remember(h->slot, size, h->scale, result_at, at);
+	return !alloc_remember(h->taken.slot, size, h->scale, result_at, at);
 }
 
 static __always_inline __u64 result_address(__u64 result, const struct allocating *call)

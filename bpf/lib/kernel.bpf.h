@@ -88,7 +88,17 @@ struct uprobes_state {
 	struct xol_area *xol_area;
 };
 
+typedef struct {
+	long counter;
+} atomic_long_t;
+
+/* Not so in kernels for real time. */
+struct rw_semaphore {
+	atomic_long_t count, owner;
+};
+
 struct mm_struct {
+	struct rw_semaphore mmap_lock;
 	unsigned long start_stack;
 	unsigned long start_brk, brk;
 	struct maple_tree mm_mt;

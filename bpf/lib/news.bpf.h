@@ -7,36 +7,38 @@
 
 #include "lib/user.bpf.h"
 
-/* Notes something new. */
-static __always_inline void news_add(__u32 user)
+/* Notes something new.  These are not inlined: the walks of their callers leave no stack. */
+__weak __noinline int news_add(__u32 user)
 {
 	struct pp_user_share *share = share_of(user);
 
 	if (share)
 		__sync_fetch_and_add(&share->news, 1);
+	return 0;
 }
 
 /* Takes it back: a call has ended. */
-static __always_inline void news_drop(__u32 user)
+__weak __noinline int news_drop(__u32 user)
 {
 	struct pp_user_share *share = share_of(user);
 
 	if (share && share->news)
 		__sync_fetch_and_add(&share->news, -1);
+	return 0;
 }
 
-/* Returns whether a user's hits may still bring what is new. */
-static __always_inline bool news_are_welcome(__u32 user, const struct pp_config *cfg)
+/* Returns whether a user's hits may bring nothing new any more in this round (struct pp_config). */
+__weak __noinline int news_are_refused(__u32 user, __u32 round)
 {
 	struct pp_user_share *share = share_of(user);
 
 	if (!share)
-		return true;
-	if (share->news_round != cfg->token_round) {
-		share->news_round = cfg->token_round;
+		return 0;
+	if (share->news_round != round) {
+		share->news_round = round;
 		share->news = 0;
 	}
-	return share->news < PP_PROBE_NEWS_MAX;
+	return share->news >= PP_PROBE_NEWS_MAX;
 }
 
 #endif

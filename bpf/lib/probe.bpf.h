@@ -23,8 +23,6 @@ struct hit {
 	__u64 thread; /* pid and tgid */
 	__u64 now_ns;
 	__u64 scale; /* struct pp_gate */
-	__u32 slot;
-	__u32 task_flags;
 };
 
 /* ---- arguments ---- */
@@ -137,7 +135,6 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 		return false;
 	h->thread = bpf_get_current_pid_tgid();
 	h->task = task = task_current();
-	h->task_flags = CURRENT_READ(task, flags);
 	scratch_enter_pool(&h->taken);
 	h->w = h->taken.walk;
 	if (!h->w) {
@@ -148,10 +145,9 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 			hit_count_bare(h->site->probe, scaled(1, h->scale));
 		return false;
 	}
-	h->slot = h->taken.slot;
 	h->now_ns = bpf_ktime_get_ns();
 	h->scale = gate_scale(h->site->probe, h->now_ns);
-	if (identify(h->w, h->task, h->thread, h->task_flags, false, h->cfg)) {
+	if (identify(h->w, task, h->thread, CURRENT_READ(task, flags), false, h->cfg)) {
 		walk_reset(h->w, 0, h->now_ns, PP_SAMPLE_WALK_NS);
 		h->w->is_modest = 1;
 		h->w->kind = PP_KIND_PROBE;
@@ -190,8 +186,8 @@ static __always_inline void hit_walk(struct hit *h)
 	struct task_struct *task = h->task; /* h is no struct of the kernel's */
 
 	h->w->thread_pointer = CURRENT_READ(task, TASK_THREAD_POINTER);
-	walk_user(h->slot);
-	walk_emit_stacks(h->slot);
+	walk_user(h->taken.slot);
+	walk_emit_stacks(h->taken.slot);
 }
 
 /* Counts under the stack that hit_walk() has sent. */

@@ -42,24 +42,35 @@ static __always_inline bool claim(__u32 *is_taken, __u32 mark)
 #endif
 }
 
-static __always_inline void scratch_enter_pool(struct scratch *taken)
+/* Returns the level of a slot that is claimed; -1: there is none, which is counted.  Not inlined:
+ * the walk below its caller has no stack to spare. */
+__weak __noinline int pool_claim(void)
 {
-	struct scratch_claims *claims = scratch_begin(taken);
+	struct scratch taken;
+	struct scratch_claims *claims = scratch_begin(&taken);
 	__u32 user = user_of_current();
 
 	if (!claims)
-		return;
+		return -1;
 	if (has_enough_slots(claims, user)) {
 		count_loss(PP_LOSS_NO_SCRATCH);
-		return;
+		return -1;
 	}
 #pragma unroll
 	for (int level = 0; level < (int)PP_WALK_LEVELS; level++)
-		if (claim(&claims->is_taken[level], mark_of(user))) {
-			scratch_use(taken, claims, (enum scratch_level)level);
-			return;
-		}
+		if (claim(&claims->is_taken[level], mark_of(user)))
+			return level;
 	count_loss(PP_LOSS_NO_SCRATCH);
+	return -1;
+}
+
+static __always_inline void scratch_enter_pool(struct scratch *taken)
+{
+	struct scratch_claims *claims = scratch_begin(taken);
+	int level = pool_claim();
+
+	if (claims && level >= 0 && level < (int)PP_WALK_LEVELS)
+		scratch_use(taken, claims, (enum scratch_level)level);
 }
 
 #endif

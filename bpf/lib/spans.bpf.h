@@ -40,7 +40,7 @@ static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name
 {
 	__u64 flags = is_alone ? BPF_NOEXIST : BPF_ANY;
 	struct call_key key = {.thread = h->thread, .place = place};
-	__u32 slot = h->slot;
+	__u32 slot = h->taken.slot;
 	struct call *call = bpf_map_lookup_elem(&call_scratch, &slot);
 	long err;
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import subprocess
+import time
 
 import harness
 
@@ -47,3 +48,60 @@ def test_calls_that_return_are_matched_while_links_come_and_go():
     assert sum(sample.count for sample in samples) > 100000, samples
     # One call may be under way whenever the links have come.
     assert unmatched <= 10, unmatched
+
+
+# ---- forks ----
+
+HOLD_S, FORK_S = 6, 2.0
+
+
+def hold(seconds, python, directory):
+    """A process of that interpreter that keeps the lock of its mappings."""
+    script = os.path.join(harness.HERE, "targets", "holds_lock.py")
+    holder = subprocess.Popen([python, script, str(seconds)], cwd=directory,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert holder.stdout.readline() == b"held\n"
+    return holder
+
+
+def longest_fork(until):
+    """In s, of forks as long as `until` runs."""
+    longest = 0
+    while until.poll() is None:
+        began = time.monotonic()
+        pid = os.fork()
+        if not pid:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        longest = max(longest, time.monotonic() - began)
+        time.sleep(0.01)
+    return longest
+
+
+def test_a_kept_lock_of_mappings_holds_up_no_fork(when):
+    """While probes come, and while they go: the kernel would wait for that lock."""
+    python = "/usr/bin/python3"
+    harness.need(os.path.exists("/dev/fuse"), "no FUSE")
+    notes = subprocess.run(["readelf", "-nW", os.path.realpath(python)], check=False,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    harness.need(b"gc__start" in notes, "the system's Python has no probes")
+    directory = harness.temporary()
+    other = subprocess.Popen([python, "-c", "import time; time.sleep(60)"])
+    held = hold(HOLD_S, python, directory) if when == "start" else None
+    pyprofd = harness.start(os.path.join(directory, ""), hz=99, duration=4, options=["-q"])
+    if when == "end":
+        harness.sampling(pyprofd)
+        time.sleep(2)
+        held = hold(HOLD_S, python, directory)
+    longest = longest_fork(pyprofd)
+    done = harness.finish(pyprofd)
+    held.wait(30)
+    other.kill()
+    other.wait()
+    print("longest fork %.3f s" % longest)
+    assert done.rc == 0 and longest < FORK_S, (longest, done.err)
+    if when == "start":
+        assert "process %d keeps the lock of its mappings" % held.pid in done.err, done.err
+
+
+test_a_kept_lock_of_mappings_holds_up_no_fork.cases = lambda: [("start", "start"), ("end", "end")]

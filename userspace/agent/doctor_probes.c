@@ -65,8 +65,8 @@ static void tell_users(struct findings *findings)
 
 	if (!stat("/dev/fuse", &status) && status.st_mode & S_IWOTH)
 		findings_add(findings, FINDING_OK, NAME,
-			     "any user can mount a FUSE, and with it hold up every fork of the "
-			     "machine while probes are attached or taken off: give --probes=no "
+			     "any user can mount a FUSE, and with it, at the moment when probes "
+			     "come or go, hold up every fork of the machine: give --probes=no "
 			     "where users are not trusted");
 }
 

@@ -11,9 +11,11 @@
 
 #include "agent/probe_groups.h"
 #include "agent/probe_times.h"
+#include "attach/mapping_locks.h"
 #include "attach/probe_side.h"
 #include "base/background.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/process_cpu.h"
 #include "base/user_quota.h"
 #include "foreign/user_time.h"
@@ -25,6 +27,9 @@
 #define LATE_NS (10 * NS_PER_SEC)
 #define END_LIMIT_NS (3 * NS_PER_SEC)
 #define PUT_OFF_NS (NS_PER_SEC / 10) /* until it is looked whether a job's turn has come */
+#define HOLDER_LOOK_US 200000U
+#define HOLDER_TOLD_NS NS_PER_SEC	  /* a lock that is kept for less is nothing to tell of */
+#define HOLDER_END_NS (10 * NS_PER_SEC) /* that the end waits for one */
 
 /* A job, and its links once they are attached. */
 struct task {
@@ -50,6 +55,9 @@ struct probe_worker {
 	const struct task *running; /* in `todo`, which nobody else takes from meanwhile */
 	uint64_t running_since_ns;
 	bool is_late_told;
+	/* Who keeps the lock of his mappings, for which the thread waits; 0: nobody. */
+	uint32_t holder, holder_told;
+	uint64_t holder_since_ns;
 	struct user_times user_times;
 	struct user_quota put_off; /* tells each user once */
 	struct probe_times times;
@@ -76,6 +84,35 @@ static void task_free(struct task *task)
 }
 
 /* ---- the thread ---- */
+
+/* Notes who keeps a lock.  Returns whether the thread is to go on waiting for him. */
+static bool note_holder(struct probe_worker *worker, uint32_t holder)
+{
+	bool is_ending;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	if (!worker->holder)
+		worker->holder_since_ns = mono_ns();
+	worker->holder = holder;
+	is_ending = worker->is_ending;
+	pthread_mutex_unlock(&worker->background.mutex);
+	return holder && !is_ending;
+}
+
+/* Waits, without the mutex, until links can come and go without the machine's forks waiting for a
+ * process that keeps the lock of its mappings.  Returns false when the end came first. */
+static bool await_locks(struct probe_worker *worker)
+{
+	uint32_t holder = 0;
+
+	while (worker->side) {
+		holder = mapping_locks_holder(probe_side_locks(worker->side));
+		if (!note_holder(worker, holder))
+			break;
+		usleep(HOLDER_LOOK_US);
+	}
+	return !holder;
+}
 
 static int attach_tracepoint(const struct probe_worker *worker, struct task *task)
 {
@@ -187,6 +224,10 @@ static void run_task(struct probe_worker *worker, struct task *task, uint64_t of
 		snprintf(task->result.why, sizeof(task->result.why), "%s", worker->load_why);
 		return;
 	}
+	if (!await_locks(worker)) {
+		task->result.err = -ESRCH;
+		return;
+	}
 	began_ns = mono_ns();
 	task->result.err = attach(worker, task, off);
 	task->took_ns = mono_ns() - began_ns;
@@ -218,11 +259,17 @@ static struct task *take_unwanted(struct task **list)
 static void drop(struct probe_worker *worker, struct task *task)
 {
 	const uint32_t uid = task->job.uid;
-	const uint64_t began_ns = mono_ns();
+	uint64_t began_ns;
+	bool may_drop;
 
 	pthread_mutex_unlock(&worker->background.mutex);
-	task_free(task);
+	may_drop = await_locks(worker);
+	began_ns = mono_ns();
+	if (may_drop)
+		task_free(task);
 	pthread_mutex_lock(&worker->background.mutex);
+	if (!may_drop)
+		LL_PREPEND(worker->attached, task);
 	user_times_add(&worker->user_times, uid, mono_ns() - began_ns, mono_ns());
 }
 
@@ -344,8 +391,11 @@ static void take_turns(struct probe_worker *worker)
 		const uint64_t off = worker->times.off;
 
 		pthread_mutex_unlock(&background->mutex);
-		(void)set_groups(task, off);
+		if (await_locks(worker))
+			(void)set_groups(task, off);
 		pthread_mutex_lock(&background->mutex);
+		if (worker->is_ending)
+			break;
 	}
 	if (worker->times.off != was_off)
 		now = pace_now(worker);
@@ -440,10 +490,28 @@ static bool end_thread(struct probe_worker *worker)
 	return has_ended;
 }
 
+/* Waits for some time before links are taken off at the end, which the kernel does anyway when the
+ * process ends. */
+static void await_locks_at_end(const struct probe_worker *worker)
+{
+	const uint64_t until_ns = mono_ns() + HOLDER_END_NS;
+	const int locks = worker->side ? probe_side_locks(worker->side) : -1;
+	const bool has_links = worker->attached || worker->done;
+	uint32_t holder = 0;
+
+	while (has_links && (holder = mapping_locks_holder(locks)) && mono_ns() < until_ns)
+		usleep(HOLDER_LOOK_US);
+	if (holder)
+		log_warn("process %u keeps the lock of its mappings: as probes are taken off now, "
+			 "no process of the machine can fork until it lets go or is ended",
+			 holder);
+}
+
 void probe_worker_free(struct probe_worker *worker)
 {
 	if (!worker || (worker->has_thread && !end_thread(worker)))
 		return;
+	await_locks_at_end(worker);
 	free_list(&worker->todo);
 	free_list(&worker->attached);
 	free_list(&worker->done);
@@ -537,7 +605,7 @@ bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKE
 	bool is_late;
 
 	pthread_mutex_lock(&worker->background.mutex);
-	is_late = worker->running && !worker->is_late_told &&
+	is_late = worker->running && !worker->holder && !worker->is_late_told &&
 		  mono_ns() - worker->running_since_ns > LATE_NS;
 	if (is_late) {
 		memcpy(ret_what, worker->running->job.what, PROBE_WORKER_WHAT_BYTES);
@@ -545,6 +613,19 @@ bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKE
 	}
 	pthread_mutex_unlock(&worker->background.mutex);
 	return is_late;
+}
+
+bool probe_worker_tell_holder(struct probe_worker *worker, uint32_t *ret_tgid)
+{
+	bool is_new;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	is_new = worker->holder && worker->holder != worker->holder_told &&
+		 mono_ns() - worker->holder_since_ns > HOLDER_TOLD_NS;
+	if (is_new)
+		worker->holder_told = *ret_tgid = worker->holder;
+	pthread_mutex_unlock(&worker->background.mutex);
+	return is_new;
 }
 
 bool probe_worker_tell_put_off(struct probe_worker *worker, uint32_t *ret_uid)

@@ -82,6 +82,9 @@ bool probe_worker_result(struct probe_worker *worker, struct probe_result *ret_r
 bool probe_worker_is_idle(struct probe_worker *worker);
 /* Returns true, once a job, when one has been worked at for ten seconds: all others wait for it. */
 bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKER_WHAT_BYTES]);
+/* Returns true, once a process, with one that keeps the lock of its mappings: links come and go
+ * when it lets go, for until then the kernel would let no process of the machine fork. */
+bool probe_worker_tell_holder(struct probe_worker *worker, uint32_t *ret_tgid);
 /* Returns true, once a user, with one whose jobs wait because the last ones took too long. */
 bool probe_worker_tell_put_off(struct probe_worker *worker, uint32_t *ret_uid);
 /* Makes a probe one that can be on for a part of the time; before its first job. */

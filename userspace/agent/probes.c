@@ -555,8 +555,13 @@ static void drop_gone(struct probes *probes)
 static void tell_late(struct probes *probes)
 {
 	char what[PROBE_WORKER_WHAT_BYTES];
-	uint32_t uid;
+	uint32_t uid, tgid;
 
+	if (probe_worker_tell_holder(probes->worker, &tgid))
+		log_warn("process %u keeps the lock of its mappings: probes come and go when it "
+			 "lets go, for until then no process of the machine could fork; events of "
+			 "new programs are missing",
+			 tgid);
 	while (probe_worker_tell_put_off(probes->worker, &uid))
 		log_warn("user %u: probes come late into his programs, as their files are mapped "
 			 "so often that each breakpoint takes long; others have theirs before",

@@ -118,6 +118,9 @@ int probe_side_open(const struct probe_side_options *options, char *why, size_t 
 	err = object_builds_load(&builds, &(struct opening){side, options}, why, why_size);
 	if (err)
 		return err;
+	/* Without it nobody knows who has a lock; probes work all the same. */
+	side->skeleton->links.on_lock =
+		bpf_program__attach_iter(side->skeleton->progs.on_lock, NULL);
 	kernel_side_add_maps(options->kernel, side->skeleton->obj);
 	*ret_side = TAKE(side);
 	return 0;
@@ -129,6 +132,11 @@ void probe_side_free(struct probe_side *side)
 		return;
 	pyprofd_probe__destroy(side->skeleton);
 	free(side);
+}
+
+int probe_side_locks(const struct probe_side *side)
+{
+	return side->skeleton->links.on_lock ? bpf_link__fd(side->skeleton->links.on_lock) : -1;
 }
 
 int probe_side_probe_program(const struct probe_side *side)

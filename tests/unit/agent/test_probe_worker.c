@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probe_worker.c agent/probe_groups.c agent/probe_times.c agent/probe_duty.c agent/probe_pace.c base/process_cpu.c base/background.c base/running.c base/io.c base/user_quota.c */
+/* sources: agent/probe_worker.c agent/probe_groups.c agent/probe_times.c agent/probe_duty.c agent/probe_pace.c base/process_cpu.c base/background.c base/running.c base/io.c base/user_quota.c base/log.c base/utf8.c */
 /* The kernel's part, programs and links, are stand-ins that count what is attached. */
 #include "agent/probe_worker.h"
 
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/probe_duty.h"
+#include "attach/mapping_locks.h"
 #include "attach/probe_side.h"
 #include "base/clock.h"
 #include "foreign/user_time.h"
@@ -51,6 +52,19 @@ bool user_times_allow(const struct user_times *times, uint32_t uid, uint64_t now
 void user_times_add(struct user_times *times, uint32_t uid, uint64_t used_ns, uint64_t now_ns)
 {
 	(void)times, (void)uid, (void)used_ns, (void)now_ns;
+}
+
+static unsigned int holder; /* of the lock of its mappings */
+int probe_side_locks(const struct probe_side *side)
+{
+	(void)side;
+	return 8;
+}
+
+uint32_t mapping_locks_holder(int link)
+{
+	assert_int_equal(link, 8);
+	return get(&holder);
 }
 
 int probe_side_site_now(const struct probe_side *side)
@@ -509,6 +523,56 @@ static void jobs__of_who_has_used_up_his_time_wait_for_others(void **state)
 	await_result(worker, 7);
 }
 
+static void set_holder(uint32_t tgid)
+{
+	pthread_mutex_lock(&mutex);
+	holder = tgid;
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Else no process of the machine could fork until he lets go. */
+static void links__come_and_go_when_nobody_keeps_a_lock(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	uint64_t end_ns = mono_ns() + LIMIT_NS;
+	struct probe_result result;
+	uint32_t tgid = 0;
+
+	(void)state;
+	set_holder(4711);
+	start(worker, 7);
+	while (!probe_worker_tell_holder(worker, &tgid) && mono_ns() < end_ns)
+		usleep(1000);
+	assert_int_equal(tgid, 4711);
+	assert_false(probe_worker_tell_holder(worker, &tgid));
+	assert_int_equal(get(&kernel.attached), 0);
+	set_holder(0);
+	await_idle(worker);
+	assert_int_equal(get(&kernel.attached), 2);
+	assert_true(probe_worker_result(worker, &result));
+	set_holder(4711);
+	probe_worker_detach(worker, 7);
+	usleep(100000);
+	assert_int_equal(get(&kernel.attached), 2);
+	set_holder(0);
+	await_attached(0);
+}
+
+/* The run's end does not wait for good. */
+static void links__are_not_made_at_the_end(void **state)
+{
+	struct probe_worker *worker = new_worker();
+
+	(void)state;
+	set_holder(4711);
+	start(worker, 7);
+	usleep(50000);
+	probe_worker_free(worker);
+	set_holder(0);
+	assert_int_equal(kernel.attached, 0);
+	assert_false(kernel.had_entry);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -528,6 +592,8 @@ int main(void)
 			reset),
 		cmocka_unit_test_setup(share__puts_links_off_and_on_with_their_gate, reset),
 		cmocka_unit_test_setup(jobs__of_who_has_used_up_his_time_wait_for_others, reset),
+		cmocka_unit_test_setup(links__come_and_go_when_nobody_keeps_a_lock, reset),
+		cmocka_unit_test_setup(links__are_not_made_at_the_end, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,12 @@ bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKE
 	return late;
 }
 
+bool probe_worker_tell_holder(struct probe_worker *worker, uint32_t *ret_tgid)
+{
+	(void)worker, (void)ret_tgid;
+	return false;
+}
+
 bool probe_worker_tell_put_off(struct probe_worker *worker, uint32_t *ret_uid)
 {
 	(void)worker, (void)ret_uid;
