@@ -59,6 +59,8 @@ one() { # SERIES: boots it; the second time when it did not come up, or the emul
 	fi
 	release=$(cat "$cache/vmlinuz-$1.release")
 	begin=$(date +%s)
+	VM_APPEND=$(awk -F'\t' -v series="$1" '!/^#/ && $1 == series { print $4 }' "$here/kernels.tsv")
+	export VM_APPEND
 	for attempt in 1 2; do
 		# The second time without KVM, which may be the reason.
 		[ $attempt = 1 ] || export VM_ACCEL=tcg

@@ -13,7 +13,7 @@ kvm) machine='-cpu host -accel kvm' ;;
 *) machine='-cpu max -accel tcg,thread=multi' ;;
 esac
 # shellcheck disable=SC2086
-timeout "${VM_TIMEOUT:-300}" qemu-system-x86_64 -M q35 $machine -nodefaults \
+timeout "${VM_TIMEOUT:-900}" qemu-system-x86_64 -M q35 $machine -nodefaults \
 	-no-user-config -display none -no-reboot -smp "${VM_CPUS:-2,maxcpus=240}" -m "${VM_MEMORY_MIB:-768}" \
 	-kernel "$1" -initrd "$2" -serial stdio -net none \
 	-append "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off random.trust_cpu=on ${VM_APPEND:-}" \

@@ -53,8 +53,8 @@ static int set_attach_types(struct probe_side *side)
 							    PROBE_LINKS_ATTACH_TYPE);
 	if (is_shared && !err)
 		err = bpf_program__set_expected_attach_type(
-			skeleton->progs.on_alloc, side->has_sessions ? PROBE_LINKS_SESSION_TYPE :
-								       PROBE_LINKS_ATTACH_TYPE);
+			skeleton->progs.on_alloc,
+			side->has_sessions ? PROBE_LINKS_SESSION_TYPE : PROBE_LINKS_ATTACH_TYPE);
 	return err;
 }
 
@@ -62,7 +62,7 @@ static int set_attach_types(struct probe_side *side)
 static void leave_alloc_out(struct pyprofd_probe *skeleton)
 {
 	struct bpf_map *const own[] = {skeleton->maps.alloc_cpus, skeleton->maps.allocatings,
-				       skeleton->maps.blocks, skeleton->maps.debts,
+				       skeleton->maps.blocks,	  skeleton->maps.debts,
 				       skeleton->maps.allocators, skeleton->maps.alloc_programs};
 
 	bpf_program__set_autoload(skeleton->progs.on_alloc, false);
@@ -89,8 +89,9 @@ static int prepare(void *context)
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
 	skeleton->rodata->only_site = options->only_site;
 	skeleton->rodata->tracepoints_have_cookies =
-		!options->only_site && libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT,
-					      BPF_FUNC_get_attach_cookie, NULL) == 1;
+		!options->only_site &&
+		libbpf_probe_bpf_helper(BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_FUNC_get_attach_cookie,
+					NULL) == 1;
 	if (options->only_site)
 		bpf_program__set_autoload(skeleton->progs.on_probe, false);
 	if (!options->blocks_max)

@@ -11,4 +11,5 @@ while not os.path.exists("/tmp/go"):
     time.sleep(0.05)
 for _ in range(int(sys.argv[1])):
     gc.collect()
+open("/tmp/collects-done", "w").close()
 time.sleep(1000)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Touches and copies known amounts of memory, a function each; check_memory.py knows them."""
+"""Touches and copies known amounts of memory, a function each, at a line that is
+marked; check_memory.py knows them."""
 import os
 import sys
 import time
@@ -9,24 +10,24 @@ FILE = "/tmp/data"
 
 
 def fill(size):
-    return bytearray(b"x") * size
+    return bytearray(b"x") * size  # L:fill
 
 
 def read(size):
     with open(FILE, "rb", buffering=0) as file:
-        return file.read(size)
+        return file.read(size)  # L:read
 
 
 def write_to(buffer):
     for at in range(0, len(buffer), 4096):
-        buffer[at] = 1
+        buffer[at] = 1  # L:write_to
 
 
 def page_cache(size):
     buffer = bytes(MB)
     with open(FILE, "wb", buffering=0) as file:
         for _ in range(size // MB):
-            file.write(buffer)
+            file.write(buffer)  # L:page_cache
 
 
 def main(size):

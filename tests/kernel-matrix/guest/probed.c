@@ -34,7 +34,7 @@ APART int probed_again(int depth)
 	if (depth > 0)
 		result += probed_again(depth - 1);
 	else
-		usleep(200000);
+		usleep(500000);
 	AFTER_IT();
 	return result;
 }
