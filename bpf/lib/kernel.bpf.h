@@ -94,7 +94,7 @@ typedef struct {
 
 /* Not so in kernels for real time. */
 struct rw_semaphore {
-	atomic_long_t count, owner;
+	atomic_long_t count;
 };
 
 struct mm_struct {

@@ -45,13 +45,9 @@ _Static_assert(sizeof(struct pp_scan_record) % 8 == 0, "records follow each othe
 #define PP_SCAN_RECORD_SHORT                                                                       \
 	(sizeof(struct pp_scan_record) - PP_MAX_RETURNS * sizeof(struct pp_return))
 
-/* A process whose mappings are locked (bpf/mapping_locks.bpf.c).  Two records of one process are of
- * one holder when all is equal. */
+/* A process whose mappings are locked (bpf/mapping_locks.bpf.c). */
 struct pp_lock_record {
-	__u64 count; /* struct rw_semaphore */
-	__u64 owner;
 	__u32 tgid;
-	__u32 pad;
 };
 
 #endif

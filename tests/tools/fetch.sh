@@ -4,7 +4,7 @@
 # goes to DIRECTORY/speedscope-1.25.0.  What is fetched has the sums that are written down here.  Tests that lack one skip.
 set -u
 here=$(dirname "$(realpath "$0")")
-directory=$(realpath -m "$1")
+directory=$(realpath -m "${1:?usage: fetch.sh DIRECTORY}") || exit 2
 # 3.12 and later: before, cProfile slows each bytecode and not only calls, and its shares are no measure.
 for python in python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[23].*/bin/python3 python3; do
 	[ ! -x "$directory/bin/python" ] || break
