@@ -233,6 +233,11 @@ static __noinline int handle_new_line(void *ctx, enum pp_call_event event)
 
 	if (!sums || !hit_take(&h, ctx, event))
 		return 0;
+	/* A full table stays full, and a walk at each hit would be no bounded cost. */
+	if (sums->unnoted >= PP_LINE_TRIES_MAX) {
+		sums->unnoted++;
+		return 0;
+	}
 	thread = bpf_map_lookup_elem(&line_threads, &h.tid);
 	if (!thread || row_walk(&h, line_row_id(line_function(thread, &h), h.line), ctx))
 		sums->unnoted++;

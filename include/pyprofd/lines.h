@@ -9,11 +9,11 @@
 #include <linux/types.h>
 #include <pyprofd/process.h>
 
-#define PP_LINE_ROWS_MAX (1U << 15) /* lines of all processes */
-#define PP_LINE_FUNCTIONS_MAX                                                                      \
-	(1U << 14)		       /* whose names were looked at; looked at again after that */
-#define PP_LINE_THREADS_MAX (1U << 13) /* the one that had no event for longest gives way */
-#define PP_LINE_DEPTH 16U	       /* activations of one function in a thread; a power of 2 */
+#define PP_LINE_ROWS_MAX (1U << 15)	 /* lines of all processes */
+#define PP_LINE_TRIES_MAX 1024U		 /* of a CPU for a row when there is no room */
+#define PP_LINE_FUNCTIONS_MAX (1U << 14) /* whose names are known; others are read again */
+#define PP_LINE_THREADS_MAX (1U << 13)	 /* the one that had no event for longest gives way */
+#define PP_LINE_DEPTH 16U		 /* activations of one function in a thread; a power of 2 */
 
 #define PP_LINE_PATH_BYTES 4096U /* of a file's name, with the NUL; also linux/limits.h: PATH_MAX */
 #define PP_LINE_FILE_BYTES 256U

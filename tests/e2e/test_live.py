@@ -353,7 +353,7 @@ def test_what_cannot_be_asked():
     assert "--for works only with --live" in refuse("--for", 3, "p.pb.gz")
     assert "--socket works only with --live" in refuse("--socket", "/x", "p.pb.gz")
     assert "No such file" in refuse("--live", "--socket", "/nonexistent/live.sock")
-    assert "wall, gil, gc, import, mem, calls, alloc and probe only" in refuse(
+    assert "wall, gil, gc, import, mem, calls, alloc, probe and lines only" in refuse(
         "--live", "--kind", "waker")
     assert "no process has" in refuse("--live", "--pid", "0", "--socket", "/nonexistent")
     assert "or --live" in refuse()

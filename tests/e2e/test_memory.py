@@ -14,8 +14,11 @@ def maps_bytes(pid):
     """Sum over the maps that a process holds open, each once."""
     found = {}
     for fd in os.listdir("/proc/%d/fdinfo" % pid):
-        with open("/proc/%d/fdinfo/%s" % (pid, fd), encoding="ascii", errors="replace") as file:
-            told = dict(line.split(":", 1) for line in file if ":" in line)
+        try:
+            with open("/proc/%d/fdinfo/%s" % (pid, fd), encoding="ascii", errors="replace") as file:
+                told = dict(line.split(":", 1) for line in file if ":" in line)
+        except FileNotFoundError:  # it was no map
+            continue
         if "map_id" in told:
             found[int(told["map_id"])] = int(told["memlock"])
     assert len(found) > 20, found

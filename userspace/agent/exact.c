@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process_cpu.h"
 #include "discover/process.h"
 #include "discover/process_table.h"
 #include "options/options.h"
@@ -20,6 +21,7 @@
 #define WHY_BYTES 512U
 #define PATH_BYTES 256U
 #define LOOK_NS NS_PER_SEC   /* from one look at the costs to the next */
+#define LEAST_SHARE 10U	     /* a tenth of the time is the programs' own, however late they are */
 #define LATE_MAX 64U	     /* processes whose interpreter could not be looked into yet */
 #define INTERPRETERS_MAX 16U /* files with the probes */
 
@@ -27,6 +29,7 @@
 struct attached {
 	struct pp_process_id process;
 	uint32_t file;
+	uint64_t delay_ns; /* process_delay_ns() at the last look */
 	struct exact_links links;
 };
 
@@ -141,6 +144,7 @@ static int attach(struct exact *exact, const struct process *process, struct fil
 					 &attached.links);
 	if (err)
 		return err;
+	attached.delay_ns = process_delay_ns((pid_t)process->id.tgid);
 	exact->attached[exact->attached_count++] = attached;
 	exact->was_attached = true;
 	return 0;
@@ -288,15 +292,36 @@ int exact_check(const struct exact *exact)
 
 /* ---- while it runs ---- */
 
+/* Returns for how long the processes were ready and had no CPU since the last look: on a busy
+ * machine that is no time of theirs. */
+static uint64_t take_delays(struct exact *exact)
+{
+	uint64_t sum_ns = 0;
+
+	for (size_t i = 0; i < exact->attached_count; i++) {
+		struct attached *one = &exact->attached[i];
+		const uint64_t now_ns = process_delay_ns((pid_t)one->process.tgid);
+
+		if (now_ns > one->delay_ns)
+			sum_ns += now_ns - one->delay_ns;
+		one->delay_ns = now_ns;
+	}
+	return sum_ns;
+}
+
 /* Returns which share of the time since the last look the probes took.  Hits of all threads count
  * as if one had them all: only one thread of an interpreter runs Python at a time. */
 static double probes_share(struct exact *exact, uint64_t now_ns, uint64_t cost_ns)
 {
 	const uint64_t looked_ns = exact->looked_ns, before_ns = exact->cost_ns;
+	const uint64_t elapsed_ns = now_ns - looked_ns;
+	const uint64_t late_ns = take_delays(exact), most_ns = elapsed_ns - elapsed_ns / LEAST_SHARE;
 
 	exact->looked_ns = now_ns;
 	exact->cost_ns = cost_ns;
-	return looked_ns ? (double)(cost_ns - before_ns) / (double)(now_ns - looked_ns) : 0;
+	return looked_ns ? (double)(cost_ns - before_ns) /
+				  (double)(elapsed_ns - (late_ns < most_ns ? late_ns : most_ns))
+			 : 0;
 }
 
 static double allowed_percent(const struct exact *exact)

@@ -64,8 +64,7 @@ static const char doc[] =
 	"  pyprof lines train.py:Model.step /var/lib/pyprofd --since 10m\n"
 	"  pyprof lines train.py cpu.pb.gz --html > train.html\n"
 	"  sudo pyprof lines train.py --live\n"
-	"  sudo pyprof lines train.py:Model.step --exact --pid 1234 --for 10\n"
-	"  pyprof lines train.py:Model.step lines.pb.gz\n";
+	"  sudo pyprof lines train.py:Model.step --exact --pid 1234 --for 10\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {

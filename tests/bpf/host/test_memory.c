@@ -169,6 +169,8 @@ static const struct adjusted adjusted[] = {
 
 static void memory_adjust__sizes_groups_by_their_cost(void **state)
 {
+	const struct pp_config cfg = {.memory_budget_ns = 100000};
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(adjusted) / sizeof(adjusted[0]); i++) {
 		const struct adjusted *wanted = &adjusted[i];
@@ -178,7 +180,7 @@ static void memory_adjust__sizes_groups_by_their_cost(void **state)
 							 .shift = wanted->shift}};
 
 		memory_adjust(&memory, 1000 + (uint64_t)wanted->periods * PP_BUDGET_PERIOD_NS,
-			      100000);
+			      &cfg);
 		if (memory.budget.credit_ns != wanted->new_credit_ns ||
 		    memory.budget.shift != wanted->new_shift)
 			fail_msg("case %zu: credit %lld, shift %u", i,
@@ -233,6 +235,19 @@ static struct task_struct *make_process(void)
 	host->task.mm = &mm;
 	host->missing_field[0] = "old->vmacache";
 	return &host->task;
+}
+
+/* As in a history that nobody has asked for by name. */
+static void memory_adjust__groups_have_a_least_size(void **state)
+{
+	const struct pp_config cfg = {.memory_budget_ns = 100000, .memory_shift_min = 3};
+	struct memory_state memory = {.budget = {.started_ns = 1000}};
+
+	(void)state;
+	memory_adjust(&memory, 1000 + PP_BUDGET_PERIOD_NS, &cfg);
+	assert_int_equal(memory.budget.shift, 3);
+	memory_adjust(&memory, 1000 + 2 * PP_BUDGET_PERIOD_NS, &cfg);
+	assert_int_equal(memory.budget.shift, 3);
 }
 
 static void find_mapping__goes_down_the_tree(void **state)
@@ -382,6 +397,7 @@ int main(void)
 		host_test(group_end__leaves_sums_unbiased),
 		host_test(group_end__leaves_a_page_a_group_alone),
 		host_test(memory_adjust__sizes_groups_by_their_cost),
+		host_test(memory_adjust__groups_have_a_least_size),
 		host_test(find_mapping__goes_down_the_tree),
 		host_test(find_mapping__of_a_tree_without_nodes),
 		host_test(find_mapping__ends_in_a_circle),

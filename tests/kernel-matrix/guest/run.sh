@@ -128,27 +128,31 @@ no_private_stacks() { # PROGRAM...
 		}' /tmp/programs.txt || fail "a program that can be preempted has a private stack"
 }
 
-# Every call of a program, by probes of its own object.
-calls() {
-	$prober --events calls --max-slowdown 1000x --pid "$1" --duration 150 -o /tmp/calls.pb.gz > /tmp/calls.log 2>&1 &
+# Every call or line of a program, by probes of their own object.
+exact() { # calls|lines, PROGRAMS of it, OPTIONS
+	name=$1 programs=$2
+	shift 2
+	rm -f /py/tmp/calls-*
+	$python /t/counted.py &
+	target=$!
+	while [ ! -e /py/tmp/calls-ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
+	$prober "$@" --max-slowdown 1000x --pid $target --duration 150 -o /tmp/$name.pb.gz > /tmp/$name.log 2>&1 &
 	profiler=$!
-	attached $profiler on_call_entry
-	no_private_stacks on_call_entry on_call_return
+	attached $profiler "${programs%% *}"
+	no_private_stacks $programs
 	touch /py/tmp/calls-go
 	for _ in $(seq 200); do
 		[ -e /py/tmp/calls-done ] && break
 		sleep 0.1
 	done
 	kill -INT $profiler
-	wait $profiler || fail "calls: pyprofd ended with $?"
-	sed 's/^/guest: pyprofd: /' /tmp/calls.log | tail -n 8
-	cp /tmp/calls.pb.gz /py/tmp/ && $python /t/check_calls.py /tmp/calls.pb.gz || fail "calls: wrong numbers"
+	wait $profiler || fail "$name: pyprofd ended with $?"
+	sed 's/^/guest: pyprofd: /' /tmp/$name.log | tail -n 8
+	cp /tmp/$name.pb.gz /py/tmp/ && $python /t/check_$name.py /tmp/$name.pb.gz || fail "$name: wrong numbers"
+	kill -9 $target
 }
-$python /t/counted.py &
-target=$!
-while [ ! -e /py/tmp/calls-ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
-calls $target
-kill -9 $target
+exact calls 'on_call_entry on_call_return' --events calls
+exact lines 'on_line_entry on_line_return on_line' --lines counted.py
 
 # The kernel ends a program for want of memory in its cgroup: its last minutes are kept.
 out_of_memory() {
