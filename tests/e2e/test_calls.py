@@ -221,7 +221,7 @@ def test_kill_leaves_no_probe():
                               stdout=subprocess.PIPE)
     ready(target)
     float(target.stdout.readline())
-    before = min(speed(target) for _ in range(5))
+    before = min(speed(target) for _ in range(20))
     for at in range(KILLS):
         pyprofd = harness.start(os.path.join(harness.temporary(), "calls.pb.gz"), target.pid,
                                 hz=None, duration=60,
@@ -234,7 +234,10 @@ def test_kill_leaves_no_probe():
         pyprofd.kill()
         pyprofd.wait()
         harness.wait_for(lambda: not raised(target.pid, addresses), what="semaphores that are back")
-    after = min(speed(target) for _ in range(5))
+    # A machine of others has seconds in which all is half as fast.
+    after, limit = speed(target), time.monotonic() + 15
+    while after >= 1.25 * before and time.monotonic() < limit:
+        after = min(after, speed(target))
     print("%d kills: %.1f ms before, %.1f ms after" % (KILLS, before * 1e3, after * 1e3))
     end(target)
     assert after < 1.25 * before, (before, after)
