@@ -22,6 +22,8 @@
 #define PATH_BYTES 256U
 #define LOOK_NS NS_PER_SEC   /* from one look at the costs to the next */
 #define LEAST_SHARE 10U	     /* a tenth of the time is the programs' own, however late they are */
+/* From 50 times as slow on the probes' share is 98 % and more, which is no measurable bound. */
+#define UNBOUNDED_PERCENT 4900.0
 #define LATE_MAX 64U	     /* processes whose interpreter could not be looked into yet */
 #define INTERPRETERS_MAX 16U /* files with the probes */
 
@@ -346,7 +348,7 @@ bool exact_tick(struct exact *exact, uint64_t now_ns)
 	percent = allowed_percent(exact);
 	share = probes_share(exact, now_ns, cost_ns);
 	/* Slower by P percent: of the time with probes, P / (100 + P) is theirs. */
-	if (share <= percent / (100 + percent))
+	if (percent >= UNBOUNDED_PERCENT || share <= percent / (100 + percent))
 		return false;
 	log_warn("%s end here: probes take %.0f %% of the time, so the program is more than %.1f "
 		 "times as slow; --max-slowdown allows more, or see pyprof %s --live",
