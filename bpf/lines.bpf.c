@@ -213,6 +213,17 @@ static __always_inline bool hit_count(struct call_hit *h, void *ctx)
 	}
 }
 
+/* A full table stays full, and a walk at each hit would be no bounded cost. */
+static __always_inline bool row_may_be_tried(void)
+{
+	struct pp_line_sums *sums = line_sums_get();
+
+	if (sums && sums->unnoted < PP_LINE_TRIES_MAX)
+		return true;
+	line_count_unnoted();
+	return false;
+}
+
 static __noinline int handle_hit(void *ctx, enum pp_call_event event)
 {
 	struct pp_config *cfg = config_get();
@@ -221,26 +232,20 @@ static __noinline int handle_hit(void *ctx, enum pp_call_event event)
 	if (!cfg || !hit_take(&h, ctx, event) ||
 	    (cfg->flags & PP_CONFIG_PAUSED && !h.site->is_ours))
 		return 0;
-	return hit_count(&h, ctx);
+	return hit_count(&h, ctx) && row_may_be_tried();
 }
 
 /* Not a part of handle_hit(), for a walk leaves little of the 512 bytes of stack. */
 static __noinline int handle_new_line(void *ctx, enum pp_call_event event)
 {
 	struct pp_line_thread *thread;
-	struct pp_line_sums *sums = line_sums_get();
 	struct call_hit h;
 
-	if (!sums || !hit_take(&h, ctx, event))
+	if (!hit_take(&h, ctx, event))
 		return 0;
-	/* A full table stays full, and a walk at each hit would be no bounded cost. */
-	if (sums->unnoted >= PP_LINE_TRIES_MAX) {
-		sums->unnoted++;
-		return 0;
-	}
 	thread = bpf_map_lookup_elem(&line_threads, &h.tid);
 	if (!thread || row_walk(&h, line_row_id(line_function(thread, &h), h.line), ctx))
-		sums->unnoted++;
+		line_count_unnoted();
 	/* The walk is no time of the line's. */
 	if (thread)
 		thread->cost_ns += bpf_ktime_get_ns() - h.now_ns;

@@ -25,6 +25,14 @@ static __always_inline void line_count_unread(void)
 		sums->unread++;
 }
 
+static __always_inline void line_count_unnoted(void)
+{
+	struct pp_line_sums *sums = line_sums_get();
+
+	if (sums)
+		sums->unnoted++;
+}
+
 /* Adds what the hit costs to the thread. */
 static __always_inline void line_count_hit(struct pp_line_thread *thread, bool is_wanted)
 {

@@ -317,7 +317,8 @@ static double probes_share(struct exact *exact, uint64_t now_ns, uint64_t cost_n
 {
 	const uint64_t looked_ns = exact->looked_ns, before_ns = exact->cost_ns;
 	const uint64_t elapsed_ns = now_ns - looked_ns;
-	const uint64_t late_ns = take_delays(exact), most_ns = elapsed_ns - elapsed_ns / LEAST_SHARE;
+	const uint64_t most_ns = elapsed_ns - elapsed_ns / LEAST_SHARE;
+	const uint64_t late_ns = take_delays(exact);
 
 	exact->looked_ns = now_ns;
 	exact->cost_ns = cost_ns;

@@ -179,20 +179,20 @@ static void news__are_bounded_a_user_and_round(void **state)
 
 	(void)state;
 	host->config.token_round = 5;
-	for (; news_are_welcome(1000, &host->config); taken++)
+	for (; !news_are_refused(1000, host->config.token_round); taken++)
 		news_add(1000);
 	assert_int_equal(taken, PP_PROBE_NEWS_MAX);
-	assert_true(news_are_welcome(1001, &host->config));
+	assert_false(news_are_refused(1001, host->config.token_round));
 	/* A call that ends makes room for one. */
 	news_drop(1000);
-	assert_true(news_are_welcome(1000, &host->config));
+	assert_false(news_are_refused(1000, host->config.token_round));
 	news_add(1000);
-	assert_false(news_are_welcome(1000, &host->config));
+	assert_true(news_are_refused(1000, host->config.token_round));
 	host->config.token_round++;
-	assert_true(news_are_welcome(1000, &host->config));
+	assert_false(news_are_refused(1000, host->config.token_round));
 	/* Calls of an earlier round end in this one: no room is saved up. */
 	news_drop(1000);
-	for (taken = 0; news_are_welcome(1000, &host->config); taken++)
+	for (taken = 0; !news_are_refused(1000, host->config.token_round); taken++)
 		news_add(1000);
 	assert_int_equal(taken, PP_PROBE_NEWS_MAX);
 }
@@ -202,7 +202,7 @@ static void news__of_root_are_not_bounded(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 2 * PP_PROBE_NEWS_MAX; i++)
 		news_add(0);
-	assert_true(news_are_welcome(0, &host->config));
+	assert_false(news_are_refused(0, host->config.token_round));
 }
 
 /* Its threads are preempted in their hits, and keep what they have. */
