@@ -11,6 +11,7 @@
 #include "agent/own_sites.h"
 #include "attach/calls_side.h"
 #include "base/cleanup.h"
+#include "base/median.h"
 #include "drain/table.h"
 
 #define ROUNDS 21U /* the median counts: others had an interrupt in them */
@@ -107,21 +108,13 @@ static int run_rounds(const struct calls_side *side, struct rounds *rounds)
 	return err;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const uint64_t value_a = *(const uint64_t *)a, value_b = *(const uint64_t *)b;
-
-	return (value_a > value_b) - (value_a < value_b);
-}
-
 static uint64_t median_a_call(const struct rounds *rounds, enum function function)
 {
 	uint64_t ns[ROUNDS];
 
 	for (unsigned int i = 0; i < ROUNDS; i++)
 		ns[i] = rounds->ns[i][function];
-	qsort(ns, ROUNDS, sizeof(ns[0]), compare);
-	return ns[ROUNDS / 2] / CALLS_A_ROUND;
+	return median_take(ns, ROUNDS) / CALLS_A_ROUND;
 }
 
 static void forget(const struct calls_side *side, const struct rounds *rounds)

@@ -8,6 +8,7 @@
 #include "agent/own_sites.h"
 #include "attach/calls_side.h"
 #include "base/clock.h"
+#include "base/median.h"
 #include "drain/table.h"
 
 #define ROUNDS 21U /* the median counts: others had an interrupt in them */
@@ -17,13 +18,6 @@
 /* Of functions that are told apart by their names; that of line 0 does not count. */
 enum { LINE_OTHER, LINE_WANTED };
 static const char *const names[] = {[LINE_OTHER] = "other", [LINE_WANTED] = "wanted"};
-
-static int compare(const void *a, const void *b)
-{
-	const uint64_t value_a = *(const uint64_t *)a, value_b = *(const uint64_t *)b;
-
-	return (value_a > value_b) - (value_a < value_b);
-}
 
 static uint64_t median_ns(unsigned int line)
 {
@@ -37,8 +31,7 @@ static uint64_t median_ns(unsigned int line)
 			own_site_line("", names[line], line);
 		ns[round] = mono_ns() - before_ns;
 	}
-	qsort(ns, ROUNDS, sizeof(ns[0]), compare);
-	return ns[ROUNDS / 2] / HITS_A_ROUND;
+	return median_take(ns, ROUNDS) / HITS_A_ROUND;
 }
 
 struct ids {

@@ -11,6 +11,7 @@
 #include "attach/probe_trial.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/median.h"
 #include "base/own_code.h"
 
 #define ROUNDS 21U /* the median counts: some have an interrupt in them */
@@ -54,13 +55,6 @@ struct probe_prices probe_prices_typical(void)
 				     .return_ns = 270};
 }
 
-static int compare(const void *a, const void *b)
-{
-	const uint64_t value_a = *(const uint64_t *)a, value_b = *(const uint64_t *)b;
-
-	return (value_a > value_b) - (value_a < value_b);
-}
-
 /* Returns the median CPU time of a call, in picoseconds: without a probe it takes a nanosecond. */
 static uint64_t time_call(void (*function)(void))
 {
@@ -73,8 +67,7 @@ static uint64_t time_call(void (*function)(void))
 			function();
 		ns[round] = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 	}
-	qsort(ns, ROUNDS, sizeof(ns[0]), compare);
-	return ns[ROUNDS / 2] * 1000 / CALLS_A_ROUND;
+	return median_take(ns, ROUNDS) * 1000 / CALLS_A_ROUND;
 }
 
 static uint64_t since(uint64_t before_ps, uint64_t after_ps)
