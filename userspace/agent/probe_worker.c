@@ -247,9 +247,9 @@ static struct task *take_unwanted(struct task **list)
 {
 	struct task *task;
 
-	LL_FOREACH(*list, task)
-	if (task->is_unwanted)
-		break;
+	LL_FOREACH (*list, task)
+		if (task->is_unwanted)
+			break;
 	if (task)
 		LL_DELETE(*list, task);
 	return task;
@@ -278,8 +278,7 @@ static struct task *find_task(struct probe_worker *worker)
 {
 	struct task *task;
 
-	LL_FOREACH(worker->todo, task)
-	{
+	LL_FOREACH (worker->todo, task) {
 		if (user_times_allow(&worker->user_times, task->job.uid, mono_ns()))
 			return task;
 		if (!task->is_put_off)
@@ -324,12 +323,13 @@ static struct task *find_stale(const struct probe_worker *worker)
 {
 	struct task *task;
 
-	LL_FOREACH(worker->attached, task)
-	if (task->off != worker->times.off && !task->job.tracepoint[0])
-		return task;
-	LL_FOREACH(worker->done, task)
-	if (task->off != worker->times.off && !task->job.tracepoint[0] && !task->result.err)
-		return task;
+	LL_FOREACH (worker->attached, task)
+		if (task->off != worker->times.off && !task->job.tracepoint[0])
+			return task;
+	LL_FOREACH (worker->done, task)
+		if (task->off != worker->times.off && !task->job.tracepoint[0] &&
+		    !task->result.err)
+			return task;
 	return NULL;
 }
 
@@ -340,11 +340,10 @@ static uint64_t cpu_ns_of_processes(struct probe_worker *worker)
 	uint64_t sum_ns = 0;
 	size_t count = 0;
 
-	LL_FOREACH(worker->attached, task)
-	{
-		LL_FOREACH(worker->attached, earlier)
-		if (earlier == task || earlier->job.pid == task->job.pid)
-			break;
+	LL_FOREACH (worker->attached, task) {
+		LL_FOREACH (worker->attached, earlier)
+			if (earlier == task || earlier->job.pid == task->job.pid)
+				break;
 		if (earlier != task || !task->job.pid)
 			continue;
 		sum_ns += process_cpu_ns(task->job.pid);
@@ -552,9 +551,9 @@ static void forget(struct task *list, uint32_t id)
 {
 	struct task *task;
 
-	LL_FOREACH(list, task)
-	if (task->job.id == id)
-		task->is_unwanted = true;
+	LL_FOREACH (list, task)
+		if (task->job.id == id)
+			task->is_unwanted = true;
 }
 
 void probe_worker_detach(struct probe_worker *worker, uint32_t id)

@@ -28,8 +28,8 @@ static void set_log(struct bpf_object *object, char *log)
 {
 	struct bpf_program *program;
 
-	bpf_object__for_each_program(program, object)(void)
-		bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
+	bpf_object__for_each_program(program, object)
+		(void)bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
 }
 
 /* `log` is empty at first. */
