@@ -61,7 +61,7 @@ GEN := $(SKELETON_FILES) $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
 # offsets 0 ("map relo failed to find map").
-BPF_OWN_SRC := bpf/probe.bpf.c bpf/alloc.bpf.c bpf/memory.bpf.c bpf/calls.bpf.c bpf/lines.bpf.c bpf/mapping_locks.bpf.c
+BPF_OWN_SRC := bpf/probe.bpf.c bpf/alloc.bpf.c bpf/memory.bpf.c bpf/calls.bpf.c bpf/lines.bpf.c
 BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c $(BPF_OWN_SRC),$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 
@@ -80,9 +80,9 @@ $(BUILD)/pyprofd_older.bpf.o: $(BPF_OLDER_OBJ) Makefile
 # Objects that share the first one's maps and are loaded when they are needed, for kernels with 32-bit cmpxchg and for older ones:
 # attach/shared_object.h.
 BPF_SHARED_OBJ := $(BUILD)/bpf/maps.bpf.o $(BUILD)/bpf/walk.bpf.o
-$(BUILD)/pyprofd_probe.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/probe.bpf.o $(BUILD)/bpf/alloc.bpf.o $(BUILD)/bpf/mapping_locks.bpf.o Makefile
+$(BUILD)/pyprofd_probe.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/probe.bpf.o $(BUILD)/bpf/alloc.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
-$(BUILD)/pyprofd_probe_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/probe.bpf.o $(BUILD)/bpf/older/alloc.bpf.o $(BUILD)/bpf/mapping_locks.bpf.o Makefile
+$(BUILD)/pyprofd_probe_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/probe.bpf.o $(BUILD)/bpf/older/alloc.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 $(BUILD)/pyprofd_memory.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/memory.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)

@@ -78,13 +78,19 @@ def longest_fork(until):
     return longest
 
 
-def test_a_kept_lock_of_mappings_holds_up_no_fork(when):
-    """While probes come, and while they go: the kernel would wait for that lock."""
+def probed_python(probe):
+    """The system's Python, if it has that probe."""
     python = "/usr/bin/python3"
     harness.need(os.path.exists("/dev/fuse"), "no FUSE")
     notes = subprocess.run(["readelf", "-nW", os.path.realpath(python)], check=False,
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-    harness.need(b"gc__start" in notes, "the system's Python has no probes")
+    harness.need(probe in notes, "the system's Python has no probe %s" % probe.decode())
+    return python
+
+
+def test_a_kept_lock_of_mappings_holds_up_no_fork(when):
+    """While probes come, and while they go: the kernel would wait for that lock."""
+    python = probed_python(b"gc__start")
     directory = harness.temporary()
     other = subprocess.Popen([python, "-c", "import time; time.sleep(60)"])
     held = hold(HOLD_S, python, directory) if when == "start" else None
@@ -104,6 +110,35 @@ def test_a_kept_lock_of_mappings_holds_up_no_fork(when):
         assert "process %d keeps the lock of its mappings" % held.pid in done.err, done.err
 
 
-test_a_kept_lock_of_mappings_holds_up_no_fork.cases = lambda: [("start", "start"), ("end", "end")]
-# Another test's exact calls or lines, which do not look, would hold up the forks.
-test_a_kept_lock_of_mappings_holds_up_no_fork.alone = True
+
+def test_exact_counts_beside_a_kept_lock_hold_up_no_fork(when):
+    """They do not come as long as it is kept, which is told, and go only after it."""
+    python = probed_python(b"function__entry")
+    directory = harness.temporary()
+    other = subprocess.Popen([python, "-c", "while True: str(1)"])
+    held = hold(HOLD_S, python, directory) if when == "start" else None
+    pyprofd = harness.start(os.path.join(directory, "calls.pb.gz"), pid=other.pid, duration=4,
+                            options=["-q", "--events", "calls", "--max-slowdown", "1000x"])
+    if when == "end":
+        harness.sampling(pyprofd)
+        time.sleep(2)
+        held = hold(HOLD_S, python, directory)
+    longest = longest_fork(pyprofd)
+    done = harness.finish(pyprofd)
+    held.wait(30)
+    other.kill()
+    other.wait()
+    print("longest fork %.3f s" % longest)
+    assert longest < FORK_S, (longest, done.err)
+    if when == "start":
+        assert done.rc == 2, (done.rc, done.err)
+        assert "process %d keeps the lock of its mappings" % held.pid in done.err, done.err
+    else:
+        assert done.rc == 0, (done.rc, done.err)
+
+
+# While a lock is kept no other test gets probes.
+for kept in test_a_kept_lock_of_mappings_holds_up_no_fork, \
+        test_exact_counts_beside_a_kept_lock_hold_up_no_fork:
+    kept.cases = lambda: [("start", "start"), ("end", "end")]
+    kept.alone = True

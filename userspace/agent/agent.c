@@ -140,7 +140,7 @@ static int await_probes(struct agent *agent, struct loop *loop)
 }
 
 /* Calls count from the beginning on.  A command's interpreter is known later. */
-static int await_exact(const struct agent *agent)
+static int await_exact(struct agent *agent)
 {
 	const uint64_t until_ns = mono_ns() + EXACT_WAIT_NS;
 	int err = 0;
@@ -151,6 +151,7 @@ static int await_exact(const struct agent *agent)
 		usleep(PROBES_LOOK_MS * 1000);
 		process_watch_tick(agent->watch);
 		err = process_watch_follow(agent->watch);
+		agent->is_ending |= exact_tick(agent->exact, mono_ns());
 	}
 	return err ? err : exact_check(agent->exact);
 }

@@ -72,7 +72,7 @@ static void tell_users(struct findings *findings)
 
 struct probe_prices doctor_probes_kernel(struct findings *findings, bool may_look)
 {
-	const struct probe_calibration calibration = {.program = -1};
+	const struct probe_calibration calibration = {.program = -1, .locks = -1};
 	struct probe_prices prices = probe_prices_typical();
 	int err;
 

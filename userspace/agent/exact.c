@@ -7,9 +7,11 @@
 
 #include "agent/exact_counts.h"
 #include "agent/exact_sites.h"
+#include "agent/lock_wait.h"
 #include "agent/profiles.h"
 #include "attach/calls_side.h"
 #include "attach/file_table.h"
+#include "attach/mapping_locks.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -24,7 +26,7 @@
 #define LEAST_SHARE 10U	     /* a tenth of the time is the programs' own, however late they are */
 /* From 50 times as slow on the probes' share is 98 % and more, which is no measurable bound. */
 #define UNBOUNDED_PERCENT 4900.0
-#define LATE_MAX 64U	     /* processes whose interpreter could not be looked into yet */
+#define LATE_MAX 64U	     /* processes that could not be attached to yet */
 #define INTERPRETERS_MAX 16U /* files with the probes */
 
 /* What is attached to one process and file. */
@@ -33,6 +35,7 @@ struct attached {
 	uint32_t file;
 	uint64_t delay_ns; /* process_delay_ns() at the last look */
 	struct exact_links links;
+	bool is_gone; /* the process: the links are to be taken off */
 };
 
 struct exact {
@@ -52,15 +55,26 @@ struct exact {
 	struct pp_process_id late[LATE_MAX];
 	size_t late_count;
 	int attach_err; /* of an interpreter that has them */
+	struct lock_wait lock_wait; /* whom links that are to come or go wait for */
+	uint64_t locks_looked_ns;
 	/* the last look at what hits cost, and their cost until then */
 	uint64_t looked_ns, cost_ns;
-	bool is_ended;	   /* all links are off */
+	bool has_gone;	   /* one that is attached at least */
+	bool is_ended;	   /* nothing counts any more */
 	bool was_attached; /* to one process at least */
 };
 
 static const char *name_of(const struct exact *exact)
 {
 	return exact->what == EXACT_CALLS ? "exact calls" : "exact lines";
+}
+
+static int tell_kept(const struct exact *exact)
+{
+	log_error("%s: process %u keeps the lock of its mappings, so no process of the machine "
+		  "could fork while probes come: try again when it lets go, or end it",
+		  name_of(exact), exact->lock_wait.holder);
+	return -ENXIO;
 }
 
 /* ---- start and end ---- */
@@ -81,6 +95,10 @@ static int open_side(struct exact *exact)
 	if (err)
 		return log_error_errno(err, "%s: %s", name_of(exact),
 				       why[0] ? why : "cannot load the programs");
+	lock_wait_note(&exact->lock_wait, lock_wait_begin(calls_side_locks(exact->side)),
+		       mono_ns());
+	if (exact->lock_wait.holder)
+		return tell_kept(exact);
 	err = exact_counts_init(&exact->counts, exact->side, exact->what);
 	if (!err)
 		err = set_target(exact);
@@ -121,6 +139,8 @@ void exact_free(struct exact *exact)
 {
 	if (!exact)
 		return;
+	if (exact->attached_count)
+		lock_wait_end(calls_side_locks(exact->side));
 	detach_all(exact);
 	for (size_t i = 0; i < exact->interpreter_count; i++)
 		exact_sites_free(exact->interpreter[i]);
@@ -132,12 +152,36 @@ void exact_free(struct exact *exact)
 
 /* ---- attaching ---- */
 
+/* Returns whether links must not come or go now, for somebody keeps the lock of its mappings. */
+static bool must_wait(struct exact *exact)
+{
+	/* A look at a lock that is kept takes 0.1 s of the loop's time. */
+	if (exact->lock_wait.holder && mono_ns() - exact->locks_looked_ns < LOOK_NS)
+		return true;
+	lock_wait_note(&exact->lock_wait, mapping_locks_holder(calls_side_locks(exact->side)),
+		       mono_ns());
+	exact->locks_looked_ns = mono_ns();
+	return exact->lock_wait.holder;
+}
+
+static void tell_holder(struct exact *exact)
+{
+	uint32_t holder;
+
+	if (lock_wait_tell(&exact->lock_wait, mono_ns(), &holder))
+		log_warn("process %u keeps the lock of its mappings: %s of new processes begin "
+			 "when it lets go, for until then no process of the machine could fork",
+			 holder, name_of(exact));
+}
+
 static int attach(struct exact *exact, const struct process *process, struct file *file,
 		  const struct exact_sites *sites)
 {
 	struct attached attached = {.process = process->id, .file = file->id};
 	int fd, err;
 
+	if (must_wait(exact))
+		return -EAGAIN;
 	err = ARRAY_RESERVE(exact->attached, exact->attached_count, exact->attached_capacity);
 	if (!err)
 		err = file_table_descriptor(exact->sources.files, file, &fd);
@@ -189,7 +233,8 @@ static int find_sites(struct exact *exact, struct file *file, const struct exact
 	return err;
 }
 
-/* Returns 0, also when it cannot be attached; -EAGAIN: the child that parses files was late. */
+/* Returns 0, also when it cannot be attached; -EAGAIN: the child that parses files was late, or
+ * somebody keeps the lock of its mappings. */
 static int see_interpreter(struct exact *exact, const struct process *process, struct file *file)
 {
 	const struct exact_sites *sites;
@@ -203,6 +248,8 @@ static int see_interpreter(struct exact *exact, const struct process *process, s
 	}
 	if (!err)
 		err = attach(exact, process, file, sites);
+	if (err == -EAGAIN)
+		return err;
 	/* A child that has ended meanwhile is none. */
 	if (err && err != -ESRCH)
 		exact->attach_err = log_warn_errno(err, "%s: cannot attach to '%s' of process %u",
@@ -246,18 +293,29 @@ static void see_late(struct exact *exact)
 
 void exact_forget(struct exact *exact, struct pp_process_id id)
 {
-	size_t kept = 0;
-
 	for (size_t i = 0; exact && i < exact->attached_count; i++) {
 		struct attached *one = &exact->attached[i];
 
 		if (one->process.tgid == id.tgid && one->process.generation == id.generation)
-			exact_links_release(&one->links);
-		else
-			exact->attached[kept++] = *one;
+			one->is_gone = exact->has_gone = true;
 	}
-	if (exact)
-		exact->attached_count = kept;
+}
+
+/* Takes the links of gone processes off: other processes have the file. */
+static void detach_gone(struct exact *exact)
+{
+	size_t kept = 0;
+
+	if (!exact->has_gone || must_wait(exact))
+		return;
+	for (size_t i = 0; i < exact->attached_count; i++) {
+		if (exact->attached[i].is_gone)
+			exact_links_release(&exact->attached[i].links);
+		else
+			exact->attached[kept++] = exact->attached[i];
+	}
+	exact->attached_count = kept;
+	exact->has_gone = false;
 }
 
 bool exact_is_known(const struct exact *exact)
@@ -286,6 +344,8 @@ int exact_check(const struct exact *exact)
 		return -ENXIO;
 	if (exact->without[0])
 		tell_without(exact);
+	else if (exact->lock_wait.holder)
+		return tell_kept(exact);
 	else
 		log_error("%s: none of the chosen processes runs a CPython that can be read",
 			  name_of(exact));
@@ -302,7 +362,8 @@ static uint64_t take_delays(struct exact *exact)
 
 	for (size_t i = 0; i < exact->attached_count; i++) {
 		struct attached *one = &exact->attached[i];
-		const uint64_t now_ns = process_delay_ns((pid_t)one->process.tgid);
+		const pid_t pid = (pid_t)one->process.tgid;
+		const uint64_t now_ns = one->is_gone ? 0 : process_delay_ns(pid);
 
 		if (now_ns > one->delay_ns)
 			sum_ns += now_ns - one->delay_ns;
@@ -343,6 +404,8 @@ bool exact_tick(struct exact *exact, uint64_t now_ns)
 	if (!exact || exact->is_ended)
 		return false;
 	see_late(exact);
+	detach_gone(exact);
+	tell_holder(exact);
 	if (now_ns < exact->looked_ns + LOOK_NS || exact_counts_cost(&exact->counts, &cost_ns))
 		return false;
 	exact_counts_tidy(&exact->counts);
@@ -355,7 +418,8 @@ bool exact_tick(struct exact *exact, uint64_t now_ns)
 		 "times as slow; --max-slowdown allows more, or see pyprof %s --live",
 		 name_of(exact), share * 100, 1 + percent / 100,
 		 exact->what == EXACT_CALLS ? "calls" : "lines FILE");
-	detach_all(exact);
+	if (!must_wait(exact))
+		detach_all(exact);
 	exact->is_ended = true;
 	return true;
 }

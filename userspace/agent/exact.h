@@ -40,16 +40,17 @@ DEFINE_OWNED(struct exact, exact)
 
 /* Takes in a process that is profiled and whose files are known. */
 void exact_see(struct exact *exact, const struct process *process);
-/* Takes off what a process has that has ended or become another program. */
+/* What a process has that has ended or become another program is to be taken off. */
 void exact_forget(struct exact *exact, struct pp_process_id id);
 /* Returns whether an interpreter was seen, with the probes or without. */
 bool exact_is_known(const struct exact *exact);
 /* Looks whether a process can be counted, once all are known.  Returns 0; -ENXIO with a
  * line in the log: none of the interpreters has the probes, or there is no interpreter. */
 int exact_check(const struct exact *exact);
-/* Call it a few times a second: looks at what the hits cost, and again at files for which the child
- * that parses them was late.  Returns whether the run is to end: a program is slower than allowed,
- * which was told. */
+/* Call it a few times a second: looks at what the hits cost, and again at processes that could not
+ * be attached to yet, for the child that parses files was late or somebody keeps the lock of its
+ * mappings (attach/mapping_locks.h).  Returns whether the run is to end: a program is slower than
+ * allowed, which was told. */
 bool exact_tick(struct exact *exact, uint64_t now_ns);
 /* Adds what was counted up to the window's end.  Returns 0 or -errno. */
 int exact_collect(struct exact *exact, uint64_t ended_ns, struct counts *counts);

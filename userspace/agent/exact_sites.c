@@ -121,12 +121,19 @@ int exact_sites_find(struct file_table *files, struct file *file, enum exact_wha
 
 /* ---- links ---- */
 
-static int attach(const struct exact_link_sites *sites, int program, int file, pid_t pid,
-		  struct probe_links *ret_links)
+struct exact_place {
+	int file; /* descriptor */
+	pid_t pid;
+	int locks; /* struct probe_links_options */
+};
+
+static int attach(const struct exact_link_sites *sites, int program,
+		  const struct exact_place *place, struct probe_links *ret_links)
 {
 	const struct probe_links_options options = {.program = program,
-						    .file = file,
-						    .pid = pid,
+						    .file = place->file,
+						    .locks = place->locks,
+						    .pid = place->pid,
 						    .is_shared = probe_links_can_share(),
 						    .site = sites->site,
 						    .count = sites->count};
@@ -160,16 +167,22 @@ static bool needs_cookies(const struct exact_sites *sites)
 int exact_sites_attach(const struct exact_sites *sites, struct calls_side *side, int file,
 		       pid_t pid, struct exact_links *ret_links)
 {
+	struct exact_place place = {file, pid, calls_side_locks(side)};
 	struct exact_links links = {};
 	int err = 0;
 
 	if (needs_cookies(sites) && !calls_side_has_cookies(side))
 		return -ENOTSUP;
-	for (int event = PP_CALL_EVENTS - 1; !err && event >= 0; event--)
-		if (sites->event[event].count)
-			err = attach(&sites->event[event],
-				     calls_side_program(side, (enum pp_call_event)event), file, pid,
-				     &links.event[event]);
+	for (int event = PP_CALL_EVENTS - 1; !err && event >= 0; event--) {
+		if (!sites->event[event].count)
+			continue;
+		err = attach(&sites->event[event],
+			     calls_side_program(side, (enum pp_call_event)event), &place,
+			     &links.event[event]);
+		/* One look goes for all: what is attached could not be taken off beside who
+		 * keeps a lock either. */
+		place.locks = -1;
+	}
 	for (int event = PP_CALL_EVENTS - 1; !err && event >= 0; event--)
 		err = enable(&sites->event[event], side, (enum pp_call_event)event);
 	if (err) {

@@ -48,7 +48,8 @@ struct exact_links {
 	struct probe_links event[PP_CALL_EVENTS];
 };
 /* Attaches the programs, and lets hits count from then on.  Returns 0; -ESRCH: the process has
- * ended; -ENOTSUP: before Linux 5.15 there can be one site of each event alone; -errno. */
+ * ended; -EAGAIN: somebody keeps the lock of its mappings (probe_links_attach()); -ENOTSUP: before
+ * Linux 5.15 there can be one site of each event alone; -errno. */
 int exact_sites_attach(const struct exact_sites *sites, struct calls_side *side, int file,
 		       pid_t pid, struct exact_links *ret_links);
 void exact_links_release(struct exact_links *links);

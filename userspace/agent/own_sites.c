@@ -40,6 +40,8 @@ static int attach(const struct calls_side *side, int file, enum pp_call_event ev
 	struct probe_link_site site = {};
 	const struct probe_links_options options = {.program = calls_side_program(side, event),
 						    .file = file,
+						    /* One look goes for all. */
+						    .locks = event ? -1 : calls_side_locks(side),
 						    .pid = getpid(),
 						    .is_shared = probe_links_can_share(),
 						    .site = &site,

@@ -98,6 +98,7 @@ static int measure(const struct probe_links_options *options, struct probe_price
 	at_return.is_return = true;
 	at_return.site = &options->site[PROBE_COST_EMULATED];
 	at_return.count = 1;
+	at_return.locks = -1; /* one look goes for both */
 	err = probe_links_attach(&at_return, &returned);
 	if (err)
 		return err;
@@ -129,6 +130,7 @@ int probe_calibrate(const struct probe_calibration *calibration, struct probe_pr
 									? nothing
 									: calibration->program,
 						     .file = file,
+						     .locks = calibration->locks,
 						     /* A perf event is a thread's. */
 						     .pid = is_shared ? getpid() : gettid(),
 						     .is_shared = is_shared,

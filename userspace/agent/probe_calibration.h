@@ -23,6 +23,7 @@ struct probe_calibration {
 	 * does nothing, so that the prices are those of the kernel alone. */
 	int program;
 	uint64_t cookie; /* of all sites */
+	int locks;	 /* struct probe_links_options */
 };
 
 /* Returns prices that were measured elsewhere: a VM with Linux 6.18. */

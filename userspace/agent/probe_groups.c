@@ -88,12 +88,13 @@ static void choose_program(const struct probe_groups_place *place,
 }
 
 static int attach(const struct probe_groups_place *place, uint32_t number, bool is_return,
-		  struct probe_links *ret_links)
+		  int locks, struct probe_links *ret_links)
 {
 	const struct probe_job *job = place->job;
 	OWNED_MEM struct probe_link_site *site = calloc(job->site_count, sizeof(*site));
 	struct probe_links_options options = {.site_now = probe_side_site_now(place->side),
 					      .file = job->file,
+					      .locks = locks,
 					      .pid = job->pid,
 					      .is_return = is_return,
 					      .is_shared = place->is_shared,
@@ -118,13 +119,16 @@ static int attach(const struct probe_groups_place *place, uint32_t number, bool 
 
 static int put_on(struct probe_group *group, const struct probe_groups_place *place)
 {
+	const int locks = probe_side_locks(place->side);
 	int err;
 
 	set_partial(place, group->number, true);
-	/* What ends a call first: no beginning is seen without its end. */
-	err = attach(place, group->number, true, &group->returns);
+	/* What ends a call first: no beginning is seen without its end.  One look at who keeps a
+	 * lock goes for both: what is attached could not be taken off beside him either. */
+	err = attach(place, group->number, true, locks, &group->returns);
 	if (!err)
-		err = attach(place, group->number, false, &group->entries);
+		err = attach(place, group->number, false, group->returns.count ? -1 : locks,
+			     &group->entries);
 	if (err)
 		probe_links_release(&group->returns);
 	set_partial(place, group->number, false);

@@ -9,6 +9,7 @@
 
 #include <utlist.h>
 
+#include "agent/lock_wait.h"
 #include "agent/probe_groups.h"
 #include "agent/probe_times.h"
 #include "attach/mapping_locks.h"
@@ -28,8 +29,6 @@
 #define END_LIMIT_NS (3 * NS_PER_SEC)
 #define PUT_OFF_NS (NS_PER_SEC / 10) /* until it is looked whether a job's turn has come */
 #define HOLDER_LOOK_US 200000U
-#define HOLDER_TOLD_NS NS_PER_SEC	  /* a lock that is kept for less is nothing to tell of */
-#define HOLDER_END_NS (10 * NS_PER_SEC) /* that the end waits for one */
 
 /* A job, and its links once they are attached. */
 struct task {
@@ -55,9 +54,7 @@ struct probe_worker {
 	const struct task *running; /* in `todo`, which nobody else takes from meanwhile */
 	uint64_t running_since_ns;
 	bool is_late_told;
-	/* Who keeps the lock of his mappings, for which the thread waits; 0: nobody. */
-	uint32_t holder, holder_told;
-	uint64_t holder_since_ns;
+	struct lock_wait lock_wait; /* whom the thread waits for */
 	struct user_times user_times;
 	struct user_quota put_off; /* tells each user once */
 	struct probe_times times;
@@ -91,9 +88,7 @@ static bool note_holder(struct probe_worker *worker, uint32_t holder)
 	bool is_ending;
 
 	pthread_mutex_lock(&worker->background.mutex);
-	if (!worker->holder)
-		worker->holder_since_ns = mono_ns();
-	worker->holder = holder;
+	lock_wait_note(&worker->lock_wait, holder, mono_ns());
 	is_ending = worker->is_ending;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return holder && !is_ending;
@@ -143,10 +138,14 @@ static int attach_tracepoint(const struct probe_worker *worker, struct task *tas
 	return 0;
 }
 
+/* Where somebody keeps a lock the groups stay to be set. */
 static int set_groups(struct task *task, uint64_t off)
 {
-	task->off = off;
-	return probe_groups_set(&task->groups, off);
+	const int err = probe_groups_set(&task->groups, off);
+
+	if (err != -EAGAIN)
+		task->off = off;
+	return err;
 }
 
 static int attach(const struct probe_worker *worker, struct task *task, uint64_t off)
@@ -172,7 +171,8 @@ static int attach(const struct probe_worker *worker, struct task *task, uint64_t
 static struct probe_worker_prices find_prices(struct probe_worker *worker,
 					      const struct probe_side *side)
 {
-	const struct probe_calibration calibration = {.program = probe_side_probe_program(side)};
+	const struct probe_calibration calibration = {.program = probe_side_probe_program(side),
+						      .locks = probe_side_locks(side)};
 	struct probe_worker_prices prices = {.of = probe_prices_typical()};
 	bool is_bounded;
 
@@ -224,13 +224,16 @@ static void run_task(struct probe_worker *worker, struct task *task, uint64_t of
 		snprintf(task->result.why, sizeof(task->result.why), "%s", worker->load_why);
 		return;
 	}
-	if (!await_locks(worker)) {
-		task->result.err = -ESRCH;
-		return;
-	}
-	began_ns = mono_ns();
-	task->result.err = attach(worker, task, off);
-	task->took_ns = mono_ns() - began_ns;
+	do {
+		probe_groups_release(&task->groups);
+		if (!await_locks(worker)) {
+			task->result.err = -ESRCH;
+			return;
+		}
+		began_ns = mono_ns();
+		task->result.err = attach(worker, task, off);
+		task->took_ns = mono_ns() - began_ns;
+	} while (task->result.err == -EAGAIN);
 	if (!task->result.err)
 		return;
 	probe_groups_release(&task->groups);
@@ -489,28 +492,12 @@ static bool end_thread(struct probe_worker *worker)
 	return has_ended;
 }
 
-/* Waits for some time before links are taken off at the end, which the kernel does anyway when the
- * process ends. */
-static void await_locks_at_end(const struct probe_worker *worker)
-{
-	const uint64_t until_ns = mono_ns() + HOLDER_END_NS;
-	const int locks = worker->side ? probe_side_locks(worker->side) : -1;
-	const bool has_links = worker->attached || worker->done;
-	uint32_t holder = 0;
-
-	while (has_links && (holder = mapping_locks_holder(locks)) && mono_ns() < until_ns)
-		usleep(HOLDER_LOOK_US);
-	if (holder)
-		log_warn("process %u keeps the lock of its mappings: as probes are taken off now, "
-			 "no process of the machine can fork until it lets go or is ended",
-			 holder);
-}
-
 void probe_worker_free(struct probe_worker *worker)
 {
 	if (!worker || (worker->has_thread && !end_thread(worker)))
 		return;
-	await_locks_at_end(worker);
+	if (worker->side && (worker->attached || worker->done))
+		lock_wait_end(probe_side_locks(worker->side));
 	free_list(&worker->todo);
 	free_list(&worker->attached);
 	free_list(&worker->done);
@@ -604,7 +591,7 @@ bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKE
 	bool is_late;
 
 	pthread_mutex_lock(&worker->background.mutex);
-	is_late = worker->running && !worker->holder && !worker->is_late_told &&
+	is_late = worker->running && !worker->lock_wait.holder && !worker->is_late_told &&
 		  mono_ns() - worker->running_since_ns > LATE_NS;
 	if (is_late) {
 		memcpy(ret_what, worker->running->job.what, PROBE_WORKER_WHAT_BYTES);
@@ -619,10 +606,7 @@ bool probe_worker_tell_holder(struct probe_worker *worker, uint32_t *ret_tgid)
 	bool is_new;
 
 	pthread_mutex_lock(&worker->background.mutex);
-	is_new = worker->holder && worker->holder != worker->holder_told &&
-		 mono_ns() - worker->holder_since_ns > HOLDER_TOLD_NS;
-	if (is_new)
-		worker->holder_told = *ret_tgid = worker->holder;
+	is_new = lock_wait_tell(&worker->lock_wait, mono_ns(), ret_tgid);
 	pthread_mutex_unlock(&worker->background.mutex);
 	return is_new;
 }

@@ -19,6 +19,7 @@ struct calls_side {
 	struct pyprofd_calls *skeleton;
 	enum exact_what what;
 	uint32_t cpu_count; /* possible CPUs */
+	int locks;
 	bool has_cookies;
 };
 
@@ -104,6 +105,7 @@ int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char
 		return -ENOMEM;
 	side->what = what;
 	side->cpu_count = kernel_side_cpu_count(kernel);
+	side->locks = kernel_side_locks(kernel);
 	side->has_cookies = probe_links_have_cookies();
 	err = object_builds_load(&builds, &(struct opening){side, kernel}, why, why_size);
 	if (err)
@@ -135,6 +137,11 @@ int calls_side_program(const struct calls_side *side, enum pp_call_event event)
 	default:
 		return bpf_program__fd(side->skeleton->progs.on_line);
 	}
+}
+
+int calls_side_locks(const struct calls_side *side)
+{
+	return side->locks;
 }
 
 int calls_side_nodes(const struct calls_side *side)

@@ -28,8 +28,10 @@ void calls_side_free(struct calls_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct calls_side, calls_side)
 
 /* Return descriptors that the object owns: a program for links of the site's number, the tables of
- * nodes and threads (calls), and those of rows and runs (lines). */
+ * nodes and threads (calls), and those of rows and runs (lines).  calls_side_locks() is
+ * kernel_side_locks(). */
 int calls_side_program(const struct calls_side *side, enum pp_call_event event);
+int calls_side_locks(const struct calls_side *side);
 int calls_side_nodes(const struct calls_side *side);
 int calls_side_threads(const struct calls_side *side);
 int calls_side_rows(const struct calls_side *side);

@@ -530,6 +530,11 @@ int kernel_side_open_scan(struct kernel_side *side, int *ret_fd)
 	return 0;
 }
 
+int kernel_side_locks(const struct kernel_side *side)
+{
+	return bpf_link__fd(side->skeleton->links.on_lock);
+}
+
 uint32_t kernel_side_process_room(const struct kernel_side *side)
 {
 	return side->process_room;

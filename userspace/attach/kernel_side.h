@@ -86,6 +86,9 @@ void kernel_side_give_slot(struct kernel_side *side, uint32_t user);
  * up to its end, and closes it.  Returns 0; -ENOTSUP without `waits`; -errno. */
 int kernel_side_open_scan(struct kernel_side *side, int *ret_fd);
 
+/* Returns the link of mapping_locks_holder(), which the object owns.  Any thread. */
+int kernel_side_locks(const struct kernel_side *side);
+
 /* The kernel side looks up again what it knows of processes: after a change of what is looked up
  * there.  The functions below do it themselves. */
 void kernel_side_processes_changed(struct kernel_side *side);

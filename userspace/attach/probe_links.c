@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/mapping_locks.h"
 #include "attach/probe_stub.h"
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -256,6 +257,8 @@ int probe_links_attach(const struct probe_links_options *options, struct probe_l
 	CLEANUP(probe_links_release) struct probe_links links = {};
 	int err = 0;
 
+	if (mapping_locks_holder(options->locks))
+		return -EAGAIN;
 	links.fd = calloc(options->count, 2 * sizeof(*links.fd));
 	if (!links.fd)
 		return -ENOMEM;

@@ -29,6 +29,7 @@ struct probe_links_options {
 	 * attached, and is not told a number. */
 	int site_now, programs;
 	int file;	/* descriptor */
+	int locks;	/* link of mapping_locks_holder(); -1: it is not looked who keeps one */
 	pid_t pid;	/* only in the memory of this process; 0: of all that map the file */
 	bool is_return; /* hit when the function returns */
 	bool is_shared; /* what probe_links_can_share() has said */
@@ -51,10 +52,13 @@ bool probe_links_have_cookies(void);
 bool probe_links_can_share(void);
 /* Returns whether such a link's program can decide at the beginning of a call to see its end. */
 bool probe_links_have_sessions(void);
-/* Attaches all sites.  Returns 0; -errno, and nothing stays attached: -EBUSY, -EINVAL: the kernel
- * refuses an instruction or a semaphore; -ESRCH: the process has ended; -EACCES, -EPERM. */
+/* Attaches all sites.  Returns 0; -errno, and nothing stays attached: -EAGAIN: a process keeps the
+ * lock of its mappings, so nobody could fork until it lets go (attach/mapping_locks.h); -EBUSY,
+ * -EINVAL: the kernel refuses an instruction or a semaphore; -ESRCH: the process has ended;
+ * -EACCES, -EPERM. */
 int probe_links_attach(const struct probe_links_options *options, struct probe_links *ret_links);
-/* Takes the links off: it may take 100 ms a site where they are not shared. */
+/* Takes the links off: it may take 100 ms a site where they are not shared.  It does not look who
+ * keeps a lock: links that are let go must not stay. */
 void probe_links_release(struct probe_links *links);
 
 /* Attaches a program to a raw tracepoint, with a cookie where the kernel has them (6.10).  Returns

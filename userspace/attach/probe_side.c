@@ -18,6 +18,7 @@
 struct probe_side {
 	struct pyprofd_probe *skeleton;
 	uint32_t cpu_count; /* possible CPUs */
+	int locks;
 	bool has_sessions;
 };
 
@@ -116,12 +117,10 @@ int probe_side_open(const struct probe_side_options *options, char *why, size_t 
 	if (!side)
 		return -ENOMEM;
 	side->cpu_count = kernel_side_cpu_count(options->kernel);
+	side->locks = kernel_side_locks(options->kernel);
 	err = object_builds_load(&builds, &(struct opening){side, options}, why, why_size);
 	if (err)
 		return err;
-	/* Without it nobody knows who has a lock; probes work all the same. */
-	side->skeleton->links.on_lock =
-		bpf_program__attach_iter(side->skeleton->progs.on_lock, NULL);
 	kernel_side_add_maps(options->kernel, side->skeleton->obj);
 	*ret_side = TAKE(side);
 	return 0;
@@ -137,7 +136,7 @@ void probe_side_free(struct probe_side *side)
 
 int probe_side_locks(const struct probe_side *side)
 {
-	return side->skeleton->links.on_lock ? bpf_link__fd(side->skeleton->links.on_lock) : -1;
+	return side->locks;
 }
 
 int probe_side_probe_program(const struct probe_side *side)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/doctor_probes.c agent/findings.c agent/probe_calibration.c attach/probe_links.c attach/probe_stub.c attach/probe_trial.c base/own_code.c base/io.c */
+/* sources: agent/doctor_probes.c agent/findings.c agent/probe_calibration.c attach/mapping_locks.c attach/probe_links.c attach/probe_stub.c attach/probe_trial.c base/own_code.c base/io.c */
 #include "agent/doctor_probes.h"
 
 #include <cmocka.h>

@@ -13,6 +13,7 @@
 #define PROGRAM_ENTRY 50
 #define PROGRAM_RETURN 51
 #define PROGRAM_LINE 52
+#define LOCKS 60
 enum { ENTRY, RETURN, LINE, SELDOM }; /* in the order in which they are wanted */
 
 static struct {
@@ -63,6 +64,8 @@ int probe_links_attach(const struct probe_links_options *options, struct probe_l
 
 	assert_in_range(options->program, PROGRAM_ENTRY, PROGRAM_LINE);
 	assert_false(options->is_return);
+	/* One look at who keeps a lock goes for all. */
+	assert_int_equal(options->locks, done.attached ? -1 : LOCKS);
 	if (options->program == done.err_of_program)
 		return done.err;
 	/* No hit counts before all are attached. */
@@ -81,6 +84,12 @@ void probe_links_release(struct probe_links *links)
 {
 	done.released += (unsigned int)links->count;
 	links->count = 0;
+}
+
+int calls_side_locks(const struct calls_side *side)
+{
+	(void)side;
+	return LOCKS;
 }
 
 int calls_side_program(const struct calls_side *side, enum pp_call_event event)

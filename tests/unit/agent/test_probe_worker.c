@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probe_worker.c agent/probe_groups.c agent/probe_times.c agent/probe_duty.c agent/probe_pace.c base/process_cpu.c base/background.c base/running.c base/io.c base/user_quota.c base/log.c base/utf8.c */
+/* sources: agent/probe_worker.c agent/lock_wait.c agent/probe_groups.c agent/probe_times.c agent/probe_duty.c agent/probe_pace.c base/process_cpu.c base/background.c base/running.c base/io.c base/user_quota.c base/log.c base/utf8.c */
 /* The kernel's part, programs and links, are stand-ins that count what is attached. */
 #include "agent/probe_worker.h"
 
@@ -558,6 +558,25 @@ static void links__come_and_go_when_nobody_keeps_a_lock(void **state)
 	await_attached(0);
 }
 
+/* Somebody takes a lock between the worker's look and that at the attaching. */
+static void attach__is_tried_again_when_a_lock_is_kept_just_then(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+
+	(void)state;
+	pthread_mutex_lock(&mutex);
+	kernel.entry_err = -EAGAIN;
+	pthread_mutex_unlock(&mutex);
+	start(worker, 7);
+	usleep(50000);
+	assert_false(probe_worker_is_idle(worker));
+	pthread_mutex_lock(&mutex);
+	kernel.entry_err = 0;
+	pthread_mutex_unlock(&mutex);
+	await_result(worker, 7);
+	assert_int_equal(get(&kernel.attached), 2);
+}
+
 /* The run's end does not wait for good. */
 static void links__are_not_made_at_the_end(void **state)
 {
@@ -593,6 +612,7 @@ int main(void)
 		cmocka_unit_test_setup(share__puts_links_off_and_on_with_their_gate, reset),
 		cmocka_unit_test_setup(jobs__of_who_has_used_up_his_time_wait_for_others, reset),
 		cmocka_unit_test_setup(links__come_and_go_when_nobody_keeps_a_lock, reset),
+		cmocka_unit_test_setup(attach__is_tried_again_when_a_lock_is_kept_just_then, reset),
 		cmocka_unit_test_setup(links__are_not_made_at_the_end, reset),
 	};
 
