@@ -331,6 +331,45 @@ def test_slow_program_ends_the_run_early():
     assert any(s.values[1] for s in harness.load(done.out).samples)
 
 
+PROCESSES = 6
+SEVERAL = """
+import os, time
+for _ in range(%d):
+    if os.fork() == 0:
+        break
+def called():
+    sum(body)
+body, took = range(10), 0
+while took < 10e-6:
+    body = range(len(body) * 2)
+    began = time.perf_counter()
+    for _ in range(1000):
+        sum(body)
+    took = (time.perf_counter() - began) / 1000
+os.write(1, b"ready\\n")
+while True:
+    called()
+""" % (PROCESSES - 1)
+
+
+def test_slowdown_of_several_processes_is_that_of_one():
+    """The probes take a seventh of the time of each, and each is late for want of a CPU."""
+    python = with_probes()[-1]
+    target = subprocess.Popen([*python.command, "-c", SEVERAL], stdout=subprocess.PIPE,
+                              start_new_session=True)
+    try:
+        for _ in range(PROCESSES):
+            ready(target)
+        done = harness.profile(target.pid, hz=None, duration=6,
+                               options=["-q", "--events", "calls", "--max-slowdown", "2x"])
+    finally:
+        os.killpg(target.pid, signal.SIGKILL)
+        target.wait()
+    assert "exact calls end here" not in done.err, done.err
+    pids = {sample.labels["pid"] for sample in harness.load(done.out).samples}
+    assert len(pids) == PROCESSES, pids
+
+
 def readlink(pid, fd):
     try:
         return os.readlink("/proc/%d/fd/%s" % (pid, fd))

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/exact_counts.h"
+#include "agent/exact_pace.h"
 #include "agent/exact_sites.h"
 #include "agent/lock_wait.h"
 #include "agent/profiles.h"
@@ -23,7 +24,6 @@
 #define WHY_BYTES 512U
 #define PATH_BYTES 256U
 #define LOOK_NS NS_PER_SEC   /* from one look at the costs to the next */
-#define LEAST_SHARE 10U	     /* a tenth of the time is the programs' own, however late they are */
 /* From 50 times as slow on the probes' share is 98 % and more, which is no measurable bound. */
 #define UNBOUNDED_PERCENT 4900.0
 #define LATE_MAX 64U	     /* processes that could not be attached to yet */
@@ -33,7 +33,7 @@
 struct attached {
 	struct pp_process_id process;
 	uint32_t file;
-	uint64_t delay_ns; /* process_delay_ns() at the last look */
+	struct exact_pace before; /* what it had at the last look */
 	struct exact_links links;
 	bool is_gone; /* the process: the links are to be taken off */
 };
@@ -174,6 +174,15 @@ static void tell_holder(struct exact *exact)
 			 holder, name_of(exact));
 }
 
+static struct exact_pace pace_of(const struct attached *one)
+{
+	const pid_t pid = (pid_t)one->process.tgid;
+
+	return one->is_gone ? one->before
+			    : (struct exact_pace){.cpu_ns = process_cpu_ns(pid),
+						  .delay_ns = process_delay_ns(pid)};
+}
+
 static int attach(struct exact *exact, const struct process *process, struct file *file,
 		  const struct exact_sites *sites)
 {
@@ -190,7 +199,7 @@ static int attach(struct exact *exact, const struct process *process, struct fil
 					 &attached.links);
 	if (err)
 		return err;
-	attached.delay_ns = process_delay_ns((pid_t)process->id.tgid);
+	attached.before = pace_of(&attached);
 	exact->attached[exact->attached_count++] = attached;
 	exact->was_attached = true;
 	return 0;
@@ -354,38 +363,30 @@ int exact_check(const struct exact *exact)
 
 /* ---- while it runs ---- */
 
-/* Returns for how long the processes were ready and had no CPU since the last look: on a busy
- * machine that is no time of theirs. */
-static uint64_t take_delays(struct exact *exact)
+/* Returns what a process had since the last look; an ended one: nothing. */
+static struct exact_pace take_pace(struct attached *one)
 {
-	uint64_t sum_ns = 0;
+	const struct exact_pace now = pace_of(one), before = one->before;
 
-	for (size_t i = 0; i < exact->attached_count; i++) {
-		struct attached *one = &exact->attached[i];
-		const pid_t pid = (pid_t)one->process.tgid;
-		const uint64_t now_ns = one->is_gone ? 0 : process_delay_ns(pid);
-
-		if (now_ns > one->delay_ns)
-			sum_ns += now_ns - one->delay_ns;
-		one->delay_ns = now_ns;
-	}
-	return sum_ns;
+	one->before = now;
+	return (struct exact_pace){
+		.cpu_ns = now.cpu_ns > before.cpu_ns ? now.cpu_ns - before.cpu_ns : 0,
+		.delay_ns = now.delay_ns > before.delay_ns ? now.delay_ns - before.delay_ns : 0};
 }
 
-/* Returns which share of the time since the last look the probes took.  Hits of all threads count
- * as if one had them all: only one thread of an interpreter runs Python at a time. */
+/* Returns which share of a process's time since the last look the probes took at most. */
 static double probes_share(struct exact *exact, uint64_t now_ns, uint64_t cost_ns)
 {
 	const uint64_t looked_ns = exact->looked_ns, before_ns = exact->cost_ns;
-	const uint64_t elapsed_ns = now_ns - looked_ns;
-	const uint64_t most_ns = elapsed_ns - elapsed_ns / LEAST_SHARE;
-	const uint64_t late_ns = take_delays(exact);
+	OWNED_MEM struct exact_pace *paces = calloc(exact->attached_count, sizeof(*paces));
 
 	exact->looked_ns = now_ns;
 	exact->cost_ns = cost_ns;
-	return looked_ns ? (double)(cost_ns - before_ns) /
-				  (double)(elapsed_ns - (late_ns < most_ns ? late_ns : most_ns))
-			 : 0;
+	for (size_t i = 0; paces && i < exact->attached_count; i++)
+		paces[i] = take_pace(&exact->attached[i]);
+	return looked_ns && paces ? exact_pace_share(paces, exact->attached_count,
+						     now_ns - looked_ns, cost_ns - before_ns)
+				  : 0;
 }
 
 static double allowed_percent(const struct exact *exact)
