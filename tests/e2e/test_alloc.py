@@ -127,6 +127,23 @@ def test_fork_holds_nothing_and_frees_nothing():
     run_target("forks")
 
 
+HELD_MAX = 65536  # docs/memory.md
+
+
+def test_more_blocks_than_the_table_holds_are_counted():
+    """What was allocated is right, and what of it is in no sum of what is held is told."""
+    with harness.Target("allocates.py", "fills") as target:
+        run = profiled(target)
+        size, count, _ = target.read("amounts.json")["fills"]
+    space, objects, _, held = sums(run.out, "fills")
+    full = re.search(r"([\d,]+) blocks_full", run.err)
+    assert full, run.err
+    left_out = int(full.group(1).replace(",", ""))
+    print("%d of %d, %d held, %d left out" % (objects, count, held, left_out))
+    assert abs(space - size * count) <= 0.005 * size * count and abs(objects - count) < 300
+    assert abs(held - HELD_MAX) < 300 and abs(held + left_out - count) < 300, run.err
+
+
 def work(target):
     rounds, cpu_s = target.read("rounds.json")
     return rounds, cpu_s

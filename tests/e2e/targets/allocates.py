@@ -4,8 +4,10 @@ has allocated and still holds to amounts.json; then waits for `stop`.
    once        so many of each size, of which some are kept
    threads     blocks that another thread frees, and blocks that are kept
    forks       a child that frees what it has inherited and ends, while the parent holds it
+   fills       more blocks than pyprofd keeps in its table, none of which is touched
    hot         allocates and frees all the time: rounds.json is how many, and in which CPU time
 """
+import ctypes
 import os
 import queue
 import sys
@@ -80,6 +82,17 @@ def forks():
         KEPT.clear()
         os._exit(0)
     os.waitpid(pid, 0)
+
+
+FILLS = 70000
+
+
+def fills():
+    libc = ctypes.CDLL(None)
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    for _ in range(FILLS):
+        libc.mmap(None, 4 << 20, 3, 0x4022, -1, 0)  # MAP_PRIVATE, _ANONYMOUS, _NORESERVE
+    add("fills", 4 << 20, FILLS, FILLS)
 
 
 def hot():
