@@ -65,7 +65,7 @@ struct pp_call_costs {
 	__u64 ns[PP_CALL_MOVES][PP_CALL_MOVES]; /* by the first event and the second */
 };
 
-/* call_sums[0], one a CPU. */
+/* call_sums[0], one a CPU: numbers of 64 bits and nothing else, which are added up. */
 struct pp_call_sums {
 	__u64 hits;
 	__u64 cost_ns;	 /* taken off */

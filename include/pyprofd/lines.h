@@ -68,7 +68,7 @@ struct pp_line_costs {
 	__u64 wanted_ns; /* of one whose lines do */
 };
 
-/* line_sums[0], one a CPU. */
+/* line_sums[0], as call_sums. */
 struct pp_line_sums {
 	__u64 hits;
 	__u64 wanted;	/* of these, in functions whose lines count */

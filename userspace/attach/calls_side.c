@@ -201,27 +201,32 @@ int calls_side_set_line_costs(struct calls_side *side, const struct pp_line_cost
 	return set_only(side->skeleton->maps.line_costs, costs);
 }
 
-int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_sums)
+/* Adds up the one entry of a map, which is `count` numbers on each CPU. */
+static int get_sums(const struct calls_side *side, const struct bpf_map *map, __u64 *ret_sum,
+		    size_t count)
 {
-	OWNED_MEM struct pp_call_sums *value = calloc(side->cpu_count, sizeof(*value));
-	struct pp_call_sums sums = {};
+	OWNED_MEM __u64 *value = calloc(side->cpu_count, count * sizeof(*value));
 	const uint32_t zero = 0;
-	int err = -ENOMEM;
+	int err = value ? bpf_map_lookup_elem(bpf_map__fd(map), &zero, value) : -ENOMEM;
 
-	if (value)
-		err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.call_sums), &zero,
-					  value);
 	if (err)
 		return err;
-	for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++) {
-		sums.hits += value[cpu].hits;
-		sums.cost_ns += value[cpu].cost_ns;
-		sums.unmatched += value[cpu].unmatched;
-		sums.created += value[cpu].created;
-		sums.unnoted += value[cpu].unnoted;
-	}
-	*ret_sums = sums;
+	memset(ret_sum, 0, count * sizeof(*ret_sum));
+	for (size_t i = 0; i < side->cpu_count * count; i++)
+		ret_sum[i % count] += value[i];
 	return 0;
+}
+
+int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_sums)
+{
+	return get_sums(side, side->skeleton->maps.call_sums, (__u64 *)ret_sums,
+			sizeof(*ret_sums) / sizeof(__u64));
+}
+
+int calls_side_get_line_sums(const struct calls_side *side, struct pp_line_sums *ret_sums)
+{
+	return get_sums(side, side->skeleton->maps.line_sums, (__u64 *)ret_sums,
+			sizeof(*ret_sums) / sizeof(__u64));
 }
 
 int calls_side_clear_sums(struct calls_side *side)
@@ -233,30 +238,6 @@ int calls_side_clear_sums(struct calls_side *side)
 	int err = zeros ? set_only(side->skeleton->maps.call_sums, zeros) : -ENOMEM;
 
 	return err ? err : set_only(side->skeleton->maps.line_sums, zeros);
-}
-
-int calls_side_get_line_sums(const struct calls_side *side, struct pp_line_sums *ret_sums)
-{
-	OWNED_MEM struct pp_line_sums *value = calloc(side->cpu_count, sizeof(*value));
-	struct pp_line_sums sums = {};
-	const uint32_t zero = 0;
-	int err = -ENOMEM;
-
-	if (value)
-		err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.line_sums), &zero,
-					  value);
-	if (err)
-		return err;
-	for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++) {
-		sums.hits += value[cpu].hits;
-		sums.wanted += value[cpu].wanted;
-		sums.cost_ns += value[cpu].cost_ns;
-		sums.unread += value[cpu].unread;
-		sums.unnoted += value[cpu].unnoted;
-		sums.too_deep += value[cpu].too_deep;
-	}
-	*ret_sums = sums;
-	return 0;
 }
 
 int calls_side_get_node(const struct calls_side *side, uint64_t id, struct pp_call_node *ret_node)
