@@ -60,28 +60,12 @@ void call_paths_free(struct call_paths *paths)
 
 /* ---- what the kernel side has counted ---- */
 
-static int add_node(struct call_paths *paths, uint64_t hash, struct node **ret_node)
+int call_paths_note(struct call_paths *paths, uint64_t hash, const struct pp_call_node *now)
 {
-	OWNED_MEM struct node *node = calloc(1, sizeof(*node));
-	int err;
+	struct node *node = hash_set_get(&paths->set, hash, sizeof(*node));
 
 	if (!node)
 		return -ENOMEM;
-	node->hash = hash;
-	err = hash_set_add(&paths->set, node);
-	if (err)
-		return err;
-	*ret_node = TAKE(node);
-	return 0;
-}
-
-int call_paths_note(struct call_paths *paths, uint64_t hash, const struct pp_call_node *now)
-{
-	struct node *node = hash_set_find(&paths->set, hash);
-	int err = node ? 0 : add_node(paths, hash, &node);
-
-	if (err)
-		return err;
 	node->parent = now->parent;
 	node->code = now->code;
 	node->id = now->id;
@@ -174,22 +158,13 @@ static void give_stack(struct call_paths *paths, const struct path *path, struct
 
 /* ---- counters ---- */
 
-/* Takes what was not counted.  A thread's time up to the window's end was noted before its next
- * event had added it, so the sum may be ahead of the kernel side's. */
-static uint64_t take_new(uint64_t now, uint64_t *counted)
-{
-	const uint64_t fresh = now > *counted ? now - *counted : 0;
-
-	*counted += fresh;
-	return fresh;
-}
-
 static int count_node(struct call_paths *paths, struct node *node, struct dictionary *dictionary,
 		      struct counts *counts)
 {
 	const uint64_t self_ns = node->self_ns + node->going_on_ns;
-	const struct pp_count count = {.weight = take_new(self_ns, &node->counted_ns),
-				       .samples = take_new(node->calls, &node->counted_calls)};
+	const struct pp_count count = {.weight = counts_take_new(self_ns, &node->counted_ns),
+				       .samples =
+					       counts_take_new(node->calls, &node->counted_calls)};
 	/* Of so many threads that their nodes had to make room, none has a row of its own. */
 	struct pp_count_key key = {
 		.id = node->id, .tid = node->is_removed ? 0 : node->tid, .kind = PP_KIND_CALL};

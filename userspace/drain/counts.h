@@ -38,5 +38,14 @@ int counts_drain(int map_fd, struct counts *counts);
 /* Moves the rows of rest[] that belong to tables of this number, and sets them to 0.  Returns 0 or
  * -ENOMEM. */
 int counts_drain_rest(struct pp_count *rest, uint32_t number, struct counts *counts);
+/* Takes what was not counted yet of a sum that grows.  What goes on was counted up to a window's
+ * end before its own end adds the time, so `counted` may be ahead: then there is nothing new. */
+static inline uint64_t counts_take_new(uint64_t now, uint64_t *counted)
+{
+	const uint64_t fresh = now > *counted ? now - *counted : 0;
+
+	*counted += fresh;
+	return fresh;
+}
 
 #endif

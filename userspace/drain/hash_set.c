@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/hash_place.h"
 
 #define FIRST_SLOTS 1024U
@@ -70,6 +71,20 @@ int hash_set_add(struct hash_set *set, void *entry)
 	place(set, entry);
 	set->count++;
 	return 0;
+}
+
+void *hash_set_get(struct hash_set *set, uint64_t hash, size_t bytes)
+{
+	OWNED_MEM uint64_t *made = NULL;
+	void *known = hash_set_find(set, hash);
+
+	if (known)
+		return known;
+	made = calloc(1, bytes);
+	if (!made)
+		return NULL;
+	*made = hash;
+	return hash_set_add(set, made) ? NULL : TAKE(made);
 }
 
 void hash_set_filter_into(struct hash_set *set, void **fresh, hash_set_keep keep,

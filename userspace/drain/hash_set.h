@@ -22,6 +22,9 @@ void *hash_set_find(const struct hash_set *set, uint64_t hash);
 /* Adds an entry, whose hash no other has, and takes it over.  Returns 0; -ENOMEM: it stays the
  * caller's. */
 int hash_set_add(struct hash_set *set, void *entry);
+/* Finds the entry with the hash, or adds one of so many bytes, all zeros but for the hash.  Returns
+ * NULL: there is no memory. */
+void *hash_set_get(struct hash_set *set, uint64_t hash, size_t bytes);
 
 /* Keeps the entries that `keep` accepts and frees the others; without memory all stay. */
 typedef bool (*hash_set_keep)(const void *context, const void *entry);

@@ -47,28 +47,12 @@ void line_rows_free(struct line_rows *rows)
 
 /* ---- what the kernel side has counted ---- */
 
-static int add_row(struct line_rows *rows, uint64_t id, struct row **ret_row)
+int line_rows_note(struct line_rows *rows, uint64_t id, const struct pp_line_row *now)
 {
-	OWNED_MEM struct row *row = calloc(1, sizeof(*row));
-	int err;
+	struct row *row = hash_set_get(&rows->set, id, sizeof(*row));
 
 	if (!row)
 		return -ENOMEM;
-	row->id = id;
-	err = hash_set_add(&rows->set, row);
-	if (err)
-		return err;
-	*ret_row = TAKE(row);
-	return 0;
-}
-
-int line_rows_note(struct line_rows *rows, uint64_t id, const struct pp_line_row *now)
-{
-	struct row *row = hash_set_find(&rows->set, id);
-	int err = row ? 0 : add_row(rows, id, &row);
-
-	if (err)
-		return err;
 	row->hits = now->hits;
 	row->untold = now->untold;
 	row->ns = now->ns;
@@ -90,16 +74,6 @@ void line_rows_note_run(struct line_rows *rows, const struct pp_line_run *run, u
 }
 
 /* ---- counters ---- */
-
-/* Takes what was not counted.  A line that went on was noted before its end had added the time, so
- * the sum may be ahead of the kernel side's. */
-static uint64_t take_new(uint64_t now, uint64_t *counted)
-{
-	const uint64_t fresh = now > *counted ? now - *counted : 0;
-
-	*counted += fresh;
-	return fresh;
-}
 
 /* No room in the dictionary is no error: it counts what it refuses. */
 static void give_stack(const struct row *row, struct dictionary *dictionary)
@@ -135,7 +109,8 @@ static bool is_first_line(const struct row *row, const struct dictionary *dictio
 
 static int count_row(struct row *row, struct dictionary *dictionary, struct counts *counts)
 {
-	struct pp_count count = {.weight = take_new(row->ns + row->going_on_ns, &row->counted_ns)};
+	const uint64_t ns = row->ns + row->going_on_ns;
+	struct pp_count count = {.weight = counts_take_new(ns, &row->counted_ns)};
 	uint64_t hits = row->hits;
 	const struct pp_count_key key = {.id = row->process,
 					 .kind = PP_KIND_LINE,
@@ -147,7 +122,7 @@ static int count_row(struct row *row, struct dictionary *dictionary, struct coun
 	give_stack(row, dictionary);
 	if (row->untold && is_first_line(row, dictionary))
 		hits += row->untold;
-	count.samples = take_new(hits, &row->counted_hits);
+	count.samples = counts_take_new(hits, &row->counted_hits);
 	if (!count.weight && !count.samples)
 		return 0;
 	return counts_add(counts, &key, &count);

@@ -90,6 +90,25 @@ static void sets__have_places_of_their_own(void **state)
 	hash_set_release(&other);
 }
 
+static void get__finds_it_or_adds_zeros(void **state)
+{
+	struct hash_set set;
+	struct entry *made;
+
+	(void)state;
+	assert_int_equal(hash_set_init(&set), 0);
+	made = hash_set_get(&set, 77, sizeof(*made));
+	assert_non_null(made);
+	assert_int_equal(made->hash, 77);
+	assert_int_equal(made->number, 0);
+	made->number = 5;
+	assert_ptr_equal(hash_set_get(&set, 77, sizeof(*made)), made);
+	assert_int_equal(made->number, 5);
+	assert_int_equal(set.count, 1);
+	assert_ptr_equal(hash_set_find(&set, 77), made);
+	hash_set_release(&set);
+}
+
 static bool is_even(const void *context, const void *entry)
 {
 	assert_string_equal(context, "context");
@@ -117,6 +136,7 @@ int main(void)
 		cmocka_unit_test(find__what_was_added_however_large_the_set_is),
 		cmocka_unit_test(find__stays_short_whatever_bits_differ),
 		cmocka_unit_test(sets__have_places_of_their_own),
+		cmocka_unit_test(get__finds_it_or_adds_zeros),
 		cmocka_unit_test(filter__keeps_what_may_stay),
 	};
 
