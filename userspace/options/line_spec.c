@@ -5,26 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/line_target.h"
+
 static int refuse(char why[LINE_SPEC_WHY_BYTES], const char *text)
 {
 	snprintf(why, LINE_SPEC_WHY_BYTES, "%s", text);
 	return -EINVAL;
 }
 
-/* Returns the colon before the function; NULL: there is none.  A path may contain colons, but a
- * function's name contains no slash. */
-static const char *find_colon(const char *text)
-{
-	const char *colon = strrchr(text, ':');
-
-	return colon && !strchr(colon, '/') ? colon : NULL;
-}
-
 int line_spec_parse(const char *text, struct pp_line_target *ret_target,
 		    char why[LINE_SPEC_WHY_BYTES])
 {
-	const char *colon = find_colon(text);
-	const char *name = colon ? colon + 1 : "", *dot = strrchr(name, '.');
+	const char *end = text + line_target_file_bytes(text);
+	const char *name = *end ? end + 1 : "", *dot = strrchr(name, '.');
 	struct pp_line_target target = {};
 	size_t file_size, name_size;
 
@@ -32,12 +25,12 @@ int line_spec_parse(const char *text, struct pp_line_target *ret_target,
 		name = dot + 1;
 	while (!strncmp(text, "./", 2))
 		text += 2;
-	file_size = colon ? (size_t)(colon - text) : strlen(text);
+	file_size = (size_t)(end - text);
 	name_size = strlen(name);
 	if (!file_size)
 		return refuse(why, "names no file: give FILE or FILE:FUNC, as in "
 				   "train.py:Model.step");
-	if (colon && !name_size)
+	if (*end && !name_size)
 		return refuse(why, "names no function after the colon: leave the colon out to "
 				   "count all functions of the file");
 	if (file_size >= PP_LINE_FILE_BYTES)

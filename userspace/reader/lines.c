@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/kinds.h"
+#include "base/line_target.h"
 #include "base/remote_url.h"
 #include "reader/complain.h"
 #include "reader/exact.h"
@@ -297,18 +298,18 @@ static int run_exact(struct lines *lines)
 	return err ? err : run(lines);
 }
 
-/* Splits "w.py:Model.step".  The path may contain colons, but a function's name contains no
- * slash. */
+/* Splits "w.py:Model.step". */
 static void split_target(struct lines *lines)
 {
-	char *text = lines->shared.leading[0], *colon = strrchr(text, ':');
-	size_t size;
+	char *text = lines->shared.leading[0];
+	size_t size = line_target_file_bytes(text);
 
-	if (colon && colon != text && !strchr(colon, '/')) {
-		*colon = '\0';
-		lines->view.function = colon + 1;
+	if (!size)
+		size = strlen(text);
+	if (text[size]) {
+		text[size] = '\0';
+		lines->view.function = text + size + 1;
 	}
-	size = strlen(text);
 	lines->view.file = text;
 	lines->view.is_python =
 		(size > 3 && !strcmp(text + size - 3, ".py")) || !strncmp(text, "<", 1);
