@@ -92,6 +92,23 @@ static int add_site(struct probed_file *file, const struct probed_file_sources *
 	return 0;
 }
 
+/* Adds a site of a row's leg, unless it may not have one.  taken: how many that leg has. */
+static int number_site(struct probed_file *file, const struct probed_file_sources *sources,
+		       const struct probe_site *site, const struct probe_wants *list,
+		       uint32_t *taken)
+{
+	const uint32_t row = list->of[site->wanted].row, leg = list->of[site->wanted].leg;
+	const struct probe_row *probe = &sources->plan->row[row];
+
+	/* A function that cannot be entered by its return address gets neither of its two legs:
+	 * there would be no end. */
+	if (!site->is_entry && probe->leg[PROBE_LEGS - 1].is_return)
+		return 0;
+	if (has_enough(file, sources, row, taken))
+		return 0;
+	return add_site(file, sources, site, row, &probe->leg[leg]);
+}
+
 int probed_file_number_sites(struct probed_file *file, const struct probed_file_sources *sources,
 			     const struct probe_sites *sites, struct probe_wants *list)
 {
@@ -103,17 +120,11 @@ int probed_file_number_sites(struct probed_file *file, const struct probed_file_
 		return -ENOMEM;
 	for (size_t i = 0; i < sites->site_count && !err; i++) {
 		const struct probe_site *site = &sites->site[i];
-		const uint32_t row = list->of[site->wanted].row;
-		const struct probe_row *probe = &sources->plan->row[row];
 
 		if (site->wanted >= list->row_count)
 			note_raiser(list, site);
-		/* A function that cannot be entered by its return address gets neither of its two
-		 * legs: there would be no end. */
-		else if ((site->is_entry || !probe->leg[PROBE_LEGS - 1].is_return) &&
-			 !has_enough(file, sources, row, &taken[site->wanted]))
-			err = add_site(file, sources, site, row,
-				       &probe->leg[list->of[site->wanted].leg]);
+		else
+			err = number_site(file, sources, site, list, &taken[site->wanted]);
 	}
 	if (err || !file->site_count || !list->line || !list->carrier)
 		return err;
