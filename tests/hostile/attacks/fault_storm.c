@@ -3,7 +3,6 @@
  * mapped, touched and given back; `copies`: memory that a child shares is written; `changes`: the
  * mapping that is touched is split, replaced and taken away by another thread meanwhile. */
 #define _GNU_SOURCE
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "storm.h"
 
 #define PAGE 4096UL
 #define PAGES 256UL
@@ -77,19 +78,12 @@ static void *run(void *unused)
 
 int main(int argc, char **argv)
 {
-	pthread_attr_t attributes;
-	pthread_t thread;
-
 	if (argc != 3)
 		return 1;
 	what = argv[1];
 	signal(SIGSEGV, on_fault);
 	place = map(NULL);
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, 64 << 10);
-	for (int i = 1; i < atoi(argv[2]); i++)
-		if (pthread_create(&thread, &attributes, run, NULL))
-			break;
+	storm_begin(run, argv[2]);
 	if (!strcmp(what, "changes"))
 		change();
 	run(NULL);

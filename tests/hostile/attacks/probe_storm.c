@@ -2,14 +2,14 @@
 /* probe_storm WHAT THREADS   A file that claims to be a CPython 3.11 and hits its own probes as
  * fast as it can: `names`: imports of ever new modules; `open`: the same, and none of them ends;
  * `gc`: collections of ever new generations, `nested`: that never end either. */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "storm.h"
 
 /* What makes it an interpreter: the symbols, a version, and the size of code objects. */
 unsigned char _PyRuntime[0x700] = {1};
@@ -79,17 +79,10 @@ static void *run(void *unused)
 
 int main(int argc, char **argv)
 {
-	pthread_attr_t attributes;
-	pthread_t thread;
-
 	if (argc != 3)
 		return 1;
 	what = argv[1];
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, 64 << 10);
-	for (int i = 1; i < atoi(argv[2]); i++)
-		if (pthread_create(&thread, &attributes, run, NULL))
-			break;
+	storm_begin(run, argv[2]);
 	run(NULL);
 	return 0;
 }
