@@ -3,89 +3,34 @@
 import os
 import pstats
 import re
-import shutil
 import signal
 import subprocess
 import time
 
+import exact
 import harness
+from exact import PYPROF, with_probes
 from test_pyprof import python_with, run
 
-PYPROF = os.path.join(os.path.dirname(harness.PYPROFD), "pyprof")
-
-TARGET = os.path.join(harness.HERE, "targets", "counted.py")
+CALLS = ["--events", "calls"]
+TARGET = "counted.py"
 FUNCTIONS = 20
 KILLS = int(os.environ.get("KILLS") or 5)
 ATTEMPTS = 3  # at the order of own times, of which an interrupt may spoil one
-NAMES = set(re.findall(r'"(\w+)": [0-9]', open(TARGET, encoding="utf-8").read()))
-
-
-def with_probes():
-    """CPythons with function probes, as Debian's 3.9 and 3.11."""
-    fit = []
-    for one in harness.interpreters():
-        if not (3, 6) <= one.version <= (3, 11):
-            continue
-        path = one.root + one.command[-1] if one.root else one.command[0]
-        notes = subprocess.run(["readelf", "-nW", os.path.realpath(path)], check=False,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
-        if b"function__entry" in notes:
-            fit.append(one)
-    return fit
-
-
-def start(python, *words):
-    """The target, which waits for go()."""
-    return subprocess.Popen([*python.command, place(python), *words], stdin=subprocess.PIPE,
-                            stdout=subprocess.PIPE, cwd="/")
-
-
-def place(python):
-    """The target's path as the interpreter sees it."""
-    if not python.root:
-        return TARGET
-    inside = "/tmp/counted.py"
-    shutil.copy(TARGET, python.root + inside)
-    return inside
-
-
-def ready(target):
-    assert target.stdout.readline() == b"ready\n"
-
-
-def go(target):
-    """Lets it work, and returns the lengths of its threads' outermost calls in s."""
-    target.stdin.write(b"\n")
-    target.stdin.flush()
-    return [int(word) / 1e9 for word in target.stdout.readline().split()]
-
-
-def end(target):
-    target.stdin.close()
-    target.wait(20)
+NAMES = set(re.findall(r'"(\w+)": [0-9]', exact.source(TARGET)))
 
 
 def by_cprofile(python):
     inside = os.path.join("/tmp", "counted-%d.prof" % os.getpid())
-    target = start(python, "cprofile", inside)
-    ready(target)
-    go(target)
-    end(target)
+    target = exact.Target(TARGET, python, "cprofile", inside)
+    target.go()
+    target.end()
     return pstats.Stats(python.root + inside)
 
 
-def by_pyprof(python, check=True):
-    """Returns the statistics, the lengths of the outermost calls, and the profile."""
-    target = start(python)
-    ready(target)
-    profile = os.path.join(harness.temporary(), "calls.pb.gz")
-    pyprofd = harness.start(profile, target.pid, hz=None, duration=60,
-                            options=["-q", "--events", "calls", "--max-slowdown", "1000x"])
-    harness.sampling(pyprofd)
-    lengths = go(target)
-    done = harness.finish(pyprofd, signal_number=signal.SIGINT)
-    end(target)
-    assert done.rc == 0, done.err
+def by_pyprof(python):
+    """Returns the statistics, the lengths of the outermost calls in ns, and the profile."""
+    profile, lengths = exact.record(exact.Target(TARGET, python), CALLS)
     out = profile + ".prof"
     run("calls", "--pstats", out, profile)
     return pstats.Stats(out), lengths, profile
@@ -127,15 +72,9 @@ def beside(ours, theirs):
                                 for found in (ours, theirs)))
 
 
-def facts(profile):
-    """The profile's comment on exact calls."""
-    text = next(c for c in harness.load(profile).comments if c.startswith("calls "))
-    return {key: int(value) for key, value in (word.split("=") for word in text.split()[1:])}
-
-
 def expect_lengths(profile, lengths):
     """Own times below each thread's outermost call, with what the hits took, are its length."""
-    told = facts(profile)
+    told = exact.facts(profile, "calls")
     assert told["unmatched"] == 0 and told["unnoted"] == 0, told
     for root, length in zip(("work", "left", "right"), lengths):
         inside = [s for s in harness.load(profile).samples
@@ -143,21 +82,21 @@ def expect_lengths(profile, lengths):
         own = sum(s.values[0] for s in inside)
         hits = sum(s.values[1] for s in inside) * (told["entry_ns"] + told["return_ns"])
         print("%-6s own %.2f ms, hits %.2f ms, length %.2f ms" %
-              (root, own / 1e6, hits / 1e6, length * 1e3))
-        assert abs(own + hits - length * 1e9) <= 0.01 * length * 1e9, (root, own, hits, length)
+              (root, own / 1e6, hits / 1e6, length / 1e6))
+        assert abs(own + hits - length) <= 0.01 * length, (root, own, hits, length)
 
 
 def test_exact_beside_cprofile(python):
     our_own, their_own = {}, {}
     for _ in range(ATTEMPTS):
         stats = by_cprofile(python)
-        exact, lengths, profile = by_pyprof(python)
-        theirs, ours = of_target(stats), of_target(exact)
+        counted, lengths, profile = by_pyprof(python)
+        theirs, ours = of_target(stats), of_target(counted)
         beside(ours, theirs)
         assert len(theirs) == FUNCTIONS, sorted(theirs)
         for name in theirs:
             assert ours[name][:2] == theirs[name][:2], (name, ours[name], theirs[name])
-        assert callers(exact) == callers(stats), set(callers(exact).items()) ^ set(
+        assert callers(counted) == callers(stats), set(callers(counted).items()) ^ set(
             callers(stats).items())
         expect_lengths(profile, lengths)
         keep_least(our_own, ours)
@@ -169,23 +108,6 @@ def test_exact_beside_cprofile(python):
 
 
 test_exact_beside_cprofile.cases = lambda: [(one.label, one) for one in with_probes()]
-
-
-def semaphores(python):
-    """Addresses of the counters that enable the probes of an interpreter linked to its address."""
-    path = os.path.realpath(python.command[0])
-    notes = subprocess.check_output(["readelf", "-nW", path]).decode()
-    kind = subprocess.check_output(["readelf", "-hW", path]).decode()
-    harness.need("EXEC" in kind, "%s is position-independent" % path)
-    return [int(at, 16) for name, at in
-            re.findall(r"Name: (\S+)\s+Location: \S+, Base: \S+, Semaphore: (\S+)", notes)
-            if name in ("function__entry", "function__return", "line")]
-
-
-def raised(pid, addresses):
-    """The counters' sum in a process."""
-    with open("/proc/%d/mem" % pid, "rb", buffering=0) as memory:
-        return sum(os.pread(memory.fileno(), 2, at)[0] for at in addresses)
 
 
 TURNS = """
@@ -213,52 +135,32 @@ def speed(target):
 
 def test_kill_leaves_no_probe():
     """After kill -9 during exact calls: semaphores are back, the program runs at its speed."""
-    python = next((p for p in with_probes() if not p.root), None)
-    harness.need(python, "no CPython with function probes outside of a chroot")
-    addresses = semaphores(python)
-    assert len(addresses) >= 3, addresses
+    python = exact.native()
+    addresses = exact.semaphores(python)
     target = subprocess.Popen([*python.command, "-c", TURNS], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE)
-    ready(target)
+    assert target.stdout.readline() == b"ready\n"
     float(target.stdout.readline())
     before = min(speed(target) for _ in range(20))
     for at in range(KILLS):
-        pyprofd = harness.start(os.path.join(harness.temporary(), "calls.pb.gz"), target.pid,
-                                hz=None, duration=60,
-                                options=["-q", "--events", "calls", "--max-slowdown", "1000x"])
-        harness.wait_for(lambda: pyprofd.poll() is not None or raised(target.pid, addresses) >= 3,
-                         what="semaphores that are raised")
-        assert pyprofd.poll() is None, harness.said(pyprofd)
+        pyprofd = exact.start_enabled(target.pid, addresses, CALLS)
         if not at:
             assert speed(target) > 3 * before
-        pyprofd.kill()
-        pyprofd.wait()
-        harness.wait_for(lambda: not raised(target.pid, addresses), what="semaphores that are back")
+        exact.kill(pyprofd, target.pid, addresses)
     # A machine of others has seconds in which all is half as fast.
     after, limit = speed(target), time.monotonic() + 15
     while after >= 1.25 * before and time.monotonic() < limit:
         after = min(after, speed(target))
     print("%d kills: %.1f ms before, %.1f ms after" % (KILLS, before * 1e3, after * 1e3))
-    end(target)
+    target.stdin.close()
+    target.wait(20)
     assert after < 1.25 * before, (before, after)
 
 
 def test_interpreters_without_probes_are_told():
-    """One sentence that names the interpreter and the table by sampling, exit 2, nothing else."""
-    for one in harness.interpreters():
-        if one.version in ((3, 12), (3, 13), (3, 15)):
-            target = subprocess.Popen([*one.command, "-c", "input()"], stdin=subprocess.PIPE)
-            time.sleep(0.5)
-            done = subprocess.run([PYPROF, "calls", "--exact", "--pid", str(target.pid), "--for",
-                                   "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  check=False)
-            target.kill()
-            target.wait()
-            said = done.stderr.decode()
-            assert done.returncode == 2 and not done.stdout, (one.label, done)
-            assert said.count("\n") == 1 and "has no function probes" in said, said
-            assert "pyprof calls --live --pid %d" % target.pid in said, said
-            assert ("that tell of every call" in said) == (one.version == (3, 15)), said
+    for one, said in exact.refused_without_probes(["calls"], "function"):
+        assert "pyprof calls --live --pid " in said, said
+        assert ("that tell of every call" in said) == (one.version == (3, 15)), said
 
 
 def test_no_python_is_told():
@@ -272,8 +174,7 @@ def test_no_python_is_told():
 
 def test_command_in_windows():
     """A command's calls, in a directory of windows: each call is in one of them."""
-    python = with_probes()[-1]
-    harness.need(not python.root, "no CPython with function probes outside of a chroot")
+    python = exact.native()
     program = ("import time\ntime.sleep(1)\ndef tick(): pass\ndef run():\n for _ in range(30):\n"
                "  for _ in range(100): tick()\n  time.sleep(0.1)\nrun()")
     folder = os.path.join(harness.temporary(), "windows/")
@@ -317,18 +218,11 @@ def test_table_needs_exact_calls():
 
 
 def test_slow_program_ends_the_run_early():
-    python = with_probes()[-1]
-    target = subprocess.Popen([*python.command, "-c", TURNS.replace("sys.stdin.readline()", "1")],
-                              stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    began = time.monotonic()
-    done = harness.profile(target.pid, hz=None, duration=30,
-                           options=["-q", "--events", "calls", "--max-slowdown", "2x"])
-    took = time.monotonic() - began
-    target.kill()
-    target.wait()
-    assert took < 15 and "exact calls end here" in done.err, (took, done.err)
+    target = subprocess.Popen(
+        [*exact.native().command, "-c", TURNS.replace("sys.stdin.readline()", "1")],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     # What was counted until then is there.
-    assert any(s.values[1] for s in harness.load(done.out).samples)
+    assert any(s.values[1] for s in exact.ends_early(target, CALLS, "calls"))
 
 
 PROCESSES = 6
@@ -379,22 +273,20 @@ def readlink(pid, fd):
 
 def test_table_and_files():
     """pyprof calls --exact: the table, and a file that gprof2dot opens."""
-    python = with_probes()[-1]
-    target = start(python)
-    ready(target)
+    target = exact.Target(TARGET, with_probes()[-1])
     out = os.path.join(harness.temporary(), "p.prof")
     shown = subprocess.Popen([PYPROF, "calls", "--exact", "--pid", str(target.pid), "--for", "20",
-                              "--top", "0", "--pstats", out, "--max-slowdown", "1000x"],
+                              "--top", "0", "--pstats", out, *exact.UNBOUND],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     child = harness.wait_for(lambda: harness.children(shown.pid), what="a pyprofd")
     harness.wait_for(lambda: len([fd for fd in os.listdir("/proc/%d/fd" % child[0])
                                   if "perf_event" in readlink(child[0], fd)]) >=
                      2 * os.cpu_count(), what="a pyprofd that counts")
     time.sleep(0.3)
-    go(target)
+    target.go()
     os.kill(child[0], signal.SIGINT)
     table, err = shown.communicate(timeout=60)
-    end(target)
+    target.end()
     assert shown.returncode == 0 and not err, (shown.returncode, err)
     assert re.search(r"^ +1943/29 .* fib +", table.decode(), re.M), table.decode()
     assert of_target(pstats.Stats(out))["fib"][:2] == (29, 1943)

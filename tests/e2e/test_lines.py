@@ -4,17 +4,17 @@ what is told where they cannot be."""
 import json
 import os
 import re
-import shutil
-import signal
 import subprocess
 import time
 
+import exact
 import harness
-from test_calls import PYPROF, raised, semaphores, with_probes
+from exact import PYPROF, with_probes
 from test_pyprof import python_with, run
 
-TARGET = os.path.join(harness.HERE, "targets", "lined.py")
-SOURCE = open(TARGET, encoding="utf-8").read().splitlines()
+TARGET = "lined.py"
+PATH = exact.path_of(TARGET)
+SOURCE = exact.source(TARGET).splitlines()
 FUNCTIONS = ("step", "part", "countdown", "catches", "raises", "listed", "one", "naps", "fib",
              "threaded", "work")
 NAP_S, NAPS = 0.02, 10
@@ -28,36 +28,12 @@ def line_of(text):
     return found[0]
 
 
-def start(python, *words):
-    """The target, which waits for go()."""
-    path = TARGET
-    if python.root:
-        path = "/tmp/lined.py"
-        shutil.copy(TARGET, python.root + path)
-    target = subprocess.Popen([*python.command, path, *words], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE, cwd="/")
-    assert target.stdout.readline() == b"ready\n"
-    return target
-
-
-def go(target):
-    """Lets it work; the length in ns."""
-    target.stdin.write(b"\n")
-    target.stdin.flush()
-    return int(target.stdout.readline())
-
-
-def end(target):
-    target.stdin.close()
-    target.wait(20)
-
-
 def by_settrace(python):
     """{function: {line: hits}}"""
     inside = "/tmp/lined-%d.json" % os.getpid()
-    target = start(python, "settrace", inside)
-    go(target)
-    end(target)
+    target = exact.Target(TARGET, python, "settrace", inside)
+    target.go()
+    target.end()
     with open(python.root + inside, encoding="utf-8") as file:
         return {name: {int(line): hits for line, hits in lines.items()}
                 for name, lines in json.load(file).items()}
@@ -65,15 +41,7 @@ def by_settrace(python):
 
 def by_pyprofd(python, what):
     """(the profile, the length of work())"""
-    target = start(python)
-    profile = os.path.join(harness.temporary(), "lines.pb.gz")
-    pyprofd = harness.start(profile, target.pid, hz=None, duration=60,
-                            options=["-q", "--lines", what, "--max-slowdown", "1000x"])
-    harness.sampling(pyprofd)
-    length = go(target)
-    done = harness.finish(pyprofd, signal_number=signal.SIGINT)
-    end(target)
-    assert done.rc == 0 and not done.err, done.err
+    profile, (length,) = exact.record(exact.Target(TARGET, python), ["--lines", what])
     return profile, length
 
 
@@ -96,16 +64,10 @@ def hits_of(rows):
     return {line: hits for line, (hits, _) in rows.items() if hits}
 
 
-def facts(profile):
-    """The profile's comment on exact lines."""
-    text = next(c for c in harness.load(profile).comments if c.startswith("lines "))
-    return {key: int(value) for key, value in (word.split("=") for word in text.split()[1:])}
-
-
 def test_hits_are_those_of_line_events(python):
     truth = by_settrace(python)
     profile, length = by_pyprofd(python, "lined.py")
-    found, told = lines_of(profile), facts(profile)
+    found, told = lines_of(profile), exact.facts(profile, "lines")
     for name in FUNCTIONS:
         assert hits_of(found[name]) == truth[name], (name, found[name], truth[name])
     assert not told["unread"] and not told["unnoted"] and not told["too_deep"], told
@@ -129,7 +91,7 @@ def test_one_function_alone_is_kept(python):
     found = lines_of(profile)
     # Two have this name; the table shows the one of the class.
     assert set(found) == {"step"}, found
-    table = run("lines", "lined.py:Model.step", "--source", TARGET, profile)
+    table = run("lines", "lined.py:Model.step", "--source", PATH, profile)
     # Before 3.11 nothing tells the class.
     assert ("every 'step' of the file" in table) == (python.version < (3, 11)), table
     rows = re.findall(r"^ *(\d+) +(\d+) +\S+ \S+ +\S+ \S+ +[\d.]+ %  ", table, re.M)
@@ -137,7 +99,7 @@ def test_one_function_alone_is_kept(python):
         line: hits for line, (hits, _) in found["step"].items()
         if line < line_of("class Other") or python.version < (3, 11)
     }, table
-    page = run("lines", "lined.py:Model.step", "--html", "--source", TARGET, profile)
+    page = run("lines", "lined.py:Model.step", "--html", "--source", PATH, profile)
     assert "<th>hits</th>" in page and "<td>1500</td>" in page, page
     recursion = line_of("return total if not depth")
     # The inner calls are not in the time of the line that makes them: it is told once.
@@ -169,7 +131,7 @@ print(json.dumps({key[2].rpartition(".")[2]: {line: hits for line, hits, _ in ro
 def test_hits_are_those_of_line_profiler():
     """Beside the program itself, not a word of which differs between versions here."""
     python = python_with("line_profiler")
-    theirs = json.loads(subprocess.check_output([python, "-c", PROFILED, TARGET]).decode())
+    theirs = json.loads(subprocess.check_output([python, "-c", PROFILED, PATH]).decode())
     ours = lines_of(by_pyprofd(with_probes()[-1], "lined.py")[0])
     for name, lines in theirs.items():
         wanted = {int(line): hits for line, hits in lines.items() if hits}
@@ -182,14 +144,14 @@ def test_hits_are_those_of_line_profiler():
 
 def test_table_is_shown():
     """pyprof lines --exact: what a user types."""
-    target = start(with_probes()[-1])
+    target = exact.Target(TARGET, with_probes()[-1])
     shown = subprocess.Popen([PYPROF, "lines", "lined.py:fib", "--exact", "--pid",
-                              str(target.pid), "--for", "3", "--max-slowdown", "1000x"],
+                              str(target.pid), "--for", "3", *exact.UNBOUND],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(2)
-    go(target)
+    target.go()
     table, err = shown.communicate(timeout=60)
-    end(target)
+    target.end()
     assert shown.returncode == 0 and not err, (shown.returncode, err)
     row = r"^ *%d +%d +[\d.]+ \ws +[\d.]+ \ws +[\d.]+ %%  +%s$"
     assert re.search(row % (line_of("if n < 2:"), 465, "if n < 2:"), table.decode(), re.M), table
@@ -199,21 +161,8 @@ def test_table_is_shown():
 
 
 def test_interpreters_without_probes_are_told():
-    """One sentence that names the interpreter and the table by sampling, exit 2, nothing else."""
-    fit = [one for one in harness.interpreters() if one.version in ((3, 12), (3, 13), (3, 15))]
-    harness.need(fit, "no CPython 3.12, 3.13 or 3.15 at hand")
-    for one in fit:
-        target = subprocess.Popen([*one.command, "-c", "input()"], stdin=subprocess.PIPE)
-        time.sleep(0.5)
-        done = subprocess.run([PYPROF, "lines", "x.py", "--exact", "--pid", str(target.pid),
-                               "--for", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              check=False)
-        target.kill()
-        target.wait()
-        said = done.stderr.decode()
-        assert done.returncode == 2 and not done.stdout, (one.label, done)
-        assert said.count("\n") == 1 and "has no line probes" in said, said
-        assert "pyprof lines FILE --live --pid %d" % target.pid in said, said
+    for _, said in exact.refused_without_probes(["lines", "x.py"], "line"):
+        assert "pyprof lines FILE --live --pid " in said, said
 
 
 BUSY = """
@@ -235,39 +184,20 @@ def busy(python):
     return subprocess.Popen([*python.command, path], stdout=subprocess.DEVNULL)
 
 
-def native():
-    """The newest with probes that is not in a chroot."""
-    fit = [one for one in with_probes() if not one.root]
-    harness.need(fit, "no CPython with line probes outside of a chroot")
-    return fit[-1]
-
-
 def test_slow_program_ends_the_run_early():
-    target = busy(native())
-    began = time.monotonic()
-    done = harness.profile(target.pid, hz=None, duration=30,
-                           options=["-q", "--lines", "busy.py:turn", "--max-slowdown", "2x"])
-    took = time.monotonic() - began
-    target.kill()
-    target.wait()
-    assert took < 15 and "exact lines end here" in done.err, (took, done.err)
+    target = busy(exact.native())
     # What was counted until then is there.
-    assert any(s.values[0] for s in harness.load(done.out).samples)
+    assert any(s.values[0] for s in exact.ends_early(target, ["--lines", "busy.py:turn"], "lines"))
 
 
 def test_kill_leaves_no_probe():
-    python = native()
+    python = exact.native()
     target = busy(python)
-    addresses = semaphores(python)
+    addresses = exact.semaphores(python)
     try:
         for _ in range(KILLS):
-            pyprofd = harness.start(os.path.join(harness.temporary(), "lines.pb.gz"), target.pid,
-                                    hz=None, duration=60,
-                                    options=["-q", "--lines", "busy.py", "--max-slowdown", "1000x"])
-            harness.wait_for(lambda: raised(target.pid, addresses), what="raised semaphores")
-            pyprofd.kill()
-            pyprofd.wait()
-            harness.wait_for(lambda: not raised(target.pid, addresses), what="lowered semaphores")
+            pyprofd = exact.start_enabled(target.pid, addresses, ["--lines", "busy.py"])
+            exact.kill(pyprofd, target.pid, addresses)
     finally:
         target.kill()
         target.wait()
