@@ -6,10 +6,7 @@
 
 #include "export/exports.h"
 
-/* Writes a name, which whoever ran the program chose.  A spreadsheet computes a cell that begins as
- * a formula, quoted or not, and a formula can send what other cells hold: the apostrophe makes it
- * text. */
-static void put_text(FILE *out, const char *text)
+void export_csv_text(const char *text, FILE *out)
 {
 	putc('"', out);
 	if (text[0] && strchr("=+-@\t\r", text[0]))
@@ -43,15 +40,17 @@ int export_csv(const struct totals *totals, const struct export_facts *facts, FI
 
 		if (!row->total.value)
 			continue;
-		put_text(out, code_text(&totals->code, code->name));
+		export_csv_text(code_text(&totals->code, code->name), out);
 		putc(',', out);
-		put_text(out, code_text(&totals->code, code->file));
+		export_csv_text(code_text(&totals->code, code->file), out);
 		fprintf(out, ",%" PRIu32 ",", code_line(code));
-		put_text(out, code_text(&totals->code, code->module));
+		export_csv_text(code_text(&totals->code, code->module), out);
 		fprintf(out, ",%s,", frame_class_name((enum frame_class)code->class));
-		put_text(out, totals->groups.by.keys ? code_text(&totals->code,
-							    totals->groups.group[row->group].label)
-						: "");
+		export_csv_text(totals->groups.by.keys
+					? code_text(&totals->code,
+						    totals->groups.group[row->group].label)
+					: "",
+				out);
 		put_share(totals, &row->self, out);
 		put_share(totals, &row->total, out);
 		fprintf(out, ",%" PRId64 ",%" PRId64 "\r\n", row->self.samples, row->total.samples);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a profile in the formats of other tools.  All return 0, -ENOMEM or -EIO. */
+/* Writes a profile in the formats of other tools.  All that return anything return 0, -ENOMEM or
+ * -EIO. */
 #ifndef EXPORT_EXPORTS_H
 #define EXPORT_EXPORTS_H
 
@@ -35,5 +36,9 @@ int export_otlp_services(struct profile *profile, const struct export_facts *fac
 			 const struct export_services *services, FILE *out);
 /* CSV, one row per function: name,file,line,module,class,self,total,..., with errors; RFC 4180. */
 int export_csv(const struct totals *totals, const struct export_facts *facts, FILE *out);
+/* Writes a name, which whoever ran the program chose, as a cell in quotes.  A spreadsheet computes
+ * a cell that begins as a formula, quoted or not, and a formula can send what other cells hold: an
+ * apostrophe makes it text. */
+void export_csv_text(const char *text, FILE *out);
 
 #endif

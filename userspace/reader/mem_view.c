@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json_writer.h"
+#include "export/exports.h"
 #include "reader/text.h"
 #include "render/format.h"
 
@@ -209,21 +210,6 @@ void mem_print_text(const struct mem_view *view)
 
 /* ---- CSV ---- */
 
-/* Source: OWASP, "CSV Injection": a spreadsheet computes a cell that begins as a formula, and
- * whoever ran the program chose the name. */
-static void put_csv_text(FILE *out, const char *text)
-{
-	putc('"', out);
-	if (text[0] && strchr("=+-@\t\r", text[0]))
-		putc('\'', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			putc('"', out);
-		putc(*text, out);
-	}
-	putc('"', out);
-}
-
 int mem_print_csv(const struct mem_view *view, FILE *out)
 {
 	const struct mem_table *table = view->table;
@@ -239,9 +225,9 @@ int mem_print_csv(const struct mem_view *view, FILE *out)
 
 		if (!is_shown(view, row))
 			continue;
-		put_csv_text(out, code_text(&table->code, code->name));
+		export_csv_text(code_text(&table->code, code->name), out);
 		putc(',', out);
-		put_csv_text(out, code_text(&table->code, code->file));
+		export_csv_text(code_text(&table->code, code->file), out);
 		fprintf(out, ",%" PRIu32, code_line(code));
 		for (unsigned int k = 0; k < (table->is_alloc ? MEM_ALLOC_TYPES : MEM_TYPES); k++)
 			fprintf(out, ",%" PRId64, row->value[k]);
