@@ -27,6 +27,24 @@ __weak __noinline int news_drop(__u32 user)
 	return 0;
 }
 
+/* Counts the calls that a user has open: one more or one less. */
+__weak __noinline int open_calls_add(__u32 user, __s32 more)
+{
+	struct pp_user_share *share = share_of(user);
+
+	if (share)
+		__sync_fetch_and_add(&share->calls, more);
+	return 0;
+}
+
+/* Returns whether a user has as many calls open as he may. */
+__weak __noinline int open_calls_are_refused(__u32 user)
+{
+	struct pp_user_share *share = share_of(user);
+
+	return share && share->calls >= PP_PROBE_CALLS_USER;
+}
+
 /* Returns whether a user's hits may bring nothing new any more in this round (struct pp_config). */
 __weak __noinline int news_are_refused(__u32 user, __u32 round)
 {

@@ -57,12 +57,13 @@ struct call {
 	__u64 inner_ns;		 /* of calls inside that have ended, of the same probe */
 	__u64 name;		 /* imports: address of the module's name */
 	__u64 scale;		 /* struct pp_gate */
+	__u64 user;		 /* who answers for the thread */
 	struct pp_count_key key; /* under which its end is counted */
 };
 /* Threads may end in mid-call: the oldest go, and their ends count as unmatched. */
 struct calls_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
+	__uint(max_entries, PP_PROBE_CALLS_MAX);
 	__type(key, struct call_key);
 	__type(value, struct call);
 };

@@ -27,18 +27,19 @@ static __always_inline struct call *call_find(const struct hit *h, __u64 place)
 	return bpf_map_lookup_elem(&calls, &key);
 }
 
-static __always_inline void call_forget(const struct hit *h, __u64 place)
+static __always_inline void call_forget(const struct hit *h, const struct call *call, __u64 place)
 {
 	struct call_key key = {.thread = h->thread, .place = place};
+	__u32 user = call->user;
 
-	bpf_map_delete_elem(&calls, &key);
+	if (!bpf_map_delete_elem(&calls, &key))
+		open_calls_add(user, -1);
 }
 
 /* Remembers a call whose stack was sent.  is_alone: another call that is remembered at this place
  * has ended without its end being seen, by longjmp() or an exception for example. */
 static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name, bool is_alone)
 {
-	__u64 flags = is_alone ? BPF_NOEXIST : BPF_ANY;
 	struct call_key key = {.thread = h->thread, .place = place};
 	__u32 slot = h->taken.slot;
 	struct call *call = bpf_map_lookup_elem(&call_scratch, &slot);
@@ -49,13 +50,20 @@ static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name
 	fill_count_key(h->w, &call->key);
 	call->inner_ns = 0;
 	call->name = name;
+	call->user = h->w->user;
 	call->scale = h->scale;
 	/* The walk is ours, not the program's. */
 	call->began_ns = bpf_ktime_get_ns();
-	err = bpf_map_update_elem(&calls, &key, call, flags);
-	if (err == -17 /* EEXIST */) {
+	err = bpf_map_update_elem(&calls, &key, call, BPF_EXIST);
+	if (!err && is_alone)
 		count_loss(PP_LOSS_PROBE_UNMATCHED);
+	if (err && open_calls_are_refused(h->w->user)) {
+		count_loss(PP_LOSS_PROBE_SHARE);
+		return;
+	}
+	if (err) {
 		err = bpf_map_update_elem(&calls, &key, call, BPF_ANY);
+		open_calls_add(h->w->user, !err);
 	}
 	if (err)
 		count_loss(PP_LOSS_PROBE_CALLS_FULL);
@@ -90,7 +98,7 @@ static __always_inline void call_end(const struct hit *h, __u64 place)
 		return;
 	}
 	call_count(h, call, h->now_ns - call->began_ns);
-	call_forget(h, place);
+	call_forget(h, call, place);
 }
 
 /* ---- imports, which nest ---- */
@@ -148,7 +156,9 @@ static __always_inline void import_set_depth(struct hit *h, __u64 depth)
 {
 	struct call *top = call_find(h, PLACE_IMPORT_TOP);
 
-	if (top)
+	if (top && !depth)
+		call_forget(h, top, PLACE_IMPORT_TOP);
+	else if (top)
 		top->name = depth;
 	else
 		call_remember(h, PLACE_IMPORT_TOP, depth, false);
@@ -200,7 +210,7 @@ static __always_inline void import_end(struct hit *h, __u64 name)
 	outer = call_find(h, import_place(depth - 1));
 	if (outer)
 		outer->inner_ns += took_ns;
-	call_forget(h, import_place(depth));
+	call_forget(h, call, import_place(depth));
 	import_set_depth(h, depth - 1);
 }
 

@@ -66,6 +66,12 @@
 /* Counters, texts and calls that stay open, which hits of probes may add for a user in one
  * pp_config.token_round: a program can hit its own probes a million times a second. */
 #define PP_PROBE_NEWS_MAX 1024U
+/* Calls that a user may have open, of which there is room for twice as many: the oldest of all go,
+ * and one user's must not push out another's.  Calls may never end, by longjmp() for example, so
+ * the agent forgives one in so many four times a second. */
+#define PP_PROBE_CALLS_USER 4096
+#define PP_PROBE_CALLS_MAX (2 * PP_PROBE_CALLS_USER)
+#define PP_PROBE_CALLS_FADE 256
 /* Return probes in one thread: kernel/events/uprobes.c, MAX_URETPROBE_DEPTH. */
 #define PP_MAX_RETURNS 64U
 #define PP_SEGMENT_COPY 128U /* stack anchors are copied too, this many at a time */

@@ -20,6 +20,7 @@ struct pp_user_share {
 	__u32 modest_round, modest_tokens;
 	/* What hits of probes have brought that is new: PP_PROBE_NEWS_MAX, token_round. */
 	__u32 news_round, news;
+	__s32 calls;		    /* open ones of probes: PP_PROBE_CALLS_USER */
 	__u32 slots;		    /* of threads[] that the user's threads have */
 	__u32 processes;	    /* in `processes`: the agent counts, the kernel side adds */
 	__u32 ledger_turn, ledgers; /* rows of ledgers[] since it was read last: ledger_turn */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""events.py NAME   Collects garbage, imports modules and touches memory 20 times a second in
-NAME_collect, NAME_import and NAME_touch, from a line on its standard input until that ends; then
-prints what it did.  Its own stacks take some per cent of a CPU.
+"""events.py NAME LONG_S   Collects garbage, imports modules and touches memory 20 times a second
+in NAME_collect, NAME_import and NAME_touch, and imports for LONG_S in NAME_long, from a line on
+its standard input until that ends; then prints what it did.  Its own stacks take some per cent
+of a CPU.
 
 What attacks of events hold against: begin() starts two of them, one in an interpreter that is
 probed already and one in a file that nobody has seen, and judge() looks for what they did.
@@ -13,6 +14,7 @@ import os
 import select
 import shutil
 import sys
+import threading
 import time
 
 TOUCHED = 1 << 20  # bytes a turn
@@ -21,6 +23,7 @@ PAGE = 4096
 COMPLETE, ENDS = 0.98, 3
 # Memory is counted by pages that are drawn.
 TOUCH_BLUR = 0.35
+LONG_S = 3
 SETTLE_S = 1.5  # until the probes of a new file are there
 
 SOURCE = """
@@ -32,6 +35,9 @@ def {0}_collect():
 
 def {0}_import(turn):
     __import__("{0}_module%d" % turn)
+
+def {0}_long():
+    __import__("{0}_slow")
 
 def {0}_touch():
     with mmap.mmap(-1, TOUCHED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
@@ -46,19 +52,25 @@ def main():
     for turn in range(3000):
         with open(os.path.join(folder, "%s_module%d.py" % (name, turn)), "wb"):
             pass
+    with open(os.path.join(folder, "%s_slow.py" % name), "w", encoding="ascii") as file:
+        file.write("import time; time.sleep(%s)" % sys.argv[2])
     sys.path.insert(0, folder)
     exec(compile(SOURCE.format(name), __file__, "exec"), globals())
-    collect, load, touch = (globals()[name + part] for part in ("_collect", "_import", "_touch"))
+    collect, load, touch, long = (globals()[name + part] for part in (
+        "_collect", "_import", "_touch", "_long"))
     gc.disable()
     gc.freeze()
     print("ready", flush=True)
     sys.stdin.readline()
+    slow = threading.Thread(target=long)
+    slow.start()
     turns = 0
     while not select.select([sys.stdin], [], [], 0.05)[0]:
         collect()
         load(turns)
         touch()
         turns += 1
+    slow.join()
     print(json.dumps({"turns": turns, "cpu_s": time.process_time()}), flush=True)
     os._exit(0)
 
@@ -75,7 +87,8 @@ def begin(rig, user):
         if name == "evented_late":
             python = shutil.copy(python, folder)
         script = shutil.copy(os.path.abspath(__file__), folder)
-        program = rigs.Program([python, script, name], user, folder, rigs.VICTIM_NICE)
+        words = [python, script, name, str(rig.get("LONG_S", LONG_S))]
+        program = rigs.Program(words, user, folder, rigs.VICTIM_NICE)
         program.name = name
         rig.programs.append(program)
         programs.append(program)
@@ -129,13 +142,17 @@ def judge(rig, programs):
         wanted_bytes = program.turns * TOUCHED
         collections = found(rig, program, "gc", "_collect", "collections")
         imports = found(rig, program, "import", "_import", "imports")
+        long_s = found(rig, program, "import", "_long", "import") / 1e9
         touched = found(rig, program, "mem", "_touch", "first_touch")
-        said = "%s: %d turns, %d collections, %d imports, %.1f of %.1f MiB touched" % (
-            program.name, program.turns, collections, imports, touched / 2**20,
-            wanted_bytes / 2**20)
+        said = ("%s: %d turns, %d collections, %d imports, %.1f s in a long import, "
+                "%.1f of %.1f MiB touched" % (
+                    program.name, program.turns, collections, imports, long_s, touched / 2**20,
+                    wanted_bytes / 2**20))
         print(said)
+        long_wanted = rig.get("LONG_S", LONG_S)
         least = COMPLETE * program.turns - ENDS
         if not (least <= collections <= program.turns and least <= imports <= program.turns
+                and long_wanted <= long_s < long_wanted + 2
                 and abs(touched - wanted_bytes) <= TOUCH_BLUR * wanted_bytes):
             failed.append(said)
     assert not failed, "; ".join(failed)

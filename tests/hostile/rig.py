@@ -18,7 +18,9 @@ and may have
     TIME_HIGH = 1.1     the most that a victim's named CPU time may be of what its own clock says
     GROWTH = 96 MiB     the most that it and its children may grow
     EVENTS = True       victims with collections, imports and memory of their own are there, too
-                        (events.py), whose files have SETTLE_S = 1.5 to be probed
+                        (events.py), whose files have SETTLE_S = 1.5 to be probed, and one of
+                        whose imports takes LONG_S = 3
+    PROGRAM = name      of attacks/PROGRAM.c, which is built for the attack (its own name)
 
 What is held is in Rig.judge().
 """
@@ -215,10 +217,11 @@ class Rig:
                 for each in os.listdir(os.path.join(HERE, "attacks"))]:
             if source.endswith(".py"):
                 shutil.copy(source, home)
-        source = os.path.join(HERE, "attacks", self.name + ".c")
+        program = self.get("PROGRAM", self.name)
+        source = os.path.join(HERE, "attacks", program + ".c")
         if os.path.exists(source):
             subprocess.check_call(
-                ["gcc", "-O1", "-pthread", "-o", os.path.join(home, self.name), source])
+                ["gcc", "-O1", "-pthread", "-o", os.path.join(home, program), source])
         told = {"directory": home, "socket": self.socket, "secret": self.secret,
                 "victims": [victim.pid for victim in self.victims]}
         script = ("import json, sys; sys.path.insert(0, sys.argv[1]); import craft, %s; "

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <pyprofd/user_share.h>
+
 #include "agent/command_file.h"
 #include "agent/probe_names.h"
 #include "agent/probe_wants.h"
@@ -15,6 +17,7 @@
 #include "agent/probed_file.h"
 #include "agent/site_numbers.h"
 #include "attach/file_table.h"
+#include "attach/kernel_side.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -573,6 +576,20 @@ static void tell_late(struct probes *probes)
 			 what);
 }
 
+/* Some of the calls that users have open will never end. */
+static void fade_open_calls(const struct kernel_side *kernel)
+{
+	struct pp_user_share *shares = kernel_side_user_shares(kernel);
+
+	for (uint32_t i = 0; i < PP_USER_SHARES; i++) {
+		const int32_t calls = __atomic_load_n(&shares[i].calls, __ATOMIC_RELAXED);
+
+		if (calls >= PP_PROBE_CALLS_FADE)
+			__atomic_fetch_sub(&shares[i].calls, calls / PP_PROBE_CALLS_FADE,
+					   __ATOMIC_RELAXED);
+	}
+}
+
 void probes_tick(struct probes *probes)
 {
 	struct probe_result result;
@@ -586,6 +603,7 @@ void probes_tick(struct probes *probes)
 	see_again(probes);
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());
+	fade_open_calls(probes->sources.kernel);
 }
 
 /* ---- the whole ---- */

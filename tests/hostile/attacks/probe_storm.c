@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* probe_storm WHAT THREADS   A file that claims to be a CPython 3.11 and hits its own probes as
  * fast as it can: `names`: imports of ever new modules; `open`: the same, and none of them ends;
- * `gc`: collections of ever new generations, `nested`: that never end either. */
+ * `threads`: as many as one thread may have open, in ever new threads; `gc`: collections of ever
+ * new generations, `nested`: that never end either. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,9 +67,26 @@ static void collect(bool ends)
 		PROBE("gc__done", 0);
 }
 
+#define OPEN_MAX 200 /* lib/spans.bpf.h: IMPORTS_DEEP */
+
+/* Then another thread goes on. */
+static void *open_many(void *unused)
+{
+	pthread_t thread;
+
+	pthread_detach(pthread_self());
+	for (int i = 0; i < OPEN_MAX; i++)
+		import(false);
+	while (pthread_create(&thread, NULL, open_many, NULL))
+		usleep(1000);
+	return unused;
+}
+
 static void *run(void *unused)
 {
 	for (;;) {
+		if (!strcmp(what, "threads"))
+			return open_many(unused);
 		if (!strcmp(what, "names") || !strcmp(what, "open"))
 			import(*what == 'n');
 		else
@@ -84,5 +102,5 @@ int main(int argc, char **argv)
 	what = argv[1];
 	storm_begin(run, argv[2]);
 	run(NULL);
-	return 0;
+	pthread_exit(NULL);
 }

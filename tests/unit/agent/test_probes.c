@@ -12,9 +12,11 @@
 #include <sys/mman.h>
 
 #include <pyprofd/kinds.h>
+#include <pyprofd/user_share.h>
 
 #include "agent/probe_worker.h"
 #include "attach/file_table.h"
+#include "attach/kernel_side.h"
 #include "attach/tracepoint_names.h"
 #include "base/array.h"
 #include "discover/process_table.h"
@@ -33,6 +35,13 @@ struct process *process_table_find_tgid(const struct process_table *table, uint3
 bool probe_links_can_share(void)
 {
 	return true;
+}
+
+static struct pp_user_share shares[PP_USER_SHARES];
+struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
+{
+	(void)side;
+	return shares;
 }
 
 static char calls[2048];
@@ -539,6 +548,20 @@ static void sites__a_user_leaves_as_many_as_he_has(void **state)
 	assert_int_equal(probes_refused(probes), 1);
 }
 
+/* Else a program whose probed calls end by longjmp() would have none any more one day. */
+static void tick__forgives_some_of_the_calls_that_users_have_open(void **state)
+{
+	(void)state;
+	shares[0].calls = PP_PROBE_CALLS_USER;
+	shares[7].calls = PP_PROBE_CALLS_FADE - 1;
+	shares[8].calls = -3; /* ends of calls that were forgiven */
+	open_one(false, "uprobe:x.so:f");
+	probes_tick(probes);
+	assert_int_equal(shares[0].calls, PP_PROBE_CALLS_USER - 16);
+	assert_int_equal(shares[7].calls, PP_PROBE_CALLS_FADE - 1);
+	assert_int_equal(shares[8].calls, -3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -559,6 +582,7 @@ int main(void)
 		TEST(run_without_probes__has_none),
 		TEST(interpreters__have_a_few_sites_of_a_probe),
 		TEST(sites__a_user_leaves_as_many_as_he_has),
+		TEST(tick__forgives_some_of_the_calls_that_users_have_open),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
