@@ -92,17 +92,30 @@ typedef struct {
 	long counter;
 } atomic_long_t;
 
-/* Not so in kernels for real time. */
+/* Not so in kernels for real time.  kernel/locking/rwsem.c: bit 0 of `count` is set while a writer
+ * has the lock, whose task is then `owner`, with flags in the lowest bits. */
 struct rw_semaphore {
 	atomic_long_t count;
+	atomic_long_t owner;
+};
+
+struct seqcount {
+	unsigned int sequence;
 };
 
 struct mm_struct {
 	struct rw_semaphore mmap_lock;
+	int map_count;
 	unsigned long start_stack;
 	unsigned long start_brk, brk;
 	struct maple_tree mm_mt;
 	struct uprobes_state uprobes_state;
+};
+struct mm_struct___6_4 {
+	int mm_lock_seq;
+};
+struct mm_struct___6_13 {
+	struct seqcount mm_lock_seq;
 };
 
 /* A call of a function with a return probe that is under way; newest first

@@ -45,9 +45,13 @@ _Static_assert(sizeof(struct pp_scan_record) % 8 == 0, "records follow each othe
 #define PP_SCAN_RECORD_SHORT                                                                       \
 	(sizeof(struct pp_scan_record) - PP_MAX_RETURNS * sizeof(struct pp_return))
 
-/* A process whose mappings are locked (bpf/mapping_locks.bpf.c). */
+/* A process whose mappings are locked (bpf/mapping_locks.bpf.c).  Where two looks differ, somebody
+ * has let go of the lock in between: a writer has it alone. */
 struct pp_lock_record {
 	__u32 tgid;
+	__u32 mappings; /* how many it has: only a writer changes that */
+	__u64 writer;	/* the task that has the lock as a writer; 0: readers have it */
+	__u64 writes;	/* changes with each writer (Linux 6.4); 0: the kernel does not say */
 };
 
 #endif

@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 
-/* A process that maps and unmaps all the time has the lock at nine looks of ten, and yet hardly
- * ever at all of these.  Who keeps it may have others of his threads take it as well, so it does
- * not matter who has it. */
+/* A process that maps and unmaps all the time may have the lock at all of these, and yet lets go of
+ * it: writers come and go.  Who keeps it as a reader may have others of his threads take it as
+ * readers, too, so it does not matter which of them have it. */
 #define LOOKS 32U
 #define APART_US 3000U
 #define HELD_MAX 256U /* at one moment */
@@ -43,11 +43,14 @@ static int read_all(int link, struct held *held)
 	return 0;
 }
 
-static bool is_in(const struct held *held, uint32_t tgid)
+/* Returns whether a process has the lock as it had at another look. */
+static bool is_kept(const struct pp_lock_record *before, const struct held *now)
 {
-	for (size_t i = 0; i < held->count; i++)
-		if (held->record[i].tgid == tgid)
-			return true;
+	for (size_t i = 0; i < now->count; i++)
+		if (now->record[i].tgid == before->tgid)
+			return now->record[i].mappings == before->mappings &&
+			       now->record[i].writer == before->writer &&
+			       now->record[i].writes == before->writes;
 	return false;
 }
 
@@ -64,7 +67,7 @@ uint32_t mapping_locks_holder(int link)
 		if (read_all(link, &now))
 			return 0;
 		for (size_t i = 0; i < held.count; i++)
-			if (is_in(&now, held.record[i].tgid))
+			if (is_kept(&held.record[i], &now))
 				held.record[kept++] = held.record[i];
 		held.count = kept;
 	}

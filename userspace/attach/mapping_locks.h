@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-/* Returns the tgid of a process that had it at each of 32 looks within 0.1 s; 0: there is none, or
- * it is not known.  Returns as soon as nobody is left.  link: descriptor of an iterator's
- * (probe_side_locks()), -1: there is none. */
+/* Returns the tgid of a process that had it at each of 32 looks within 0.1 s, of whom nothing says
+ * that he has let go in between (struct pp_lock_record); 0: there is none, or it is not known.
+ * Returns as soon as nobody is left.  link: kernel_side_locks(), -1: there is none. */
 uint32_t mapping_locks_holder(int link);
 
 #endif

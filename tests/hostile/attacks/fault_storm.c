@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fault_storm WHAT THREADS   Page faults as fast as the kernel takes them: `new`: memory that is
- * mapped, touched and given back; `copies`: memory that a child shares is written; `changes`: the
- * mapping that is touched is split, replaced and taken away by another thread meanwhile. */
+ * mapped, touched and given back; `zeros`: the same, and it is read alone, which takes no page;
+ * `copies`: memory that a child shares is written; `changes`: the mapping that is touched is split,
+ * replaced and taken away by another thread meanwhile. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -38,6 +39,12 @@ static void touch(volatile char *at)
 		at[i * PAGE]++;
 }
 
+static void look(const volatile char *at)
+{
+	for (size_t i = 0; i < PAGES; i++)
+		(void)at[i * PAGE];
+}
+
 static void change(void)
 {
 	for (;;) {
@@ -69,8 +76,11 @@ static void *run(void *unused)
 			copy(at);
 			continue;
 		}
-		touch(at);
-		if (!strcmp(what, "new"))
+		if (*what == 'z')
+			look(at);
+		else
+			touch(at);
+		if (*what == 'z' || *what == 'n')
 			madvise(at, PAGES * PAGE, MADV_DONTNEED);
 	}
 	return unused;
