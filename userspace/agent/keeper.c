@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "agent/store_child.h"
 #include "base/clock.h"
@@ -45,10 +44,7 @@ struct wish {
 };
 
 struct keeper {
-	char *program, *store; /* owned */
-	int store_fd;
-	pid_t pid;     /* of the child; 0: there is none */
-	int socket_fd; /* owned; -1 */
+	struct store_child child;
 	uint64_t started_ns, rest_until_ns;
 	struct keep_request request;  /* what the child is at */
 	struct wish wish[WISHES_MAX]; /* oldest first */
@@ -63,17 +59,12 @@ struct keeper {
 int keeper_new(const char *program, const char *store, int store_fd, struct keeper **ret_keeper)
 {
 	OWNED(keeper) struct keeper *keeper = calloc(1, sizeof(*keeper));
+	int err = keeper ? store_child_init(&keeper->child, program, store, store_fd) : -ENOMEM;
 
-	if (!keeper)
-		return -ENOMEM;
-	keeper->socket_fd = -1;
-	keeper->store_fd = store_fd;
-	keeper->program = strdup(program);
-	keeper->store = strdup(store);
-	if (!keeper->program || !keeper->store)
-		return -ENOMEM;
+	if (err)
+		return err;
 	for (size_t size = strlen(store); size > 1 && store[size - 1] == '/'; size--)
-		keeper->store[size - 1] = '\0';
+		keeper->child.store[size - 1] = '\0';
 	*ret_keeper = TAKE(keeper);
 	return 0;
 }
@@ -82,14 +73,7 @@ void keeper_free(struct keeper *keeper)
 {
 	if (!keeper)
 		return;
-	/* It may wait for a disk that does not answer: nobody waits for it. */
-	if (keeper->pid) {
-		kill(keeper->pid, SIGKILL);
-		waitpid(keeper->pid, NULL, WNOHANG);
-	}
-	close_owned_fd(&keeper->socket_fd);
-	free(keeper->program);
-	free(keeper->store);
+	store_child_release(&keeper->child);
 	free(keeper);
 }
 
@@ -114,7 +98,7 @@ static void tell_left_out(struct keeper *keeper)
 	keeper->stats.left_out++;
 	if (is_to_tell(keeper->stats.left_out, &keeper->told_left_out))
 		log_warn("'%s': too many processes end for want of memory: %lu are not kept so far",
-			 keeper->store, (unsigned long)keeper->stats.left_out);
+			 keeper->child.store, (unsigned long)keeper->stats.left_out);
 }
 
 static const char *explain(int err)
@@ -141,11 +125,11 @@ static void tell_failed(struct keeper *keeper, int err)
 	if (name->reason == KEPT_OOM)
 		log_warn("process %u (%s) was ended for want of memory, and nothing of it is kept "
 			 "in '%s/" KEPT_DIRECTORY "': %s (%lu so far)",
-			 name->pid, name->comm, keeper->store, explain(err),
+			 name->pid, name->comm, keeper->child.store, explain(err),
 			 (unsigned long)keeper->stats.failed);
 	else
 		log_warn("SIGUSR1: nothing is kept in '%s/" KEPT_DIRECTORY "': %s (%lu so far)",
-			 keeper->store, explain(err), (unsigned long)keeper->stats.failed);
+			 keeper->child.store, explain(err), (unsigned long)keeper->stats.failed);
 }
 
 static void tell_kept(struct keeper *keeper, const struct keep_result *result)
@@ -158,7 +142,7 @@ static void tell_kept(struct keeper *keeper, const struct keep_result *result)
 	if (name->reason == KEPT_SIGNAL) {
 		log_info("SIGUSR1: the last %.0f s of everything are kept in '%s/" KEPT_DIRECTORY
 			 "/%s' (%u kinds, %.0f KiB)",
-			 span_s, keeper->store, result->name, result->kinds, kib);
+			 span_s, keeper->child.store, result->name, result->kinds, kib);
 		return;
 	}
 	keeper->untold++;
@@ -166,7 +150,8 @@ static void tell_kept(struct keeper *keeper, const struct keep_result *result)
 		return;
 	log_info("process %u (%s) was ended for want of memory; its last %.0f s are kept in "
 		 "'%s/" KEPT_DIRECTORY "/%s' (%u kinds, %.0f KiB)",
-		 name->pid, name->comm, span_s, keeper->store, result->name, result->kinds, kib);
+		 name->pid, name->comm, span_s, keeper->child.store, result->name, result->kinds,
+		 kib);
 	if (keeper->untold > 1)
 		log_info("... and so were %lu other processes in the last %.0f s",
 			 (unsigned long)keeper->untold - 1,
@@ -301,18 +286,17 @@ static struct keep_request ask_for(const struct wish *wish, const struct keeper_
 
 static void start(struct keeper *keeper, const struct keep_request *request)
 {
-	int err = store_child_start(keeper->program, KEEP_ARGV0, keeper->store_fd, &keeper->pid,
-				    &keeper->socket_fd);
+	int err = store_child_start(&keeper->child, KEEP_ARGV0);
 
 	keeper->request = *request;
 	keeper->started_ns = mono_ns();
-	if (!err &&
-	    send(keeper->socket_fd, request, sizeof(*request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (!err && send(keeper->child.socket_fd, request, sizeof(*request),
+			 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		err = -errno;
 	if (!err)
 		return;
-	if (keeper->pid)
-		kill(keeper->pid, SIGKILL); /* its end is told when it is reaped */
+	if (keeper->child.pid)
+		kill(keeper->child.pid, SIGKILL); /* its end is told when it is reaped */
 	else if (!request->is_tidying)
 		tell_failed(keeper, err);
 }
@@ -323,14 +307,14 @@ static void take_answer(struct keeper *keeper)
 	struct keep_result result = {.err = -ECHILD};
 	struct kept_name name;
 	const ssize_t size =
-		recv(keeper->socket_fd, &result, sizeof(result), MSG_DONTWAIT | MSG_TRUNC);
+		recv(keeper->child.socket_fd, &result, sizeof(result), MSG_DONTWAIT | MSG_TRUNC);
 
 	if (size != (ssize_t)sizeof(result))
 		result.err = -ECHILD;
 	result.name[sizeof(result.name) - 1] = '\0';
 	if (keeper->request.is_tidying) {
 		if (result.err)
-			log_debug("'%s': cannot tidy up what is kept: %s", keeper->store,
+			log_debug("'%s': cannot tidy up what is kept: %s", keeper->child.store,
 				  explain(result.err));
 		return;
 	}
@@ -344,16 +328,14 @@ static void reap(struct keeper *keeper)
 {
 	const uint64_t now_ns = mono_ns(), took_ns = now_ns - keeper->started_ns;
 
-	if (!keeper->pid)
+	if (!keeper->child.pid)
 		return;
 	if (took_ns >= CHILD_MAX_NS)
-		kill(keeper->pid, SIGKILL);
-	if (!waitpid(keeper->pid, NULL, WNOHANG))
+		kill(keeper->child.pid, SIGKILL);
+	if (!store_child_has_ended(&keeper->child))
 		return;
 	take_answer(keeper);
-	close_owned_fd(&keeper->socket_fd);
-	keeper->socket_fd = -1;
-	keeper->pid = 0;
+	store_child_forget(&keeper->child);
 	keeper->rest_until_ns =
 		now_ns +
 		(took_ns < REST_MAX_NS / REST_FACTOR ? took_ns * REST_FACTOR : REST_MAX_NS);
@@ -369,7 +351,7 @@ static void tidy(struct keeper *keeper, const struct keeper_view *view)
 	if (keeper->tidied_bytes == request.max_bytes)
 		return;
 	keeper->tidied_bytes = request.max_bytes;
-	if (!fstatat(keeper->store_fd, KEPT_DIRECTORY, &stat, AT_SYMLINK_NOFOLLOW))
+	if (!fstatat(keeper->child.store_fd, KEPT_DIRECTORY, &stat, AT_SYMLINK_NOFOLLOW))
 		start(keeper, &request);
 }
 
@@ -394,7 +376,7 @@ void keeper_turn(struct keeper *keeper, const struct keeper_view *view)
 		return;
 	reap(keeper);
 	find_ends(keeper, view);
-	if (!keeper->pid && view->now_ns >= keeper->rest_until_ns)
+	if (!keeper->child.pid && view->now_ns >= keeper->rest_until_ns)
 		start_due(keeper, view);
 }
 
@@ -408,14 +390,15 @@ void keeper_finish(struct keeper *keeper, struct keeper_view *view)
 	for (size_t i = 0; i < keeper->wish_count; i++)
 		if (!keeper->wish[i].ended_ns || keeper->wish[i].ended_ns > view->written.ended_ns)
 			keeper->wish[i].ended_ns = view->written.ended_ns;
-	while (view->written.ended_ns && (keeper->pid || keeper->wish_count) &&
+	while (view->written.ended_ns && (keeper->child.pid || keeper->wish_count) &&
 	       (view->now_ns = mono_ns()) < end_ns) {
 		keeper->rest_until_ns = 0;
 		keeper_turn(keeper, view);
 		(void)poll(NULL, 0, FINISH_STEP_MS);
 	}
-	left = keeper->wish_count + (keeper->pid && !keeper->request.is_tidying);
+	left = keeper->wish_count + (keeper->child.pid && !keeper->request.is_tidying);
 	keeper->stats.failed += left;
 	if (left)
-		log_warn("'%s': %zu times nothing is kept: the run has ended", keeper->store, left);
+		log_warn("'%s': %zu times nothing is kept: the run has ended", keeper->child.store,
+			 left);
 }

@@ -2,10 +2,8 @@
 #include "agent/merger.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "agent/store_child.h"
 #include "base/clock.h"
@@ -20,10 +18,7 @@
 #define MESSAGES_MAX 4096U
 
 struct merger {
-	char *program, *store; /* owned */
-	int store_fd;
-	pid_t pid;     /* 0: there is none */
-	int socket_fd; /* owned; -1 */
+	struct store_child child;
 	uint64_t start_after_ns, wait_ns;
 	struct merge_message begun; /* what the child is at; kind "": nothing */
 	struct merge_message fatal[FATAL_MAX];
@@ -35,16 +30,11 @@ struct merger {
 int merger_new(const char *program, const char *store, int store_fd, struct merger **ret_merger)
 {
 	OWNED(merger) struct merger *merger = calloc(1, sizeof(*merger));
+	int err = merger ? store_child_init(&merger->child, program, store, store_fd) : -ENOMEM;
 
-	if (!merger)
-		return -ENOMEM;
-	merger->socket_fd = -1;
-	merger->store_fd = store_fd;
+	if (err)
+		return err;
 	merger->wait_ns = RESTART_FIRST_NS;
-	merger->program = strdup(program);
-	merger->store = strdup(store);
-	if (!merger->program || !merger->store)
-		return -ENOMEM;
 	*ret_merger = TAKE(merger);
 	return 0;
 }
@@ -53,14 +43,7 @@ void merger_free(struct merger *merger)
 {
 	if (!merger)
 		return;
-	/* It may wait for a disk that does not answer: nobody waits for it. */
-	if (merger->pid) {
-		kill(merger->pid, SIGKILL);
-		waitpid(merger->pid, NULL, WNOHANG);
-	}
-	close_owned_fd(&merger->socket_fd);
-	free(merger->program);
-	free(merger->store);
+	store_child_release(&merger->child);
 	free(merger);
 }
 
@@ -74,14 +57,13 @@ void merger_get_stats(const struct merger *merger, struct merger_stats *ret_stat
 static void hand_over_fatal(const struct merger *merger)
 {
 	for (size_t i = 0; i < merger->fatal_count && i < FATAL_MAX; i++)
-		(void)send(merger->socket_fd, &merger->fatal[i], sizeof(merger->fatal[i]),
+		(void)send(merger->child.socket_fd, &merger->fatal[i], sizeof(merger->fatal[i]),
 			   MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static int start(struct merger *merger)
 {
-	int err = store_child_start(merger->program, MERGE_ARGV0, merger->store_fd, &merger->pid,
-				    &merger->socket_fd);
+	int err = store_child_start(&merger->child, MERGE_ARGV0);
 
 	if (err)
 		return err;
@@ -101,7 +83,7 @@ static void tell_refused(struct merger *merger, const struct merge_message *mess
 	merger->told = merger->stats.refused;
 	log_warn("'%s': files of kind %s from @%lu on cannot be merged (%s) and stay as they are "
 		 "(%lu groups so far)",
-		 merger->store, message->kind, (unsigned long)(message->start_ms / 1000),
+		 merger->child.store, message->kind, (unsigned long)(message->start_ms / 1000),
 		 message->err ? strerror(-message->err) : "who tried it has ended",
 		 (unsigned long)merger->stats.refused);
 }
@@ -122,8 +104,8 @@ static void listen_to_child(struct merger *merger)
 	struct merge_message message;
 
 	for (unsigned int i = 0; i < MESSAGES_MAX; i++) {
-		if (recv(merger->socket_fd, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC) !=
-		    (ssize_t)sizeof(message))
+		if (recv(merger->child.socket_fd, &message, sizeof(message),
+			 MSG_DONTWAIT | MSG_TRUNC) != (ssize_t)sizeof(message))
 			return;
 		message.kind[sizeof(message.kind) - 1] = '\0';
 		if (store_kind_is_valid(message.kind) && message.err <= 0)
@@ -146,12 +128,11 @@ static void blame(struct merger *merger)
 
 static void reap(struct merger *merger)
 {
-	if (!merger->pid || !waitpid(merger->pid, NULL, WNOHANG))
+	if (!store_child_has_ended(&merger->child))
 		return;
 	listen_to_child(merger);
 	blame(merger);
-	close_owned_fd(&merger->socket_fd);
-	merger->pid = 0;
+	store_child_forget(&merger->child);
 	merger->start_after_ns = mono_ns() + merger->wait_ns;
 	if (merger->wait_ns < RESTART_MAX_NS)
 		merger->wait_ns *= 2;
@@ -161,14 +142,15 @@ void merger_turn(struct merger *merger)
 {
 	int err;
 
-	if (merger->pid)
+	if (merger->child.pid)
 		listen_to_child(merger);
 	reap(merger);
-	if (merger->pid || mono_ns() < merger->start_after_ns)
+	if (merger->child.pid || mono_ns() < merger->start_after_ns)
 		return;
 	err = start(merger);
 	if (!err)
 		return;
-	log_debug("cannot start the child that merges '%s': %s", merger->store, strerror(-err));
+	log_debug("cannot start the child that merges '%s': %s", merger->child.store,
+		  strerror(-err));
 	merger->start_after_ns = mono_ns() + RESTART_MAX_NS;
 }

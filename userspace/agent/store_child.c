@@ -3,9 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "merge/child.h"
@@ -40,8 +44,7 @@ static int spawn(const char *program, const char *argv0, int socket_fd, int stor
 	return -err;
 }
 
-int store_child_start(const char *program, const char *argv0, int store_fd, pid_t *ret_pid,
-		      int *ret_socket_fd)
+int store_child_start(struct store_child *child, const char *argv0)
 {
 	OWNED_FD int ours = -1, theirs = -1, high_socket_fd = -1, high_store_fd = -1;
 	int pair[2], err;
@@ -51,12 +54,46 @@ int store_child_start(const char *program, const char *argv0, int store_fd, pid_
 	ours = pair[0];
 	theirs = pair[1];
 	high_socket_fd = move_up(theirs);
-	high_store_fd = move_up(store_fd);
+	high_store_fd = move_up(child->store_fd);
 	if (high_socket_fd < 0 || high_store_fd < 0)
 		return -errno;
-	err = spawn(program, argv0, high_socket_fd, high_store_fd, ret_pid);
+	err = spawn(child->program, argv0, high_socket_fd, high_store_fd, &child->pid);
 	if (err)
 		return err;
-	*ret_socket_fd = TAKE_FD(ours);
+	child->socket_fd = TAKE_FD(ours);
 	return 0;
+}
+
+int store_child_init(struct store_child *child, const char *program, const char *store,
+		     int store_fd)
+{
+	*child = (struct store_child){.program = strdup(program),
+				      .store = strdup(store),
+				      .store_fd = store_fd,
+				      .socket_fd = -1};
+	return child->program && child->store ? 0 : -ENOMEM;
+}
+
+void store_child_release(struct store_child *child)
+{
+	/* It may wait for a disk that does not answer: nobody waits for it. */
+	if (child->pid) {
+		kill(child->pid, SIGKILL);
+		waitpid(child->pid, NULL, WNOHANG);
+	}
+	store_child_forget(child);
+	free(child->program);
+	free(child->store);
+}
+
+bool store_child_has_ended(struct store_child *child)
+{
+	return child->pid && waitpid(child->pid, NULL, WNOHANG);
+}
+
+void store_child_forget(struct store_child *child)
+{
+	close_owned_fd(&child->socket_fd);
+	child->socket_fd = -1;
+	child->pid = 0;
 }

@@ -3,12 +3,29 @@
 #ifndef AGENT_STORE_CHILD_H
 #define AGENT_STORE_CHILD_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
-/* Starts a program, "/proc/self/exe" for this one, under a name, with the store's directory and one
- * end of a socket as MERGE_STORE_FD and MERGE_SOCKET_FD.  Returns 0 with its pid and the other end;
- * -errno. */
-int store_child_start(const char *program, const char *argv0, int store_fd, pid_t *ret_pid,
-		      int *ret_socket_fd);
+struct store_child {
+	char *program; /* owned; "/proc/self/exe": this one */
+	char *store;   /* owned; the directory's path, for messages */
+	int store_fd;  /* borrowed */
+	pid_t pid;     /* 0: there is none */
+	int socket_fd; /* owned; -1: there is no child */
+};
+
+/* Starts nothing yet.  Returns 0; -ENOMEM: store_child_release() frees what is there. */
+int store_child_init(struct store_child *child, const char *program, const char *store,
+		     int store_fd);
+/* Kills the child. */
+void store_child_release(struct store_child *child);
+
+/* Starts the child, which there is not, under a name, with the store's directory and one end of a
+ * socket as MERGE_STORE_FD and MERGE_SOCKET_FD.  Returns 0 or -errno. */
+int store_child_start(struct store_child *child, const char *argv0);
+/* Returns whether there was a child, which has ended.  The socket stays, with its last words. */
+bool store_child_has_ended(struct store_child *child);
+/* Forgets one that has ended: another one may be started. */
+void store_child_forget(struct store_child *child);
 
 #endif

@@ -131,6 +131,22 @@ static void merger__child_that_dies_is_replaced_and_spared_the_group(void **stat
 	fixture_release(&f);
 }
 
+/* What its socket's number belongs to by then is somebody else's. */
+static void merger_free__after_the_child_has_died_closes_nothing_again(void **state)
+{
+	static const struct merger_stats wanted = {.starts = 1, .merged = 1, .refused = 1};
+	struct fixture f;
+	int fd;
+
+	(void)state;
+	fixture_init(&f, "dies");
+	turn_until(&f, &wanted);
+	fd = fcntl(f.fd, F_DUPFD_CLOEXEC, 0);
+	assert_true(fd >= 0);
+	fixture_release(&f);
+	assert_int_equal(close(fd), 0);
+}
+
 static void merger__nonsense_is_not_believed(void **state)
 {
 	static const struct merger_stats wanted = {.starts = 1, .merged = 1, .refused = 0};
@@ -176,6 +192,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merger__child_that_dies_is_replaced_and_spared_the_group),
+		cmocka_unit_test(merger_free__after_the_child_has_died_closes_nothing_again),
 		cmocka_unit_test(merger__nonsense_is_not_believed),
 		cmocka_unit_test(merger__child_refuses_what_is_broken_and_stays),
 	};
