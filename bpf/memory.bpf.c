@@ -80,9 +80,14 @@ int BPF_PROG(on_kernel_fault, unsigned long address, struct pt_regs___kernel *re
 
 #define FAULT_DEPTH 32U /* of the kernel's functions from a fault to the allocation */
 
-/* Returns how many of the kernel stack's frames lie in the handling of the fault; 0: not found. */
-static __noinline __u32 frames_of_fault(const struct pp_walk *w, __u64 pc)
+/* Returns how many of the kernel stack's frames lie in the handling of the fault; 0: not found.
+ * Functions with external linkage are verified once, not on each path to them. */
+__noinline int frames_of_fault(__u32 slot, __u64 pc)
 {
+	const struct pp_walk *w = walk_get(slot);
+
+	if (!w)
+		return 0;
 	for (__u32 i = 0; i < FAULT_DEPTH; i++)
 		if (i * 8 < w->kernel_bytes && w->kernel.address[i] == pc)
 			return i;
@@ -99,7 +104,7 @@ static __always_inline void take_stack_of_access(struct pp_walk *w, __u32 slot, 
 	if (bytes <= 0)
 		return;
 	w->kernel_bytes = bytes;
-	skipped = taken->has_fault ? frames_of_fault(w, taken->pc) : 0;
+	skipped = taken->has_fault ? frames_of_fault(slot, taken->pc) : 0;
 	if (skipped)
 		bytes = bpf_get_stack(ctx, w->kernel.address, PP_MAX_KERNEL_FRAMES * 8,
 				      skipped & BPF_F_SKIP_FIELD_MASK);
@@ -122,7 +127,7 @@ static __noinline int count_pages(__u32 slot, __u32 weight, __u32 order)
 }
 
 /* Says what the pages are.  Returns false if they are not counted. */
-static __always_inline bool find_use(struct page_taken *taken, struct pp_walk *w)
+static __always_inline bool find_use(struct page_taken *taken, const struct pp_walk *w, __u32 slot)
 {
 	const struct vm_area_struct *mapping;
 
@@ -133,7 +138,7 @@ static __always_inline bool find_use(struct page_taken *taken, struct pp_walk *w
 	taken->use.memory = use_of_address(taken->task, taken->address, w->registers[PP_REG_SP]);
 	if (taken->gfp & GFP_ZERO)
 		return true;
-	mapping = find_mapping(taken->task, taken->address, w->saved);
+	mapping = find_mapping(taken->task, taken->address, slot);
 	if (mapping)
 		return use_of_mapping(mapping, taken->error_code, taken->order, &taken->use);
 	count_loss(PP_LOSS_PAGES_UNKNOWN);
@@ -147,7 +152,7 @@ static __always_inline void walk_page(void *ctx, struct page_taken *taken, struc
 	struct task_struct *task = taken->task;
 	bool is_of_user = !take_user_registers(w, task, ctx, false);
 
-	if (!find_use(taken, w))
+	if (!find_use(taken, w, slot))
 		return;
 	w->kind = taken->use.kind;
 	w->detail = taken->use.memory;

@@ -40,21 +40,28 @@ static __always_inline __u64 maple_step(__u64 reference, __u64 address, __u64 *p
 	return entry;
 }
 
-static __always_inline const struct vm_area_struct *find_in_tree(struct task_struct *task,
-								 __u64 address, __u64 *pivot)
+/* Returns the mapping of the current process that the maple tree has for an address; 0: none.
+ * Not inlined, and with external linkage: its loops are verified once, not on each path to them. */
+__noinline __u64 find_in_tree(__u32 slot, __u64 address)
 {
-	__u64 entry = (__u64)BPF_CORE_READ(task, mm, mm_mt.ma_root);
+	struct task_struct *task = task_current();
+	struct pp_walk *w = walk_get(slot);
+	__u64 entry;
 
+	/* What has external linkage is verified where nobody calls it, too. */
+	if (!w || !bpf_core_field_exists(task->mm->mm_mt))
+		return 0;
+	entry = (__u64)BPF_CORE_READ(task, mm, mm_mt.ma_root);
 	if (!(entry & MAPLE_ROOT_NODE))
-		return (const void *)entry; /* of all addresses, or none */
+		return entry; /* of all addresses, or none */
 	for (__u32 i = 0; i < MAPLE_DEPTH && entry; i++) {
 		const bool is_leaf = MAPLE_TYPE(entry) < MAPLE_LEAVES;
 
-		entry = maple_step(entry, address, pivot);
+		entry = maple_step(entry, address, w->saved);
 		if (is_leaf)
-			return (const void *)entry;
+			return entry;
 	}
-	return NULL;
+	return 0;
 }
 
 static __always_inline bool mapping_covers(const struct vm_area_struct *mapping, __u64 address)
@@ -79,16 +86,16 @@ static __always_inline const struct vm_area_struct *find_in_cache(struct task_st
 	return NULL;
 }
 
-/* Returns the mapping, NULL if none was found.  `room`: 15 words for this function alone. */
+/* Returns the mapping, NULL if none was found.  Overwrites the `saved` of the walk in the slot. */
 static __always_inline const struct vm_area_struct *find_mapping(struct task_struct *task,
-								 __u64 address, __u64 *room)
+								 __u64 address, __u32 slot)
 {
 	const struct vm_area_struct *mapping;
 	struct task_struct___6_0 *old = (void *)task;
 
 	if (bpf_core_field_exists(old->vmacache))
 		return find_in_cache(task, address);
-	mapping = find_in_tree(task, address, room);
+	mapping = (const void *)find_in_tree(slot, address);
 	return mapping_covers(mapping, address) ? mapping : NULL;
 }
 

@@ -58,7 +58,7 @@ def verified(pid):
 
 def test_programs_are_soon_verified():
     process = harness.start(harness.temporary(), os.getpid(), duration=60,
-                            options=["--wakers", "--events", "cpu,offcpu,gil"])
+                            options=["--wakers", "--events", "cpu,offcpu,gil,mem"])
     harness.sampling(process)
     found = verified(process.pid)
     process.kill()
