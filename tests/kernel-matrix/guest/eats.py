@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Takes memory until the kernel ends it, at most of a CPU, after a second in which it is found."""
+"""Takes memory until the kernel ends it, at most of a CPU, once it is told to."""
+import os
 import time
 
 
@@ -12,7 +13,9 @@ def fill_memory(held):
 
 def main():
     held = []
-    time.sleep(1)
+    open("/tmp/eats-ready", "w").close()
+    while not os.path.exists("/tmp/eats-go"):
+        time.sleep(0.1)
     while True:
         fill_memory(held)
 
