@@ -11,11 +11,10 @@
 #include "attach/kernel_side.h"
 #include "attach/object_builds.h"
 #include "attach/shared_object.h"
+#include "attach/verifier_log.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_memory.skel.h"
-
-#define VERIFIER_LOG_BYTES (1U << 20)
 
 struct memory_side {
 	struct pyprofd_memory *skeleton;
@@ -39,7 +38,7 @@ static int load(struct pyprofd_memory *skeleton, const struct kernel_side *kerne
 	skeleton->rodata->page_shift = page_shift();
 	if (getrandom(&salt, sizeof(salt), GRND_NONBLOCK) == sizeof(salt))
 		skeleton->rodata->fault_salt = salt;
-	bpf_program__set_log_buf(skeleton->progs.on_page, log, VERIFIER_LOG_BYTES);
+	verifier_log_set(skeleton->progs.on_page, log);
 	return pyprofd_memory__load(skeleton);
 }
 

@@ -10,8 +10,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-#define VERIFIER_LOG_BYTES (1U << 20)
-
 void object_builds_explain(const char *what, int err, char *log, char *why, size_t why_size)
 {
 	const char *said = verifier_log_reason(log);
@@ -23,13 +21,12 @@ void object_builds_explain(const char *what, int err, char *log, char *why, size
 		snprintf(why, why_size, "cannot load %s: %s", what, strerror(-err));
 }
 
-/* The verifier ends at the program that it refuses, so all of them may share the log. */
 static void set_log(struct bpf_object *object, char *log)
 {
 	struct bpf_program *program;
 
 	bpf_object__for_each_program(program, object)
-		(void)bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
+		verifier_log_set(program, log);
 }
 
 /* `log` is empty at first. */

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "attach/verifier_log.h"
 
+#include <bpf/libbpf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+
+/* The reason and statistics (include/linux/bpf_verifier.h: BPF_LOG_STATS).  libbpf's own second try
+ * asks for each instruction as well, for which no buffer has room: before Linux 6.4 the error is
+ * then ENOSPC, and the log ends before the reason. */
+#define LEVEL_STATISTICS 4U
+
+void verifier_log_set(struct bpf_program *program, char *log)
+{
+	(void)bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
+	(void)bpf_program__set_log_level(program, LEVEL_STATISTICS);
+}
 
 static bool is_statistic(const char *line)
 {

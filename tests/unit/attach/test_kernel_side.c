@@ -112,6 +112,8 @@ int bpf_object__load_skeleton(struct bpf_object_skeleton *skeleton)
 		assert_ptr_equal(log, bpf_program__log_buf(of->progs.on_cpu_sample, &size));
 		assert_ptr_equal(log, bpf_program__log_buf(of->progs.on_switch, &size));
 		assert_ptr_equal(log, bpf_program__log_buf(of->progs.on_scan, &size));
+		/* Level 1 is the one of each instruction, for which there is never room. */
+		assert_int_equal(bpf_program__log_level(of->progs.on_switch), 4);
 		snprintf(log, size, "%s", kernel.verifier_says);
 	}
 	return err;
