@@ -163,11 +163,7 @@ exact() { # calls|lines, PROGRAMS of it, OPTIONS
 	kill -9 $target
 }
 exact calls 'on_call_entry on_call_return' --events calls
-# The verifier of 5.10 refuses the programs, which a user is told (docs/events.md).
-case $(uname -r) in
-5.*) echo 'guest: lines: not before Linux 6.1' ;;
-*) exact lines 'on_line_entry on_line_return on_line' --lines counted.py ;;
-esac
+exact lines 'on_line_entry on_line_return on_line' --lines counted.py
 
 # The kernel ends a program for want of memory in its cgroup: its last minutes are kept.
 out_of_memory() {
