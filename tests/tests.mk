@@ -83,7 +83,10 @@ $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 PUSH_MAIN := $(BUILD)/tests/e2e/push_main
 $(PUSH_MAIN): $(PUSH_MAIN).o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(SERVE_LIBS) -o $@
-e2e-programs: $(PUSH_MAIN)
+e2e-programs: $(PUSH_MAIN) fakes
+
+# Libraries that stand for CUDA's, on machines without a GPU: make fakes
+include tests/fakes/fakes.mk
 
 .PHONY: fuzz fuzz-programs e2e e2e-programs bench bench-reader soak
 fuzz-programs: $(FUZZ_BIN)

@@ -66,6 +66,17 @@ def need_tool(name):
     return path
 
 
+def need_fakes(variant=""):
+    """The directory of the stand-ins of CUDA's libraries (tests/fakes/README.md).  Programs of
+    targets/ find fakecuda.py beside them."""
+    sources = os.path.join(TOP, "tests", "fakes")
+    path = os.path.join(os.path.dirname(PYPROFD), "tests", "fakes", variant)
+    need(os.path.exists(os.path.join(path, "libcuda.so.1")), "no %s: make fakes" % path)
+    if sources not in TARGET_DIRECTORIES:
+        TARGET_DIRECTORIES.append(sources)
+    return path
+
+
 def need_no_pyprofd():
     """Nobody answers where pyprof asks when it is not told where.  A killed pyprofd leaves its
     socket there."""

@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The stand-ins of CUDA's libraries: what they count is what was done."""
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import harness
+
+sys.path.insert(0, os.path.join(harness.TOP, "tests", "fakes"))
+import fakecuda  # noqa: E402
+
+ADD = "_Z3addPfi"
+MS = 1000000  # ns
+
+
+def cuda(**options):
+    return fakecuda.Cuda(harness.need_fakes(), **options)
+
+
+def fails(code, function, *arguments):
+    try:
+        function(*arguments)
+    except fakecuda.CudaError as error:
+        assert error.code == code, error
+        return
+    raise AssertionError("no error %d" % code)
+
+
+# ---------------------------------------------------------------- counters
+
+def test_launches_are_counted_by_entry_point_and_kernel():
+    c = cuda()
+    add, other = c.kernel(ADD), c.kernel("_Z5otherPf", by="module")
+    apis = ["cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
+            "cuLaunchCooperativeKernel"]
+    for number, api in enumerate(apis):
+        for _ in range(number + 1):
+            c.launch(add, grid=(2, 3, 1), block=(4, 1, 1), api=api)
+    c.launch(other, api="cuLaunchCooperativeKernel_ptsz")
+    c.synchronize()
+    truth = c.truth()
+    assert [truth["api"][api]["calls"] for api in apis] == [1, 2, 3, 4, 6], truth["api"]
+    assert [truth["api"][api]["executed"] for api in apis] == [1, 2, 3, 4, 6], truth["api"]
+    assert truth["kernels"][ADD] == {"calls": 15, "captured": 0, "executed": 15, "in_graphs": 0,
+                                     "threads": 15 * 24, "ns": 0}, truth["kernels"]
+    assert c.kernel_count("_Z5otherPf", "executed") == 1
+    c.reset()
+    assert c.count("cuLaunchKernel") == 0 and c.kernel_count(ADD, "threads") == 0
+
+
+def test_copies_are_counted_by_direction():
+    c = cuda()
+    stream = c.stream()
+    for number, direction in enumerate(("htod", "dtoh", "dtod")):
+        c.copy(direction, 1000 << number)
+        c.copy(direction, 100 << number, stream)
+        c.call("cuMemcpyAsync", *[fakecuda.HOST if name == "h" else fakecuda.DEVICE
+                                  for name in (direction[3], direction[0])], 7, stream)
+    flat = fakecuda.Copy2D(src_type=1, dst_type=2, width_bytes=10, height=20)
+    c.call("cuMemcpy2D_v2", ctypes.byref(flat))
+    deep = fakecuda.Copy3D(src_type=2, dst_type=1, width_bytes=10, height=20, depth=30)
+    c.call("cuMemcpy3DAsync_v2", ctypes.byref(deep), stream)
+    c.call("cuMemcpyPeerAsync", fakecuda.DEVICE, None, fakecuda.DEVICE, None, 50, stream)
+    sizes = (ctypes.c_size_t * 3)(1, 2, 3)
+    places = (ctypes.c_uint64 * 3)(*[fakecuda.DEVICE] * 3)
+    c.call("cuMemcpyBatchAsync_v2", places, places, sizes, 3, None, None, 0, stream)
+    c.call("cuMemsetD32Async", fakecuda.DEVICE, 1, 100, stream)
+    c.call("cuMemsetD2D8Async", fakecuda.DEVICE, 64, 1, 5, 7, stream)
+    c.synchronize()
+    got = {name: (row["count"], row["bytes"]) for name, row in c.truth()["copies"].items()}
+    assert got == {"htod": (4, 1307), "dtoh": (4, 2207 + 6000), "dtod": (4, 4407 + 6),
+                   "ptop": (1, 50), "htoh": (0, 0), "memset": (2, 435)}, got
+    assert c.count("cuMemcpyHtoD_v2", "bytes") == 1000
+    assert c.total("dtoh_bytes") == 8207
+
+
+def test_memory_is_counted_until_it_is_freed():
+    c = cuda()
+    first, second = c.allocate(1 << 30), c.allocate(1000)
+    assert c.total("live_bytes") == (1 << 30) + 1000
+    c.free(first)
+    assert (c.total("live_bytes"), c.total("peak_bytes")) == (1000, (1 << 30) + 1000)
+    fails(1, c.free, first)
+    fails(2, c.allocate, 80 << 30)
+    host = c.get("cuMemHostAlloc", 4096, 0)
+    ctypes.memset(host, 1, 4096)
+    assert c.total("live_host_bytes") == 4096
+    c.call("cuMemFreeHost", host)
+    c.free(second)
+    assert c.total("live_host_bytes") == c.total("live_bytes") == 0
+
+
+# ---------------------------------------------------------------- time
+
+def test_synchronizations_wait_for_what_was_launched():
+    c = cuda()
+    kernel, stream, event = c.kernel(ADD, ns=300 * MS), c.stream(), c.event()
+    waits = [("cuStreamSynchronize", lambda: c.synchronize(stream)),
+             ("cuCtxSynchronize", c.synchronize),
+             ("cuEventSynchronize", lambda: c.call("cuEventSynchronize", event))]
+    for api, wait in waits:
+        began = time.monotonic()
+        c.launch(kernel, stream=stream)
+        c.call("cuEventRecord", event, stream)
+        launched = time.monotonic() - began
+        fails(600, c.call, "cuEventQuery", event)
+        wait()
+        waited = time.monotonic() - began
+        assert launched < 0.25 and waited >= 0.3, (api, launched, waited)
+        assert (waited - launched) * 1e9 >= c.count(api, "wait_ns") > 0, api
+        c.call("cuEventQuery", event)
+    assert c.kernel_count(ADD, "ns") == 900 * MS
+
+
+def test_a_sync_copy_waits_and_takes_its_time():
+    c = cuda()
+    c.set_copy(latency_ns=50 * MS, bytes_per_us=1)
+    c.launch(c.kernel(ADD, ns=50 * MS))
+    began = time.monotonic()
+    c.copy("dtoh", 50000)  # 50 ms more
+    assert time.monotonic() - began >= 0.1
+    assert c.count("cuMemcpyDtoH_v2", "wait_ns") >= 100 * MS
+
+
+def test_streams_run_beside_each_other_and_wait_for_events():
+    c = cuda()
+    kernel, event = c.kernel(ADD, ns=300 * MS), c.event()
+    first, second, third = c.stream(), c.stream(), c.stream()
+    began = time.monotonic()
+    c.launch(kernel, stream=first)
+    c.call("cuEventRecord", event, first)
+    c.launch(kernel, stream=second)
+    c.call("cuStreamWaitEvent", third, event, 0)
+    c.launch(kernel, stream=third)
+    c.synchronize(first)
+    c.synchronize(second)
+    assert 0.3 <= time.monotonic() - began < 0.6
+    c.synchronize(third)
+    assert time.monotonic() - began >= 0.6
+
+
+def test_stream_0_of_the_twins_is_the_threads_own():
+    c = cuda()
+    c.launch(c.kernel(ADD, ns=500 * MS), api="cuLaunchKernel_ptsz")
+    began = time.monotonic()
+    c.synchronize(0)
+    assert time.monotonic() - began < 0.4
+    other = threading.Thread(target=lambda: (c.use(0), c.call("cuStreamSynchronize_ptsz", 0)))
+    other.start()
+    other.join()
+    assert time.monotonic() - began < 0.4
+    c.call("cuStreamSynchronize_ptsz", 0)
+    assert time.monotonic() - began > 0.4
+
+
+def test_a_full_queue_makes_launches_wait():
+    c = cuda()
+    kernel, stream = c.kernel(ADD, ns=MS // 10), c.stream()
+    began = time.monotonic()
+    for _ in range(2048):
+        c.launch(kernel, stream=stream)
+    assert time.monotonic() - began >= 0.1 and c.total("queue_full") > 0
+    c.synchronize(stream)
+    assert time.monotonic() - began >= 0.2
+    assert c.kernel_count(ADD, "executed") == 2048
+
+
+# ---------------------------------------------------------------- graphs
+
+def test_captured_launches_do_not_run():
+    c = cuda()
+    kernel, stream = c.kernel(ADD, ns=100 * MS), c.stream()
+    began = time.monotonic()
+    with c.capture(stream) as graph:
+        for _ in range(5):
+            c.launch(kernel, stream=stream)
+        c.copy("htod", 1000, stream)
+        fails(900, c.synchronize, stream)
+        fails(900, c.synchronize)
+    c.synchronize()
+    assert time.monotonic() - began < 0.4
+    row = c.truth()["kernels"][ADD]
+    assert (row["calls"], row["captured"], row["executed"]) == (5, 5, 0), row
+    assert c.total("htod_captured_bytes") == 1000 and c.total("htod_bytes") == 0
+    instance = c.instantiate(graph)
+    c.call("cuGraphDestroy", graph)
+    began = time.monotonic()
+    c.graph_launch(instance, stream)
+    c.synchronize(stream)
+    assert time.monotonic() - began >= 0.5
+    c.set_kernel_ns(ADD, 0)
+    row = c.truth()["kernels"][ADD]
+    assert (row["executed"], row["in_graphs"], row["ns"]) == (5, 5, 500 * MS), row
+    assert c.total("htod_bytes") == 1000 and c.total("graph_launches") == 1
+    assert c.count("cuGraphLaunch", "executed") == 1
+
+
+def test_an_event_takes_another_stream_into_the_capture():
+    c = cuda()
+    kernel, first, second, event = c.kernel(ADD), c.stream(), c.stream(), c.event()
+    with c.capture(first) as graph:
+        c.call("cuEventRecord", event, first)
+        c.call("cuStreamWaitEvent", second, event, 0)
+        c.launch(kernel, stream=second)
+        c.launch(kernel, stream=c.stream())
+        status = ctypes.c_int()
+        c.call("cuStreamIsCapturing", second, ctypes.byref(status))
+        assert status.value == 1
+        c.call("cuEventRecord", event, second)
+        c.call("cuStreamWaitEvent", first, event, 0)
+    assert (c.kernel_count(ADD, "captured"), c.kernel_count(ADD, "executed")) == (1, 1)
+    c.launch(kernel, stream=second)
+    c.graph_launch(c.instantiate(graph))
+    assert (c.kernel_count(ADD, "captured"), c.kernel_count(ADD, "executed")) == (1, 3)
+    fails(900, c.call, "cuStreamBeginCapture_v2", None, 0)
+    fails(401, c.call, "cuStreamEndCapture", first, ctypes.byref(graph))
+
+
+# ---------------------------------------------------------------- drained intervals
+
+def timed(function, *arguments):
+    """Before and after it, in ns."""
+    before = time.monotonic_ns()
+    function(*arguments)
+    return before, time.monotonic_ns()
+
+
+def assert_within(found, expected):
+    """Intervals that begin and end while the calls lasted that begin and end them."""
+    assert len(found) == len(expected), (found, expected)
+    for (begin, end), (began_by, ended_by) in zip(found, expected):
+        assert began_by[0] <= begin <= began_by[1], (found, expected)
+        if ended_by is None:
+            assert end is None, (found, expected)
+        else:
+            assert ended_by[0] <= end <= ended_by[1], (found, expected)
+
+
+def test_drained_intervals_lie_between_synchronizations_and_launches():
+    c = cuda()
+    kernel, slow = c.kernel(ADD, ns=5 * MS), c.kernel("_Z4slowPf", ns=200 * MS)
+    first, second = c.stream(), c.stream()
+    expected = []
+    for work in (lambda: c.launch(kernel, stream=first), lambda: c.copy("htod", 10, first)):
+        c.launch(kernel, stream=first)
+        c.launch(slow, stream=second)
+        c.synchronize(first)  # the second one has work
+        ended = timed(c.synchronize, second)
+        c.copy("htod", 10)  # a sync copy leaves nothing queued
+        c.synchronize()
+        time.sleep(0.01)
+        expected.append((ended, timed(work)))
+        ended = timed(c.synchronize)
+        time.sleep(0.01)
+        expected.append((ended, timed(c.launch, kernel, (1, 1, 1), (32, 1, 1), second)))
+        c.synchronize(second)
+    truth = c.truth()
+    last = truth["drained"].pop()
+    assert last[1] is None and truth["proven"].pop()[1] is None
+    between = truth["drained"].pop(2), truth["proven"].pop(2)  # of the two rounds
+    assert between[0][1] - between[0][0] < 1000 * MS
+    assert_within(truth["drained"], expected)
+    assert_within(truth["proven"], expected)
+
+
+def test_drained_by_an_event_is_not_proven():
+    c = cuda()
+    kernel, stream, event = c.kernel(ADD, ns=20 * MS), c.stream(), c.event()
+    c.launch(kernel, stream=stream)
+    c.call("cuEventRecord", event, stream)
+    drained = timed(c.call, "cuEventSynchronize", event)
+    assert_within(c.truth()["drained"], [(drained, None)])
+    assert not c.truth()["proven"]
+    proven = timed(c.synchronize, stream)
+    launched = timed(c.launch, kernel, (1, 1, 1), (32, 1, 1), stream)
+    truth = c.truth()
+    assert_within(truth["drained"], [(drained, launched)])
+    assert_within(truth["proven"], [(proven, launched)])
+
+
+def test_captured_work_ends_no_drained_interval():
+    c = cuda()
+    kernel, stream = c.kernel(ADD), c.stream()
+    c.launch(kernel, stream=stream)
+    drained = timed(c.synchronize, stream)
+    with c.capture(stream) as graph:
+        c.launch(kernel, stream=stream)
+    launched = timed(c.graph_launch, c.instantiate(graph), stream)
+    assert_within(c.truth()["drained"], [(drained, launched)])
+
+
+# ---------------------------------------------------------------- errors, devices, handles
+
+def test_errors_are_returned_and_counted():
+    c = cuda()
+    kernel = c.kernel(ADD)
+    c.next_error("cuLaunchKernel", 719, times=2)
+    fails(719, c.launch, kernel)
+    fails(719, c.launch, kernel)
+    c.launch(kernel)
+    fails(400, c.launch, None)
+    fails(1, c.launch, kernel, (0, 1, 1))
+    fails(500, c.kernel, "missing_one")
+    assert (c.count("cuLaunchKernel"), c.count("cuLaunchKernel", "errors")) == (5, 4)
+    assert c.kernel_count(ADD) == 1
+    c.set_call_ns("cuMemAlloc_v2", 20 * MS)
+    began = time.monotonic()
+    c.allocate(100)
+    assert time.monotonic() - began >= 0.02
+    assert c.driver.fake_cuda_next_error(b"cuNothing", 1, 1) < 0
+
+
+def test_nothing_works_before_init_and_after_fork():
+    c = cuda(init=False)
+    fails(3, c.use, 0)
+    c.call("cuInit", 0)
+    fails(201, c.stream)
+    c.use(0)
+    c.launch(c.kernel(ADD, ns=MS))
+    pid = os.fork()
+    if not pid:
+        try:
+            fails(3, c.synchronize)
+            fails(3, c.call, "cuInit", 0)
+            assert c.count("cuCtxSynchronize", "errors") == 1 and c.kernel_count(ADD) == 0
+        except BaseException:  # pylint: disable=broad-except
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    c.synchronize()
+
+
+def test_each_device_has_one_context():
+    os.environ.update(FAKE_CUDA_DEVICES="4", CUDA_VISIBLE_DEVICES="2,1,9,0")
+    c = cuda()
+    assert c.get("cuDeviceGetCount", kind=ctypes.c_int) == 2
+    assert c.get("cuDevicePrimaryCtxRetain", 0) == c.contexts[0]
+    c.use(1)
+    assert c.contexts[0] != c.contexts[1] == c.get("cuCtxGetCurrent")
+    assert c.get("cuCtxGetDevice", kind=ctypes.c_int) == 1
+    uuid = (ctypes.c_ubyte * 16)()
+    c.call("cuDeviceGetUuid_v2", uuid, 0)
+    assert bytes(uuid) == b"FAKE" + bytes(11) + b"\2"
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(c.get("cuCtxGetCurrent")))
+    thread.start()
+    thread.join()
+    assert seen == [None]
+    fails(101, c.use, 2)
+    on_second = c.stream()
+    c.use(0)
+    c.launch(c.kernel(ADD, ns=500 * MS), stream=on_second)
+    began = time.monotonic()
+    c.synchronize()  # of the other device
+    assert time.monotonic() - began < 0.4
+    c.call("cuCtxSynchronize_v2", c.contexts[1])
+    assert time.monotonic() - began >= 0.4
+
+
+def test_handles_are_made_when_asked_for_and_given_out_again():
+    c = cuda()
+    library = c.get("cuLibraryLoadData", b"", None, None, 0, None, None, 0)
+    kernel = c.get("cuLibraryGetKernel", library, b"_Z1av")
+    assert kernel == c.get("cuLibraryGetKernel", library, b"_Z1av")
+    assert list(c.truth()["handles"].values()) == ["_Z1av"]
+    function = c.get("cuKernelGetFunction", kernel)
+    assert function != kernel and function == c.get("cuKernelGetFunction", kernel)
+    assert sorted(c.truth()["handles"].values()) == ["_Z1av"] * 2
+    c.launch(kernel)
+    c.launch(function)
+    assert c.kernel_count("_Z1av") == 2
+    assert ctypes.string_at(c.get("cuFuncGetName", function)) == b"_Z1av"
+    c.call("cuLibraryUnload", library)
+    module = c.get("cuModuleLoadData", b"")
+    again = c.get("cuModuleGetFunction", module, b"_Z1bv")
+    assert again in (kernel, function)
+    c.launch(again)
+    assert c.kernel_count("_Z1bv") == 1
+
+
+def test_the_truth_is_written_when_the_process_ends():
+    folder = harness.temporary()
+    program = ("import os, fakecuda\nc = fakecuda.Cuda()\nc.launch(c.kernel('_Z1av'))\n"
+               "if not os.fork():\n    c.driver.cuCtxSynchronize()\n    raise SystemExit\n"
+               "os.wait()\n")
+    environment = dict(os.environ, FAKES=harness.need_fakes(), PYTHONDONTWRITEBYTECODE="1",
+                       PYTHONPATH=os.path.join(harness.TOP, "tests", "fakes"))
+    for name in ("truth", "truth.%p"):
+        environment["FAKE_CUDA_TRUTH"] = os.path.join(folder, name)
+        subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+    files = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            files[name] = json.load(file)
+    assert len(files) == 3 and files["truth"]["kernels"]["_Z1av"]["calls"] == 1, files
+    child, = [truth for truth in files.values() if truth["is_forked"]]
+    assert child["api"]["cuCtxSynchronize"]["errors"] == 1, child
+    assert child["kernels"]["_Z1av"]["calls"] == 0, child
+    shutil.rmtree(folder)
