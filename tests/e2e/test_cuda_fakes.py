@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The stand-ins of CUDA's libraries: what they count is what was done."""
+"""The stand-ins of CUDA's libraries: what they count is what was done, and what others find in
+their files is what they find in CUDA's."""
 import ctypes
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,7 @@ import fakecuda  # noqa: E402
 
 ADD = "_Z3addPfi"
 MS = 1000000  # ns
+X86 = os.uname().machine == "x86_64"
 
 
 def cuda(**options):
@@ -93,6 +96,16 @@ def test_memory_is_counted_until_it_is_freed():
     c.call("cuMemFreeHost", host)
     c.free(second)
     assert c.total("live_host_bytes") == c.total("live_bytes") == 0
+
+
+def test_threads_lose_no_launch_and_no_argument():
+    program = os.path.join(harness.need_fakes(), "launches")
+    for options in (["64", "20000"], ["-c", "4", "0"], ["-k", "2", "0"]):
+        said = subprocess.run([program] + options + ["0.3"], check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        text = said.stdout.decode()
+        assert said.returncode == 0 and "arguments ok" in text, text
+        assert int(text.split()[0]) > 1000, text
 
 
 # ---------------------------------------------------------------- time
@@ -402,3 +415,182 @@ def test_the_truth_is_written_when_the_process_ends():
     assert child["api"]["cuCtxSynchronize"]["errors"] == 1, child
     assert child["kernels"]["_Z1av"]["calls"] == 0, child
     shutil.rmtree(folder)
+
+
+def python_cases():
+    return [(i.label, i) for i in harness.interpreters() if i.version >= (3, 8) and not i.root]
+
+
+def test_the_module_runs_on_each_python(python):
+    program = ("import fakecuda\nc = fakecuda.Cuda()\ns = c.stream()\n"
+               "with c.capture(s) as graph:\n    c.launch(c.kernel('_Z1av'), stream=s)\n"
+               "c.graph_launch(c.instantiate(graph), s)\nc.copy('htod', 5, s)\nc.synchronize(s)\n"
+               "c.run('matmul', 3, s)\nprint(c.truth()['kernels']['_Z1av']['executed'],\n"
+               "      c.kernel_count(fakecuda.KERNELS['matmul']))\n")
+    environment = dict(os.environ, FAKES=harness.need_fakes(), PYTHONDONTWRITEBYTECODE="1",
+                       PYTHONPATH=os.path.join(harness.TOP, "tests", "fakes"))
+    said = subprocess.check_output(python.command + ["-c", program], env=environment)
+    assert said.split() == [b"1", b"3"], said
+
+
+test_the_module_runs_on_each_python.cases = python_cases
+test_the_module_runs_on_each_python.few = harness.ends
+
+
+# ---------------------------------------------------------------- cudart, kernels
+
+def runtime_cases():
+    return [(name or "base", (variant, cudart, kernels)) for name, variant, cudart, kernels in (
+        ("13", "", "libcudart.so.13", "libfakekernels.so"),
+        ("12", "", "libcudart.so.12", "libfakekernels12.so"),
+        ("hashed", "", "libcudart.abc123.so.13", "libfakekernels.abc123.so"),
+        ("stripped", "stripped", "libcudart.so.13", "libfakekernels.so"),
+        ("endbr", "endbr", "libcudart.so.13", "libfakekernels.so"),
+        ("nofp", "nofp", "libcudart.so.13", "libfakekernels.so"))]
+
+
+def test_cudart_reaches_the_driver(way):
+    harness.need_fakes(way[0])
+    c = fakecuda.Cuda(harness.need_fakes(), variant=way[0], cudart=way[1], kernels=way[2])
+    for number, name in enumerate(fakecuda.KERNELS):
+        c.run(name, number + 1, grid=2)
+    stream = c.get_runtime("cudaStreamCreate")
+    pointer = c.get_runtime("cudaMalloc", 100)
+    c.call_runtime("cudaMemcpy", pointer, 0x1000, 100, 1)
+    c.call_runtime("cudaMemcpyAsync", 0x1000, pointer, 50, 4, stream)
+    c.call_runtime("cudaStreamBeginCapture", stream, 0)
+    c.run("matmul", 2, stream)
+    graph = ctypes.c_void_p()
+    c.call_runtime("cudaStreamEndCapture", stream, ctypes.byref(graph))
+    instance = c.get_runtime("cudaGraphInstantiate", graph, 0)
+    c.call_runtime("cudaGraphLaunch", instance, stream)
+    c.call_runtime("cudaStreamSynchronize", stream)
+    c.call_runtime("cudaDeviceSynchronize")
+    c.call_runtime("cudaFree", pointer)
+    calls = [c.kernel_count(name) for name in fakecuda.KERNELS.values()]
+    assert calls == [1, 4, 3, 4, 5], calls
+    # 13's stubs launch the handle that they asked for, 12's their own address.
+    assert c.count("cuKernelGetFunction") == (5 if way[1].endswith(".12") else 0)
+    assert c.count("cuLaunchKernel") == 17 and c.count("cuLaunchKernel", "captured") == 2
+    assert (c.total("htod_bytes"), c.total("dtoh_bytes")) == (100, 50)
+    assert c.kernel_count(fakecuda.KERNELS["matmul"], "in_graphs") == 2
+    c.next_error("cuLaunchKernel", 700)
+    fails(700, c.run, "softmax")
+    c.run("softmax")
+
+
+test_cudart_reaches_the_driver.cases = runtime_cases
+
+
+def test_cudart_in_another_library_launches_too():
+    c = cuda()
+    blas = ctypes.CDLL(os.path.join(c.directory, "libfakeblas.so"))
+    assert not blas.fakeblas_sgemm(256, 128, 64, ctypes.c_void_p())
+    c.run("matmul")
+    assert c.kernel_count("_ZN8fakeblas12sgemm_128x64EPKfS1_Pfiii", "threads") == 4 * 256
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        assert "libcudart.so.13" in maps.read()
+
+
+# ---------------------------------------------------------------- what is in the files
+
+def read(*command):
+    harness.need(shutil.which(command[0]), "no " + command[0])
+    return subprocess.check_output(command, env=dict(os.environ, LC_ALL="C")).decode()
+
+
+def dynamic_symbols(path):
+    """Name with its version: address, of the defined ones."""
+    rows = [line.split() for line in read("readelf", "-W", "--dyn-syms", path).split("\n")]
+    return {row[7]: int(row[1], 16) for row in rows
+            if len(row) >= 8 and row[3] == "FUNC" and row[6] not in ("UND", "Ndx")}
+
+
+def first_instructions(path, name):
+    text = read("objdump", "-d", "--no-show-raw-insn", "--disassemble=" + name, path)
+    lines = re.search(r"<%s(?:@@[^>]*)?>:\n((?:.+\n){1,4})" % re.escape(name), text).group(1)
+    return [re.sub(r"\s+", " ", line.split(":", 1)[1]).strip() for line in lines.splitlines()]
+
+
+def test_files_have_the_names_of_cudas():
+    path = harness.need_fakes()
+    for name, soname in (("libcuda.so.1", 0), ("libcudart.so.12", 0), ("libcudart.so.13", 0),
+                         ("libcudart.abc123.so.13", 0),
+                         ("stripped/libcudart.so.13", "libcudart.so.13")):
+        text = read("readelf", "-d", os.path.join(path, name))
+        assert "Library soname: [%s]" % (soname or name) in text, text
+    for major, name in ((12, "libcudart.so.12"), (13, "libcudart.so.13"),
+                        (13, "libcudart.abc123.so.13")):
+        symbols = dynamic_symbols(os.path.join(path, name))
+        assert len(symbols) > 50
+        assert all(s.endswith("@@libcudart.so.%d" % major) for s in symbols), symbols
+        assert "cudaLaunchKernel@@libcudart.so.%d" % major in symbols
+    for name, needed in (("libfakekernels.so", "libcudart.so.13"),
+                         ("libfakekernels12.so", "libcudart.so.12"),
+                         ("libfakekernels.abc123.so", "libcudart.abc123.so.13")):
+        assert "[%s]" % needed in read("readelf", "-d", os.path.join(path, name))
+
+
+def test_twins_have_two_addresses_and_aliases_one():
+    symbols = dynamic_symbols(os.path.join(harness.need_fakes(), "libcuda.so.1"))
+    for name in ("cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuStreamSynchronize",
+                 "cuMemcpyHtoDAsync_v2"):
+        assert symbols[name] != symbols[name + "_ptsz"], name
+    assert symbols["cuLaunchCooperativeKernel"] == symbols["cuLaunchCooperativeKernel_ptsz"]
+    c = cuda()
+    for name, flags, symbol in (("cuLaunchKernel", 0, "cuLaunchKernel"),
+                                ("cuLaunchKernel", 2, "cuLaunchKernel_ptsz"),
+                                ("cuMemAlloc", 0, "cuMemAlloc_v2")):
+        found = ctypes.c_void_p()
+        c.call("cuGetProcAddress_v2", name.encode(), ctypes.byref(found), 13000, flags, None)
+        exported = ctypes.cast(getattr(c.driver, symbol), ctypes.c_void_p)
+        assert found.value == exported.value, name
+
+
+def test_entries_begin_as_each_build_says():
+    harness.need(X86, "entries of x86-64")
+    path = harness.need_fakes()
+    entries = [("libcuda.so.1", name) for name in (
+        "cuLaunchKernel", "cuLaunchKernelEx", "cuGraphLaunch", "cuMemcpyHtoDAsync_v2",
+        "cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize")]
+    entries += [("libcudart.so.13", name) for name in (
+        "cudaLaunchKernel", "cudaMemcpy", "cudaStreamSynchronize", "__cudaLaunchKernel")]
+    for library, name in entries:
+        first = first_instructions(os.path.join(path, library), name)
+        assert first[:2] == ["push %rbp", "mov %rsp,%rbp"], (name, first)
+        first = first_instructions(os.path.join(path, "endbr", library), name)
+        assert first[:2] == ["endbr64", "push %rbp"], (name, first)
+    for library, name in entries[:2] + entries[7:8]:
+        first = first_instructions(os.path.join(path, "nofp", library), name)
+        assert re.match("sub|mov", first[0]), (name, first)
+    first = first_instructions(os.path.join(path, "libcudart.so.13"), "__cudaLaunchKernel")
+    assert first[2] == "pop %rbp" and re.match("jmp .*<cudaLaunchKernel", first[3]), first
+
+
+def test_stubs_have_nvccs_names_in_symtab_alone():
+    path = harness.need_fakes()
+    for name in ("libfakekernels.so", "libfakekernels12.so"):
+        table = read("readelf", "-W", "--symbols", os.path.join(path, name))
+        table = table[table.index("'.symtab'"):]
+        stubs = {row[7]: row[4] for row in map(str.split, table.split("\n"))
+                 if len(row) >= 8 and row[3] == "FUNC"}
+        for stub in ("_Z9vectorAddPKfS0_Pfi", "_ZN4fake6matmulIfLi16EEEvPKT_S3_PS1_i",
+                     "_ZN4fakeL15nms_kernel_implEPKfi", "_Z11reduce_rowsPKfPfi",
+                     "_Z35__device_stub__Z11reduce_rowsPKfPfiPKfPfi",
+                     "_ZL25__cudaLaunchKernel_helperPKv4dim3S1_PPvmP11CUstream_st"):
+            assert stubs.get(stub) == "LOCAL", (name, stub, stubs)
+        exported = dynamic_symbols(os.path.join(path, name))
+        assert all(s.startswith("fakekernels_") for s in exported), exported
+    for name in ("libfakekernels.so", "libcuda.so.1", "libcudart.so.13"):
+        assert ".symtab" not in read("readelf", "-SW", os.path.join(path, "stripped", name))
+
+
+def test_a_library_with_cudart_in_it_does_not_show_it():
+    path = harness.need_fakes()
+    for name, prefix in (("libfakeblas.so", "fakeblas_"),):
+        exported = dynamic_symbols(os.path.join(path, name))
+        assert exported and all(re.match(prefix, s) for s in exported), exported
+        assert "libcudart" not in read("readelf", "-d", os.path.join(path, name))
+        with open(os.path.join(path, name), "rb") as file:
+            content = file.read()
+        assert b"cuGetProcAddress_v2" in content and b"libcuda.so.1" in content
