@@ -515,8 +515,8 @@ def first_instructions(path, name):
 def test_files_have_the_names_of_cudas():
     path = harness.need_fakes()
     for name, soname in (("libcuda.so.1", 0), ("libcudart.so.12", 0), ("libcudart.so.13", 0),
-                         ("libcudart.abc123.so.13", 0),
-                         ("stripped/libcudart.so.13", "libcudart.so.13")):
+                         ("libcudart.abc123.so.13", 0), ("libnvidia-ml.so.1", 0),
+                         ("libnccl.so.2", 0), ("stripped/libcudart.so.13", "libcudart.so.13")):
         text = read("readelf", "-d", os.path.join(path, name))
         assert "Library soname: [%s]" % (soname or name) in text, text
     for major, name in ((12, "libcudart.so.12"), (13, "libcudart.so.13"),
@@ -587,10 +587,126 @@ def test_stubs_have_nvccs_names_in_symtab_alone():
 
 def test_a_library_with_cudart_in_it_does_not_show_it():
     path = harness.need_fakes()
-    for name, prefix in (("libfakeblas.so", "fakeblas_"),):
+    for name, prefix in (("libfakeblas.so", "fakeblas_"), ("libnccl.so.2", "(fake_)?nccl")):
         exported = dynamic_symbols(os.path.join(path, name))
         assert exported and all(re.match(prefix, s) for s in exported), exported
         assert "libcudart" not in read("readelf", "-d", os.path.join(path, name))
         with open(os.path.join(path, name), "rb") as file:
             content = file.read()
         assert b"cuGetProcAddress_v2" in content and b"libcuda.so.1" in content
+
+
+# ---------------------------------------------------------------- NVML, NCCL
+
+class GpmMetric(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_uint), ("result", ctypes.c_int), ("value", ctypes.c_double),
+                ("texts", ctypes.c_void_p * 3)]
+
+
+class GpmMetrics(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint), ("count", ctypes.c_uint),
+                ("sample1", ctypes.c_void_p), ("sample2", ctypes.c_void_p),
+                ("metric", GpmMetric * 333)]
+
+
+class Nvml:
+    """NVML with a file of values."""
+
+    def __init__(self):
+        self.path = os.path.join(harness.temporary(), "nvml")
+        os.environ["FAKE_NVML"] = self.path
+        self.library = ctypes.CDLL(os.path.join(harness.need_fakes(), "libnvidia-ml.so.1"))
+
+    def say(self, text):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def call(self, name, *arguments):
+        return getattr(self.library, name)(*arguments)
+
+    def device(self, number):
+        device = ctypes.c_void_p()
+        assert not self.call("nvmlDeviceGetHandleByIndex_v2", number, ctypes.byref(device))
+        return device
+
+    def values(self, name, device, count=1, kind=ctypes.c_uint):
+        got = (kind * count)()
+        assert not self.call(name, device, got), name
+        return list(got)
+
+
+def test_nvml_says_what_stands_in_its_file():
+    nvml = Nvml()
+    count = ctypes.c_uint()
+    assert nvml.call("nvmlDeviceGetCount_v2", ctypes.byref(count)) == 1  # not initialized
+    assert nvml.call("nvmlInit_v2") == 0
+    assert nvml.call("nvmlDeviceGetCount_v2", ctypes.byref(count)) == 0 and count.value == 2
+    nvml.say("devices 3\n1.name H100\n1.utilization 97 40\n1.memory 1000 400\n1.power 350000\n"
+             "1.reasons 0x4\n1.process 12 1000 50\n1.process 13 2000 30\n"
+             "0.error.nvmlDeviceGetPowerUsage 3\n")
+    assert nvml.call("nvmlDeviceGetCount_v2", ctypes.byref(count)) == 0 and count.value == 3
+    first, second = nvml.device(0), nvml.device(1)
+    name = ctypes.create_string_buffer(96)
+    assert nvml.call("nvmlDeviceGetName", second, name, 96) == 0 and name.value == b"H100"
+    assert nvml.call("nvmlDeviceGetUUID", second, name, 96) == 0
+    assert name.value == b"GPU-46414b45-0000-0000-0000-000000000001", name.value
+    assert nvml.values("nvmlDeviceGetUtilizationRates", second, 2) == [97, 40]
+    assert nvml.values("nvmlDeviceGetMemoryInfo", second, 3, ctypes.c_uint64) == [1000, 600, 400]
+    assert nvml.values("nvmlDeviceGetPowerUsage", second) == [350000]
+    assert nvml.call("nvmlDeviceGetPowerUsage", first, ctypes.byref(count)) == 3
+    assert nvml.values("nvmlDeviceGetCurrentClocksEventReasons", second, 1,
+                       ctypes.c_uint64) == [4]
+    rows = (ctypes.c_uint64 * 6)()
+    count.value = 0
+    assert nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", second, ctypes.byref(count),
+                     None) == 7 and count.value == 2
+    assert nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", second, ctypes.byref(count),
+                     rows) == 0
+    assert [rows[0] & 0xffffffff, rows[1], rows[3] & 0xffffffff, rows[4]] == [12, 1000, 13, 2000]
+
+
+def test_nvml_has_gpm_of_the_metrics_that_are_set():
+    nvml = Nvml()
+    nvml.say("0.gpm.2 35.5\n1.gpm none\n")
+    assert nvml.call("nvmlInit_v2") == 0
+    samples = [ctypes.c_void_p(), ctypes.c_void_p()]
+    for sample in samples:
+        assert not nvml.call("nvmlGpmSampleAlloc", ctypes.byref(sample))
+        assert not nvml.call("nvmlGpmSampleGet", nvml.device(0), sample)
+    metrics = GpmMetrics(1, 2, *samples)
+    metrics.metric[0].id, metrics.metric[1].id = 2, 10
+    assert not nvml.call("nvmlGpmMetricsGet", ctypes.byref(metrics))
+    assert [(m.result, m.value) for m in metrics.metric[:2]] == [(0, 35.5), (3, 0)]
+    assert nvml.call("nvmlGpmSampleGet", nvml.device(1), samples[0]) == 3
+    support = (ctypes.c_uint * 2)(1)
+    assert not nvml.call("nvmlGpmQueryDeviceSupport", nvml.device(1), support) and not support[1]
+
+
+def test_nccl_counts_bytes_and_launches_kernels():
+    c = cuda()
+    nccl = ctypes.CDLL(os.path.join(c.directory, "libnccl.so.2"))
+    nccl.fake_nccl_count.restype = ctypes.c_uint64
+    comm, none, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t
+    identity = (ctypes.c_char * 128)()
+
+    class UniqueId(ctypes.Structure):
+        _fields_ = [("bytes", ctypes.c_char * 128)]
+
+    assert nccl.ncclGetUniqueId(identity) == 0
+    assert nccl.ncclCommInitRank(ctypes.byref(comm), 8, UniqueId(bytes(identity)), 3) == 0
+    assert nccl.ncclAllReduce(none, none, size(100), 7, 0, comm, none) == 0
+    assert nccl.ncclAllGather(none, none, size(10), 9, comm, none) == 0
+    assert nccl.ncclGroupStart() == 0
+    for _ in range(3):
+        assert nccl.ncclSend(none, size(5), 8, 1, comm, none) == 0
+        assert nccl.ncclRecv(none, size(5), 8, 1, comm, none) == 0
+    assert nccl.ncclGroupEnd() == 0
+    assert nccl.ncclAllReduce(none, none, size(100), 99, 0, comm, none) == 4
+
+    def count(name, what):
+        return nccl.fake_nccl_count(name.encode(), what.encode())
+    assert (count("ncclAllReduce", "calls"), count("ncclAllReduce", "bytes")) == (2, 400)
+    assert count("ncclAllGather", "bytes") == 20 and count("ncclSend", "bytes") == 120
+    names = [name for name, row in c.truth()["kernels"].items() if row["executed"] == 1]
+    assert len(names) == 3 and all("ncclDevKernel_" in name for name in names), names
+    assert c.count("cuLaunchKernelEx", "executed") == 3

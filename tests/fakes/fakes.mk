@@ -51,6 +51,8 @@ $(eval $(call fakes_kernels,$(FAKES)/,base,13,libfakekernels.so,libcudart.so.13)
 $(eval $(call fakes_kernels,$(FAKES)/,base,12,libfakekernels12.so,libcudart.so.12))
 $(eval $(call fakes_kernels,$(FAKES)/,base,13,libfakekernels.abc123.so,libcudart.abc123.so.13))
 $(eval $(call fakes_library,$(FAKES)/libfakeblas.so,libfakeblas.so,fakeblas_*;,,$(call fakes_objects,base,13,blas $(FAKES_CUDART))))
+$(eval $(call fakes_library,$(FAKES)/libnccl.so.2,libnccl.so.2,nccl*; fake_nccl_*;,,$(call fakes_objects,base,13,nccl $(FAKES_CUDART))))
+$(eval $(call fakes_library,$(FAKES)/libnvidia-ml.so.1,libnvidia-ml.so.1,nvml*; fake_nvml_*;,,$(call fakes_objects,base,13,nvml)))
 FAKES_STRIPPED := $(FAKES_LIBRARIES:$(FAKES)/%=$(FAKES)/stripped/%)
 $(foreach v,endbr nofp,$(eval $(call fakes_driver,$(FAKES)/$(v)/,$(v)))$(eval \
 	$(call fakes_cudart,$(FAKES)/$(v)/,$(v),13,libcudart.so.13))$(eval \
