@@ -567,6 +567,29 @@ def test_entries_begin_as_each_build_says():
     assert first[2] == "pop %rbp" and re.match("jmp .*<cudaLaunchKernel", first[3]), first
 
 
+def calls_of(path, name):
+    text = read("objdump", "-d", "--no-show-raw-insn", "--disassemble=" + name, path)
+    return re.findall(r"\tcall +(\S+)(?: +(?:# \w+ )?<([^+@>]*))?", text)
+
+
+def test_a_launch_has_cudarts_frames_above_it():
+    """At the entry of cuLaunchKernel [rsp] is in the helper, [rbp + 8] in cudaLaunchKernel,
+    [[rbp] + 8] in the host stub."""
+    harness.need(X86, "instructions of x86-64")
+    path = harness.need_fakes()
+    cudart = os.path.join(path, "libcudart.so.13")
+    assert first_instructions(cudart, "launch")[:2] == ["push %rbp", "mov %rsp,%rbp"]
+    calls = calls_of(cudart, "launch")
+    assert [slot for to, slot in calls if to.startswith("*")] == ["cudart_slots"], calls
+    assert [to for _, to in calls_of(cudart, "cudaLaunchKernel")][0] == "launch"
+    for name, to in (("libfakekernels.so", "__cudaLaunchKernel"),
+                     ("libfakekernels12.so", "cudaLaunchKernel")):
+        library = os.path.join(path, name)
+        for stub in ("_Z9vectorAddPKfS0_Pfi", "_ZN4fakeL15nms_kernel_implEPKfi",
+                     "_Z35__device_stub__Z11reduce_rowsPKfPfiPKfPfi"):
+            assert to in [called for _, called in calls_of(library, stub)], (name, stub)
+
+
 def test_stubs_have_nvccs_names_in_symtab_alone():
     path = harness.need_fakes()
     for name in ("libfakekernels.so", "libfakekernels12.so"):
