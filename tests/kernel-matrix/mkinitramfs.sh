@@ -54,6 +54,8 @@ ${CC:-cc} -static -O1 -Wall -o "$d/t/service_caps" "$here/guest/service_caps.c"
 # shellcheck disable=SC2086
 ${CC:-cc} -static -O1 -Wall -o "$d/t/programs" "$here/guest/programs.c"
 # shellcheck disable=SC2086
+${CC:-cc} -static -O1 -Wall -o "$d/t/ready" "$here/guest/ready.c"
+# shellcheck disable=SC2086
 ${CC:-cc} -static -O2 -Wall -o "$d/t/probed" "$here/guest/probed.c" -lpthread
 cp "$here/guest/init" "$d/init"
 chmod 755 "$d/init"

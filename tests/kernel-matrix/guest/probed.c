@@ -34,7 +34,7 @@ APART int probed_again(int depth)
 	if (depth > 0)
 		result += probed_again(depth - 1);
 	else
-		usleep(500000);
+		usleep(1000000);
 	AFTER_IT();
 	return result;
 }

@@ -18,6 +18,21 @@ await() { # SECONDS COMMAND...: until it succeeds.  Returns nonzero when it has 
 		sleep 0.2
 	done
 }
+at() { # STAGE: when it begins
+	read -r at_now at_rest < /proc/uptime
+	echo "guest: at $at_now s: $*"
+}
+# Starts it, and returns when it samples, or why not: profiler is its pid.  Nothing polls meanwhile, for what the verifier
+# takes an emulator tens of seconds.
+begin() { # NAME COMMAND...: its log is /tmp/NAME.log
+	begin_name=$1
+	shift
+	rm -f /tmp/begun && mkfifo /tmp/begun
+	/t/ready /tmp/begun 150 "$@" > "/tmp/$begin_name.log" 2>&1 &
+	profiler=$!
+	begun=$(cat /tmp/begun) # by another process: the shell's own read ends at the signal of a child
+	[ "$begun" = ready ] || fail "$begin_name: pyprofd does not begin: $begun"
+}
 # As a service would: the capabilities that it needs and no others.  Beyond 2 Debian's kernels have perf
 # events for CAP_SYS_ADMIN only.
 echo 2 > /proc/sys/kernel/perf_event_paranoid
@@ -27,11 +42,6 @@ python="chroot /py /usr/bin/python3.11 -S -E"
 # From 6.13 on the kernel gives programs private stacks.  That the one of samples has some shows that they are found.
 see_private_stacks() {
 	case $(uname -r) in 5.* | 6.[0-9].* | 6.1[0-2].*) return ;; esac
-	tries=0
-	until /t/programs | grep -q '^on_cpu_sample ' || [ $tries -ge 100 ]; do
-		tries=$((tries + 1))
-		sleep 0.1
-	done
 	/t/programs | awk '$1 == "on_cpu_sample" { n += $3 }
 		END { print "guest: places with private stacks: on_cpu_sample " n + 0; exit !n }' ||
 		fail "no private stacks are seen"
@@ -41,11 +51,14 @@ profile() { # NAME TARGET_PID OPTION...
 	name=$1
 	pid=$2
 	shift 2
-	timeout 60 $pyprofd --hz 99 --duration 3 -o "/tmp/$name.folded" "$@" > "/tmp/$name.log" 2>&1 &
-	profiler=$!
+	# It has no CPU while pyprofd starts, and while what it did is checked.
+	kill -STOP "$pid"
+	begin "$name" $pyprofd --hz 99 --duration 3 -o "/tmp/$name.folded" "$@"
+	kill -CONT "$pid"
 	see_private_stacks
 	wait $profiler
 	rc=$?
+	kill -STOP "$pid"
 	sed 's/^/guest: pyprofd: /' "/tmp/$name.log" | tail -n 8
 	[ "$rc" = 0 ] || fail "$name: pyprofd ended with $rc"
 	[ -f "/tmp/$name.folded" ] || {
@@ -60,15 +73,16 @@ profile() { # NAME TARGET_PID OPTION...
 	grep -q 'complete' "/tmp/$name.log" || fail "$name: no closing line"
 }
 
+at samples
 $python /t/target.py &
 target=$!
-while [ ! -e /py/tmp/ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
+await 60 [ -e /py/tmp/ready ]
 profile pid "$target" --pid "$target"
 profile all "$target"
-kill $target
+kill -9 $target
 
 waits() {
-	timeout 60 $pyprofd --events offcpu --pid "$1" --duration 5 -o /tmp/waits.folded > /tmp/waits.log 2>&1 ||
+	$pyprofd --events offcpu --pid "$1" --duration 5 -o /tmp/waits.folded > /tmp/waits.log 2>&1 ||
 		fail "waits: pyprofd ended with $?"
 	sed 's/^/guest: pyprofd: /' /tmp/waits.log | tail -n 8
 	cp /tmp/waits.folded /py/tmp/ && $python /t/check_waits.py /tmp/waits.folded "$1" 5 || {
@@ -76,14 +90,15 @@ waits() {
 		head -n 12 /tmp/waits.folded | cut -c1-700
 	}
 }
+at waits
 $python /t/waits.py &
 target=$!
-while [ ! -e /py/tmp/waits-ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
+await 60 [ -e /py/tmp/waits-ready ]
 waits $target
 
 # --timeline and --wakers load and write: what is in them the end-to-end tests look at.
 traces() {
-	timeout 60 $pyprofd --wakers --timeline /tmp/run.json --pid "$1" --duration 3 -o /tmp/waker.folded > /tmp/traces.log 2>&1 ||
+	$pyprofd --wakers --timeline /tmp/run.json --pid "$1" --duration 3 -o /tmp/waker.folded > /tmp/traces.log 2>&1 ||
 		fail "traces: pyprofd ended with $?"
 	sed 's/^/guest: pyprofd: /' /tmp/traces.log | tail -n 8
 	grep -q '"name":"sleep","dur"' /tmp/run.json || fail "traces: nobody sleeps in the timeline"
@@ -91,13 +106,14 @@ traces() {
 	grep -q 'nap .*;--waker--;.*;\[interrupt\] ' /tmp/waker.folded || fail "traces: no timer ends a nap"
 	grep -q 'reader .*;--waker--;.*<module> ' /tmp/waker.folded || fail "traces: no write ends a read"
 }
+at traces
 traces $target
 kill -9 $target
 
 # Before uprobe_multi each place of code is a perf event of its own, for which these kernels want CAP_SYS_ADMIN.
 case $(uname -r) in
-5.* | 6.[0-5].*) prober=/opt/pyprofd is_shared= settled=4 ;;
-*) prober=$pyprofd is_shared=1 settled=2 ;;
+5.* | 6.[0-5].*) prober=/opt/pyprofd is_shared= settled=5 none=$((2 * $(nproc))) ;; # samples have two a CPU
+*) prober=$pyprofd is_shared=1 settled=2 none=0 ;;
 esac
 # What of a pyprofd's grows with its probes: links of many places, or perf events.
 links() { # PID
@@ -107,21 +123,18 @@ links() { # PID
 		ls -l /proc/"$1"/fd 2> /dev/null | grep -c perf_event
 	fi
 }
-# Waits for programs that need the kernel's verifier, which takes an emulator tens of seconds, and then for their links,
-# until these stay as many: where they are perf events, each takes the kernel 0.1 s.
-attached() { # PID PROGRAM
+# pyprofd samples when what was asked for by name is attached, but waits for ten seconds at most, and not for what it finds
+# by itself: until its links stay as many.  Where they are perf events, each takes the kernel 0.1 s.
+attached() { # PID
 	tries=0 same=0 before=
-	until /t/programs | grep -q "^$2 " || [ $tries -ge 60 ] || ! kill -0 "$1" 2> /dev/null; do
-		tries=$((tries + 1))
-		sleep 1
-	done
-	until [ $same -ge $settled ] || [ $tries -ge 90 ] || ! kill -0 "$1" 2> /dev/null; do
+	until [ $same -ge $settled ] || [ $tries -ge 180 ] || ! kill -0 "$1" 2> /dev/null; do
 		tries=$((tries + 1))
 		now=$(links "$1")
-		[ "$now" = "$before" ] && [ "$now" != 0 ] && same=$((same + 1)) || same=0
+		[ "$now" = "$before" ] && [ "$now" -gt "$none" ] && same=$((same + 1)) || same=0
 		before=$now
-		sleep 1
+		sleep 0.5
 	done
+	[ $same -ge $settled ] || fail "the probes are not attached"
 }
 # Programs that can be preempted must not have a private stack, of which there is one a CPU (6.13): all those of user
 # probes (type 2, BPF_PROG_TYPE_KPROBE) and those of tracepoints by name (17).
@@ -146,23 +159,21 @@ exact() { # calls|lines, PROGRAMS of it, OPTIONS
 	rm -f /py/tmp/calls-*
 	$python /t/counted.py &
 	target=$!
-	while [ ! -e /py/tmp/calls-ready ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
-	$prober "$@" --max-slowdown 1000x --pid $target --duration 150 -o /tmp/$name.pb.gz > /tmp/$name.log 2>&1 &
-	profiler=$!
-	attached $profiler "${programs%% *}"
+	await 60 [ -e /py/tmp/calls-ready ]
+	begin $name $prober "$@" --max-slowdown 1000x --pid $target --duration 300 -o /tmp/$name.pb.gz
+	attached $profiler
 	no_private_stacks $programs
 	touch /py/tmp/calls-go
-	for _ in $(seq 200); do
-		[ -e /py/tmp/calls-done ] && break
-		sleep 0.1
-	done
+	await 60 [ -e /py/tmp/calls-done ]
 	kill -INT $profiler
 	wait $profiler || fail "$name: pyprofd ended with $?"
 	sed 's/^/guest: pyprofd: /' /tmp/$name.log | tail -n 8
 	cp /tmp/$name.pb.gz /py/tmp/ && $python /t/check_$name.py /tmp/$name.pb.gz || fail "$name: wrong numbers"
 	kill -9 $target
 }
+at calls
 exact calls 'on_call_entry on_call_return' --events calls
+at lines
 exact lines 'on_line_entry on_line_return on_line' --lines counted.py
 
 # The kernel ends a program for want of memory in its cgroup: its last minutes are kept.
@@ -175,10 +186,8 @@ out_of_memory() {
 	sh -c "echo \$\$ > $group/cgroup.procs && exec $python /t/eats.py" 2> /dev/null &
 	eater=$!
 	await 30 [ -e /py/tmp/eats-ready ]
-	$pyprofd --hz 99 --interval 2 --duration 300 -o /tmp/oom/ > /tmp/oom.log 2>&1 &
-	profiler=$!
-	# Of a process that ends before the first window nothing can be kept, and the verifier takes an emulator tens of seconds.
-	await 120 grep -q 'profiles go to' /tmp/oom.log || fail "oom: pyprofd does not begin"
+	# Of a process that ends before the first window nothing can be kept.
+	begin oom $pyprofd --interval 2 --duration 300 -o /tmp/oom/
 	touch /py/tmp/eats-go
 	wait $eater
 	await 60 grep -q 'want of memory' /tmp/oom.log || fail "oom: not told"
@@ -187,7 +196,12 @@ out_of_memory() {
 	sed -n 's/^\(pyprofd: process .* want of memory.*\)/guest: \1/p' /tmp/oom.log
 	kept=$(echo /tmp/oom/kept/*-oom-*-python3.11/cpu.pb.gz)
 	zcat "$kept" | grep -q fill_memory || fail "oom: not kept: $(cat /tmp/oom.log)"
+	# By default all events go into a directory.  The guest could have 240 CPUs, each of which has a part of some maps.
+	sed -n 's/^\(pyprofd: .* MiB of maps\).*/guest: \1/p' /tmp/oom.log
+	mib=$(sed -n 's/.*memory .* + \([0-9]*\)\.[0-9]* MiB of maps.*/\1/p' /tmp/oom.log)
+	[ "${mib:-99}" -lt 40 ] || fail "oom: ${mib:-unknown} MiB of maps, possible CPUs $(cat /sys/devices/system/cpu/possible)"
 }
+at oom
 out_of_memory
 
 # A walk takes an emulator ten times as long: with the usual budget few are left.
@@ -195,15 +209,7 @@ out_of_memory
 memory() { # MIB
 	$python /t/memory.py "$1" &
 	target=$!
-	$pyprofd --events mem --budget-cpu 50 --duration 60 --pid $target -o /tmp/memory.pb.gz > /tmp/memory.log 2>&1 &
-	profiler=$!
-	cpus=$(nproc)
-	tries=0
-	while [ "$(ls -l /proc/$profiler/fd 2> /dev/null | grep -c perf_event)" -lt $((2 * cpus)) ] && [ $tries -lt 200 ]; do
-		tries=$((tries + 1))
-		sleep 0.1
-	done
-	sleep 1
+	begin memory $pyprofd --events mem --budget-cpu 50 --duration 300 --pid $target -o /tmp/memory.pb.gz
 	touch /py/tmp/go
 	wait $target || fail "memory: the program ended with $?"
 	missed=$(/t/programs | awk '/^on_page / { print $4 }')
@@ -213,18 +219,18 @@ memory() { # MIB
 	cp /tmp/memory.pb.gz /py/tmp/ && $python /t/check_memory.py /tmp/memory.pb.gz "$1" "${missed:-0}" || fail "memory: wrong amounts"
 	! grep -q pages_unknown /tmp/memory.log || fail "memory: mappings were not found"
 }
+at memory
 memory 32
 # Probes: counts of a library that knows, by one link or a perf event each; 64 threads at once.
 probes() { # NAME COUNT_FUNCTION NUMBER PID GO OPTION...
 	name=$1 function=$2 number=$3 pid=$4 go=$5
 	shift 5
 	rm -f "$go"
-	$prober --pid "$pid" -o "/tmp/$name.folded" "$@" > "/tmp/$name.log" 2>&1 &
-	profiler=$!
-	attached $profiler on_probe
+	begin "$name" $prober --pid "$pid" -o "/tmp/$name.folded" "$@"
+	attached $profiler
 	no_private_stacks on_probe on_tracepoint
 	touch "$go"
-	sleep 6
+	await 60 [ -s /tmp/probed.txt ] # when it has made its calls
 	kill -INT $profiler
 	wait $profiler || fail "$name: pyprofd ended with $?"
 	sed 's/^/guest: pyprofd: /' "/tmp/$name.log" | tail -n 4
@@ -235,19 +241,20 @@ probes() { # NAME COUNT_FUNCTION NUMBER PID GO OPTION...
 		head -n 5 "/tmp/$name.folded" | cut -c1-500
 	}
 }
+at hits
 /t/probed 20 0 > /tmp/probed.txt &
 target=$!
 probes hits probed_call 3840 $target /tmp/go --max-slowdown 1000x \
 	--probe uprobe:/t/probed:probed_call+ret
 kill $target
+at threads
 /t/probed 1 1000 > /dev/null &
 target=$!
 # Waits inside of five return probes each.
-timeout 240 $prober --pid $target -o /tmp/threads.folded --max-slowdown 500x \
-	--probe uprobe:/t/probed:probed_again+ret > /tmp/threads.log 2>&1 &
-profiler=$!
-attached $profiler on_probe
-timeout 120 $pyprofd --pid $target --duration 4 --events offcpu -o /tmp/inside.folded > /tmp/inside.log 2>&1 ||
+begin threads $prober --pid $target -o /tmp/threads.folded --max-slowdown 500x \
+	--probe uprobe:/t/probed:probed_again+ret
+attached $profiler
+$pyprofd --pid $target --duration 4 --events offcpu -o /tmp/inside.folded > /tmp/inside.log 2>&1 ||
 	fail "inside: pyprofd ended with $?"
 kill -INT $profiler
 wait $profiler || fail "threads: pyprofd ended with $?"
@@ -262,31 +269,24 @@ known() { # NAME TARGET PROGRAM ARGUMENT...
 	rm -f /py/tmp/go
 	$python "/t/$target_py.py" "$@" &
 	target=$!
-	while [ ! -e "/py/tmp/$target_py-ready" ] && kill -0 $target 2> /dev/null; do sleep 0.1; done
-	$prober --events "$name" --max-slowdown 1000x --pid $target -o "/tmp/$name.pb.gz" > "/tmp/$name.log" 2>&1 &
-	profiler=$!
-	attached $profiler "$program"
+	await 60 [ -e "/py/tmp/$target_py-ready" ]
+	begin "$name" $prober --events "$name" --max-slowdown 1000x --pid $target -o "/tmp/$name.pb.gz"
+	attached $profiler
 	no_private_stacks on_probe on_tracepoint "$program"
 	touch /py/tmp/go
-	for _ in $(seq 200); do
-		[ -e "/py/tmp/$target_py-done" ] && break
-		sleep 0.1
-	done
+	await 60 [ -e "/py/tmp/$target_py-done" ]
 	kill -INT $profiler
 	wait $profiler || fail "$name: pyprofd ended with $?"
 	sed 's/^/guest: pyprofd: /' "/tmp/$name.log" | tail -n 4
 	cp "/tmp/$name.pb.gz" /py/tmp/ && $python "/t/check_$name.py" "/tmp/$name.pb.gz" "$@" || fail "$name: wrong numbers"
 	kill $target
 }
+at gc
 known gc collects on_probe 7
+at alloc
 known alloc allocates on_alloc
 dmesg 2> /dev/null | grep -E 'WARNING|BUG:|Oops|uprobe' | head -n 5 | sed 's/^/guest: kernel: /' > /tmp/dmesg.txt
 cat /tmp/dmesg.txt
 [ ! -s /tmp/dmesg.txt ] || fail "the kernel complains"
 
-# By default all events go into a directory.  The guest could have 240 CPUs, each of which has a part of some maps.
-timeout 60 $pyprofd --duration 3 -o /tmp/all/ > /tmp/all.log 2>&1 || fail "all: pyprofd ended with $?"
-sed -n 's/^\(pyprofd: .* MiB of maps\).*/guest: \1/p' /tmp/all.log
-mib=$(sed -n 's/.*memory .* + \([0-9]*\)\.[0-9]* MiB of maps.*/\1/p' /tmp/all.log)
-[ "${mib:-99}" -lt 40 ] || fail "all: ${mib:-unknown} MiB of maps, possible CPUs $(cat /sys/devices/system/cpu/possible)"
 exit $failed
