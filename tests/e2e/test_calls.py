@@ -15,8 +15,10 @@ from test_pyprof import python_with, run
 CALLS = ["--events", "calls"]
 TARGET = "counted.py"
 FUNCTIONS = 20
+PAIRS_LEAST = 130  # of 190
 KILLS = int(os.environ.get("KILLS") or 5)
 ATTEMPTS = 3  # at the order of own times, of which an interrupt may spoil one
+SPEEDS = 2    # the fastest second of a lent machine is so many times as fast as the slowest
 NAMES = set(re.findall(r'"(\w+)": [0-9]', exact.source(TARGET)))
 
 
@@ -64,6 +66,13 @@ def keep_least(own, found):
         own[name] = min(time_s, own.get(name, time_s))
 
 
+def out_of_order(ours, theirs):
+    """The pairs whose order differs, and how many pairs have one."""
+    apart = [(one, other) for one in theirs for other in theirs
+             if theirs[one] > SPEEDS * theirs[other]]
+    return [pair for pair in apart if ours[pair[0]] <= ours[pair[1]]], len(apart)
+
+
 def beside(ours, theirs):
     print("\n%-10s %21s %21s" % ("", "pyprof --exact", "cProfile"))
     for name in sorted(theirs, key=lambda name: -theirs[name][2]):
@@ -103,8 +112,10 @@ def test_exact_beside_cprofile(python):
         keep_least(their_own, theirs)
         if order(our_own) == order(their_own):
             return
-    raise AssertionError("never the order of own times: %s, cProfile %s" % (order(our_own),
-                                                                           order(their_own)))
+    # Then that of all whose times are further apart than the machine's own.
+    wrong, told = out_of_order(our_own, their_own)
+    print("order: %d pairs of functions of %d" % (told, FUNCTIONS * (FUNCTIONS - 1) / 2))
+    assert not wrong and told >= PAIRS_LEAST, "the order of own times differs: %s" % wrong
 
 
 test_exact_beside_cprofile.cases = lambda: [(one.label, one) for one in with_probes()]
@@ -234,12 +245,12 @@ for _ in range(%d):
 def called():
     sum(body)
 body, took = range(10), 0
-while took < 10e-6:
+while took < 20e-6:
     body = range(len(body) * 2)
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(1000):
         sum(body)
-    took = (time.perf_counter() - began) / 1000
+    took = (time.process_time() - began) / 1000
 os.write(1, b"ready\\n")
 while True:
     called()
@@ -247,13 +258,13 @@ while True:
 
 
 def test_slowdown_of_several_processes_is_that_of_one():
-    """The probes take a seventh of the time of each, and each is late for want of a CPU."""
+    """The probes take a tenth of the time of each, and each is late for want of a CPU."""
     python = with_probes()[-1]
     target = subprocess.Popen([*python.command, "-c", SEVERAL], stdout=subprocess.PIPE,
                               start_new_session=True)
     try:
         for _ in range(PROCESSES):
-            ready(target)
+            assert target.stdout.readline() == b"ready\n"
         done = harness.profile(target.pid, hz=None, duration=6,
                                options=["-q", "--events", "calls", "--max-slowdown", "2x"])
     finally:

@@ -168,10 +168,32 @@ static void tell_holder(struct exact *exact)
 {
 	uint32_t holder;
 
-	if (lock_wait_tell(&exact->lock_wait, mono_ns(), &holder))
+	if ((exact->late_count || exact->has_gone) &&
+	    lock_wait_tell(&exact->lock_wait, mono_ns(), &holder))
 		log_warn("process %u keeps the lock of its mappings: %s of new processes begin "
 			 "when it lets go, for until then no process of the machine could fork",
 			 holder, name_of(exact));
+}
+
+static void release_gone(struct exact *exact)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < exact->attached_count; i++) {
+		if (exact->attached[i].is_gone)
+			exact_links_release(&exact->attached[i].links);
+		else
+			exact->attached[kept++] = exact->attached[i];
+	}
+	exact->attached_count = kept;
+	exact->has_gone = false;
+}
+
+/* Takes the links of gone processes off: others have the file. */
+static void detach_gone(struct exact *exact)
+{
+	if (exact->has_gone && !must_wait(exact))
+		release_gone(exact);
 }
 
 static struct exact_pace pace_of(const struct attached *one)
@@ -191,6 +213,9 @@ static int attach(struct exact *exact, const struct process *process, struct fil
 
 	if (must_wait(exact))
 		return -EAGAIN;
+	/* A process that has become another program keeps its number: the links of before would be
+	 * hit beside the new ones. */
+	release_gone(exact);
 	err = ARRAY_RESERVE(exact->attached, exact->attached_count, exact->attached_capacity);
 	if (!err)
 		err = file_table_descriptor(exact->sources.files, file, &fd);
@@ -308,23 +333,8 @@ void exact_forget(struct exact *exact, struct pp_process_id id)
 		if (one->process.tgid == id.tgid && one->process.generation == id.generation)
 			one->is_gone = exact->has_gone = true;
 	}
-}
-
-/* Takes the links of gone processes off: other processes have the file. */
-static void detach_gone(struct exact *exact)
-{
-	size_t kept = 0;
-
-	if (!exact->has_gone || must_wait(exact))
-		return;
-	for (size_t i = 0; i < exact->attached_count; i++) {
-		if (exact->attached[i].is_gone)
-			exact_links_release(&exact->attached[i].links);
-		else
-			exact->attached[kept++] = exact->attached[i];
-	}
-	exact->attached_count = kept;
-	exact->has_gone = false;
+	if (exact)
+		detach_gone(exact);
 }
 
 bool exact_is_known(const struct exact *exact)

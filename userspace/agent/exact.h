@@ -40,7 +40,8 @@ DEFINE_OWNED(struct exact, exact)
 
 /* Takes in a process that is profiled and whose files are known. */
 void exact_see(struct exact *exact, const struct process *process);
-/* What a process has that has ended or become another program is to be taken off. */
+/* Takes off what a process has that has ended or become another program; later where somebody keeps
+ * the lock of its mappings. */
 void exact_forget(struct exact *exact, struct pp_process_id id);
 /* Returns whether an interpreter was seen, with the probes or without. */
 bool exact_is_known(const struct exact *exact);
