@@ -253,41 +253,38 @@ static void memory_adjust__groups_have_a_least_size(void **state)
 static void find_mapping__goes_down_the_tree(void **state)
 {
 	struct task_struct *task = make_process();
-	__u64 room[MAPLE_PIVOTS];
 
 	(void)state;
 	for (uint32_t i = 0; i < 70; i++) {
-		assert_ptr_equal(find_mapping(task, (i + 1) * 0x10000UL, room), &mapping[i]);
-		assert_ptr_equal(find_mapping(task, (i + 1) * 0x10000UL + 0xfff, room),
+		assert_ptr_equal(find_mapping(task, (i + 1) * 0x10000UL, 0), &mapping[i]);
+		assert_ptr_equal(find_mapping(task, (i + 1) * 0x10000UL + 0xfff, 0),
 				 &mapping[i]);
-		assert_null(find_mapping(task, (i + 1) * 0x10000UL + 0x1000, room));
-		assert_null(find_mapping(task, (i + 1) * 0x10000UL - 1, room));
+		assert_null(find_mapping(task, (i + 1) * 0x10000UL + 0x1000, 0));
+		assert_null(find_mapping(task, (i + 1) * 0x10000UL - 1, 0));
 	}
-	assert_null(find_mapping(task, 0, room));
-	assert_null(find_mapping(task, ~0UL >> 1, room));
+	assert_null(find_mapping(task, 0, 0));
+	assert_null(find_mapping(task, ~0UL >> 1, 0));
 }
 
 static void find_mapping__of_a_tree_without_nodes(void **state)
 {
 	struct task_struct *task = make_process();
-	__u64 room[MAPLE_PIVOTS];
 
 	(void)state;
 	task->mm->mm_mt.ma_root = &mapping[3];
-	assert_ptr_equal(find_mapping(task, 0x40000, room), &mapping[3]);
-	assert_null(find_mapping(task, 0x50000, room));
+	assert_ptr_equal(find_mapping(task, 0x40000, 0), &mapping[3]);
+	assert_null(find_mapping(task, 0x50000, 0));
 	task->mm->mm_mt.ma_root = NULL;
-	assert_null(find_mapping(task, 0x40000, room));
+	assert_null(find_mapping(task, 0x40000, 0));
 }
 
 static void find_mapping__ends_in_a_circle(void **state)
 {
 	struct task_struct *task = make_process();
-	__u64 room[MAPLE_PIVOTS];
 
 	(void)state;
 	root.arange.slot[0] = ARANGE(&root);
-	assert_null(find_mapping(task, 0x10000, room));
+	assert_null(find_mapping(task, 0x10000, 0));
 }
 
 static void find_mapping__before_6_1_takes_the_last_ones(void **state)
@@ -296,13 +293,12 @@ static void find_mapping__before_6_1_takes_the_last_ones(void **state)
 		struct task_struct task;
 		struct task_struct___6_0 old;
 	} of = {.old.vmacache.vmas = {&mapping[5], NULL, &mapping[9], NULL}};
-	__u64 room[MAPLE_PIVOTS];
 
 	(void)state;
 	(void)make_process();
 	host->missing_field[0] = NULL;
-	assert_ptr_equal(find_mapping(&of.task, 0xa0fff, room), &mapping[9]);
-	assert_null(find_mapping(&of.task, 0x20000, room));
+	assert_ptr_equal(find_mapping(&of.task, 0xa0fff, 0), &mapping[9]);
+	assert_null(find_mapping(&of.task, 0x20000, 0));
 }
 
 /* ---- uses ---- */
