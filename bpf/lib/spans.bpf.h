@@ -43,7 +43,7 @@ static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name
 	struct call_key key = {.thread = h->thread, .place = place};
 	__u32 slot = h->taken.slot;
 	struct call *call = bpf_map_lookup_elem(&call_scratch, &slot);
-	long err;
+	bool is_new = !call_find(h, place);
 
 	if (!call)
 		return;
@@ -54,21 +54,18 @@ static __always_inline void call_remember(struct hit *h, __u64 place, __u64 name
 	call->scale = h->scale;
 	/* The walk is ours, not the program's. */
 	call->began_ns = bpf_ktime_get_ns();
-	err = bpf_map_update_elem(&calls, &key, call, BPF_EXIST);
-	if (!err && is_alone)
+	if (!is_new && is_alone)
 		count_loss(PP_LOSS_PROBE_UNMATCHED);
-	if (err && open_calls_are_refused(h->w->user)) {
+	if (is_new && open_calls_are_refused(h->w->user)) {
 		count_loss(PP_LOSS_PROBE_SHARE);
 		return;
 	}
-	if (err) {
-		err = bpf_map_update_elem(&calls, &key, call, BPF_ANY);
-		open_calls_add(h->w->user, !err);
-	}
-	if (err)
+	if (bpf_map_update_elem(&calls, &key, call, BPF_ANY)) {
 		count_loss(PP_LOSS_PROBE_CALLS_FULL);
-	else
-		news_add(h->w->user);
+		return;
+	}
+	open_calls_add(h->w->user, is_new);
+	news_add(h->w->user);
 }
 
 static __always_inline void call_count(const struct hit *h, const struct call *call, __u64 ns)
