@@ -274,8 +274,6 @@ static int see_interpreter(struct exact *exact, const struct process *process, s
 	const struct exact_sites *sites;
 	int err = find_sites(exact, file, &sites);
 
-	if (err == -EAGAIN)
-		return err;
 	if (err == -ENOENT || err == -EOPNOTSUPP) {
 		note_without(exact, process, file, err == -EOPNOTSUPP);
 		return 0;
