@@ -88,37 +88,13 @@ def probed_python(probe):
     return python
 
 
-def test_a_kept_lock_of_mappings_holds_up_no_fork(when):
-    """While probes come, and while they go: the kernel would wait for that lock."""
-    python = probed_python(b"gc__start")
+def beside_kept_lock(when, python, script, start):
+    """What start(directory, pid) was, beside a process that keeps its lock at the `start` or at
+    the `end`, and who kept it.  No fork of the machine waits for that.  pid: of a script."""
     directory = harness.temporary()
-    other = subprocess.Popen([python, "-c", "import time; time.sleep(60)"])
+    other = subprocess.Popen([python, "-c", script])
     held = hold(HOLD_S, python, directory) if when == "start" else None
-    pyprofd = harness.start(os.path.join(directory, ""), hz=99, duration=4, options=["-q"])
-    if when == "end":
-        harness.sampling(pyprofd)
-        time.sleep(2)
-        held = hold(HOLD_S, python, directory)
-    longest = longest_fork(pyprofd)
-    done = harness.finish(pyprofd)
-    held.wait(30)
-    other.kill()
-    other.wait()
-    print("longest fork %.3f s" % longest)
-    assert done.rc == 0 and longest < FORK_S, (longest, done.err)
-    if when == "start":
-        assert "process %d keeps the lock of its mappings" % held.pid in done.err, done.err
-
-
-
-def test_exact_counts_beside_a_kept_lock_hold_up_no_fork(when):
-    """They do not come as long as it is kept, which is told, and go only after it."""
-    python = probed_python(b"function__entry")
-    directory = harness.temporary()
-    other = subprocess.Popen([python, "-c", "while True: str(1)"])
-    held = hold(HOLD_S, python, directory) if when == "start" else None
-    pyprofd = harness.start(os.path.join(directory, "calls.pb.gz"), pid=other.pid, duration=4,
-                            options=["-q", "--events", "calls", "--max-slowdown", "1000x"])
+    pyprofd = start(directory, other.pid)
     if when == "end":
         harness.sampling(pyprofd)
         time.sleep(2)
@@ -131,10 +107,27 @@ def test_exact_counts_beside_a_kept_lock_hold_up_no_fork(when):
     print("longest fork %.3f s" % longest)
     assert longest < FORK_S, (longest, done.err)
     if when == "start":
-        assert done.rc == 2, (done.rc, done.err)
         assert "process %d keeps the lock of its mappings" % held.pid in done.err, done.err
-    else:
-        assert done.rc == 0, (done.rc, done.err)
+    return done
+
+
+def test_a_kept_lock_of_mappings_holds_up_no_fork(when):
+    """While probes come, and while they go: the kernel would wait for that lock."""
+    done = beside_kept_lock(
+        when, probed_python(b"gc__start"), "import time; time.sleep(60)",
+        lambda directory, _: harness.start(os.path.join(directory, ""), hz=99, duration=4,
+                                           options=["-q"]))
+    assert done.rc == 0, (done.rc, done.err)
+
+
+def test_exact_counts_beside_a_kept_lock_hold_up_no_fork(when):
+    """They do not come as long as it is kept, which is told, and go only after it."""
+    done = beside_kept_lock(
+        when, probed_python(b"function__entry"), "while True: str(1)",
+        lambda directory, pid: harness.start(
+            os.path.join(directory, "calls.pb.gz"), pid=pid, duration=4,
+            options=["-q", "--events", "calls", "--max-slowdown", "1000x"]))
+    assert done.rc == (2 if when == "start" else 0), (done.rc, done.err)
 
 
 # While a lock is kept no other test gets probes.
