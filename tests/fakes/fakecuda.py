@@ -123,6 +123,20 @@ def declare(library, table):
             function.restype = ctypes.c_int
 
 
+def call(library, name, *arguments):
+    """An entry point of a library; CudaError when it does not return 0."""
+    error = getattr(library, name)(*arguments)
+    if error:
+        raise CudaError(name, error)
+
+
+def get(library, name, *arguments, kind):
+    """One whose first argument is a pointer to what it gives."""
+    result = kind()
+    call(library, name, ctypes.byref(result), *arguments)
+    return result.value
+
+
 class Cuda:
     """One process's CUDA; initialized with device 0 unless `init` is false."""
 
@@ -153,15 +167,11 @@ class Cuda:
 
     def call(self, name, *arguments):
         """An entry point of libcuda.so.1."""
-        error = getattr(self.driver, name)(*arguments)
-        if error:
-            raise CudaError(name, error)
+        call(self.driver, name, *arguments)
 
     def get(self, name, *arguments, kind=ctypes.c_void_p):
         """One whose first argument is a pointer to what it gives."""
-        result = kind()
-        self.call(name, ctypes.byref(result), *arguments)
-        return result.value
+        return get(self.driver, name, *arguments, kind=kind)
 
     @property
     def runtime(self):
@@ -172,14 +182,10 @@ class Cuda:
         return self._runtime
 
     def call_runtime(self, name, *arguments):
-        error = getattr(self.runtime, name)(*arguments)
-        if error:
-            raise CudaError(name, error)
+        call(self.runtime, name, *arguments)
 
     def get_runtime(self, name, *arguments, kind=ctypes.c_void_p):
-        result = kind()
-        self.call_runtime(name, ctypes.byref(result), *arguments)
-        return result.value
+        return get(self.runtime, name, *arguments, kind=kind)
 
     # ------------------------------------------------ devices, handles
 
