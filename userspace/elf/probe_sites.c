@@ -192,12 +192,23 @@ static void sort_by_first(struct finding *finding)
 	}
 }
 
+#define TWIN_BYTES 5U
+static bool is_twin(const char *behind, uint64_t room)
+{
+	return room > TWIN_BYTES &&
+	       (!memcmp(behind, "_ptsz", TWIN_BYTES) || !memcmp(behind, "_ptds", TWIN_BYTES));
+}
+
 /* Returns whether a symbol has this name, with a version or without: "malloc@@GLIBC_2.2.5". */
-static bool is_named(const char *name, uint64_t room, const struct alternative *wanted)
+static bool is_named(const char *name, uint64_t room, const struct alternative *wanted,
+		     bool takes_twins)
 {
 	if (room <= wanted->size || memcmp(name, wanted->name, wanted->size))
 		return false;
-	return !name[wanted->size] || name[wanted->size] == '@';
+	name += wanted->size;
+	if (takes_twins && is_twin(name, room - wanted->size))
+		name += TWIN_BYTES;
+	return !*name || *name == '@';
 }
 
 /* test %rdi, %rdi and a jump forward when it is 0, near or far: Intel SDM volume 2, TEST, Jcc. */
@@ -270,7 +281,7 @@ static void compare_symbol(struct finding *finding, const Elf64_Sym *symbol, con
 		if (!elf_work_pay(finding->image->work, 1, ELF_WORK_PER_SYMBOL))
 			return;
 		while (next_alternative(wanted, &at))
-			if (is_named(name, room, &at))
+			if (is_named(name, room, &at, wanted->takes_twins))
 				add_function(finding,
 					     (struct probe_site){.wanted = i,
 								 .alternative = at.number},

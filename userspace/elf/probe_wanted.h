@@ -26,7 +26,9 @@ struct probe_wanted {
 	 * function tests for that first the site may lie behind, at an instruction that costs
 	 * less. */
 	uint32_t skips_null;
-	uint32_t unused; /* 0 */
+	/* 1: of each function also its twins NAME_ptsz and NAME_ptds, as CUDA's libraries have them
+	 * for the default stream of each thread. */
+	uint32_t takes_twins;
 };
 _Static_assert(sizeof(struct probe_wanted) % sizeof(uint64_t) == 0, "behind a request's words");
 
@@ -34,7 +36,7 @@ _Static_assert(sizeof(struct probe_wanted) % sizeof(uint64_t) == 0, "behind a re
 static inline bool probe_wanted_is_sound(const struct probe_wanted *wanted)
 {
 	return wanted->kind < PROBE_WANTED_KINDS && wanted->wants_nearest <= 1 &&
-	       wanted->skips_null <= 1 && !wanted->unused &&
+	       wanted->skips_null <= 1 && wanted->takes_twins <= 1 &&
 	       memchr(wanted->provider, 0, sizeof(wanted->provider)) &&
 	       memchr(wanted->name, 0, sizeof(wanted->name)) && wanted->name[0] &&
 	       !wanted->provider[0] == (wanted->kind != PROBE_WANTED_USDT);

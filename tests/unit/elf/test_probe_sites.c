@@ -197,6 +197,30 @@ static void function__site_is_its_first_instruction(void **state)
 	assert_int_equal(sites.site[0].cost, PROBE_COST_SINGLE_STEP);
 }
 
+/* CUDA's libraries have a function twice, for two kinds of default stream. */
+static void function__has_the_sites_of_its_twins(void **state)
+{
+	OWNED(elf_image) struct elf_image *image = NULL;
+	struct probe_wanted wanted = wanted_of(PROBE_WANTED_ANY_OF, "", "g copy");
+
+	(void)state;
+	made_symbol(&elf, "copy", CODE, 16, STT_FUNC);
+	made_symbol(&elf, "copy_ptsz", CODE + 16, 16, STT_FUNC);
+	made_symbol(&elf, "copy_ptds", CODE + 16, 16, STT_FUNC);
+	made_symbol(&elf, "copy_ptdsx", CODE + 32, 16, STT_FUNC);
+	made_symbol(&elf, "copy_pt", CODE + 48, 16, STT_FUNC);
+	image = made_open(&elf);
+	assert_int_equal(probe_sites_find(image, &wanted, 1, &sites), 0);
+	assert_int_equal(sites.site_count, 1);
+	probe_sites_release(&sites);
+	wanted.takes_twins = 1;
+	assert_int_equal(probe_sites_find(image, &wanted, 1, &sites), 0);
+	assert_int_equal(sites.site_count, 2);
+	assert_int_equal(sites.site[0].offset, MADE_CODE);
+	assert_int_equal(sites.site[1].offset, MADE_CODE + 16);
+	assert_int_equal(sites.site[1].alternative, 1);
+}
+
 static void assert_moved(const char *code, size_t size, uint64_t symbol_size, uint64_t offset,
 			 enum probe_cost cost)
 {
@@ -529,6 +553,7 @@ int main(void)
 		TEST(usdt__bad_notes_are_counted),
 		TEST(usdt__more_sites_than_are_kept_are_counted),
 		TEST(function__site_is_its_first_instruction),
+		TEST(function__has_the_sites_of_its_twins),
 		TEST(function__site_is_behind_endbr64_but_no_other_instruction),
 		TEST(function__site_may_be_behind_a_test_for_null),
 		TEST(function__at_the_end_of_code_is_not_moved_out_of_it),
