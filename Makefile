@@ -55,13 +55,13 @@ all: $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve $(BUILD)/pyprof-fet
 MAIN_SRC := userspace/agent/main.c userspace/reader/main.c userspace/serve/main.c userspace/fetch/main.c
 LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-SKELETON_NAMES := pyprofd pyprofd_older pyprofd_probe pyprofd_probe_older pyprofd_memory pyprofd_calls pyprofd_calls_older
+SKELETON_NAMES := pyprofd pyprofd_older pyprofd_probe pyprofd_probe_older pyprofd_memory pyprofd_calls pyprofd_calls_older pyprofd_cuda pyprofd_cuda_older
 SKELETON_FILES := $(SKELETON_NAMES:%=$(BUILD)/gen/%.skel.h)
 GEN := $(SKELETON_FILES) $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
 # offsets 0 ("map relo failed to find map").
-BPF_OWN_SRC := bpf/probe.bpf.c bpf/alloc.bpf.c bpf/memory.bpf.c bpf/calls.bpf.c bpf/lines.bpf.c
+BPF_OWN_SRC := bpf/probe.bpf.c bpf/alloc.bpf.c bpf/memory.bpf.c bpf/calls.bpf.c bpf/lines.bpf.c bpf/cuda.bpf.c
 BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c $(BPF_OWN_SRC),$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 
@@ -89,6 +89,10 @@ $(BUILD)/pyprofd_memory.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/memory.bpf.o Makef
 $(BUILD)/pyprofd_calls.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/calls.bpf.o $(BUILD)/bpf/lines.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 $(BUILD)/pyprofd_calls_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/calls.bpf.o $(BUILD)/bpf/older/lines.bpf.o Makefile
+	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
+$(BUILD)/pyprofd_cuda.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/cuda.bpf.o Makefile
+	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
+$(BUILD)/pyprofd_cuda_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/cuda.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 # SKELETONS: where another build for this machine has them; the BPF side has no flags of the C compiler's.
 $(BUILD)/gen/%.skel.h: $(if $(SKELETONS),$(SKELETONS)/%.skel.h,$(BUILD)/%.bpf.o)

@@ -13,7 +13,7 @@ _pyprof_values() { # OPTION VERB
 	--sort | -s) echo 'self total name file' ;;
 	--older) echo '30s 5m 1h' ;;
 	--type) echo 'first_touch cow faults alloc_space alloc_objects inuse_space inuse_objects' ;;
-	--kind) echo 'cpu offcpu wall gil waker gc import mem calls alloc probe lines' ;;
+	--kind) echo 'cpu offcpu wall gil waker gc import mem calls alloc probe lines cuda' ;;
 	--group-by) echo 'process thread comm thread-name container wait service_name app unit user namespace pod slurm_job rank local_rank world_size' ;;
 	--label) echo 'service_name app unit user namespace pod container slurm_job rank local_rank world_size comm' ;;
 	--color-by) echo 'self total' ;;

@@ -23,7 +23,8 @@
 	Y(CALLS, "calls", " (every Python call)", 0, 0)                                            \
 	Y(ALLOC, "alloc", " (allocations, and what is still held)", 0, 0)                          \
 	Y(PROBE, "probe", " (what --probe names)", 0, 0)                                           \
-	Y(LINES, "lines", " (every line of --lines)", 0, 0)
+	Y(LINES, "lines", " (every line of --lines)", 0, 0)                                        \
+	Y(CUDA, "cuda", " (what programs have the GPU do)", 0, 0)
 
 #define PP_ENUM_CAPTURE_AT(id, ...) PP_CAPTURE_AT_##id,
 enum pp_capture_at { PP_CAPTURES(PP_ENUM_CAPTURE_AT, PP_ENUM_CAPTURE_AT) PP_CAPTURE_COUNT };
@@ -35,7 +36,7 @@ enum pp_capture {
 /* What takes breakpoints in programs. */
 #define PP_CAPTURES_OF_PROBES                                                                      \
 	(PP_CAPTURE_GC | PP_CAPTURE_IMPORT | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC |                 \
-	 PP_CAPTURE_PROBE | PP_CAPTURE_LINES)
+	 PP_CAPTURE_PROBE | PP_CAPTURE_LINES | PP_CAPTURE_CUDA)
 /* What takes so many that somebody has to choose the programs. */
 #define PP_CAPTURES_OF_CHOSEN (PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC | PP_CAPTURE_LINES)
 /* What counts every hit of an interpreter's own probes: one of them at a time. */
@@ -49,7 +50,9 @@ enum pp_capture {
 #define PP_CAPTURES_DEFAULT (0U PP_CAPTURES(PP_CAPTURE_IF_DEFAULT, PP_CAPTURE_IF_DEFAULT))
 
 /* What a counter counts: `samples` and `weight` of struct pp_count.  X(id, the function in
- * agent/labels.c that adds the labels of this kind alone: label_NAME()). */
+ * agent/labels.c that adds the labels of this kind alone: label_NAME()).  Of CUDA's three the
+ * detail is the id of the totals (include/pyprofd/cuda.h), and the kernel side has only the first:
+ * of calls whose stacks were taken, how many they stand for, and their bytes or ns. */
 #define PP_COUNT_KINDS(X)                                                                          \
 	X(CPU, none)   /* samples; weight in ns, or events for cycles */                           \
 	X(WAIT, wait)  /* waits and ns off the CPU, at the waiter's stack */                       \
@@ -68,7 +71,10 @@ enum pp_capture {
 	X(ALLOC, none)	 /* allocations and bytes, weighted */                                     \
 	X(HELD, none)	 /* of these, what was not freed at the window's end */                    \
 	X(PROBE, probe)	 /* hits and ns from call to return; detail: index of the probe */         \
-	X(LINE, none)	 /* hits of a line and ns in it and in what it calls */
+	X(LINE, none)	 /* hits of a line and ns in it and in what it calls */                    \
+	X(CUDA, cuda)	 /* calls, and ns from call to return */                                   \
+	X(CUDA_WAIT, cuda)  /* ns in calls that wait for the device */                             \
+	X(CUDA_BYTES, cuda) /* bytes moved, set or allocated */
 
 #define PP_ENUM_COUNT_KIND(id, label) PP_KIND_##id,
 enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
@@ -90,7 +96,8 @@ enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 	Y(CALLS, 8, "calls", PP_CAPTURE_CALLS, PP_CAPTURE_CALLS, 1, 0)                             \
 	Y(ALLOC, 9, "alloc", PP_CAPTURE_ALLOC, PP_CAPTURE_ALLOC, 1, 0)                             \
 	Y(PROBE, 10, "probe", PP_CAPTURE_PROBE, PP_CAPTURE_PROBE, 1, 0)                            \
-	Y(LINES, 11, "lines", PP_CAPTURE_LINES, PP_CAPTURE_LINES, 1, 0)
+	Y(LINES, 11, "lines", PP_CAPTURE_LINES, PP_CAPTURE_LINES, 1, 0)                            \
+	Y(CUDA, 12, "cuda", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)
 
 #define PP_ENUM_PROFILE(id, number, ...) PP_PROFILE_##id = number,
 #define PP_ADD_PROFILE(...) +1
@@ -130,7 +137,11 @@ enum pp_profile {
 	X(PROBE, 0, "events", "count")                                                             \
 	X(PROBE, 1, "latency", "nanoseconds")                                                      \
 	X(LINES, 0, "hits", "count")                                                               \
-	X(LINES, 1, "time", "nanoseconds")
+	X(LINES, 1, "time", "nanoseconds")                                                         \
+	X(CUDA, 0, "calls", "count")                                                               \
+	X(CUDA, 1, "cuda_host", "nanoseconds")                                                     \
+	X(CUDA, 2, "cuda_wait", "nanoseconds")                                                     \
+	X(CUDA, 3, "cuda_bytes", "bytes")
 #define PP_VALUES_MAX 4U
 #define PP_CYCLES_TYPE "cycles"
 #define PP_CYCLES_UNIT "count"
@@ -167,7 +178,11 @@ enum pp_profile {
 	X(PROBE, PROBE, 0, samples, ALWAYS)                                                        \
 	X(PROBE, PROBE, 1, weight, ALWAYS)                                                         \
 	X(LINE, LINES, 0, samples, ALWAYS)                                                         \
-	X(LINE, LINES, 1, weight, ALWAYS)
+	X(LINE, LINES, 1, weight, ALWAYS)                                                          \
+	X(CUDA, CUDA, 0, samples, ALWAYS)                                                          \
+	X(CUDA, CUDA, 1, weight, ALWAYS)                                                           \
+	X(CUDA_WAIT, CUDA, 2, weight, ALWAYS)                                                      \
+	X(CUDA_BYTES, CUDA, 3, weight, ALWAYS)
 
 /* What memory is used for that was touched, as far as the kernel tells.  X(id, label). */
 #define PP_MEMORIES(X)                                                                             \

@@ -6,6 +6,7 @@
 #define PYPROFD_PROBE_H
 
 #include <linux/types.h>
+#include <pyprofd/cuda.h>
 
 #define PP_PROBES_MAX 64U  /* that are asked for, our own included */
 #define PP_SITES_MAX 4096U /* places of code at which they are attached */
@@ -46,6 +47,7 @@ enum pp_site_does {
 	PP_SITE_ALLOC_BEGIN,
 	PP_SITE_ALLOC_END,
 	PP_SITE_FREE,
+	PP_SITE_CUDA, /* `cuda` says what; sites of that are in cuda_sites[] */
 };
 
 enum pp_mapping {
@@ -73,6 +75,7 @@ struct pp_site {
 	union {
 		struct pp_probe_arg arg[PP_PROBE_ARGS];
 		struct pp_alloc_site alloc;
+		struct pp_cuda_site cuda;
 	};
 };
 _Static_assert(sizeof(struct pp_site) == 72, "pp_site crosses the kernel boundary");

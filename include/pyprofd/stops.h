@@ -143,7 +143,9 @@
 	X(PROBE_SHARE, "probe_share",                                                              \
 	  "hits of probes left out: their user's share of what is new was used up")                \
 	X(SITES_REFUSED, "sites_refused",                                                          \
-	  "files or places of code without probes: their user's share was used up")
+	  "files or places of code without probes: their user's share was used up")                \
+	X(CUDA_FULL, "cuda_full",                                                                  \
+	  "CUDA calls without their kernel, or not counted: the table of totals was full")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

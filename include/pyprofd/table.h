@@ -51,7 +51,7 @@ static __inline__ void pp_count_key_coarsen(struct pp_count_key *key)
 
 /* rest[]: rows shared by all processes of the machine, which always have room: one for each kind,
  * wait reason and state of the GIL.  The second half belongs to tables with an odd number. */
-#define PP_REST_KINDS 16U
+#define PP_REST_KINDS 32U
 #define PP_REST_WAITS 32U
 _Static_assert((unsigned int)PP_KIND_COUNT <= PP_REST_KINDS, "a row for each kind");
 #define PP_REST_ROWS (PP_REST_KINDS * PP_REST_WAITS * 2U)

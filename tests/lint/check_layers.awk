@@ -37,6 +37,8 @@ BEGIN {
 	generated["pyprofd_memory.skel.h"] = "attach"
 	generated["pyprofd_calls.skel.h"] = "attach"
 	generated["pyprofd_calls_older.skel.h"] = "attach"
+	generated["pyprofd_cuda.skel.h"] = "attach"
+	generated["pyprofd_cuda_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "pprof"
 	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "options agent query fetch serve reader"

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "agent/cuda.h"
 #include "agent/identities.h"
 #include "agent/thread_names.h"
 #include "agent/who.h"
@@ -120,6 +121,22 @@ static int label_probe(const struct labels *labels, struct profile_sample *sampl
 	return key->detail < labels->probe_count
 		       ? label_string(labels, sample, "probe", labels->probe[key->detail])
 		       : 0;
+}
+
+static int label_cuda(const struct labels *labels, struct profile_sample *sample,
+		      const struct pp_count_key *key)
+{
+	struct cuda_call call;
+	int err;
+
+	if (cuda_find(labels->cuda, key->detail, &call))
+		return 0;
+	err = label_string(labels, sample, "api", call.api);
+	if (!err)
+		err = label_string(labels, sample, "kernel", call.kernel);
+	if (!err)
+		err = label_string(labels, sample, "direction", call.direction);
+	return err ? err : label_string(labels, sample, "device", call.device);
 }
 
 static int label_kind(const struct labels *labels, struct profile_sample *sample,

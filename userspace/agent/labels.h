@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+struct cuda;
 struct identities;
 struct intern;
 struct pp_count_key;
@@ -21,6 +22,7 @@ struct labels {
 	const struct text_table *texts; /* NULL: nothing refers to texts */
 	const char *const *probe;	/* names by index; probe_count of them */
 	size_t probe_count;
+	const struct cuda *cuda; /* NULL: it is not captured */
 };
 /* who: the process of the counter.  Returns 0 or -ENOMEM. */
 int labels_add(const struct labels *labels, struct profile_sample *sample,

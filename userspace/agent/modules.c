@@ -20,6 +20,7 @@ struct modules {
 	struct intern *strings;
 	struct named_module *module; /* owned; by slot */
 	size_t count, capacity;
+	uint32_t gpu; /* index + 1 of MODULES_GPU; 0: none was given yet */
 };
 
 int modules_new(const struct file_table *files, struct profiles *profiles,
@@ -47,6 +48,7 @@ void modules_begin(struct modules *modules, struct intern *strings)
 {
 	modules->strings = strings;
 	modules->count = 0;
+	modules->gpu = 0;
 }
 
 static void hex(const uint8_t *bytes, size_t size, char *text)
@@ -109,5 +111,19 @@ uint32_t modules_get(struct modules *modules, uint32_t slot)
 	    profiles_add_module(modules->profiles, &module, &index))
 		return 0;
 	modules->module[slot] = (struct named_module){.file = id, .index = index + 1};
+	return index;
+}
+
+uint32_t modules_get_gpu(struct modules *modules)
+{
+	struct module module = {};
+	uint32_t index = 0;
+
+	if (modules->gpu)
+		return modules->gpu - 1;
+	if (intern_string(modules->strings, MODULES_GPU, &module.path) ||
+	    profiles_add_module(modules->profiles, &module, &index))
+		return 0;
+	modules->gpu = index + 1;
 	return index;
 }

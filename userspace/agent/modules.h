@@ -19,5 +19,8 @@ void modules_begin(struct modules *modules, struct intern *strings);
 /* Returns the number of the file in a slot of the file table, and adds it to the profiles on the
  * first call.  0 means that there was no memory. */
 uint32_t modules_get(struct modules *modules, uint32_t slot);
+/* Returns the number of the module that kernels of the GPU are in, as modules_get(). */
+#define MODULES_GPU "[gpu]"
+uint32_t modules_get_gpu(struct modules *modules);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "agent/probe_worker.h"
+#include "attach/cuda_side.h"
 #include "attach/probe_side.h"
 
 static struct probe_group *find(struct probe_groups *groups, uint32_t number)
@@ -30,6 +31,13 @@ int probe_groups_make(const struct probe_groups_place *place, struct probe_group
 	return 0;
 }
 
+int probe_groups_set_site(const struct probe_groups_place *place, uint32_t number,
+			  const struct pp_site *site)
+{
+	return site->does == PP_SITE_CUDA ? cuda_side_set_site(place->cuda, number, site)
+					  : probe_side_set_site(place->side, number, site);
+}
+
 /* Says whether only one of what begins calls and what ends them may be attached: the kernel takes
  * some 25 ms for each link, in which ends without beginnings are no losses.  Sites may be those of
  * other jobs, too, of other processes. */
@@ -43,7 +51,7 @@ static void set_partial(const struct probe_groups_place *place, uint32_t number,
 		if (job->site[i].group != number)
 			continue;
 		site.is_partial = is_partial;
-		(void)probe_side_set_site(place->side, job->site[i].number, &site);
+		(void)probe_groups_set_site(place, job->site[i].number, &site);
 	}
 }
 
@@ -80,6 +88,13 @@ static void choose_program(const struct probe_groups_place *place,
 {
 	const bool is_alloc = is_of_allocator(site);
 
+	if (site->site.does == PP_SITE_CUDA) {
+		options->program = cuda_side_program(place->cuda);
+		options->programs = cuda_side_programs(place->cuda);
+		options->site_now = cuda_side_site_now(place->cuda);
+		return;
+	}
+	options->site_now = probe_side_site_now(place->side);
 	options->program = is_alloc ? probe_side_alloc_program(place->side)
 				    : probe_side_probe_program(place->side);
 	options->programs = is_alloc ? probe_side_alloc_programs(place->side)
@@ -92,8 +107,7 @@ static int attach(const struct probe_groups_place *place, uint32_t number, bool 
 {
 	const struct probe_job *job = place->job;
 	OWNED_MEM struct probe_link_site *site = calloc(job->site_count, sizeof(*site));
-	struct probe_links_options options = {.site_now = probe_side_site_now(place->side),
-					      .file = job->file,
+	struct probe_links_options options = {.file = job->file,
 					      .locks = locks,
 					      .pid = job->pid,
 					      .is_return = is_return,
@@ -119,7 +133,7 @@ static int attach(const struct probe_groups_place *place, uint32_t number, bool 
 
 static int put_on(struct probe_group *group, const struct probe_groups_place *place)
 {
-	const int locks = probe_side_locks(place->side);
+	const int locks = place->locks;
 	int err;
 
 	set_partial(place, group->number, true);

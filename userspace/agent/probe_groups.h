@@ -8,8 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pyprofd/probe.h>
+
 #include "attach/probe_links.h"
 
+struct cuda_side;
 struct probe_job;
 struct probe_side;
 
@@ -24,8 +27,10 @@ struct probe_group {
 
 /* Where the sites of a job are attached; all is borrowed. */
 struct probe_groups_place {
-	struct probe_side *side;
+	struct probe_side *side; /* NULL: the job has only sites of CUDA's functions */
+	struct cuda_side *cuda;	 /* NULL: it has none of these */
 	const struct probe_job *job;
+	int locks;	/* link of mapping_locks_holder() */
 	bool is_shared; /* struct probe_links_options */
 };
 
@@ -35,6 +40,9 @@ struct probe_groups {
 	size_t count;
 };
 
+/* Says what a hit of a site does.  Returns 0 or -errno. */
+int probe_groups_set_site(const struct probe_groups_place *place, uint32_t number,
+			  const struct pp_site *site);
 /* Notes which groups a job has; none is on.  Returns 0 or -ENOMEM. */
 int probe_groups_make(const struct probe_groups_place *place, struct probe_groups *ret_groups);
 /* Takes all links off; a zeroed one is fine. */

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cuda_functions.h"
 #include "base/cleanup.h"
 #include "options/options.h"
 
-_Static_assert(OPTIONS_MAX_PROBES + 8 < PP_PROBES_MAX, "each probe has a number");
+#define CUDA_ROWS_MAX 20U
+_Static_assert(OPTIONS_MAX_PROBES + 8 + CUDA_ROWS_MAX < PP_PROBES_MAX, "each probe has a number");
 _Static_assert(sizeof(((struct probe_row *)0)->real_path) >= 4096, "realpath() writes PATH_MAX");
 
 /* Python's own probes: X(what captures them, label, name of the beginning, what it does, name of
@@ -149,6 +151,73 @@ const struct pp_alloc_site *probe_plan_alloc(const struct probe_plan *plan, uint
 	return function ? &function->site : NULL;
 }
 
+/* ---- CUDA ---- */
+
+/* Adds a function's name to a leg's.  Returns false where it has no room. */
+static bool add_name(struct probe_leg *leg, const char *name)
+{
+	const size_t used = strlen(leg->wanted.name);
+
+	if (used + 1 + strlen(name) >= sizeof(leg->wanted.name))
+		return false;
+	snprintf(leg->wanted.name + used, sizeof(leg->wanted.name) - used, "%s%s", used ? " " : "",
+		 name);
+	return true;
+}
+
+static bool are_alike(const struct cuda_function *a, const struct cuda_function *b)
+{
+	return a->is_runtime == b->is_runtime && a->site.has_end == b->site.has_end;
+}
+
+/* Makes a row of functions from `first` on.  Returns the first one that is not in it. */
+static size_t add_cuda_row(struct probe_plan *plan, size_t first)
+{
+	const struct cuda_function *function = cuda_function_get(first), *next = function;
+	struct probe_row *row = &plan->row[plan->count++];
+	struct probe_leg leg = {.wanted.kind = PROBE_WANTED_ANY_OF,
+				.wanted.takes_twins = 1,
+				.does = PP_SITE_CUDA};
+	size_t at = first;
+
+	while (next && are_alike(function, next) && add_name(&leg, next->name))
+		next = cuda_function_get(++at);
+	row->name = "cuda";
+	row->place = function->is_runtime ? PROBE_IN_RUNTIME : PROBE_IN_DRIVER;
+	row->cuda_first = first;
+	row->leg[0] = leg;
+	row->leg_count = 1;
+	if (!function->site.has_end)
+		return at;
+	leg.is_return = true;
+	row->leg[row->leg_count++] = leg;
+	return at;
+}
+
+static void add_cuda(struct probe_plan *plan, uint32_t events)
+{
+	plan->cuda_row = PP_PROBES_MAX;
+	if (!(events & PP_CAPTURE_CUDA))
+		return;
+	plan->cuda_row = (uint32_t)plan->count;
+	for (size_t at = 0; at < cuda_function_count();)
+		at = add_cuda_row(plan, at);
+	assert(plan->count - plan->cuda_row <= CUDA_ROWS_MAX);
+}
+
+bool probe_row_is_of_cuda(const struct probe_row *row)
+{
+	return row->place == PROBE_IN_DRIVER || row->place == PROBE_IN_RUNTIME;
+}
+
+const struct cuda_function *probe_plan_cuda(const struct probe_plan *plan, uint32_t row,
+					    uint8_t alternative)
+{
+	if (!probe_row_is_of_cuda(&plan->row[row]))
+		return NULL;
+	return cuda_function_get(plan->row[row].cuda_first + alternative);
+}
+
 static void add_spec(struct probe_plan *plan, const struct probe_spec *spec)
 {
 	struct probe_row *row = &plan->row[plan->count++];
@@ -177,7 +246,8 @@ static void add_spec(struct probe_plan *plan, const struct probe_spec *spec)
 
 int probe_plan_make(const struct options *options, struct probe_plan *ret_plan)
 {
-	const size_t room = ARRAY_SIZE(python_probes) + PROBE_ALLOC_ROWS + options->probe_count;
+	const size_t room = ARRAY_SIZE(python_probes) + PROBE_ALLOC_ROWS + CUDA_ROWS_MAX +
+			    options->probe_count;
 	struct probe_plan plan = {.row = calloc(room, sizeof(*plan.row)),
 				  .name = calloc(room, sizeof(*plan.name))};
 
@@ -187,6 +257,7 @@ int probe_plan_make(const struct options *options, struct probe_plan *ret_plan)
 	}
 	add_python(&plan, options->events);
 	add_alloc(&plan, options->events);
+	add_cuda(&plan, options->events);
 	for (size_t i = 0; i < options->probe_count; i++)
 		add_spec(&plan, &options->probe[i]);
 	for (size_t i = 0; i < plan.count; i++)
@@ -233,6 +304,10 @@ bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_pyth
 
 	if (row->place == PROBE_IN_ANY)
 		return true;
+	if (row->place == PROBE_IN_DRIVER)
+		return cuda_is_driver(path);
+	if (row->place == PROBE_IN_RUNTIME)
+		return cuda_is_runtime(path);
 	if (row->place != PROBE_IN_BINARY)
 		return row->place == PROBE_IN_PYTHON && is_python;
 	if (!path)

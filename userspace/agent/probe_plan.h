@@ -13,15 +13,18 @@
 
 #include "elf/probe_wanted.h"
 
+struct cuda_function;
 struct options;
 struct probe_spec;
 
 /* In which files a probe is looked for. */
 enum probe_place {
-	PROBE_IN_PYTHON, /* interpreters */
-	PROBE_IN_BINARY, /* files that spec->binary names */
-	PROBE_IN_KERNEL, /* tracepoints */
-	PROBE_IN_ANY,	 /* every file */
+	PROBE_IN_PYTHON,  /* interpreters */
+	PROBE_IN_BINARY,  /* files that spec->binary names */
+	PROBE_IN_KERNEL,  /* tracepoints */
+	PROBE_IN_ANY,	  /* every file */
+	PROBE_IN_DRIVER,  /* libcuda */
+	PROBE_IN_RUNTIME, /* libcudart */
 };
 
 struct probe_leg {
@@ -37,6 +40,7 @@ struct probe_row {
 	const struct probe_spec *spec; /* borrowed; NULL: not from --probe */
 	struct probe_leg leg[PROBE_LEGS];
 	size_t leg_count;
+	size_t cuda_first;    /* of CUDA's functions: the first of those that its legs name */
 	char real_path[4096]; /* of the binary on the host; "": there is none */
 };
 
@@ -53,6 +57,7 @@ struct probe_plan {
 	const char **name;     /* owned; of each row */
 	size_t count;
 	uint32_t alloc_row; /* the first of PROBE_ALLOC_ROWS; at least `count`: there are none */
+	uint32_t cuda_row;  /* the first of CUDA's; the same */
 };
 
 /* Returns whether the probe is one of the interpreter's own. */
@@ -68,11 +73,16 @@ bool probe_row_needs_line(const struct probe_row *row);
 /* Returns 0 or -ENOMEM. */
 int probe_plan_make(const struct options *options, struct probe_plan *ret_plan);
 void probe_plan_release(struct probe_plan *plan);
-/* Returns whether a probe is looked for in a file of this path, as its processes see it. */
 /* Returns what a function of a row of allocators does, by its place among the leg's names; NULL: of
  * another row. */
 const struct pp_alloc_site *probe_plan_alloc(const struct probe_plan *plan, uint32_t row,
 					     uint8_t alternative);
+/* The same for rows of CUDA's functions. */
+const struct cuda_function *probe_plan_cuda(const struct probe_plan *plan, uint32_t row,
+					    uint8_t alternative);
+/* Returns whether a row is of CUDA's functions. */
+bool probe_row_is_of_cuda(const struct probe_row *row);
+/* Returns whether a probe is looked for in a file of this path, as its processes see it. */
 bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_python);
 
 #endif

@@ -12,6 +12,8 @@
 #include "agent/lock_wait.h"
 #include "agent/probe_groups.h"
 #include "agent/probe_times.h"
+#include "attach/cuda_side.h"
+#include "attach/kernel_side.h"
 #include "attach/mapping_locks.h"
 #include "attach/probe_side.h"
 #include "base/background.h"
@@ -43,6 +45,12 @@ struct task {
 	struct task *next; /* in the order in which they came */
 };
 
+/* What became of loading an object: it is tried once. */
+struct load {
+	int err;
+	char why[PROBE_WORKER_WHY_BYTES];
+};
+
 struct probe_worker {
 	struct background background;
 	const struct kernel_side *kernel;
@@ -50,6 +58,7 @@ struct probe_worker {
 	/* Guarded by the background's mutex. */
 	struct task *todo, *attached, *done; /* lists; `done` has results that nobody has taken */
 	struct probe_side *side;	     /* owned; NULL: not loaded yet */
+	struct cuda_side *cuda;		     /* the same */
 	bool has_thread, is_busy, is_ending, has_ended;
 	const struct task *running; /* in `todo`, which nobody else takes from meanwhile */
 	uint64_t running_since_ns;
@@ -63,8 +72,7 @@ struct probe_worker {
 	size_t process_count; /* when a pace was looked at last */
 	/* The thread's alone. */
 	bool is_shared;
-	int load_err;
-	char load_why[PROBE_WORKER_WHY_BYTES];
+	struct load load, cuda_load;
 };
 
 static void task_free(struct task *task)
@@ -94,14 +102,19 @@ static bool note_holder(struct probe_worker *worker, uint32_t holder)
 	return holder && !is_ending;
 }
 
+static int locks_of(const struct probe_worker *worker)
+{
+	return worker->side ? probe_side_locks(worker->side) : kernel_side_locks(worker->kernel);
+}
+
 /* Waits, without the mutex, until links can come and go without the machine's forks waiting for a
  * process that keeps the lock of its mappings.  Returns false when the end came first. */
 static bool await_locks(struct probe_worker *worker)
 {
 	uint32_t holder = 0;
 
-	while (worker->side) {
-		holder = mapping_locks_holder(probe_side_locks(worker->side));
+	while (worker->side || worker->cuda) {
+		holder = mapping_locks_holder(locks_of(worker));
 		if (!note_holder(worker, holder))
 			break;
 		usleep(HOLDER_LOOK_US);
@@ -151,12 +164,15 @@ static int set_groups(struct task *task, uint64_t off)
 static int attach(const struct probe_worker *worker, struct task *task, uint64_t off)
 {
 	const struct probe_job *job = &task->job;
-	const struct probe_groups_place place = {
-		.side = worker->side, .job = job, .is_shared = worker->is_shared};
+	const struct probe_groups_place place = {.side = worker->side,
+						 .cuda = worker->cuda,
+						 .job = job,
+						 .locks = locks_of(worker),
+						 .is_shared = worker->is_shared};
 	int err = 0;
 
 	for (size_t i = 0; i < job->site_count && !err; i++)
-		err = probe_side_set_site(worker->side, job->site[i].number, &job->site[i].site);
+		err = probe_groups_set_site(&place, job->site[i].number, &job->site[i].site);
 	if (!err && job->tracepoint[0])
 		return attach_tracepoint(worker, task);
 	if (!err && job->allocator)
@@ -187,20 +203,19 @@ static struct probe_worker_prices find_prices(struct probe_worker *worker,
 	return prices;
 }
 
-static int load(struct probe_worker *worker)
+static int load_probes(struct probe_worker *worker)
 {
 	const struct probe_side_options options = {.kernel = worker->kernel,
 						   .blocks_max = worker->blocks_max};
+	struct load *load = &worker->load;
 	struct probe_worker_prices prices;
 	struct probe_side *side;
 
-	if (worker->side || worker->load_err)
-		return worker->load_err;
-	worker->is_shared = probe_links_can_share();
-	worker->load_err =
-		probe_side_open(&options, worker->load_why, sizeof(worker->load_why), &side);
-	if (worker->load_err)
-		return worker->load_err;
+	if (worker->side || load->err)
+		return load->err;
+	load->err = probe_side_open(&options, load->why, sizeof(load->why), &side);
+	if (load->err)
+		return load->err;
 	prices = find_prices(worker, side);
 	pthread_mutex_lock(&worker->background.mutex);
 	worker->side = side;
@@ -211,6 +226,47 @@ static int load(struct probe_worker *worker)
 	return 0;
 }
 
+static int load_cuda(struct probe_worker *worker)
+{
+	struct load *load = &worker->cuda_load;
+	struct cuda_side *side;
+
+	if (worker->cuda || load->err)
+		return load->err;
+	load->err = cuda_side_open(worker->kernel, load->why, sizeof(load->why), &side);
+	if (load->err)
+		return load->err;
+	pthread_mutex_lock(&worker->background.mutex);
+	worker->cuda = side;
+	pthread_mutex_unlock(&worker->background.mutex);
+	return 0;
+}
+
+/* Loads what the sites of a job need. */
+static int load(struct probe_worker *worker, struct task *task)
+{
+	const struct load *tried = &worker->load;
+	bool has_cuda = false, has_others = false;
+	int err = 0;
+
+	for (size_t i = 0; i < task->job.site_count; i++) {
+		const bool is_of_cuda = task->job.site[i].site.does == PP_SITE_CUDA;
+
+		has_cuda |= is_of_cuda;
+		has_others |= !is_of_cuda;
+	}
+	worker->is_shared = probe_links_can_share();
+	if (has_others)
+		err = load_probes(worker);
+	if (!err && has_cuda) {
+		tried = &worker->cuda_load;
+		err = load_cuda(worker);
+	}
+	if (err)
+		snprintf(task->result.why, sizeof(task->result.why), "%s", tried->why);
+	return err;
+}
+
 /* Without the mutex. */
 static void run_task(struct probe_worker *worker, struct task *task, uint64_t off)
 {
@@ -219,11 +275,9 @@ static void run_task(struct probe_worker *worker, struct task *task, uint64_t of
 	task->result.id = task->job.id;
 	task->result.pid = task->job.pid;
 	memcpy(task->result.what, task->job.what, sizeof(task->result.what));
-	task->result.err = load(worker);
-	if (task->result.err) {
-		snprintf(task->result.why, sizeof(task->result.why), "%s", worker->load_why);
+	task->result.err = load(worker, task);
+	if (task->result.err)
 		return;
-	}
 	do {
 		probe_groups_release(&task->groups);
 		if (!await_locks(worker)) {
@@ -496,13 +550,14 @@ void probe_worker_free(struct probe_worker *worker)
 {
 	if (!worker || (worker->has_thread && !end_thread(worker)))
 		return;
-	if (worker->side && (worker->attached || worker->done))
-		lock_wait_end(probe_side_locks(worker->side));
+	if ((worker->side || worker->cuda) && (worker->attached || worker->done))
+		lock_wait_end(locks_of(worker));
 	free_list(&worker->todo);
 	free_list(&worker->attached);
 	free_list(&worker->done);
 	user_quota_release(&worker->put_off);
 	probe_side_free(worker->side);
+	cuda_side_free(worker->cuda);
 	background_destroy(&worker->background);
 	free(worker);
 }
@@ -685,4 +740,14 @@ int probe_worker_debts(struct probe_worker *worker)
 	const struct probe_side *side = side_of(worker);
 
 	return side ? probe_side_debts(side) : -EAGAIN;
+}
+
+const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
+{
+	const struct cuda_side *side;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	side = worker->cuda;
+	pthread_mutex_unlock(&worker->background.mutex);
+	return side;
 }

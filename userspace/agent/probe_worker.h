@@ -23,6 +23,7 @@
 #define PROBE_WORKER_NAME_BYTES 128U
 #define PROBE_WORKER_WHAT_BYTES 256U
 
+struct cuda_side;
 struct kernel_side;
 struct probe_worker;
 
@@ -101,5 +102,8 @@ struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker);
  * (pyprofd/alloc.h); -EAGAIN: nothing is loaded yet. */
 int probe_worker_blocks(struct probe_worker *worker);
 int probe_worker_debts(struct probe_worker *worker);
+/* Returns the object of CUDA's functions, which the worker owns until its end; NULL: nothing of
+ * theirs was found yet. */
+const struct cuda_side *probe_worker_cuda(struct probe_worker *worker);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include "agent/cuda_functions.h"
 #include "agent/probe_bounds.h"
 #include "agent/probe_groups.h"
 #include "agent/probe_plan.h"
@@ -43,9 +44,21 @@ static int raise_line(struct probed_file *file, const struct probed_file_sources
 /* Only what Python's own probes cost is not governed: they are hit seldom. */
 static uint32_t group_of(const struct probed_file_sources *sources, uint32_t row)
 {
-	return sources->plan->row[row].place == PROBE_IN_PYTHON
-		       ? PROBE_GROUP_STAYS
-		       : 1 + probe_bounds_leader(sources->bounds, row);
+	if (sources->plan->row[row].place == PROBE_IN_PYTHON)
+		return PROBE_GROUP_STAYS;
+	/* One link for all of them. */
+	if (probe_row_is_of_cuda(&sources->plan->row[row]))
+		return 1 + sources->plan->cuda_row;
+	return 1 + probe_bounds_leader(sources->bounds, row);
+}
+
+static void set_cuda(struct probed_file *file, const struct cuda_function *function,
+		     const struct probe_row *row, uint8_t alternative, struct pp_site *site)
+{
+	site->cuda = function->site;
+	site->cuda.api = (uint16_t)(row->cuda_first + alternative);
+	file->has_driver |= row->place == PROBE_IN_DRIVER;
+	file->has_runtime |= row->place == PROBE_IN_RUNTIME;
 }
 
 static void set_alloc(struct probed_file *file, const struct pp_alloc_site *alloc,
@@ -75,6 +88,7 @@ static int add_site(struct probed_file *file, const struct probed_file_sources *
 {
 	struct probe_worker_site *made = &file->site[file->site_count];
 	const struct pp_alloc_site *alloc = probe_plan_alloc(sources->plan, row, site->alternative);
+	const struct cuda_function *cuda = probe_plan_cuda(sources->plan, row, site->alternative);
 
 	made->number = site_numbers_take(sources->numbers, file->uid);
 	if (!made->number)
@@ -88,6 +102,10 @@ static int add_site(struct probed_file *file, const struct probed_file_sources *
 	made->group = group_of(sources, row);
 	if (alloc)
 		set_alloc(file, alloc, site->alternative, &made->site);
+	if (cuda) {
+		set_cuda(file, cuda, &sources->plan->row[row], site->alternative, &made->site);
+		made->site.cuda.is_end = leg->is_return;
+	}
 	file->site_count++;
 	return 0;
 }

@@ -28,6 +28,7 @@ struct probed_file {
 	struct probe_worker_site *site; /* owned; NULL: it has none of the probes */
 	size_t site_count;
 	bool has_allocator;
+	bool has_driver, has_runtime; /* functions of CUDA's libraries */
 	/* What breakpoints are put into.  One inode may be several files (docs/design/0016): a
 	 * process with another root shows another path. */
 	uint64_t device, inode;

@@ -341,6 +341,68 @@ static struct probed_file *find_file(struct probes *probes, uint32_t id, uint32_
 	return NULL;
 }
 
+/* ---- CUDA's libraries ---- */
+
+/* Returns what is known of a file whose functions of CUDA's runtime are probed; NULL: of another
+ * one. */
+static const struct probed_file *find_runtime(const struct probes *probes, uint32_t id)
+{
+	struct probed_file *known;
+
+	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
+	return known && known->has_runtime ? known : NULL;
+}
+
+static bool maps_driver(const struct probes *probes, const struct process *process)
+{
+	struct probed_file *known;
+
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const uint32_t id = process->mapping[i].file;
+
+		HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
+		if (known && known->has_driver)
+			return true;
+	}
+	return false;
+}
+
+/* The runtime calls the driver, so where there is a driver its functions alone are probed. */
+static void detach_runtime(struct probes *probes, const struct process *process)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < probes->attached_count; i++) {
+		const struct attached *one = &probes->attached[i];
+
+		if (one->process.tgid == process->id.tgid &&
+		    one->process.generation == process->id.generation &&
+		    find_runtime(probes, one->file))
+			probe_worker_detach(probes->worker, one->job);
+		else
+			probes->attached[kept++] = *one;
+	}
+	probes->attached_count = kept;
+}
+
+/* Whether the runtime's functions are probed depends on the process, so it has links of its own. */
+static void see_runtimes(struct probes *probes, const struct process *process)
+{
+	if (probes->plan.cuda_row >= probes->plan.count)
+		return;
+	if (maps_driver(probes, process)) {
+		detach_runtime(probes, process);
+		return;
+	}
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct probed_file *known = find_runtime(probes, process->mapping[i].file);
+
+		if (known)
+			attach_process(probes, process,
+				       file_table_find(probes->sources.files, known->id), known);
+	}
+}
+
 /* Returns -EAGAIN when the file could not be looked into yet. */
 static int see_file(struct probes *probes, const struct process *process, uint32_t id)
 {
@@ -357,7 +419,7 @@ static int see_file(struct probes *probes, const struct process *process, uint32
 		if (err)
 			return err;
 	}
-	if (!known->site_count)
+	if (!known->site_count || known->has_runtime)
 		return 0;
 	if (probes->sources.is_filtered || known->is_layered)
 		attach_process(probes, process, file, known);
@@ -381,6 +443,7 @@ void probes_see(struct probes *probes, const struct process *process)
 		last = id;
 		is_late |= see_file(probes, process, id) == -EAGAIN;
 	}
+	see_runtimes(probes, process);
 	if (is_late)
 		see_later(probes, process->id);
 }
@@ -674,6 +737,11 @@ int probes_debts(struct probes *probes)
 	if (!probes || probes->plan.alloc_row >= probes->plan.count)
 		return -ENOENT;
 	return probe_worker_debts(probes->worker);
+}
+
+const struct cuda_side *probes_cuda(struct probes *probes)
+{
+	return probes ? probe_worker_cuda(probes->worker) : NULL;
 }
 
 uint64_t probes_refused(const struct probes *probes)

@@ -15,6 +15,7 @@
 #include "agent/probe_plan.h"
 #include "base/cleanup.h"
 
+struct cuda_side;
 struct file_table;
 struct foreign;
 struct kernel_side;
@@ -47,6 +48,10 @@ struct probe_plan probes_plan(const struct probes *probes);
  * (pyprofd/alloc.h); below 0: there is none. */
 int probes_blocks(struct probes *probes);
 int probes_debts(struct probes *probes);
+
+/* Returns the object of CUDA's functions, which the probes own; NULL: nothing of theirs was
+ * found. */
+const struct cuda_side *probes_cuda(struct probes *probes);
 
 /* Returns how often a file or a place of code had no probe because its user's share was used up. */
 uint64_t probes_refused(const struct probes *probes);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "agent/cuda.h"
 #include "agent/labels.h"
 #include "agent/naming.h"
 #include "agent/profile_shares.h"
@@ -88,7 +89,8 @@ static struct labels labels_of(const struct samples *samples)
 			       .identities = samples->identities,
 			       .texts = samples->texts,
 			       .probe = samples->probes.name,
-			       .probe_count = samples->probes.count};
+			       .probe_count = samples->probes.count,
+			       .cuda = samples->cuda};
 }
 
 /* Adds a value without its stack: to its process or, where that is one of too many, to a row for
@@ -127,6 +129,12 @@ static bool is_of_python_probe(const struct samples *samples, const struct pp_co
 	       probe_row_is_of_python(&samples->probes.row[key->detail]);
 }
 
+static bool is_of_cuda(const struct pp_count_key *key)
+{
+	return key->kind == PP_KIND_CUDA || key->kind == PP_KIND_CUDA_WAIT ||
+	       key->kind == PP_KIND_CUDA_BYTES;
+}
+
 static int add_sample(const struct samples *samples, struct symbolizer *symbolizer,
 		      const struct counted *counted)
 {
@@ -156,7 +164,13 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 		switch_frames_drop_interpreter(&sample);
 	else if (key->kind != PP_KIND_CPU)
 		switch_frames_drop_tracepoint(samples->strings, &sample);
-	err = labels_add(&labels, &sample, key, &who);
+	if (is_of_cuda(key))
+		err = cuda_name(samples->cuda, key->detail);
+	if (!err && is_of_cuda(key))
+		err = cuda_add_kernel(samples->cuda, key->detail, samples->strings,
+				      samples->modules, &sample);
+	if (!err)
+		err = labels_add(&labels, &sample, key, &who);
 	if (!err && key->kind == PP_KIND_CPU)
 		err = waits_add_sample(samples->waits, key->id, leaf_part(&sample),
 				       counted->count.weight);

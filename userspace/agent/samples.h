@@ -11,6 +11,7 @@
 #include "base/slice.h"
 
 struct counts;
+struct cuda;
 struct dictionary;
 struct identities;
 struct intern;
@@ -46,6 +47,7 @@ struct samples {
 	struct waits *waits; /* NULL: waits are not captured */
 	const struct text_table *texts;
 	struct probe_plan probes; /* the names of probes */
+	struct cuda *cuda;	  /* NULL: it is not captured */
 	struct summary *summary;
 };
 /* How far the counters of one window have come.  All zeros: not begun. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens every stage in the order of the data, and gives each what it borrows. */
 #include "agent/stages.h"
+#include "agent/cuda.h"
 #include "agent/exact.h"
 
 #include <errno.h>
@@ -388,6 +389,17 @@ static int open_exact(struct agent *agent)
 	return exact_new(&sources, &agent->exact);
 }
 
+static int open_cuda(struct agent *agent)
+{
+	const struct cuda_sources sources = {.options = agent->options,
+					     .probes = agent->probes,
+					     .processes = agent->processes,
+					     .texts = agent->texts,
+					     .naming = agent->naming};
+
+	return cuda_new(&sources, &agent->cuda);
+}
+
 static int open_watch(struct agent *agent)
 {
 	const bool has_probes = agent->probes || agent->exact;
@@ -507,6 +519,7 @@ static void prepare_window(struct agent *agent)
 					  .waits = agent->waits,
 					  .texts = agent->texts,
 					  .probes = probes_plan(agent->probes),
+					  .cuda = agent->cuda,
 					  .summary = &agent->summary};
 	agent->facts = (struct window_facts){
 		.kernel = agent->kernel,
@@ -586,6 +599,8 @@ int stages_open(struct agent *agent)
 	if (!err)
 		err = open_exact(agent);
 	if (!err)
+		err = open_cuda(agent);
+	if (!err)
 		err = open_watch(agent);
 	if (!err)
 		err = open_waits(agent);
@@ -657,6 +672,7 @@ void stages_release(struct agent *agent)
 	memory_watch_free(agent->memory);
 	window_release(&agent->window);
 	exact_free(agent->exact);
+	cuda_free(agent->cuda);
 	scans_free(agent->scans);
 	waits_free(agent->waits);
 	resident_free(agent->resident);

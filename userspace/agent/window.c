@@ -5,6 +5,7 @@
 
 #include "agent/exact.h"
 #include "agent/coverage.h"
+#include "agent/cuda.h"
 #include "agent/epochs.h"
 #include "agent/identities.h"
 #include "agent/live.h"
@@ -164,6 +165,8 @@ static int collect(struct window *window)
 		err = tables_drain(tables, closed, counts, &closing->wakes);
 	if (!err)
 		err = exact_collect(window->exact, closing->ended_ns, counts);
+	if (!err)
+		err = cuda_collect(samples->cuda, counts);
 	if (!err)
 		err = waits_divide(samples->waits, &slots, counts);
 	window->facts->bounded += counts->bounded;

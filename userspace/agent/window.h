@@ -16,6 +16,7 @@
 
 struct exact;
 struct coverage;
+struct cuda;
 struct file_table;
 struct epochs;
 struct context_table;

@@ -24,6 +24,7 @@ static const char *const titles[] = {
 	[PP_PROFILE_MEM] = "Memory touched",
 	[PP_PROFILE_CALLS] = "Exact calls",
 	[PP_PROFILE_LINES] = "Exact lines",
+	[PP_PROFILE_CUDA] = "GPU calls",
 	[PP_PROFILE_ALLOC] = "Allocations",
 	[PP_PROFILE_PROBE] = "Probes",
 };

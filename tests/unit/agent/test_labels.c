@@ -4,11 +4,13 @@
 #include "agent/labels.h"
 
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <pyprofd/wait.h>
 
+#include "agent/cuda.h"
 #include "agent/identities.h"
 #include "agent/thread_names.h"
 #include "agent/who.h"
@@ -54,6 +56,18 @@ struct process_python *context_table_python(struct process *process)
 {
 	(void)process;
 	return interpreter;
+}
+
+int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_call)
+{
+	(void)cuda;
+	if (detail > 2)
+		return -ENOENT;
+	*ret_call = (struct cuda_call){.api = "cuLaunchKernel",
+				       .device = "0",
+				       .direction = detail == 2 ? "HtoD" : "",
+				       .kernel = detail == 1 ? "axpy" : ""};
+	return 0;
 }
 
 static int setup(void **state)
@@ -300,6 +314,16 @@ static void probe__has_its_name(void **state)
 	assert_string_equal(label_of(PP_KIND_PROBE, 2), "pid=70 tid=71");
 }
 
+static void cuda__has_what_the_call_does(void **state)
+{
+	(void)state;
+	assert_string_equal(label_of(PP_KIND_CUDA, 1),
+			    "api=cuLaunchKernel kernel=axpy device=0 pid=70 tid=71");
+	assert_string_equal(label_of(PP_KIND_CUDA_BYTES, 2),
+			    "api=cuLaunchKernel direction=HtoD device=0 pid=70 tid=71");
+	assert_string_equal(label_of(PP_KIND_CUDA_WAIT, 3), "pid=70 tid=71");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +340,7 @@ int main(void)
 		TEST(import__has_the_modules_name),
 		TEST(memory__has_its_kind),
 		TEST(probe__has_its_name),
+		TEST(cuda__has_what_the_call_does),
 	};
 
 	return cmocka_run_group_tests_name("agent/labels", tests, NULL, NULL);

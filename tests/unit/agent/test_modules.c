@@ -127,6 +127,21 @@ static void slot__that_is_no_file_says_what_it_is(void **state)
 	assert_string_equal(text(added[2].path), "[unmapped file]");
 }
 
+static void gpu__has_a_number_of_its_own(void **state)
+{
+	(void)state;
+	assert_int_equal(modules_get(modules, PP_FILE_ANONYMOUS), 1);
+	assert_int_equal(modules_get_gpu(modules), 2);
+	assert_int_equal(modules_get_gpu(modules), 2);
+	assert_int_equal(added_count, 2);
+	assert_string_equal(text(added[1].path), "[gpu]");
+	modules_begin(modules, strings);
+	assert_int_equal(modules_get_gpu(modules), 3);
+	modules_begin(modules, strings);
+	add_err = -ENOMEM;
+	assert_int_equal(modules_get_gpu(modules), 0);
+}
+
 static void begin__forgets_the_numbers_of_the_last_profiles(void **state)
 {
 	(void)state;
@@ -154,6 +169,7 @@ int main(void)
 		TEST(file__without_segments_has_no_range),
 		TEST(slot__of_another_file_has_another_number),
 		TEST(slot__that_is_no_file_says_what_it_is),
+		TEST(gpu__has_a_number_of_its_own),
 		TEST(begin__forgets_the_numbers_of_the_last_profiles),
 		TEST(error__gives_no_number_and_is_tried_again),
 	};

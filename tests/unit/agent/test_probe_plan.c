@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probe_plan.c options/probe_spec.c */
+/* sources: agent/probe_plan.c agent/cuda_functions.c options/probe_spec.c */
 #include "agent/probe_plan.h"
 
 #include <cmocka.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cuda_functions.h"
 #include "base/cleanup.h"
 #include "options/options.h"
 
@@ -83,6 +84,43 @@ static void make__function_with_return_begins_and_ends_a_call(void **state)
 	assert_string_equal(row->real_path, "");
 }
 
+/* Every function of the table is in one row of its library, at the place that tells which it
+ * is. */
+static void make__cuda_has_every_function_once(void **state)
+{
+	CLEANUP(run_release) struct run run = {};
+	size_t functions = 0;
+
+	(void)state;
+	plan_for(&run, PP_CAPTURE_CUDA, (const char *const[]){NULL});
+	assert_int_equal(run.plan.cuda_row, 0);
+	for (uint32_t i = 0; i < run.plan.count; i++) {
+		const struct probe_row *row = &run.plan.row[i];
+		char names[PROBE_NAME_MAX_BYTES], *name, *rest = names;
+		uint8_t alternative = 0;
+
+		assert_true(probe_row_is_of_cuda(row));
+		assert_int_equal(row->cuda_first, functions);
+		assert_int_equal(row->leg[0].does, PP_SITE_CUDA);
+		assert_int_equal(row->leg[0].wanted.takes_twins, 1);
+		strcpy(names, row->leg[0].wanted.name);
+		while ((name = strsep(&rest, " "))) {
+			const struct cuda_function *function =
+				probe_plan_cuda(&run.plan, i, alternative++);
+
+			assert_string_equal(function->name, name);
+			assert_int_equal(row->place == PROBE_IN_RUNTIME, function->is_runtime);
+			assert_int_equal(row->leg_count, 1U + function->site.has_end);
+			functions++;
+		}
+	}
+	assert_int_equal(functions, cuda_function_count());
+	assert_true(probe_row_is_in(&run.plan.row[0], "/usr/lib/libcuda.so.1", false));
+	assert_false(probe_row_is_in(&run.plan.row[0], "/usr/lib/libcudart.so.12", true));
+	assert_true(probe_row_is_in(&run.plan.row[run.plan.count - 1], "libcudart.so.12", false));
+	assert_false(probe_row_is_in(&run.plan.row[run.plan.count - 1], NULL, false));
+}
+
 static void row_needs_line__only_functions_of_python(void **state)
 {
 	CLEANUP(run_release) struct run run = {};
@@ -145,6 +183,7 @@ int main(void)
 		cmocka_unit_test(make__without_probes_is_empty),
 		cmocka_unit_test(make__gc_and_import_have_a_beginning_and_an_end),
 		cmocka_unit_test(make__function_with_return_begins_and_ends_a_call),
+		cmocka_unit_test(make__cuda_has_every_function_once),
 		cmocka_unit_test(row_needs_line__only_functions_of_python),
 		cmocka_unit_test(row_is_in__path_is_that_of_the_process_or_its_target_here),
 		cmocka_unit_test(row_is_in__name_is_the_last_part),

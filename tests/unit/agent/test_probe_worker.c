@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "agent/probe_duty.h"
+#include "attach/cuda_side.h"
+#include "attach/kernel_side.h"
 #include "attach/mapping_locks.h"
 #include "attach/probe_side.h"
 #include "base/clock.h"
@@ -32,6 +34,8 @@ static struct {
 	unsigned int changes_seen; /* links that came or went while site 2, an end, was whole */
 	struct pp_gate gate[PP_PROBES_MAX];
 	uint32_t allocator;
+	int cuda_err;
+	unsigned int cuda_opened, cuda_links, cuda_sites;
 } kernel;
 
 static unsigned int get(const unsigned int *value)
@@ -61,6 +65,57 @@ int probe_side_locks(const struct probe_side *side)
 {
 	(void)side;
 	return 8;
+}
+
+int kernel_side_locks(const struct kernel_side *side)
+{
+	(void)side;
+	return 8;
+}
+
+int cuda_side_open(const struct kernel_side *of, char *why, size_t why_size,
+		   struct cuda_side **ret_side)
+{
+	(void)of;
+	kernel.cuda_opened++;
+	if (kernel.cuda_err) {
+		strncpy(why, "no program of CUDA", why_size);
+		return kernel.cuda_err;
+	}
+	*ret_side = malloc(1);
+	return 0;
+}
+
+void cuda_side_free(struct cuda_side *side)
+{
+	free(side);
+}
+
+int cuda_side_program(const struct cuda_side *side)
+{
+	(void)side;
+	return 17;
+}
+
+int cuda_side_site_now(const struct cuda_side *side)
+{
+	(void)side;
+	return -1;
+}
+
+int cuda_side_programs(const struct cuda_side *side)
+{
+	(void)side;
+	return -1;
+}
+
+int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site)
+{
+	(void)side, (void)number;
+	assert_int_equal(site->does, PP_SITE_CUDA);
+	kernel.cuda_sites++;
+	kernel.is_partial[number] = site->is_partial;
+	return 0;
 }
 
 uint32_t mapping_locks_holder(int link)
@@ -105,6 +160,7 @@ int probe_links_attach(const struct probe_links_options *options, struct probe_l
 	kernel.had_entry |= !options->is_return;
 	if (!options->is_return)
 		kernel.entries[options->site[0].cookie % 3]++;
+	kernel.cuda_links += options->program == 17;
 	kernel.alloc_links += options->program == 7 && options->is_session;
 	pthread_mutex_unlock(&mutex);
 	if (!err)
@@ -309,6 +365,70 @@ static void attach__returns_come_first_and_free_takes_all_off(void **state)
 	probe_worker_free(worker);
 	worker = NULL;
 	assert_int_equal(kernel.attached, 0);
+}
+
+static void start_cuda(struct probe_worker *worker, uint32_t id)
+{
+	struct probe_job job = {.id = id, .file = -1, .what = "libcuda.so.1", .site_count = 2};
+
+	job.site = calloc(2, sizeof(*job.site));
+	assert_non_null(job.site);
+	for (uint32_t i = 0; i < 2; i++)
+		job.site[i] = (struct probe_worker_site){
+			.number = 1 + i, .site.does = PP_SITE_CUDA, .is_return = i, .group = 3};
+	assert_int_equal(probe_worker_attach(worker, &job), 0);
+}
+
+static void cuda__has_an_object_of_its_own(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct probe_costs costs;
+	struct probe_result result;
+
+	(void)state;
+	assert_null(probe_worker_cuda(worker));
+	start_cuda(worker, 7);
+	await_idle(worker);
+	assert_true(probe_worker_result(worker, &result));
+	assert_int_equal(result.err, 0);
+	assert_int_equal(kernel.opened, 0);
+	assert_int_equal(kernel.cuda_opened, 1);
+	assert_int_equal(kernel.cuda_links, 2);
+	assert_true(kernel.cuda_sites >= 2);
+	assert_non_null(probe_worker_cuda(worker));
+	assert_int_equal(probe_worker_get_costs(worker, &costs), -EAGAIN);
+	start(worker, 8);
+	await_idle(worker);
+	assert_int_equal(kernel.opened, 1);
+	assert_int_equal(kernel.cuda_opened, 1);
+	assert_int_equal(get(&kernel.attached), 4);
+	probe_worker_detach(worker, 7);
+	await_attached(2);
+	probe_worker_free(worker);
+	worker = NULL;
+	assert_int_equal(kernel.attached, 0);
+}
+
+static void cuda__that_cannot_be_loaded_is_told_and_not_tried_again(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	struct probe_result result;
+
+	(void)state;
+	kernel.cuda_err = -E2BIG;
+	for (uint32_t id = 1; id <= 2; id++) {
+		start_cuda(worker, id);
+		await_idle(worker);
+		assert_true(probe_worker_result(worker, &result));
+		assert_int_equal(result.err, -E2BIG);
+		assert_string_equal(result.why, "no program of CUDA");
+	}
+	assert_int_equal(kernel.cuda_opened, 1);
+	assert_null(probe_worker_cuda(worker));
+	start(worker, 3);
+	await_idle(worker);
+	assert_true(probe_worker_result(worker, &result));
+	assert_int_equal(result.err, 0);
 }
 
 static void attach__ends_are_not_missed_while_links_come_and_go(void **state)
@@ -600,6 +720,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(attach__returns_come_first_and_free_takes_all_off, reset),
+		cmocka_unit_test_setup(cuda__has_an_object_of_its_own, reset),
+		cmocka_unit_test_setup(cuda__that_cannot_be_loaded_is_told_and_not_tried_again,
+				       reset),
 		cmocka_unit_test_setup(attach__ends_are_not_missed_while_links_come_and_go, reset),
 		cmocka_unit_test_setup(detach__of_a_job_whose_result_nobody_took_takes_it_off,
 				       reset),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/command_file.c agent/probed_file.c agent/probe_plan.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
+/* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/command_file.c agent/probed_file.c agent/probe_plan.c agent/cuda_functions.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
 /* Files, the child that finds places, and the thread that attaches are stand-ins that write down
  * what they are asked for. */
 #include "agent/probes.h"
@@ -87,6 +87,12 @@ int probe_worker_debts(struct probe_worker *worker)
 {
 	(void)worker;
 	return 9;
+}
+
+const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
+{
+	(void)worker;
+	return NULL;
 }
 
 /* What probes cost is none of this test's business. */
@@ -425,6 +431,75 @@ static void files_of_one_inode__are_attached_once_a_process(void **state)
 			    "look f; attach 1 pid 7 1:100; look f; attach 2 pid 8 2:100; ");
 }
 
+static void open_cuda(bool is_filtered)
+{
+	const struct probes_sources sources = {.options = &options, .is_filtered = is_filtered};
+	static char driver[] = "/lib/libcuda.so.1", runtime[] = "/lib/libcudart.so.12";
+
+	options = (struct options){.events = PP_CAPTURE_CUDA};
+	assert_int_equal(probes_new(&sources, &probes), 0);
+	files[1].path = driver;
+	files[2].path = runtime;
+	sites_in_file = 0;
+}
+
+/* Sees a process that maps two files. */
+static void see_both(uint32_t tgid, uint32_t first, uint32_t second)
+{
+	static struct mapping mapping[2];
+
+	mapping[0].file = PP_FILE_FIRST + first;
+	mapping[1].file = PP_FILE_FIRST + second;
+	known = (struct process){
+		.id = {.tgid = tgid, .generation = 1}, .mapping = mapping, .mapping_count = 2};
+	probes_see(probes, &known);
+}
+
+static bool was_called(const char *what)
+{
+	return strstr(calls, what);
+}
+
+/* A call of the runtime is one of the driver, too. */
+static void runtime__is_probed_where_there_is_no_driver(void **state)
+{
+	(void)state;
+	open_cuda(false);
+	sites_in_file = 1;
+	see(7, 0);
+	assert_string_equal(called(), "");
+	see(7, 2);
+	assert_true(was_called("look cudaLaunchKernel"));
+	assert_true(was_called("attach 1 pid 7"));
+	called();
+	see(8, 2);
+	assert_true(was_called("attach 2 pid 8"));
+	called();
+	see_both(7, 2, 1);
+	assert_true(was_called("look cuLaunchKernel"));
+	assert_true(was_called("attach 3 pid 0"));
+	assert_true(was_called("detach 1; "));
+	called();
+	see_both(9, 1, 2);
+	see_both(7, 1, 2);
+	assert_string_equal(called(), "");
+}
+
+/* The driver's file may be there and have nothing. */
+static void runtime__is_probed_where_the_driver_has_no_functions(void **state)
+{
+	(void)state;
+	open_cuda(true);
+	see(7, 1);
+	called();
+	sites_in_file = 1;
+	see_both(7, 1, 2);
+	assert_true(was_called("attach 1 pid 7"));
+	called();
+	probes_forget(probes, (struct pp_process_id){.tgid = 7, .generation = 1});
+	assert_string_equal(called(), "detach 1; ");
+}
+
 static void child_that_is_late__is_asked_again(void **state)
 {
 	(void)state;
@@ -573,6 +648,8 @@ int main(void)
 		TEST(returns__of_what_cannot_be_entered_are_left_out),
 		TEST(files_of_one_inode__share_a_link),
 		TEST(files_of_one_inode__are_attached_once_a_process),
+		TEST(runtime__is_probed_where_there_is_no_driver),
+		TEST(runtime__is_probed_where_the_driver_has_no_functions),
 		TEST(child_that_is_late__is_asked_again),
 		TEST(other_files__are_not_looked_into),
 		TEST(probes_check__what_is_named_must_be_there),

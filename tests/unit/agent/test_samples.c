@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/samples.c agent/switch_frames.c base/intern.c agent/probe_plan.c */
+/* sources: agent/samples.c agent/switch_frames.c base/intern.c agent/probe_plan.c agent/cuda_functions.c */
 /* Counters become samples; who names, labels, counts and watches are stand-ins that write down what
  * they get. */
 #include "agent/samples.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "stacks.h"
 
+#include "agent/cuda.h"
 #include "agent/labels.h"
 #include "agent/profile_shares.h"
 #include "agent/profiles.h"
@@ -79,6 +81,31 @@ int labels_add(const struct labels *labels, struct profile_sample *sample,
 	assert_ptr_equal(labels->strings, strings);
 	labelled = *key;
 	labelled_count++;
+	return 0;
+}
+
+static unsigned int named;
+int cuda_name(struct cuda *cuda, uint64_t detail)
+{
+	(void)cuda, (void)detail;
+	named++;
+	return 0;
+}
+
+static uint64_t kernel_of; /* the detail that was asked about */
+int cuda_add_kernel(struct cuda *cuda, uint64_t detail, struct intern *of, struct modules *modules,
+		    struct profile_sample *sample)
+{
+	static struct frame frame[4];
+
+	(void)cuda, (void)modules;
+	kernel_of = detail;
+	assert_true(sample->frame_count < 4);
+	frame[0] = (struct frame){.kind = FRAME_NATIVE};
+	assert_int_equal(intern_string(of, "axpy", &frame[0].name), 0);
+	memcpy(frame + 1, sample->frame, sample->frame_count * sizeof(*frame));
+	sample->frame = frame;
+	sample->frame_count++;
 	return 0;
 }
 
@@ -396,6 +423,21 @@ static void no_frame__is_native_time(void **state)
 
 /* ---- many ---- */
 
+static void cuda__has_its_kernel_below_the_call(void **state)
+{
+	struct counted counted[] = {
+		{.key = {.user_stack = 13, .kind = PP_KIND_CUDA, .detail = 77}},
+		{.key = {.user_stack = 13, .kind = PP_KIND_PROBE, .detail = 78}}};
+
+	(void)state;
+	kernel_of = named = 0;
+	assert_int_equal(add(counted, 2), 0);
+	assert_int_equal(named, 1);
+	assert_string_equal(profiled[0].stack, "axpy<memcpy<main");
+	assert_string_equal(profiled[1].stack, "memcpy<main");
+	assert_int_equal(kernel_of, 77);
+}
+
 static void many__look_at_the_tables_in_between(void **state)
 {
 	static struct counted counted[NAMED_AT_ONCE + 2];
@@ -475,6 +517,7 @@ int main(void)
 		TEST(no_frame__says_why),
 		TEST(no_frame__of_a_refused_stack_blames_its_process),
 		TEST(no_frame__is_native_time),
+		TEST(cuda__has_its_kernel_below_the_call),
 		TEST(many__look_at_the_tables_in_between),
 		TEST(many__go_on_where_the_slice_ended),
 		TEST(many__of_none_is_nothing),

@@ -2,6 +2,7 @@
 /* sources: agent/window.c base/log.c base/utf8.c */
 /* All stages are stand-ins that write down when they are called: what a window is made of is their
  * order. */
+#include "agent/cuda.h"
 #include "agent/exact.h"
 #include "agent/window.h"
 
@@ -252,6 +253,12 @@ int exact_collect(struct exact *of, uint64_t ended_ns, struct counts *counts)
 	(void)of, (void)counts;
 	assert_int_equal(ended_ns, slots.end_ns);
 	return call("calls");
+}
+
+int cuda_collect(struct cuda *cuda, struct counts *counts)
+{
+	(void)counts;
+	return cuda ? call("cuda") : 0;
 }
 
 static bool counts_calls; /* exact calls are captured */

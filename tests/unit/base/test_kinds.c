@@ -119,7 +119,7 @@ static void capture_find__takes_whole_names_only(void **state)
 	}
 	assert_int_equal(all, PP_CAPTURES_ALL);
 	capture_names(PP_CAPTURES_ALL, ",", names);
-	assert_string_equal(names, "cpu,offcpu,gil,gc,import,mem,calls,alloc,probe,lines");
+	assert_string_equal(names, "cpu,offcpu,gil,gc,import,mem,calls,alloc,probe,lines,cuda");
 }
 
 static void kind_names__are_joined(void **state)
@@ -130,13 +130,15 @@ static void kind_names__are_joined(void **state)
 	kind_names(0, ",", ",", names);
 	assert_string_equal(names, "");
 	kind_names(KINDS_SERVED, ",", ",", names);
-	assert_string_equal(names, "cpu,offcpu,wall,gil,gc,import,mem,calls,alloc,probe,lines");
+	assert_string_equal(names,
+			    "cpu,offcpu,wall,gil,gc,import,mem,calls,alloc,probe,lines,cuda");
 	kind_names(1U << PP_PROFILE_CPU | 1U << PP_PROFILE_GIL | 1U << PP_PROFILE_WALL, ", ",
 		   " and ", names);
 	assert_string_equal(names, "cpu, wall and gil");
 	kind_names(UINT32_MAX, ",", ",", names);
 	assert_string_equal(names,
-			    "cpu,offcpu,wall,gil,waker,gc,import,mem,calls,alloc,probe,lines");
+			    "cpu,offcpu,wall,gil,waker,gc,import,mem,calls,alloc,probe,lines,"
+			    "cuda");
 	assert_true(strlen(names) + 32 < KIND_NAMES_CHARS);
 }
 

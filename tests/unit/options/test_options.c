@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CAPTURES_TEXT "cpu, offcpu, gil, gc, import, mem, calls, alloc, probe, lines\n"
+#define CAPTURES_TEXT "cpu, offcpu, gil, gc, import, mem, calls, alloc, probe, lines, cuda\n"
 #define A_PROBE " --probe tracepoint:sched:sched_switch"
 #define MAX_WORDS 40
 

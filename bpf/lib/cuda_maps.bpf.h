@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The maps of CUDA's object alone. */
+#ifndef BPF_LIB_CUDA_MAPS_H
+#define BPF_LIB_CUDA_MAPS_H
+
+#include "lib/maps.bpf.h"
+
+#include <pyprofd/cuda.h>
+#include <pyprofd/probe.h>
+
+/* By the cookie of the link that was hit (agent). */
+struct cuda_sites_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_SITES_MAX);
+	__type(key, __u32);
+	__type(value, struct pp_site);
+};
+struct cuda_sites_map cuda_sites SEC(".maps");
+
+/* As site_now of lib/probe_maps.bpf.h. */
+struct cuda_site_now_map {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+struct cuda_site_now_map cuda_site_now SEC(".maps");
+
+/* By id.  The agent removes those of ended processes. */
+struct cuda_totals_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PP_CUDA_TOTALS_MAX);
+	__type(key, __u64);
+	__type(value, struct pp_cuda_totals);
+};
+struct cuda_totals_map cuda_totals SEC(".maps");
+
+/* What all processes share: one value. */
+struct cuda_machine {
+	__u64 walks_until_ns; /* lib/cuda_walks.bpf.h: walk_take() */
+};
+struct cuda_machine_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cuda_machine);
+};
+struct cuda_machine_map cuda_machine SEC(".maps");
+
+/* How many rows cuda_totals has: one value, which the agent writes when it has removed some. */
+struct cuda_rows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+struct cuda_rows_map cuda_rows SEC(".maps");
+
+/* By tgid. */
+struct cuda_process {
+	__u64 walks_until_ns;
+	__u64 totals; /* rows that it has had made */
+};
+struct cuda_processes_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct cuda_process);
+};
+struct cuda_processes_map cuda_processes SEC(".maps");
+
+/* By pid and tgid: what is looked up once for many calls. */
+struct cuda_thread {
+	__u32 changes; /* struct pp_config: process_changes, at that moment */
+	__u32 generation;
+	__u32 is_wanted;
+	__u32 device; /* struct pp_cuda_what */
+};
+struct cuda_threads_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PP_CUDA_THREADS_MAX);
+	__type(key, __u64);
+	__type(value, struct cuda_thread);
+};
+struct cuda_threads_map cuda_threads SEC(".maps");
+
+/* A call under way, whose end is a site.  Threads may end in it: the oldest go. */
+struct cuda_call_key {
+	__u64 thread; /* pid and tgid */
+	__u64 sp;     /* at its first instruction */
+};
+struct cuda_call {
+	__u64 began_ns;
+	__u64 id;		 /* of its totals; of a handle: where it will be stored */
+	__u64 stands_for;	 /* calls, of which it had its stack taken; 0: it had not */
+	__u64 what;		 /* of a handle: its name, another handle, a device */
+	struct pp_count_key row; /* of its stack */
+};
+struct cuda_calls_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PP_CUDA_CALLS_MAX);
+	__type(key, struct cuda_call_key);
+	__type(value, struct cuda_call);
+};
+struct cuda_calls_map cuda_calls SEC(".maps");
+
+/* Ids of the texts that kernels are called by. */
+struct cuda_names_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PP_CUDA_NAMES_MAX);
+	__type(key, struct pp_cuda_handle);
+	__type(value, __u64);
+};
+struct cuda_names_map cuda_names SEC(".maps");
+
+/* Devices of the driver's contexts, as struct pp_cuda_what has them. */
+struct cuda_contexts_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PP_CUDA_CONTEXTS_MAX);
+	__type(key, struct pp_cuda_handle);
+	__type(value, __u32);
+};
+struct cuda_contexts_map cuda_contexts SEC(".maps");
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: agent/cuda.c agent/cuda_functions.c drain/cuda_names.c drain/hash_set.c base/intern.c */
+/* The kernel side, totals, processes and modules are stand-ins. */
+#include "agent/cuda.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/cuda_functions.h"
+#include "agent/modules.h"
+#include "agent/naming.h"
+#include "agent/probes.h"
+#include "attach/cuda_side.h"
+#include "base/intern.h"
+#include "discover/process_table.h"
+#include "drain/cuda_totals.h"
+#include "drain/table.h"
+#include "drain/text_table.h"
+#include "options/options.h"
+#include "profile/profile.h"
+
+static struct pp_cuda_what what;
+static bool is_known, is_loaded;
+static struct process process;
+static struct {
+	unsigned int collected, names_read;
+	uint64_t rows;
+	bool alive;
+} seen;
+
+const struct cuda_side *probes_cuda(struct probes *probes)
+{
+	(void)probes;
+	return is_loaded ? (const struct cuda_side *)&seen : NULL;
+}
+
+int cuda_side_totals(const struct cuda_side *side)
+{
+	(void)side;
+	return 11;
+}
+
+int cuda_side_names(const struct cuda_side *side)
+{
+	(void)side;
+	return 12;
+}
+
+int cuda_side_set_count(const struct cuda_side *side, uint64_t rows)
+{
+	(void)side;
+	seen.rows = rows;
+	return 0;
+}
+
+struct process *process_table_find(const struct process_table *table, struct pp_process_id id)
+{
+	(void)table;
+	return id.tgid == 70 ? &process : NULL;
+}
+
+int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
+	       void *context)
+{
+	const struct pp_cuda_handle handle = {.id = {.tgid = 70}, .handle = 0x7000};
+	const uint64_t text = 5;
+
+	(void)key_bytes, (void)value_bytes;
+	assert_int_equal(map_fd, 12);
+	seen.names_read++;
+	return on_entry(context, &handle, &text);
+}
+
+const char *text_table_find(const struct text_table *table, uint64_t id)
+{
+	(void)table;
+	return id == 5 ? "axpy" : NULL;
+}
+
+int cuda_totals_new(struct cuda_totals **ret_totals)
+{
+	*ret_totals = malloc(1);
+	return 0;
+}
+
+void cuda_totals_free(struct cuda_totals *totals)
+{
+	free(totals);
+}
+
+int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *tables,
+			struct counts *counts, uint64_t *ret_rows)
+{
+	(void)totals, (void)counts;
+	assert_int_equal(tables->totals, 11);
+	seen.alive = tables->is_alive(tables->context, (struct pp_process_id){.tgid = 70});
+	assert_false(tables->is_alive(tables->context, (struct pp_process_id){.tgid = 71}));
+	seen.collected++;
+	*ret_rows = 42;
+	return 0;
+}
+
+const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id)
+{
+	(void)totals, (void)id;
+	return is_known ? &what : NULL;
+}
+
+static const char *function; /* at 0x100 of file 30; NULL: none is known */
+static unsigned int asked;
+bool naming_function(struct naming *naming, uint32_t file, uint64_t vaddr, const char **ret_name)
+{
+	(void)naming;
+	asked++;
+	assert_int_equal(file, 30);
+	assert_int_equal(vaddr, 0x100);
+	*ret_name = function;
+	return function;
+}
+
+uint32_t modules_get_gpu(struct modules *modules)
+{
+	(void)modules;
+	return 9;
+}
+
+/* ---- */
+
+static struct cuda *make(void)
+{
+	static const struct options options = {.events = PP_CAPTURE_CUDA};
+	const struct cuda_sources sources = {.options = &options};
+	struct cuda *cuda;
+
+	memset(&seen, 0, sizeof(seen));
+	process = (struct process){};
+	is_known = is_loaded = true;
+	assert_int_equal(cuda_new(&sources, &cuda), 0);
+	assert_non_null(cuda);
+	return cuda;
+}
+
+static uint16_t api_of(const char *name)
+{
+	for (size_t i = 0; i < cuda_function_count(); i++)
+		if (!strcmp(cuda_function_get(i)->name, name))
+			return (uint16_t)i;
+	fail();
+	return 0;
+}
+
+static void new__is_nothing_where_it_is_not_captured(void **state)
+{
+	static const struct options options = {.events = PP_CAPTURE_CPU};
+	const struct cuda_sources sources = {.options = &options};
+	struct cuda *cuda = (struct cuda *)&seen;
+	struct cuda_call call;
+
+	(void)state;
+	assert_int_equal(cuda_new(&sources, &cuda), 0);
+	assert_null(cuda);
+	assert_int_equal(cuda_collect(NULL, NULL), 0);
+	assert_int_equal(cuda_find(NULL, 1, &call), -ENOENT);
+	assert_int_equal(cuda_add_kernel(NULL, 1, NULL, NULL, NULL), 0);
+	cuda_free(NULL);
+}
+
+static void collect__does_nothing_before_a_library_was_found(void **state)
+{
+	OWNED(cuda) struct cuda *cuda = make();
+
+	(void)state;
+	is_loaded = false;
+	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(seen.collected, 0);
+	is_loaded = true;
+	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(seen.collected, 1);
+	assert_int_equal(seen.rows, 42);
+	assert_true(seen.alive);
+	process.exit_ns = 5;
+	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_false(seen.alive);
+}
+
+static void call__has_its_names(void **state)
+{
+	OWNED(cuda) struct cuda *cuda = make();
+	struct cuda_call call;
+
+	(void)state;
+	what = (struct pp_cuda_what){
+		.id = {.tgid = 70}, .ident = 0x7000, .api = api_of("cuLaunchKernel"), .device = 1};
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.kernel, "kernel@0x7000");
+	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.api, "cuLaunchKernel");
+	assert_string_equal(call.kernel, "axpy");
+	assert_string_equal(call.device, "0");
+	assert_string_equal(call.direction, "");
+	what.ident = PP_CUDA_IDENT_OTHERS;
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.kernel, "[other kernels]");
+	what = (struct pp_cuda_what){
+		.id = {.tgid = 70}, .api = api_of("cuMemcpyHtoD_v2"), .direction = PP_CUDA_HTOD};
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.api, "cuMemcpyHtoD");
+	assert_string_equal(call.kernel, "");
+	assert_string_equal(call.direction, "HtoD");
+	assert_string_equal(call.device, "unknown");
+	is_known = false;
+	assert_int_equal(cuda_find(cuda, 1, &call), -ENOENT);
+}
+
+static void kernel__of_the_runtime_is_called_as_its_stub(void **state)
+{
+	struct mapping mapping = {.start = 0x5000, .end = 0x6000, .bias = 0x5100, .file = 30};
+	OWNED(cuda) struct cuda *cuda = make();
+	struct cuda_call call;
+
+	(void)state;
+	process.mapping = &mapping;
+	process.mapping_count = 1;
+	asked = 0;
+	function = "axpy";
+	what = (struct pp_cuda_what){
+		.id = {.tgid = 70}, .ident = 0x5200, .api = api_of("cudaLaunchKernel")};
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(cuda_name(cuda, 1), 0);
+	assert_int_equal(asked, 1);
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.kernel, "axpy");
+	function = "__device_stub__Z4axpyfPf";
+	what.ident++;
+	mapping.bias++;
+	assert_int_equal(cuda_name(cuda, 1), 0);
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.kernel, "_Z4axpyfPf");
+	/* A handle of CUDA 13 lies in no file's memory. */
+	what.ident = 0x7000;
+	assert_int_equal(cuda_name(cuda, 1), 0);
+	assert_int_equal(asked, 2);
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.kernel, "kernel@0x7000");
+	/* The driver's are handles. */
+	what = (struct pp_cuda_what){
+		.id = {.tgid = 70}, .ident = 0x5202, .api = api_of("cuLaunchKernel")};
+	assert_int_equal(cuda_name(cuda, 1), 0);
+	assert_int_equal(cuda_name(NULL, 1), 0);
+	assert_int_equal(asked, 2);
+}
+
+static void kernel__is_the_leaf_of_a_launch(void **state)
+{
+	OWNED(cuda) struct cuda *cuda = make();
+	struct frame frame[200] = {{.name = 3}, {.name = 4}};
+	struct profile_sample sample = {.frame = frame, .frame_count = 2};
+	struct intern *strings;
+
+	(void)state;
+	assert_int_equal(intern_new(&strings), 0);
+	what = (struct pp_cuda_what){.api = api_of("cuGraphLaunch"), .ident = 0x5000};
+	assert_int_equal(cuda_add_kernel(cuda, 1, strings, NULL, &sample), 0);
+	assert_int_equal(sample.frame_count, 2);
+	what.api = api_of("cudaLaunchKernel");
+	assert_int_equal(cuda_add_kernel(cuda, 1, strings, NULL, &sample), 0);
+	assert_int_equal(sample.frame_count, 3);
+	assert_string_equal(intern_get(strings, sample.frame[0].name, NULL), "kernel@0x5000");
+	assert_int_equal(sample.frame[0].module, 9);
+	assert_int_equal(sample.frame[0].kind, FRAME_NATIVE);
+	assert_int_equal(sample.frame[1].name, 3);
+	assert_int_equal(sample.frame[2].name, 4);
+	/* Deeper ones find room. */
+	sample = (struct profile_sample){.frame = frame, .frame_count = 200};
+	assert_int_equal(cuda_add_kernel(cuda, 1, strings, NULL, &sample), 0);
+	assert_int_equal(sample.frame_count, 201);
+	assert_int_equal(sample.frame[2].name, 4);
+	intern_free(strings);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(new__is_nothing_where_it_is_not_captured),
+		cmocka_unit_test(collect__does_nothing_before_a_library_was_found),
+		cmocka_unit_test(call__has_its_names),
+		cmocka_unit_test(kernel__of_the_runtime_is_called_as_its_stub),
+		cmocka_unit_test(kernel__is_the_leaf_of_a_launch),
+	};
+
+	return cmocka_run_group_tests_name("agent/cuda", tests, NULL, NULL);
+}

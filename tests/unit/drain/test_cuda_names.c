@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: drain/cuda_names.c drain/hash_set.c drain/text_table.c base/utf8.c */
+#include "drain/cuda_names.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "drain/table.h"
+#include "drain/text_table.h"
+
+static struct cuda_names *names;
+static struct text_table *texts;
+
+/* Instead of drain/table.c: the kernel's table is an array here. */
+static struct {
+	struct pp_cuda_handle handle[4];
+	uint64_t text[4];
+	size_t count;
+	uint32_t dead; /* tgid */
+	int err;
+} kernel;
+
+int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
+	       void *context)
+{
+	int err = kernel.err;
+
+	assert_int_equal(map_fd, 6);
+	assert_int_equal(key_bytes, sizeof(struct pp_cuda_handle));
+	assert_int_equal(value_bytes, sizeof(uint64_t));
+	for (size_t i = 0; i < kernel.count && !err; i++)
+		err = on_entry(context, &kernel.handle[i], &kernel.text[i]);
+	return err;
+}
+
+static bool is_alive(void *context, struct pp_process_id id)
+{
+	(void)context;
+	return id.tgid != kernel.dead;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&kernel, 0, sizeof(kernel));
+	return cuda_names_new(&names) || text_table_new(&texts);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	cuda_names_free(names);
+	text_table_free(texts);
+	return 0;
+}
+
+static struct pp_cuda_handle handle_of(uint32_t tgid, uint64_t handle)
+{
+	return (struct pp_cuda_handle){.id = {.tgid = tgid, .generation = 2}, .handle = handle};
+}
+
+static const char *name_of(uint32_t tgid, uint64_t handle)
+{
+	const struct pp_cuda_handle wanted = handle_of(tgid, handle);
+
+	return cuda_names_find(names, &wanted);
+}
+
+static void send(uint64_t id, const char *text)
+{
+	assert_int_equal(text_table_add(texts, id, 0, text, strlen(text)), 0);
+}
+
+static void collect(void)
+{
+	assert_int_equal(cuda_names_collect(names, 6, texts), 0);
+}
+
+static void handle__has_the_name_that_was_sent(void **state)
+{
+	(void)state;
+	kernel.handle[0] = handle_of(70, 0x7000);
+	kernel.text[0] = 5;
+	kernel.count = 1;
+	collect(); /* the text has not come yet */
+	assert_null(name_of(70, 0x7000));
+	send(5, "axpy");
+	collect();
+	assert_string_equal(name_of(70, 0x7000), "axpy");
+	assert_null(name_of(71, 0x7000));
+	assert_null(name_of(70, 0x7010));
+}
+
+static void handle__keeps_its_name_when_the_text_is_forgotten(void **state)
+{
+	(void)state;
+	kernel.handle[0] = handle_of(70, 0x7000);
+	kernel.text[0] = 5;
+	kernel.count = 1;
+	send(5, "axpy");
+	collect();
+	text_table_end_epoch(texts);
+	text_table_end_epoch(texts);
+	collect();
+	assert_string_equal(name_of(70, 0x7000), "axpy");
+	kernel.count = 0;
+	collect();
+	assert_string_equal(name_of(70, 0x7000), "axpy");
+}
+
+static void handle__that_is_used_again_has_its_last_name(void **state)
+{
+	(void)state;
+	kernel.handle[0] = handle_of(70, 0x7000);
+	kernel.text[0] = 5;
+	kernel.count = 1;
+	send(5, "first");
+	send(6, "second");
+	collect();
+	kernel.text[0] = 6;
+	collect();
+	assert_string_equal(name_of(70, 0x7000), "second");
+}
+
+static void tidy__forgets_ended_processes(void **state)
+{
+	const struct pp_cuda_handle one = handle_of(70, 1), other = handle_of(80, 1);
+
+	(void)state;
+	assert_int_equal(cuda_names_add(names, &one, "one"), 0);
+	assert_int_equal(cuda_names_add(names, &other, "other"), 0);
+	cuda_names_tidy(names, is_alive, NULL);
+	assert_string_equal(name_of(70, 1), "one");
+	kernel.dead = 70;
+	cuda_names_tidy(names, is_alive, NULL);
+	assert_null(name_of(70, 1));
+	assert_string_equal(name_of(80, 1), "other");
+}
+
+static void names__are_bounded(void **state)
+{
+	struct pp_cuda_handle handle = handle_of(70, 0);
+	int err = 0;
+
+	(void)state;
+	while (!err && handle.handle < 1000000) {
+		handle.handle++;
+		err = cuda_names_add(names, &handle, "n");
+	}
+	assert_int_equal(err, -ENOSPC);
+	assert_int_equal(handle.handle, 4 * PP_CUDA_NAMES_MAX + 1);
+	/* That is no error of a window. */
+	kernel.handle[0] = handle;
+	kernel.text[0] = 5;
+	kernel.count = 1;
+	send(5, "late");
+	collect();
+}
+
+static void collect__passes_errors_on(void **state)
+{
+	(void)state;
+	kernel.err = -EPERM;
+	assert_int_equal(cuda_names_collect(names, 6, texts), -EPERM);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(handle__has_the_name_that_was_sent),
+		TEST(handle__keeps_its_name_when_the_text_is_forgotten),
+		TEST(handle__that_is_used_again_has_its_last_name),
+		TEST(tidy__forgets_ended_processes),
+		TEST(names__are_bounded),
+		TEST(collect__passes_errors_on),
+	};
+
+	return cmocka_run_group_tests_name("drain/cuda_names", tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event `cuda`: turns what the kernel side has added up (include/pyprofd/cuda.h) into counters at a
+ * window's end, and says what a counter's calls do.  probes.h attaches to the functions.  The
+ * loop's thread. */
+#ifndef AGENT_CUDA_H
+#define AGENT_CUDA_H
+
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct counts;
+struct cuda;
+struct intern;
+struct modules;
+struct naming;
+struct options;
+struct probes;
+struct process_table;
+struct profile_sample;
+struct text_table;
+
+/* All is borrowed. */
+struct cuda_sources {
+	const struct options *options;
+	struct probes *probes;
+	const struct process_table *processes;
+	const struct text_table *texts;
+	struct naming *naming;
+};
+
+/* *ret_cuda is NULL when it is not captured; all functions take that.  Returns 0 or -ENOMEM. */
+int cuda_new(const struct cuda_sources *sources, struct cuda **ret_cuda);
+void cuda_free(struct cuda *cuda);
+DEFINE_OWNED(struct cuda, cuda)
+
+/* Divides what was added up until now among the window's counters.  Returns 0 or -errno. */
+int cuda_collect(struct cuda *cuda, struct counts *counts);
+
+/* What the calls of a counter do; strings are valid until the next cuda_collect(), "" where there
+ * is none. */
+#define CUDA_TEXT_BYTES 64U
+struct cuda_call {
+	char api[CUDA_TEXT_BYTES];
+	char device[CUDA_TEXT_BYTES];
+	const char *direction;
+	const char *kernel;
+	char handle[CUDA_TEXT_BYTES]; /* what `kernel` is when no name is known */
+};
+/* detail: the counter's.  Returns 0; -ENOENT: it is not known. */
+int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_call);
+
+/* Finds out the name of the counter's kernel where the runtime knows it by a function of the
+ * program; before the counter is labelled.  Returns 0 or -ENOMEM. */
+int cuda_name(struct cuda *cuda, uint64_t detail);
+
+/* Puts a frame with the kernel's name below the call's, where it has a kernel.  *sample has its
+ * frames until the next call.  Returns 0 or -ENOMEM. */
+int cuda_add_kernel(struct cuda *cuda, uint64_t detail, struct intern *strings,
+		    struct modules *modules, struct profile_sample *sample);
+
+#endif

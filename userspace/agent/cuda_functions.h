@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The functions of CUDA's libraries that are probed: how they are called, and what their parameters
+ * mean (cuda.h and cuda_runtime_api.h of CUDA 12 and 13).  Each is looked for under its name and
+ * those of its twins (struct probe_wanted). */
+#ifndef AGENT_CUDA_FUNCTIONS_H
+#define AGENT_CUDA_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <pyprofd/cuda.h>
+
+struct cuda_function {
+	const char *name;
+	bool is_runtime;	  /* of libcudart; else of libcuda */
+	bool has_kernel;	  /* parameter `ident` is a kernel, which may have a name */
+	struct pp_cuda_site site; /* without `api`, which is its index, and is_end */
+};
+
+size_t cuda_function_count(void);
+/* Returns NULL from cuda_function_count() on. */
+const struct cuda_function *cuda_function_get(size_t api);
+/* Returns the name that labels have: without the number of its version. */
+const char *cuda_function_label(size_t api, char ret_text[64]);
+
+/* Returns whether a file is called as CUDA's driver library is, or as its runtime: libcuda.so.1,
+ * libcuda.so.580.65.06; libcudart.so.12, libcudart-d0da41ae.so.11.0. */
+bool cuda_is_driver(const char *path);
+bool cuda_is_runtime(const char *path);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/cuda_side.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+#include "attach/kernel_side.h"
+#include "attach/object_builds.h"
+#include "attach/probe_links.h"
+#include "attach/shared_object.h"
+
+/* The skeleton needs what crosses the kernel boundary. */
+#include "pyprofd_cuda.skel.h"
+#include "pyprofd_cuda_older.skel.h"
+
+struct cuda_side {
+	struct pyprofd_cuda *skeleton;
+};
+
+/* What the functions of struct object_builds need. */
+struct opening {
+	struct cuda_side *side;
+	const struct kernel_side *kernel;
+};
+
+static struct bpf_object_skeleton *create(void *context)
+{
+	struct opening *opening = context;
+	struct cuda_side *side = opening->side;
+
+	pyprofd_cuda__destroy(side->skeleton);
+	side->skeleton = calloc(1, sizeof(*side->skeleton));
+	if (!side->skeleton || pyprofd_cuda__create_skeleton(side->skeleton))
+		return NULL;
+	return side->skeleton->skeleton;
+}
+
+/* Sets all that must be known before the load. */
+static int prepare(void *context)
+{
+	const struct opening *opening = context;
+	const struct kernel_side *kernel = opening->kernel;
+	struct pyprofd_cuda *skeleton = opening->side->skeleton;
+	static const char *const own[] = {"scratch", "scratch_claims"};
+	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
+
+	if (!err)
+		err = bpf_map__set_max_entries(skeleton->maps.scratch,
+					       kernel_side_places(kernel) * PP_WALK_LEVELS);
+	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
+	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
+	if (err || !probe_links_can_share())
+		return err;
+	return bpf_program__set_expected_attach_type(skeleton->progs.on_cuda,
+						     PROBE_LINKS_ATTACH_TYPE);
+}
+
+static const struct object_builds builds = {.what = "the program of CUDA's functions",
+					    .elf = pyprofd_cuda__elf_bytes,
+					    .older_elf = pyprofd_cuda_older__elf_bytes,
+					    .create = create,
+					    .prepare = prepare};
+
+int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
+		   struct cuda_side **ret_side)
+{
+	OWNED(cuda_side) struct cuda_side *side = calloc(1, sizeof(*side));
+	int err;
+
+	if (!side)
+		return -ENOMEM;
+	err = object_builds_load(&builds, &(struct opening){side, kernel}, why, why_size);
+	if (err)
+		return err;
+	kernel_side_add_maps(kernel, side->skeleton->obj);
+	*ret_side = TAKE(side);
+	return 0;
+}
+
+void cuda_side_free(struct cuda_side *side)
+{
+	if (!side)
+		return;
+	pyprofd_cuda__destroy(side->skeleton);
+	free(side);
+}
+
+int cuda_side_program(const struct cuda_side *side)
+{
+	return bpf_program__fd(side->skeleton->progs.on_cuda);
+}
+
+int cuda_side_site_now(const struct cuda_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.cuda_site_now);
+}
+
+int cuda_side_programs(const struct cuda_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.probe_programs);
+}
+
+int cuda_side_totals(const struct cuda_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.cuda_totals);
+}
+
+int cuda_side_names(const struct cuda_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.cuda_names);
+}
+
+int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site)
+{
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_sites), &number, site,
+				   BPF_ANY);
+}
+
+int cuda_side_set_count(const struct cuda_side *side, uint64_t rows)
+{
+	const uint32_t zero = 0;
+
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_rows), &zero, &rows,
+				   BPF_ANY);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The loaded BPF object of CUDA's functions: its program and tables (include/pyprofd/cuda.h).  It
+ * shares the maps of the first object (kernel_side.h).  Opening it takes the kernel a second: a
+ * thread beside the loop does so.  One thread at a time, but for what only gives descriptors. */
+#ifndef ATTACH_CUDA_SIDE_H
+#define ATTACH_CUDA_SIDE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/probe.h>
+
+#include "base/cleanup.h"
+
+struct cuda_side;
+struct kernel_side;
+
+/* Loads the program.  Returns 0 or -errno with one line in `why`. */
+int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
+		   struct cuda_side **ret_side);
+void cuda_side_free(struct cuda_side *side); /* NULL is allowed */
+DEFINE_OWNED(struct cuda_side, cuda_side)
+
+/* Return descriptors that the object owns: the program, and maps for kernels without cookies
+ * (struct probe_links_options). */
+int cuda_side_program(const struct cuda_side *side);
+int cuda_side_site_now(const struct cuda_side *side);
+int cuda_side_programs(const struct cuda_side *side);
+/* The same: cuda_totals[] and cuda_names[]. */
+int cuda_side_totals(const struct cuda_side *side);
+int cuda_side_names(const struct cuda_side *side);
+
+/* Says what a hit of a site does; a hit before that does nothing.  number: 1 .. PP_SITES_MAX - 1.
+ * Returns 0 or -errno. */
+int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site);
+/* Says how many rows of totals there are, once rows were removed.  Returns 0 or -errno. */
+int cuda_side_set_count(const struct cuda_side *side, uint64_t rows);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "drain/cuda_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drain/hash_set.h"
+#include "drain/table.h"
+#include "drain/text_table.h"
+
+#define NAMES_MAX (4U * PP_CUDA_NAMES_MAX)
+
+struct name {
+	uint64_t hash; /* first: hash_set.h */
+	struct pp_cuda_handle handle;
+	uint64_t text; /* its id; 0: given by cuda_names_add() */
+	bool is_ended;
+	char *name; /* owned */
+};
+
+struct cuda_names {
+	struct hash_set set; /* frees what it holds, but not their names */
+};
+
+int cuda_names_new(struct cuda_names **ret_names)
+{
+	OWNED(cuda_names) struct cuda_names *names = calloc(1, sizeof(*names));
+	int err;
+
+	if (!names)
+		return -ENOMEM;
+	err = hash_set_init(&names->set);
+	if (err)
+		return err;
+	*ret_names = TAKE(names);
+	return 0;
+}
+
+void cuda_names_free(struct cuda_names *names)
+{
+	if (!names)
+		return;
+	for (size_t i = 0; names->set.slot && i <= names->set.mask; i++) {
+		struct name *name = names->set.slot[i];
+
+		if (name)
+			free(name->name);
+	}
+	hash_set_release(&names->set);
+	free(names);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t hash_of(const struct pp_cuda_handle *handle)
+{
+	return mix(mix((uint64_t)handle->id.tgid << 32 | handle->id.generation, 1), handle->handle);
+}
+
+/* A process may choose handles whose hashes are those of others: such have no name. */
+static struct name *find(const struct cuda_names *names, const struct pp_cuda_handle *handle)
+{
+	struct name *name = hash_set_find(&names->set, hash_of(handle));
+
+	if (!name || name->handle.id.tgid != handle->id.tgid ||
+	    name->handle.id.generation != handle->id.generation ||
+	    name->handle.handle != handle->handle)
+		return NULL;
+	return name;
+}
+
+static int add_new(struct cuda_names *names, const struct pp_cuda_handle *handle,
+		   struct name **ret_name)
+{
+	OWNED_MEM struct name *made = NULL;
+	int err;
+
+	if (names->set.count >= NAMES_MAX || hash_set_find(&names->set, hash_of(handle)))
+		return -ENOSPC;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	made->hash = hash_of(handle);
+	made->handle = *handle;
+	err = hash_set_add(&names->set, made);
+	if (err)
+		return err;
+	*ret_name = TAKE(made);
+	return 0;
+}
+
+static int set_name(struct cuda_names *names, const struct pp_cuda_handle *handle, uint64_t text,
+		    const char *string)
+{
+	char *copy = strdup(string);
+	struct name *name = find(names, handle);
+	int err = !copy ? -ENOMEM : name ? 0 : add_new(names, handle, &name);
+
+	if (err) {
+		free(copy);
+		return err;
+	}
+	free(name->name);
+	name->name = copy;
+	name->text = text;
+	return 0;
+}
+
+int cuda_names_add(struct cuda_names *names, const struct pp_cuda_handle *handle, const char *name)
+{
+	return set_name(names, handle, 0, name);
+}
+
+struct collecting {
+	struct cuda_names *names;
+	const struct text_table *texts;
+};
+
+static int on_name(void *context, const void *key, const void *value)
+{
+	const struct collecting *collecting = context;
+	const uint64_t id = *(const uint64_t *)value;
+	const struct name *known = find(collecting->names, key);
+	const char *text;
+	int err;
+
+	if (known && known->text == id)
+		return 0;
+	text = text_table_find(collecting->texts, id);
+	if (!text)
+		return 0;
+	err = set_name(collecting->names, key, id, text);
+	return err == -ENOSPC ? 0 : err;
+}
+
+int cuda_names_collect(struct cuda_names *names, int map_fd, const struct text_table *texts)
+{
+	struct collecting collecting = {.names = names, .texts = texts};
+
+	return table_read(map_fd, sizeof(struct pp_cuda_handle), sizeof(uint64_t), on_name,
+			  &collecting);
+}
+
+static bool is_kept(const void *context, const void *entry)
+{
+	const struct name *name = entry;
+
+	(void)context;
+	return !name->is_ended;
+}
+
+void cuda_names_tidy(struct cuda_names *names,
+		     bool (*is_alive)(void *context, struct pp_process_id id), void *context)
+{
+	bool has_ended = false;
+
+	for (size_t i = 0; i <= names->set.mask; i++) {
+		struct name *name = names->set.slot[i];
+
+		if (!name || is_alive(context, name->handle.id))
+			continue;
+		free(name->name);
+		name->name = NULL;
+		name->is_ended = has_ended = true;
+	}
+	if (has_ended)
+		hash_set_filter(&names->set, is_kept, names);
+}
+
+const char *cuda_names_find(const struct cuda_names *names, const struct pp_cuda_handle *handle)
+{
+	const struct name *name = find(names, handle);
+
+	return name ? name->name : NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps the names of kernels by their handles: the texts are sent once an epoch, when a handle is
+ * made, and are needed for as long as its process lives.  Bounded.  One thread. */
+#ifndef DRAIN_CUDA_NAMES_H
+#define DRAIN_CUDA_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pyprofd/cuda.h>
+
+#include "base/cleanup.h"
+
+struct cuda_names;
+struct text_table;
+
+int cuda_names_new(struct cuda_names **ret_names); /* returns 0 or -ENOMEM */
+void cuda_names_free(struct cuda_names *names);
+DEFINE_OWNED(struct cuda_names, cuda_names)
+
+/* Gives a handle a name; the last one counts.  Returns 0; -ENOSPC; -ENOMEM. */
+int cuda_names_add(struct cuda_names *names, const struct pp_cuda_handle *handle, const char *name);
+/* Takes what is new in the kernel side's table, whose texts have come.  Returns 0; -ENOMEM;
+ * -errno. */
+int cuda_names_collect(struct cuda_names *names, int map_fd, const struct text_table *texts);
+/* Forgets the names of processes that have ended. */
+void cuda_names_tidy(struct cuda_names *names,
+		     bool (*is_alive)(void *context, struct pp_process_id id), void *context);
+/* Returns NULL when a handle has no name. */
+const char *cuda_names_find(const struct cuda_names *names, const struct pp_cuda_handle *handle);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "drain/cuda_totals.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <pyprofd/sample.h>
+
+#include "drain/counts.h"
+#include "drain/hash_set.h"
+#include "drain/table.h"
+
+/* Counters of a row that are kept for windows in which it has none, and for how many of these: the
+ * dictionary forgets stacks that are not used. */
+#define KEPT_ROWS 4U
+#define KEPT_WINDOWS 6U
+
+struct sums {
+	uint64_t calls, bytes, host_ns, wait_ns;
+};
+
+/* How far a row's sums have been given to its counters. */
+struct passed {
+	uint64_t samples, weight;
+};
+
+struct kept {
+	struct pp_count_key key;
+	struct pp_count count;
+};
+
+struct row {
+	uint64_t id; /* first: hash_set.h */
+	struct pp_cuda_what what;
+	struct sums now, counted;
+	struct sums fresh;	/* what this window divides */
+	struct pp_count walked; /* the sum of the window's counters */
+	struct passed passed;
+	struct kept kept[KEPT_ROWS];
+	uint32_t kept_count;
+	uint32_t kept_window;
+	bool is_ended; /* its process; the kernel side's row is removed */
+};
+
+struct cuda_totals {
+	struct hash_set set;
+	uint32_t window; /* counts up */
+};
+
+int cuda_totals_new(struct cuda_totals **ret_totals)
+{
+	OWNED(cuda_totals) struct cuda_totals *totals = calloc(1, sizeof(*totals));
+	int err;
+
+	if (!totals)
+		return -ENOMEM;
+	err = hash_set_init(&totals->set);
+	if (err)
+		return err;
+	*ret_totals = TAKE(totals);
+	return 0;
+}
+
+void cuda_totals_free(struct cuda_totals *totals)
+{
+	if (!totals)
+		return;
+	hash_set_release(&totals->set);
+	free(totals);
+}
+
+/* ---- what the kernel side has added up ---- */
+
+static int add_row(struct cuda_totals *totals, uint64_t id, struct row **ret_row)
+{
+	OWNED_MEM struct row *row = calloc(1, sizeof(*row));
+	int err;
+
+	if (!row)
+		return -ENOMEM;
+	row->id = id;
+	err = hash_set_add(&totals->set, row);
+	if (err)
+		return err;
+	*ret_row = TAKE(row);
+	return 0;
+}
+
+int cuda_totals_note(struct cuda_totals *totals, uint64_t id, const struct pp_cuda_totals *now)
+{
+	struct row *row = hash_set_find(&totals->set, id);
+	int err = row ? 0 : add_row(totals, id, &row);
+
+	if (err)
+		return err;
+	row->what = now->what;
+	row->now = (struct sums){.calls = now->calls,
+				 .bytes = now->bytes,
+				 .host_ns = now->host_ns,
+				 .wait_ns = now->wait_ns};
+	return 0;
+}
+
+static bool has_any(const struct sums *sums)
+{
+	return sums->calls || sums->bytes || sums->host_ns || sums->wait_ns;
+}
+
+/* Takes what was not divided yet. */
+static void take_fresh(struct row *row)
+{
+	row->fresh = (struct sums){.calls = row->now.calls - row->counted.calls,
+				   .bytes = row->now.bytes - row->counted.bytes,
+				   .host_ns = row->now.host_ns - row->counted.host_ns,
+				   .wait_ns = row->now.wait_ns - row->counted.wait_ns};
+	row->counted = row->now;
+	row->walked = (struct pp_count){};
+	row->passed = (struct passed){};
+}
+
+/* ---- shares ---- */
+
+/* Returns the share of a part that begins at `before`, of `all` parts; all shares add up to
+ * `sum`. */
+static uint64_t share(uint64_t sum, uint64_t before, uint64_t part, uint64_t all)
+{
+	const unsigned __int128 wide = sum;
+
+	if (!all)
+		return 0;
+	return (uint64_t)(wide * (before + part) / all) - (uint64_t)(wide * before / all);
+}
+
+static uint64_t share_by_samples(const struct row *row, uint64_t sum, const struct pp_count *part)
+{
+	return share(sum, row->passed.samples, part->samples, row->walked.samples);
+}
+
+static uint64_t share_by_weight(const struct row *row, uint64_t sum, const struct pp_count *part)
+{
+	return share(sum, row->passed.weight, part->weight, row->walked.weight);
+}
+
+/* Returns a counter's share of a row's sums.  Bytes, and the time that the device takes, go by what
+ * the counter's calls have of them; all else goes by calls. */
+static struct sums share_of(struct row *row, const struct pp_count *part)
+{
+	const struct sums *fresh = &row->fresh;
+	const bool has_weight = row->walked.weight, has_samples = row->walked.samples;
+	const bool is_by_weight = (fresh->wait_ns && has_weight) || !has_samples;
+	struct sums sums;
+
+	sums.calls = has_samples ? share_by_samples(row, fresh->calls, part)
+				 : share_by_weight(row, fresh->calls, part);
+	sums.bytes = has_weight ? share_by_weight(row, fresh->bytes, part)
+				: share_by_samples(row, fresh->bytes, part);
+	sums.host_ns = is_by_weight ? share_by_weight(row, fresh->host_ns, part)
+				    : share_by_samples(row, fresh->host_ns, part);
+	sums.wait_ns = is_by_weight ? share_by_weight(row, fresh->wait_ns, part)
+				    : share_by_samples(row, fresh->wait_ns, part);
+	row->passed.samples += part->samples;
+	row->passed.weight += part->weight;
+	return sums;
+}
+
+static int add_kind(struct counts *counts, struct pp_count_key key, uint32_t kind,
+		    struct pp_count count)
+{
+	key.kind = kind;
+	return count.samples || count.weight ? counts_add(counts, &key, &count) : 0;
+}
+
+/* Adds sums under a stack. */
+static int add_sums(struct counts *counts, const struct pp_count_key *key, const struct sums *sums)
+{
+	const struct pp_count calls = {.samples = sums->calls, .weight = sums->host_ns};
+	int err = add_kind(counts, *key, PP_KIND_CUDA, calls);
+
+	if (!err)
+		err = add_kind(counts, *key, PP_KIND_CUDA_WAIT,
+			       (struct pp_count){.weight = sums->wait_ns});
+	if (!err)
+		err = add_kind(counts, *key, PP_KIND_CUDA_BYTES,
+			       (struct pp_count){.weight = sums->bytes});
+	return err;
+}
+
+/* ---- the counters of a window ---- */
+
+/* Keeps the row's counters with the most calls. */
+static void keep(struct cuda_totals *totals, struct row *row, const struct counted *counted)
+{
+	struct kept *least = row->kept;
+
+	if (row->kept_window != totals->window)
+		row->kept_count = 0;
+	row->kept_window = totals->window;
+	if (row->kept_count < KEPT_ROWS) {
+		row->kept[row->kept_count++] = (struct kept){counted->key, counted->count};
+		return;
+	}
+	for (size_t i = 1; i < KEPT_ROWS; i++)
+		if (row->kept[i].count.samples < least->count.samples)
+			least = &row->kept[i];
+	if (least->count.samples < counted->count.samples)
+		*least = (struct kept){counted->key, counted->count};
+}
+
+static struct row *row_of(const struct cuda_totals *totals, const struct counted *counted)
+{
+	return counted->key.kind == PP_KIND_CUDA ? hash_set_find(&totals->set, counted->key.detail)
+						 : NULL;
+}
+
+static void add_walked(struct row *row, const struct pp_count *count)
+{
+	row->walked.samples += count->samples;
+	row->walked.weight += count->weight;
+}
+
+/* Divides what the rows have among the counters that the window has. */
+static int divide_counted(struct cuda_totals *totals, struct counts *counts)
+{
+	const size_t count = counts->count;
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct counted counted = counts->entry[i];
+		struct row *row = row_of(totals, &counted);
+		struct sums sums;
+
+		if (counted.key.kind != PP_KIND_CUDA)
+			continue;
+		counts->entry[i].count = (struct pp_count){};
+		if (!row)
+			continue; /* it had no room, and the totals have its calls */
+		keep(totals, row, &counted);
+		sums = share_of(row, &counted.count);
+		err = add_sums(counts, &counted.key, &sums);
+	}
+	return err;
+}
+
+/* Divides a row that has no counters in this window among those of an earlier one. */
+static int divide_kept(const struct cuda_totals *totals, struct row *row, struct counts *counts)
+{
+	const struct pp_count_key others = {.user_stack = PP_STACK_OTHERS,
+					    .detail = row->id,
+					    .id = row->what.id,
+					    .kind = PP_KIND_CUDA};
+	int err = 0;
+
+	if (!row->kept_count || totals->window - row->kept_window > KEPT_WINDOWS)
+		return add_sums(counts, &others, &row->fresh);
+	for (size_t i = 0; i < row->kept_count; i++)
+		add_walked(row, &row->kept[i].count);
+	if (!row->walked.samples && !row->walked.weight)
+		return add_sums(counts, &others, &row->fresh);
+	for (size_t i = 0; i < row->kept_count && !err; i++) {
+		const struct sums sums = share_of(row, &row->kept[i].count);
+
+		err = add_sums(counts, &row->kept[i].key, &sums);
+	}
+	return err;
+}
+
+int cuda_totals_divide(struct cuda_totals *totals, struct counts *counts)
+{
+	int err;
+
+	totals->window++;
+	for (size_t i = 0; i <= totals->set.mask; i++)
+		if (totals->set.slot[i])
+			take_fresh(totals->set.slot[i]);
+	for (size_t i = 0; i < counts->count; i++) {
+		struct row *row = row_of(totals, &counts->entry[i]);
+
+		if (row)
+			add_walked(row, &counts->entry[i].count);
+	}
+	err = divide_counted(totals, counts);
+	for (size_t i = 0; i <= totals->set.mask && !err; i++) {
+		struct row *row = totals->set.slot[i];
+
+		if (row && has_any(&row->fresh) && !row->walked.samples && !row->walked.weight)
+			err = divide_kept(totals, row, counts);
+	}
+	return err;
+}
+
+/* ---- the kernel side's table ---- */
+
+static int on_row(void *context, const void *key, const void *value)
+{
+	return cuda_totals_note(context, *(const uint64_t *)key, value);
+}
+
+static bool is_kept(const void *context, const void *entry)
+{
+	const struct row *row = entry;
+
+	(void)context;
+	return !row->is_ended;
+}
+
+/* What has ended before the table is read has its last sums there. */
+static void note_ended(struct cuda_totals *totals, const struct cuda_tables *tables)
+{
+	for (size_t i = 0; i <= totals->set.mask; i++) {
+		struct row *row = totals->set.slot[i];
+
+		if (row)
+			row->is_ended = !tables->is_alive(tables->context, row->what.id);
+	}
+}
+
+int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *tables,
+			struct counts *counts, uint64_t *ret_rows)
+{
+	uint64_t rows;
+	int err;
+
+	hash_set_filter(&totals->set, is_kept, totals);
+	note_ended(totals, tables);
+	err = table_read(tables->totals, sizeof(uint64_t), sizeof(struct pp_cuda_totals), on_row,
+			 totals);
+	if (!err)
+		err = cuda_totals_divide(totals, counts);
+	if (err)
+		return err;
+	rows = totals->set.count;
+	for (size_t i = 0; i <= totals->set.mask; i++) {
+		const struct row *row = totals->set.slot[i];
+
+		if (row && row->is_ended && !table_remove(tables->totals, &row->id))
+			rows--;
+	}
+	*ret_rows = rows;
+	return 0;
+}
+
+const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id)
+{
+	const struct row *row = hash_set_find(&totals->set, id);
+
+	return row ? &row->what : NULL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What programs have had the GPU do (include/pyprofd/cuda.h).  The kernel side's totals are exact;
+ * its counters say which stacks the calls came from, for some of them.  At a window's end what is
+ * new in each row of totals is divided among the row's counters, so that what all stacks have adds
+ * up to the totals.  Bounded by the kernel side's table.  One thread. */
+#ifndef DRAIN_CUDA_TOTALS_H
+#define DRAIN_CUDA_TOTALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/cuda.h>
+
+#include "base/cleanup.h"
+
+struct counts;
+struct cuda_totals;
+
+int cuda_totals_new(struct cuda_totals **ret_totals); /* returns 0 or -ENOMEM */
+void cuda_totals_free(struct cuda_totals *totals);
+DEFINE_OWNED(struct cuda_totals, cuda_totals)
+
+/* Notes what a row has up to now.  Returns 0 or -ENOMEM. */
+int cuda_totals_note(struct cuda_totals *totals, uint64_t id, const struct pp_cuda_totals *now);
+/* Turns the kernel side's counters of a window (PP_KIND_CUDA) into those of profiles: of each row
+ * with something new the shares of its counters, as PP_KIND_CUDA, PP_KIND_CUDA_WAIT and
+ * PP_KIND_CUDA_BYTES.  A row without counters has those of its last window with some, or one
+ * without a stack (PP_STACK_OTHERS).  Returns 0 or -ENOMEM. */
+int cuda_totals_divide(struct cuda_totals *totals, struct counts *counts);
+
+/* Does both with the kernel side's table, and removes the rows of ended processes from it: they
+ * stay known here until the next call.  *ret_rows: how many rows the table has then.  Returns 0;
+ * -ENOMEM; -errno. */
+struct cuda_tables {
+	int totals; /* descriptor */
+	bool (*is_alive)(void *context, struct pp_process_id id);
+	void *context;
+};
+int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *tables,
+			struct counts *counts, uint64_t *ret_rows);
+
+/* Returns what a row's calls do, by the counters' detail; NULL: it is not known.  Valid until the
+ * next cuda_totals_collect(). */
+const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id);
+
+#endif
