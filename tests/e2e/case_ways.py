@@ -24,9 +24,9 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import pprof  # noqa: E402
 
-MODES = ("cpu", "offcpu", "gil", "usdt", "memory")
+MODES = ("cpu", "offcpu", "gil", "usdt", "memory", "cuda")
 WAYS = ("pid", "system-wide", "all-events")
-WAYS_OF = {"usdt": WAYS[:2], "memory": WAYS[:1]}  # of other modes: all
+WAYS_OF = {"usdt": WAYS[:2], "memory": WAYS[:1], "cuda": WAYS[:2]}  # of other modes: all
 EVENTS = {"memory": "alloc"}  # others are called as their mode
 PROGRAM_S = 60
 ASKED = ".asked"  # what was asked of the profiler, and how it ended

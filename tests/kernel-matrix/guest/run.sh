@@ -285,6 +285,27 @@ at gc
 known gc collects on_probe 7
 at alloc
 known alloc allocates on_alloc
+# CUDA: counts of a stand-in of its library, 64 threads at once.
+cuda() {
+	rm -f /tmp/go
+	/t/cuda &
+	target=$!
+	$prober --events cuda --pid $target -o /tmp/cuda.pb.gz > /tmp/cuda.log 2>&1 &
+	profiler=$!
+	attached $profiler on_cuda
+	no_private_stacks on_cuda
+	touch /tmp/go
+	for _ in $(seq 400); do
+		[ -e /tmp/cuda-done ] && break
+		sleep 0.1
+	done
+	kill -INT $profiler
+	wait $profiler || fail "cuda: pyprofd ended with $?"
+	sed 's/^/guest: pyprofd: /' /tmp/cuda.log | tail -n 4
+	cp /tmp/cuda.pb.gz /py/tmp/ && $python /t/check_cuda.py /tmp/cuda.pb.gz || fail "cuda: wrong numbers"
+	kill $target
+}
+cuda
 dmesg 2> /dev/null | grep -E 'WARNING|BUG:|Oops|uprobe' | head -n 5 | sed 's/^/guest: kernel: /' > /tmp/dmesg.txt
 cat /tmp/dmesg.txt
 [ ! -s /tmp/dmesg.txt ] || fail "the kernel complains"

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""check_cuda.py PROFILE   Does it have every call of cuda.c?"""
+import collections
+import re
+import sys
+
+import pprof
+
+LAUNCHES, KERNELS, SYNCS, BYTES = 64 * 400, 8, 20, 1000
+WAIT_NS = 2000000
+
+
+def main():
+    calls, waits, amounts, kernels = (collections.Counter() for _ in range(4))
+    mixed = 0
+    for sample in pprof.load(sys.argv[1]).samples:
+        api = sample.labels["api"]
+        calls[api] += sample.values[0]
+        waits[api] += sample.values[2]
+        amounts[api] += sample.values[3]
+        kernels[sample.labels.get("kernel")] += sample.values[0]
+        named = [f.name for f in sample.frames]
+        if api == "cuLaunchKernel" and len(named) > 2:
+            mixed += named[1] != "cuLaunchKernel" or not any(
+                re.match("fake_drive|drive_thread", name) for name in named)
+    print("guest: cuda: %s, %d kernels, %.1f ms in synchronisations, %d bytes, %d wrong stacks"
+          % (dict(calls), len(kernels) - 1, waits["cuStreamSynchronize"] / 1e6,
+             amounts["cuMemcpyHtoDAsync"], mixed))
+    return (calls == {"cuLaunchKernel": LAUNCHES, "cuStreamSynchronize": SYNCS,
+                      "cuMemcpyHtoDAsync": SYNCS} and not mixed and
+            all(kernels["kernel@0x%x" % (0x7000 + 16 * i)] == LAUNCHES // KERNELS
+                for i in range(KERNELS)) and
+            amounts["cuMemcpyHtoDAsync"] == SYNCS * BYTES and
+            waits["cuStreamSynchronize"] >= SYNCS * WAIT_NS)
+
+
+if __name__ == "__main__":
+    sys.exit(0 if main() else 1)
