@@ -84,8 +84,21 @@ struct xol_area {
 	unsigned long vaddr;
 };
 
+/* Where breakpoints lead that are calls, from 6.18 on, on x86-64. */
+struct hlist_node {
+	struct hlist_node *next;
+};
+struct hlist_head {
+	struct hlist_node *first;
+};
+struct uprobe_trampoline {
+	struct hlist_node node; /* first */
+	unsigned long vaddr;
+};
+
 struct uprobes_state {
 	struct xol_area *xol_area;
+	struct hlist_head head_tramps;
 };
 
 typedef struct {
@@ -130,8 +143,7 @@ struct return_instance {
 struct uprobe_task {
 	struct return_instance *return_instances;
 	unsigned long vaddr;	       /* of the breakpoint */
-	void *active_uprobe;	       /* NULL: no copied instruction is run */
-	unsigned long xol_vaddr;       /* where that is */
+	unsigned long xol_vaddr;       /* of its instruction's copy, while that is run */
 };
 
 struct super_block {

@@ -136,6 +136,7 @@ static __always_inline int use_registers(struct pp_walk *w, const struct user_re
 	}
 	registers_take(w, regs);
 	w->is_leaf = 1;
+	w->is_in_kernel = 1;
 	return 0;
 }
 
@@ -169,7 +170,10 @@ static __always_inline int take_user_registers(struct pp_walk *w, struct task_st
 		copy_sampled(regs, ctx);
 	else
 		copy_saved(regs, task);
-	return use_registers(w, regs);
+	if (use_registers(w, regs))
+		return 1;
+	w->is_in_kernel = !hit_user;
+	return 0;
 }
 
 #endif

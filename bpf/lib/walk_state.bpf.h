@@ -116,6 +116,7 @@ struct pp_walk {
 	/* of an event besides samples and waits, which leave it half of the tokens */
 	__u32 is_modest;
 	__u32 is_exec;	    /* inside of execve(): its stack may be gone */
+	__u32 is_in_kernel; /* the registers are those with which the thread entered the kernel */
 	__u32 by_frame_pointer; /* the last step was one */
 	__u32 is_resumable; /* stuck, and the agent may find where to go on */
 	__u32 stop;

@@ -200,6 +200,47 @@ def test_stacks_inside_probed_functions_are_as_whole_as_without():
 test_stacks_inside_probed_functions_are_as_whole_as_without.alone = True
 
 
+def is_whole_of(sample, function):
+    """Nothing is missing or strange between the loop and its end."""
+    frames = [f.name for f in sample.frames if f.kind != "kernel"]
+    if "probed_tight" in frames:
+        below = frames[frames.index("probed_tight") + 1:]
+        return harness.is_whole(sample) and below in ([], [function])
+    return harness.is_whole(sample) and function not in frames and "[anon]" not in frames
+
+
+def whole_of_tight(program, options):
+    """function -> the share of its thread's samples that have whole stacks"""
+    run = harness.profile(program.pid, hz=499, duration=4, out=harness.temporary() + "/",
+                          options=options, limit_s=90)
+    samples = [s for path in glob.glob(os.path.join(run.out, "*", "*", "*-cpu.pb.gz"))
+               for s in harness.samples(path, program.pid)]
+    shares = {}
+    for function, tid in program.read("tight.json").items():
+        own = [s for s in samples if s.tid == tid]
+        assert harness.total(own) > 100, (function, harness.show(samples))
+        shares[function] = harness.share(own, lambda s, f=function: is_whole_of(s, f))
+    return shares
+
+
+def test_stacks_of_tight_loops_of_probed_calls_are_whole(is_return):
+    """The loops are at a breakpoint nearly all of the time.  Between the moment when the kernel has
+    replaced a return address and that when it notes the true one, nobody knows it."""
+    with target("tight") as program:
+        before = whole_of_tight(program, ["--events", "cpu"])
+        probes = ["--events", "cpu,probe"]
+        for function in before:
+            probes += uprobe(program, function, is_return)
+        after = whole_of_tight(program, probes)
+        print("whole: %s, with probes %s" % (before, after))
+        for function, share in before.items():
+            assert after[function] > share - (0.04 if is_return else 0.02), (before, after)
+
+
+test_stacks_of_tight_loops_of_probed_calls_are_whole.cases = \
+    lambda: [("entry", False), ("return", True)]
+
+
 def test_threads_asleep_inside_probed_functions_are_whole():
     """The scan of blocked threads reads the return addresses of other tasks.  One pyprofd has
     attached the probes, and `pyprof dump` looks at the threads."""

@@ -123,3 +123,46 @@ static int (*pick(void))(int)
 	return picked;
 }
 int probed_ifunc(int number) __attribute__((ifunc("pick")));
+
+/* What breakpoints meet that stand on the first instructions of functions: one that the kernel
+ * emulates and that moves the stack pointer, one that it steps, one that it makes a call of. */
+#if defined(__x86_64__)
+#define TIGHT(name, first, last)                                                                   \
+	__asm__(".text\n.globl " name "\n.type " name ", @function\n" name ":\n"                  \
+		".cfi_startproc\n" first "addl $1, %edi\nmovl %edi, %eax\n" last "ret\n"           \
+		".cfi_endproc\n.size " name ", .-" name "\n")
+
+TIGHT("probed_push", "pushq %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset %rbx, 0\n",
+      "popq %rbx\n.cfi_adjust_cfa_offset -8\n");
+TIGHT("probed_step", "subq $24, %rsp\n.cfi_adjust_cfa_offset 24\n",
+      "addq $24, %rsp\n.cfi_adjust_cfa_offset -24\n");
+TIGHT("probed_nop5",
+      ".byte 0x0f, 0x1f, 0x44, 0, 0\nsubq $24, %rsp\n.cfi_adjust_cfa_offset 24\n",
+      "addq $24, %rsp\n.cfi_adjust_cfa_offset -24\n");
+int probed_push(int number), probed_step(int number), probed_nop5(int number);
+#else
+APART int probed_push(int number)
+{
+	AFTER_IT();
+	return number + 1;
+}
+APART int probed_step(int number)
+{
+	AFTER_IT();
+	return number + 1;
+}
+APART int probed_nop5(int number)
+{
+	AFTER_IT();
+	return number + 1;
+}
+#endif
+
+APART int probed_tight(int (*function)(int), int count)
+{
+	int result = 0;
+
+	for (int i = 0; i < count; i++)
+		result += function(i);
+	return result;
+}

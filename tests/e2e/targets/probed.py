@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """probed.py MODE   Calls the library probed.c (libprobed.so in $LIBRARY or the directory) as
    rounds   three threads recurse 30 deep, and compute, sleep, or wait for a lock there
+   tight    a thread for each of TIGHT, which calls nothing else; tight.json: their ids
    counts   from the file `go` on: LEAVES, RECURSIONS and TIMED calls, then the file `done`
    now      the same at once, and ends
    forks    in mid-call: children that end there, and such as execute another program
@@ -15,6 +16,7 @@ import time
 import common
 
 LEAVES, RECURSIONS, DEEP, TIMED, TIMED_NS = 20000, 10, 30, 150, 4000000
+TIGHT = ("probed_push", "probed_step", "probed_nop5")
 library = ctypes.CDLL(os.path.join(os.environ.get("LIBRARY", common.DIRECTORY), "libprobed.so"))
 library.probed_recurse.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_uint64]
 for name in ("probed_time", "probed_sleep", "probed_spin"):
@@ -37,6 +39,21 @@ def lock():
 def again(function):
     while not common.stopped():
         function()
+
+
+def tight(name, tids):
+    tids[name] = threading.get_native_id()
+    if len(tids) == len(TIGHT):
+        common.write("tight.json", tids)
+    again(lambda: library.probed_tight(getattr(library, name), 20000))
+
+
+def run_threads(threads):
+    for thread in threads:
+        thread.start()
+    common.ready()
+    for thread in threads:
+        thread.join()
 
 
 def counter(name):
@@ -91,13 +108,11 @@ def forks():
 def main():
     mode = sys.argv[1]
     if mode == "rounds":
-        threads = [threading.Thread(target=again, args=(f,), name=f.__name__)
-                   for f in (compute, sleep, lock)]
-        for thread in threads:
-            thread.start()
-        common.ready()
-        for thread in threads:
-            thread.join()
+        run_threads([threading.Thread(target=again, args=(f,), name=f.__name__)
+                     for f in (compute, sleep, lock)])
+    elif mode == "tight":
+        tids = {}
+        run_threads([threading.Thread(target=tight, args=(name, tids)) for name in TIGHT])
     elif mode == "calls":
         common.ready()
         while not common.stopped():
