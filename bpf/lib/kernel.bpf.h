@@ -84,21 +84,16 @@ struct xol_area {
 	unsigned long vaddr;
 };
 
-/* Where breakpoints lead that are calls, from 6.18 on, on x86-64. */
 struct hlist_node {
 	struct hlist_node *next;
 };
 struct hlist_head {
 	struct hlist_node *first;
 };
-struct uprobe_trampoline {
-	struct hlist_node node; /* first */
-	unsigned long vaddr;
-};
 
 struct uprobes_state {
 	struct xol_area *xol_area;
-	struct hlist_head head_tramps;
+	struct hlist_head head_tramps; /* from 6.18 on, on x86-64 */
 };
 
 typedef struct {

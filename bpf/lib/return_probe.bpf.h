@@ -91,26 +91,33 @@ __noinline int trampoline_depth(__u64 start, __u64 pc, __u64 zero)
 	return -1;
 }
 
+/* struct uprobe_trampoline as it is where there is one (arch/x86/kernel/uprobes.c).  Not by CO-RE:
+ * where vmlinux has no such type libbpf looks for it in modules, which takes CAP_SYS_ADMIN. */
+struct breakpoint_trampoline {
+	struct breakpoint_trampoline *next, **pprev;
+	__u64 start;
+};
+
 /* A breakpoint at a nop of five bytes becomes a call of a trampoline, from 6.18 on: goes back
  * behind that call.  Returns nonzero when w is in none. */
 static __always_inline int leave_breakpoint_call(struct pp_walk *w, struct task_struct *task)
 {
-	struct uprobe_trampoline *trampoline;
-	__u64 start = 0, pc = 0;
+	struct breakpoint_trampoline trampoline = {};
+	__u64 pc = 0;
 	int depth;
 
 	if (!bpf_core_field_exists(struct uprobes_state, head_tramps))
 		return 1;
-	trampoline = (void *)BPF_CORE_READ(task, mm, uprobes_state.head_tramps.first);
-	for (__u32 i = 0; i < TRAMPOLINES_SEEN && trampoline; i++) {
-		start = BPF_CORE_READ(trampoline, vaddr);
-		if (w->pc - start < TRAMPOLINE_BYTES)
+	trampoline.next = (void *)BPF_CORE_READ(task, mm, uprobes_state.head_tramps.first);
+	for (__u32 i = 0; i < TRAMPOLINES_SEEN && trampoline.next; i++) {
+		if (bpf_probe_read_kernel(&trampoline, sizeof(trampoline), trampoline.next))
+			return 1;
+		if (w->pc - trampoline.start < TRAMPOLINE_BYTES)
 			break;
-		trampoline = (void *)BPF_CORE_READ(trampoline, node.next);
 	}
-	if (w->pc - start >= TRAMPOLINE_BYTES)
+	if (w->pc - trampoline.start >= TRAMPOLINE_BYTES)
 		return 1;
-	depth = trampoline_depth(start, w->pc, w->zero);
+	depth = trampoline_depth(trampoline.start, w->pc, w->zero);
 	if (depth < 0 || bpf_probe_read_user(&pc, sizeof(pc), (const void *)(w->sp + depth)))
 		return 1;
 	w->pc = pc;

@@ -94,14 +94,14 @@ static void leave_uprobes_page__trampoline_that_is_handled_returns_itself(void *
 
 static void leave_uprobes_page__call_in_place_of_a_breakpoint_is_left_behind(void **state)
 {
-	struct uprobe_trampoline second = {.vaddr = UPROBES_PAGE},
-				 first = {.node.next = &second.node, .vaddr = LIBRARY};
+	struct breakpoint_trampoline second = {.start = UPROBES_PAGE},
+				     first = {.next = &second, .start = LIBRARY};
 	struct pp_walk *w = in_uprobes_page(UPROBES_PAGE + 14);
 
 	(void)state;
 	put_bytes(UPROBES_PAGE, call_trampoline, sizeof(call_trampoline));
 	probed = (struct uprobe_task){};
-	memory.uprobes_state = (struct uprobes_state){.head_tramps.first = &first.node};
+	memory.uprobes_state = (struct uprobes_state){.head_tramps.first = (void *)&first};
 	put_word(STACK + 0x110, library_pc(3) + 5);
 	assert_int_equal(leave_uprobes_page(0), 0);
 	assert_int_equal(w->pc, library_pc(3) + 5);
@@ -109,7 +109,7 @@ static void leave_uprobes_page__call_in_place_of_a_breakpoint_is_left_behind(voi
 	assert_int_equal(w->is_leaf, 1);
 	/* Other code than the kernel's is not believed. */
 	w = in_uprobes_page(UPROBES_PAGE + 14);
-	memory.uprobes_state = (struct uprobes_state){.head_tramps.first = &first.node};
+	memory.uprobes_state = (struct uprobes_state){.head_tramps.first = (void *)&first};
 	put_bytes(UPROBES_PAGE, (const uint8_t[]){0xe8}, 1);
 	assert_int_not_equal(leave_uprobes_page(0), 0);
 	assert_int_equal(w->pc, UPROBES_PAGE + 14);
