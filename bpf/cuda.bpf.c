@@ -111,7 +111,7 @@ static __always_inline void cuda_call_begin(struct pt_regs *ctx, struct cuda_hit
 	totals = cuda_totals_make(h);
 	if (!totals)
 		return;
-	__sync_fetch_and_add(&totals->calls, 1);
+	__sync_fetch_and_add(&totals->calls, scaled(1, h->scale));
 	if (bytes)
 		__sync_fetch_and_add(&totals->bytes, bytes);
 	stands_for = cuda_walk_due(totals, h->cfg, h->id);
@@ -289,7 +289,7 @@ static __always_inline void cuda_handle(struct pt_regs *ctx)
 	h.cfg = cfg;
 	h.thread = bpf_get_current_pid_tgid();
 	thread = cuda_thread_get(h.thread, cfg);
-	if (!thread)
+	if (!thread || !cuda_hit_count(&h, thread))
 		return;
 	h.what.id.tgid = h.thread >> 32;
 	h.what.id.generation = thread->generation;

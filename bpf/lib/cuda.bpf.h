@@ -6,6 +6,7 @@
 
 #include "lib/count.bpf.h"
 #include "lib/cuda_walks.bpf.h"
+#include "lib/gate.bpf.h"
 #include "lib/frames.bpf.h"
 
 #if defined(__TARGET_ARCH_arm64)
@@ -23,6 +24,7 @@ struct cuda_hit {
 	const struct pp_config *cfg;
 	__u64 thread; /* pid and tgid */
 	__u64 id;     /* of the totals */
+	__u64 scale;  /* of what it counts as (lib/gate.bpf.h) */
 	struct pp_cuda_what what;
 };
 
@@ -152,6 +154,8 @@ __noinline int cuda_thread_note(__u64 id)
 		context = bpf_map_lookup_elem(&contexts, &process);
 		fresh.is_wanted = context && context->flags & PP_CONTEXT_MATCHES;
 	}
+	if (known)
+		fresh.hits = known->hits;
 	/* Another program has no device yet. */
 	if (known && known->generation == fresh.generation)
 		fresh.device = known->device;
@@ -168,6 +172,25 @@ static __always_inline struct cuda_thread *cuda_thread_get(__u64 id, const struc
 		thread = bpf_map_lookup_elem(&cuda_threads, &id);
 	}
 	return thread && thread->is_wanted ? thread : NULL;
+}
+
+/* Notes a hit, and sets what it counts as.  Returns false when it does not count. */
+static __always_inline bool cuda_hit_count(struct cuda_hit *h, struct cuda_thread *thread)
+{
+	__u32 kind = h->site->hit;
+	const struct pp_gate *gate;
+
+	if (kind >= PP_CUDA_HITS)
+		return false;
+	thread->hits.of[kind]++;
+	h->scale = 1 << PP_GATE_SCALE_SHIFT;
+	if (kind >= PP_CUDA_LAUNCHES)
+		return true;
+	gate = bpf_map_lookup_elem(&cuda_gates, &kind);
+	if (likely(gate && !gate->until_ns))
+		return true;
+	h->scale = gate_scale(gate, bpf_ktime_get_ns());
+	return h->scale;
 }
 
 /* ---- totals ---- */

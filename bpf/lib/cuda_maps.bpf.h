@@ -71,6 +71,7 @@ struct cuda_processes_map cuda_processes SEC(".maps");
 
 /* By pid and tgid: what is looked up once for many calls. */
 struct cuda_thread {
+	struct pp_cuda_hits hits; /* first: the agent reads them */
 	__u32 changes; /* struct pp_config: process_changes, at that moment */
 	__u32 generation;
 	__u32 is_wanted;
@@ -83,6 +84,15 @@ struct cuda_threads_map {
 	__type(value, struct cuda_thread);
 };
 struct cuda_threads_map cuda_threads SEC(".maps");
+
+/* Of launches, by enum pp_cuda_hit. */
+struct cuda_gates_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_CUDA_LAUNCHES);
+	__type(key, __u32);
+	__type(value, struct pp_gate);
+};
+struct cuda_gates_map cuda_gates SEC(".maps");
 
 /* A call under way, whose end is a site.  Threads may end in it: the oldest go. */
 struct cuda_call_key {

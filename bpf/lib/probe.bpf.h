@@ -5,6 +5,7 @@
 #define BPF_LIB_PROBE_H
 
 #include "lib/count.bpf.h"
+#include "lib/gate.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/news.bpf.h"
 #include "lib/probe_maps.bpf.h"
@@ -104,22 +105,9 @@ __weak __noinline int hit_count_bare(__u32 probe, __u64 samples)
 	return 0;
 }
 
-/* Returns how many hits one of a probe stands for now; 0: it does not count. */
-static __always_inline __u64 gate_scale(__u32 probe, __u64 now_ns)
+static __always_inline __u64 probe_scale(__u32 probe, __u64 now_ns)
 {
-	const struct pp_gate *gate = bpf_map_lookup_elem(&gates, &probe);
-
-	if (!gate || !gate->until_ns)
-		return 1 << PP_GATE_SCALE_SHIFT;
-	return now_ns >= gate->from_ns && now_ns < gate->until_ns ? gate->scale : 0;
-}
-
-/* Multiplies by a scale; rounded at random, so that sums stay right. */
-static __always_inline __u64 scaled(__u64 value, __u64 scale)
-{
-	if (scale == 1 << PP_GATE_SCALE_SHIFT)
-		return value;
-	return (value * scale + (bpf_get_prandom_u32() & 0xffff)) >> PP_GATE_SCALE_SHIFT;
+	return gate_scale(bpf_map_lookup_elem(&gates, &probe), now_ns);
 }
 
 /* Says whose the hit is and lends it a walk.  Returns false when it does not count; then nothing is
@@ -139,14 +127,14 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	h->w = h->taken.walk;
 	if (!h->w) {
 		h->now_ns = bpf_ktime_get_ns();
-		h->scale = gate_scale(h->site->probe, h->now_ns);
+		h->scale = probe_scale(h->site->probe, h->now_ns);
 		if (h->scale &&
 		    (h->site->does == PP_SITE_COUNT || h->site->does == PP_SITE_CALL_BEGIN))
 			hit_count_bare(h->site->probe, scaled(1, h->scale));
 		return false;
 	}
 	h->now_ns = bpf_ktime_get_ns();
-	h->scale = gate_scale(h->site->probe, h->now_ns);
+	h->scale = probe_scale(h->site->probe, h->now_ns);
 	if (identify(h->w, task, h->thread, CURRENT_READ(task, flags), false, h->cfg)) {
 		walk_reset(h->w, 0, h->now_ns, PP_SAMPLE_WALK_NS);
 		h->w->is_modest = 1;

@@ -34,6 +34,22 @@ enum pp_cuda_does {
 	PP_CUDA_GET_CONTEXT, /* a context of a device: `out` and `ident` */
 };
 
+/* What a hit costs is by its function's first instruction: dear ones are stepped by the kernel.
+ * Launches are probed for a part of the time where all would cost too much (--gpu-budget). */
+enum pp_cuda_hit {
+	PP_CUDA_HIT_LAUNCH,
+	PP_CUDA_HIT_LAUNCH_DEAR,
+	PP_CUDA_HIT_OTHER,
+	PP_CUDA_HIT_OTHER_DEAR,
+	PP_CUDA_HITS
+};
+#define PP_CUDA_LAUNCHES 2U /* the kinds of hits that have a gate */
+
+/* Hits of a thread, since its first one; they wrap around. */
+struct pp_cuda_hits {
+	__u32 of[PP_CUDA_HITS];
+};
+
 /* Where a copy's bytes and direction are: CUDA_MEMCPY2D and CUDA_MEMCPY3D of cuda.h. */
 enum pp_cuda_layout {
 	PP_CUDA_LAYOUT_NONE,
@@ -68,7 +84,7 @@ struct pp_cuda_site {
 	__u8 layout;	  /* enum pp_cuda_layout of what parameter 1 points to */
 	__u8 out;	  /* parameter: where a handle is stored */
 	__u8 text;	  /* parameter: its name */
-	__u8 pad;
+	__u8 hit;	  /* enum pp_cuda_hit */
 };
 _Static_assert(sizeof(struct pp_cuda_site) == 16, "pp_cuda_site crosses the kernel boundary");
 

@@ -132,6 +132,11 @@ const struct cuda_function *cuda_function_get(size_t api)
 	return api < ARRAY_SIZE(functions) ? &functions[api] : NULL;
 }
 
+bool cuda_function_is_launch(const struct cuda_function *function)
+{
+	return function->site.does == PP_CUDA_CALL && function->site.ident;
+}
+
 const char *cuda_function_label(size_t api, char ret_text[64])
 {
 	const struct cuda_function *function = cuda_function_get(api);

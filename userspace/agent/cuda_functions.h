@@ -20,6 +20,8 @@ struct cuda_function {
 size_t cuda_function_count(void);
 /* Returns NULL from cuda_function_count() on. */
 const struct cuda_function *cuda_function_get(size_t api);
+/* Returns whether it launches a kernel or a graph: nothing else is called as often. */
+bool cuda_function_is_launch(const struct cuda_function *function);
 /* Returns the name that labels have: without the number of its version. */
 const char *cuda_function_label(size_t api, char ret_text[64]);
 

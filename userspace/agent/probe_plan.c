@@ -196,12 +196,20 @@ static size_t add_cuda_row(struct probe_plan *plan, size_t first)
 
 static void add_cuda(struct probe_plan *plan, uint32_t events)
 {
-	plan->cuda_row = PP_PROBES_MAX;
+	static const char *const launches[PP_CUDA_LAUNCHES] = {
+		[PP_CUDA_HIT_LAUNCH] = "cuda_launch",
+		[PP_CUDA_HIT_LAUNCH_DEAR] = "cuda_launch_stepped"};
+
+	plan->cuda_row = plan->cuda_launch_row = PP_PROBES_MAX;
 	if (!(events & PP_CAPTURE_CUDA))
 		return;
 	plan->cuda_row = (uint32_t)plan->count;
 	for (size_t at = 0; at < cuda_function_count();)
 		at = add_cuda_row(plan, at);
+	plan->cuda_launch_row = (uint32_t)plan->count;
+	for (size_t i = 0; i < ARRAY_SIZE(launches); i++)
+		plan->row[plan->count++] =
+			(struct probe_row){.name = launches[i], .place = PROBE_IN_DRIVER};
 	assert(plan->count - plan->cuda_row <= CUDA_ROWS_MAX);
 }
 

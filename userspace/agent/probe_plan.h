@@ -58,6 +58,8 @@ struct probe_plan {
 	size_t count;
 	uint32_t alloc_row; /* the first of PROBE_ALLOC_ROWS; at least `count`: there are none */
 	uint32_t cuda_row;  /* the first of CUDA's; the same */
+	/* PP_CUDA_LAUNCHES rows without places: launches of a kind go on and off together. */
+	uint32_t cuda_launch_row;
 };
 
 /* Returns whether the probe is one of the interpreter's own. */

@@ -17,6 +17,16 @@ void probe_times_add(struct probe_times *times, uint32_t probe, uint32_t leader,
 	times->probe[probe].since_ns = now_ns;
 }
 
+void probe_times_leave_pace(struct probe_times *times, uint32_t probe)
+{
+	times->probe[probe].has_no_pace = true;
+}
+
+void probe_times_set_period(struct probe_times *times, uint32_t probe, uint64_t period_ns)
+{
+	times->probe[probe].duty.period_ns = period_ns;
+}
+
 bool probe_times_are_used(const struct probe_times *times)
 {
 	for (uint32_t i = 0; i < PP_PROBES_MAX; i++)
@@ -83,7 +93,9 @@ bool probe_times_apply(struct probe_times *times, uint32_t probe,
 	if (is_on && !stays_on)
 		probe_pace_open(pace, now);
 	if (is_on)
-		probe_duty_open(duty, now_ns, probe_pace_correction(pace), ret_gate);
+		probe_duty_open(duty, now_ns,
+				times->probe[probe].has_no_pace ? 1 : probe_pace_correction(pace),
+				ret_gate);
 	if (is_on && !stays_on)
 		times->probe[probe].on_ns += ret_gate->until_ns - ret_gate->from_ns;
 	return true;
@@ -104,7 +116,11 @@ uint64_t probe_times_next_ns(const struct probe_times *times)
 
 uint64_t probe_times_on_ns(const struct probe_times *times, uint32_t probe, uint64_t now_ns)
 {
+	const struct probe_duty *duty = &times->probe[times->probe[probe].leader].duty;
 	const uint64_t since_ns = times->probe[probe].since_ns;
+	const uint64_t on_ns = times->probe[probe].on_ns + (since_ns ? now_ns - since_ns : 0);
+	const bool is_open = times->probe[probe].is_on && !since_ns;
 
-	return times->probe[probe].on_ns + (since_ns ? now_ns - since_ns : 0);
+	/* The gate's time was added when it was opened. */
+	return on_ns - (is_open && duty->changes_ns > now_ns ? duty->changes_ns - now_ns : 0);
 }

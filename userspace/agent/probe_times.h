@@ -17,6 +17,7 @@ struct probe_times {
 		struct probe_duty duty;
 		uint32_t leader;
 		bool is_used, is_on;
+		bool has_no_pace; /* what its hits cost is not in the pace's points */
 		struct probe_pace pace;
 		uint64_t on_ns,
 			since_ns; /* since_ns: on without an end from then on; 0: it has one */
@@ -28,6 +29,10 @@ struct probe_times {
 void probe_times_begin(struct probe_times *times, uint64_t period_ns);
 /* Takes in a probe, which is on. */
 void probe_times_add(struct probe_times *times, uint32_t probe, uint32_t leader, uint64_t now_ns);
+/* Hits of a probe stand for what the times say, however much they slow programs down. */
+void probe_times_leave_pace(struct probe_times *times, uint32_t probe);
+/* Sets a probe's own period; before its first share. */
+void probe_times_set_period(struct probe_times *times, uint32_t probe, uint64_t period_ns);
 /* Returns whether there is one. */
 bool probe_times_are_used(const struct probe_times *times);
 void probe_times_set_share(struct probe_times *times, uint32_t probe, uint32_t share_ppm,

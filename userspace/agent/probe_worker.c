@@ -25,6 +25,7 @@
 
 /* A link that all sites of a file share takes 25 ms to be taken off, others 100 ms a site. */
 #define PERIOD_NS NS_PER_SEC
+#define PERIOD_LAUNCHES_NS (4 * NS_PER_SEC) /* they are many in any second */
 #define PERIOD_UNSHARED_NS (10 * NS_PER_SEC)
 /* The kernel may wait for a page of a file for as long as a file system wants. */
 #define LATE_NS (10 * NS_PER_SEC)
@@ -69,6 +70,7 @@ struct probe_worker {
 	struct probe_times times;
 	struct probe_worker_prices prices;
 	uint32_t hit_ns[PP_PROBES_MAX];
+	uint32_t launch_probe; /* the first of CUDA's launches; PP_PROBES_MAX: there are none */
 	size_t process_count; /* when a pace was looked at last */
 	/* The thread's alone. */
 	bool is_shared;
@@ -184,22 +186,19 @@ static int attach(const struct probe_worker *worker, struct task *task, uint64_t
 
 /* The price of a hit is needed only to keep a bound.  Where it cannot be measured, bounds are kept
  * by typical ones. */
-static struct probe_worker_prices find_prices(struct probe_worker *worker,
-					      const struct probe_side *side)
+static struct probe_prices find_prices(struct probe_worker *worker, int program, int locks)
 {
-	const struct probe_calibration calibration = {.program = probe_side_probe_program(side),
-						      .locks = probe_side_locks(side)};
-	struct probe_worker_prices prices = {.of = probe_prices_typical()};
-	bool is_bounded;
+	const struct probe_calibration calibration = {.program = program, .locks = locks};
+	struct probe_prices prices;
+	bool is_wanted;
 
 	pthread_mutex_lock(&worker->background.mutex);
-	is_bounded = probe_times_are_used(&worker->times);
+	prices = worker->prices.of;
+	is_wanted = probe_times_are_used(&worker->times) && !prices.is_measured;
 	pthread_mutex_unlock(&worker->background.mutex);
 	/* Site 0 is none: the program does nothing. */
-	if (is_bounded)
-		(void)probe_calibrate(&calibration, &prices.of);
-	if (!probe_side_has_sessions(side))
-		prices.alloc_end_ns = prices.of.return_ns;
+	if (is_wanted)
+		(void)probe_calibrate(&calibration, &prices);
 	return prices;
 }
 
@@ -208,7 +207,7 @@ static int load_probes(struct probe_worker *worker)
 	const struct probe_side_options options = {.kernel = worker->kernel,
 						   .blocks_max = worker->blocks_max};
 	struct load *load = &worker->load;
-	struct probe_worker_prices prices;
+	struct probe_prices prices;
 	struct probe_side *side;
 
 	if (worker->side || load->err)
@@ -216,12 +215,11 @@ static int load_probes(struct probe_worker *worker)
 	load->err = probe_side_open(&options, load->why, sizeof(load->why), &side);
 	if (load->err)
 		return load->err;
-	prices = find_prices(worker, side);
+	prices = find_prices(worker, probe_side_probe_program(side), probe_side_locks(side));
 	pthread_mutex_lock(&worker->background.mutex);
 	worker->side = side;
-	worker->prices = prices;
-	if (!worker->is_shared)
-		worker->times.period_ns = PERIOD_UNSHARED_NS;
+	worker->prices.of = prices;
+	worker->prices.alloc_end_ns = probe_side_has_sessions(side) ? 0 : prices.return_ns;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return 0;
 }
@@ -229,6 +227,7 @@ static int load_probes(struct probe_worker *worker)
 static int load_cuda(struct probe_worker *worker)
 {
 	struct load *load = &worker->cuda_load;
+	struct probe_prices prices;
 	struct cuda_side *side;
 
 	if (worker->cuda || load->err)
@@ -236,10 +235,20 @@ static int load_cuda(struct probe_worker *worker)
 	load->err = cuda_side_open(worker->kernel, load->why, sizeof(load->why), &side);
 	if (load->err)
 		return load->err;
+	prices = find_prices(worker, cuda_side_program(side), locks_of(worker));
 	pthread_mutex_lock(&worker->background.mutex);
 	worker->cuda = side;
+	worker->prices.of = prices;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return 0;
+}
+
+static void set_periods(struct probe_worker *worker)
+{
+	pthread_mutex_lock(&worker->background.mutex);
+	for (uint32_t i = 0; i < PP_PROBES_MAX && !worker->is_shared; i++)
+		probe_times_set_period(&worker->times, i, PERIOD_UNSHARED_NS);
+	pthread_mutex_unlock(&worker->background.mutex);
 }
 
 /* Loads what the sites of a job need. */
@@ -256,6 +265,7 @@ static int load(struct probe_worker *worker, struct task *task)
 		has_others |= !is_of_cuda;
 	}
 	worker->is_shared = probe_links_can_share();
+	set_periods(worker);
 	if (has_others)
 		err = load_probes(worker);
 	if (!err && has_cuda) {
@@ -428,6 +438,21 @@ static struct probe_pace_point pace_now(struct probe_worker *worker)
 	return point;
 }
 
+static bool is_loaded(const struct probe_worker *worker, uint32_t probe)
+{
+	return probe - worker->launch_probe < PP_CUDA_LAUNCHES ? !!worker->cuda : !!worker->side;
+}
+
+static void set_gate(struct probe_worker *worker, uint32_t probe, const struct pp_gate *gate)
+{
+	const uint32_t launch = probe - worker->launch_probe;
+
+	if (launch < PP_CUDA_LAUNCHES)
+		(void)cuda_side_set_gate(worker->cuda, launch, gate);
+	else
+		(void)probe_side_set_gate(worker->side, probe, gate);
+}
+
 /* With the mutex, but not while it works: takes probes off and puts them on when it is time for
  * that. */
 static void take_turns(struct probe_worker *worker)
@@ -458,9 +483,9 @@ static void take_turns(struct probe_worker *worker)
 	for (uint32_t i = 0; i < PP_PROBES_MAX; i++) {
 		struct pp_gate gate;
 
-		if (worker->side && worker->times.probe[i].is_used &&
+		if (is_loaded(worker, i) && worker->times.probe[i].is_used &&
 		    probe_times_apply(&worker->times, i, &now, &gate))
-			(void)probe_side_set_gate(worker->side, i, &gate);
+			set_gate(worker, i, &gate);
 	}
 }
 
@@ -510,6 +535,7 @@ int probe_worker_new(const struct kernel_side *kernel, uint32_t blocks_max,
 	worker->blocks_max = blocks_max;
 	background_init(&worker->background);
 	worker->prices.of = probe_prices_typical();
+	worker->launch_probe = PP_PROBES_MAX;
 	probe_times_begin(&worker->times, PERIOD_NS);
 	*ret_worker = worker;
 	return 0;
@@ -694,6 +720,16 @@ void probe_worker_bound(struct probe_worker *worker, uint32_t probe, uint32_t le
 	pthread_mutex_unlock(&worker->background.mutex);
 }
 
+void probe_worker_bound_launches(struct probe_worker *worker, uint32_t first_probe)
+{
+	worker->launch_probe = first_probe;
+	for (uint32_t i = first_probe; i < first_probe + PP_CUDA_LAUNCHES; i++) {
+		probe_worker_bound(worker, i, i);
+		probe_times_leave_pace(&worker->times, i);
+		probe_times_set_period(&worker->times, i, PERIOD_LAUNCHES_NS);
+	}
+}
+
 void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_t share_ppm,
 			    uint32_t hit_ns)
 {
@@ -716,6 +752,16 @@ int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_
 		ret_costs->on_ns[i] = probe_times_on_ns(&worker->times, i, now_ns);
 	pthread_mutex_unlock(&worker->background.mutex);
 	return probe_side_get_hits(side, ret_costs->hits);
+}
+
+uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe)
+{
+	uint64_t on_ns;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	on_ns = probe_times_on_ns(&worker->times, probe, mono_ns());
+	pthread_mutex_unlock(&worker->background.mutex);
+	return on_ns;
 }
 
 struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker)

@@ -90,11 +90,15 @@ bool probe_worker_tell_holder(struct probe_worker *worker, uint32_t *ret_tgid);
 bool probe_worker_tell_put_off(struct probe_worker *worker, uint32_t *ret_uid);
 /* Makes a probe one that can be on for a part of the time; before its first job. */
 void probe_worker_bound(struct probe_worker *worker, uint32_t probe, uint32_t leader);
+/* The same for the launches of CUDA, whose kinds (enum pp_cuda_hit) are these probes. */
+void probe_worker_bound_launches(struct probe_worker *worker, uint32_t first_probe);
 /* Sets for how much of the time it is on, and what a hit takes beside our program. */
 void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_t share_ppm,
 			    uint32_t hit_ns);
 /* Reads what the probes have cost.  Returns 0; -EAGAIN: nothing is loaded yet; -errno. */
 int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_costs);
+/* Returns for how long a probe has been on whose hits have a bound. */
+uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe);
 /* Returns what a hit costs: on this machine, once the programs of a run with bounded probes are
  * loaded, else typical prices. */
 struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker);

@@ -46,17 +46,26 @@ static uint32_t group_of(const struct probed_file_sources *sources, uint32_t row
 {
 	if (sources->plan->row[row].place == PROBE_IN_PYTHON)
 		return PROBE_GROUP_STAYS;
-	/* One link for all of them. */
-	if (probe_row_is_of_cuda(&sources->plan->row[row]))
-		return 1 + sources->plan->cuda_row;
 	return 1 + probe_bounds_leader(sources->bounds, row);
 }
 
-static void set_cuda(struct probed_file *file, const struct cuda_function *function,
-		     const struct probe_row *row, uint8_t alternative, struct pp_site *site)
+/* Launches of a kind have a link of their own, and all else of CUDA's together has one. */
+static uint32_t group_of_cuda(const struct probed_file_sources *sources, uint32_t hit)
 {
+	return 1 + (hit < PP_CUDA_LAUNCHES ? sources->plan->cuda_launch_row + hit
+					   : sources->plan->cuda_row);
+}
+
+static void set_cuda(struct probed_file *file, const struct cuda_function *function,
+		     const struct probe_row *row, const struct probe_site *place,
+		     struct pp_site *site)
+{
+	const bool is_dear = place->cost == PROBE_COST_SINGLE_STEP;
+
 	site->cuda = function->site;
-	site->cuda.api = (uint16_t)(row->cuda_first + alternative);
+	site->cuda.api = (uint16_t)(row->cuda_first + place->alternative);
+	site->cuda.hit = is_dear + (cuda_function_is_launch(function) ? PP_CUDA_HIT_LAUNCH
+								     : PP_CUDA_HIT_OTHER);
 	file->has_driver |= row->place == PROBE_IN_DRIVER;
 	file->has_runtime |= row->place == PROBE_IN_RUNTIME;
 }
@@ -103,8 +112,9 @@ static int add_site(struct probed_file *file, const struct probed_file_sources *
 	if (alloc)
 		set_alloc(file, alloc, site->alternative, &made->site);
 	if (cuda) {
-		set_cuda(file, cuda, &sources->plan->row[row], site->alternative, &made->site);
+		set_cuda(file, cuda, &sources->plan->row[row], site, &made->site);
 		made->site.cuda.is_end = leg->is_return;
+		made->group = group_of_cuda(sources, made->site.cuda.hit);
 	}
 	file->site_count++;
 	return 0;

@@ -11,6 +11,7 @@
 #include <pyprofd/user_share.h>
 
 #include "agent/command_file.h"
+#include "agent/cuda_bounds.h"
 #include "agent/probe_names.h"
 #include "agent/probe_wants.h"
 #include "agent/probe_worker.h"
@@ -52,6 +53,7 @@ struct probes {
 	struct probed_file *prepared;	  /* owned */
 	struct pp_process_id prepared_id; /* of its process before that */
 	struct probe_bounds bounds;
+	struct cuda_bounds *cuda_bounds; /* owned */
 	struct user_quota file_quota; /* entries of `file` */
 	struct probe_known *known;    /* owned; of each row */
 	struct site_numbers numbers;
@@ -666,6 +668,7 @@ void probes_tick(struct probes *probes)
 	see_again(probes);
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());
+	cuda_bounds_look(probes->cuda_bounds, mono_ns());
 	fade_open_calls(probes->sources.kernel);
 }
 
@@ -703,6 +706,10 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 	if (err)
 		return err;
 	probe_bounds_init(&probes->bounds, sources->options, &probes->plan, probes->worker);
+	err = cuda_bounds_new(sources->options, &probes->plan, probes->worker,
+			      &probes->cuda_bounds);
+	if (err)
+		return err;
 	*ret_probes = TAKE(probes);
 	return 0;
 }
@@ -713,6 +720,7 @@ void probes_free(struct probes *probes)
 
 	if (!probes)
 		return;
+	cuda_bounds_free(probes->cuda_bounds);
 	probe_worker_free(probes->worker);
 	probed_file_free(probes->prepared);
 	HASH_ITER (hh, probes->file, file, next)
@@ -751,7 +759,10 @@ uint64_t probes_refused(const struct probes *probes)
 
 int probes_describe(struct probes *probes, struct profiles *profiles)
 {
-	return probes ? probe_bounds_describe(&probes->bounds, profiles, mono_ns()) : 0;
+	int err = probes ? probe_bounds_describe(&probes->bounds, profiles, mono_ns()) : 0;
+
+	return err || !probes ? err
+			      : cuda_bounds_describe(probes->cuda_bounds, profiles, mono_ns());
 }
 
 void probes_get_now(const struct probes *probes, struct probe_bounds_now *ret_now)

@@ -111,6 +111,18 @@ int cuda_side_names(const struct cuda_side *side)
 	return bpf_map__fd(side->skeleton->maps.cuda_names);
 }
 
+int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes)
+{
+	*ret_bytes = bpf_map__value_size(side->skeleton->maps.cuda_threads);
+	return bpf_map__fd(side->skeleton->maps.cuda_threads);
+}
+
+int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_gate *gate)
+{
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_gates), &kind, gate,
+				   BPF_ANY);
+}
+
 int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site)
 {
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_sites), &number, site,

@@ -29,10 +29,15 @@ int cuda_side_programs(const struct cuda_side *side);
 /* The same: cuda_totals[] and cuda_names[]. */
 int cuda_side_totals(const struct cuda_side *side);
 int cuda_side_names(const struct cuda_side *side);
+/* The same: cuda_threads[], whose values have so many bytes and begin with struct pp_cuda_hits. */
+int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes);
 
 /* Says what a hit of a site does; a hit before that does nothing.  number: 1 .. PP_SITES_MAX - 1.
  * Returns 0 or -errno. */
 int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site);
+/* Says which launches of a kind (enum pp_cuda_hit) are counted, and how often.  Returns 0 or
+ * -errno. */
+int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_gate *gate);
 /* Says how many rows of totals there are, once rows were removed.  Returns 0 or -errno. */
 int cuda_side_set_count(const struct cuda_side *side, uint64_t rows);
 

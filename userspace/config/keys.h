@@ -38,6 +38,7 @@ enum config_shown {
 	X(OFFCPU_MIN, "offcpu-min", "offcpu-min", 0, "", ONE)                                      \
 	X(WAKERS, "wakers", "wakers", 1, "no", ONE)                                                \
 	X(PROBES, "probes", "probes", 0, "yes", ONE)                                               \
+	X(GPU_BUDGET, "gpu-budget", "gpu-budget", 0, "1", ONE)                                     \
 	X(MAX_SLOWDOWN, "max-slowdown", "max-slowdown", 0, "", ONE)                                \
 	X(LEAKS, "leaks", "leaks", 1, "no", ONE)                                                   \
 	X(PID, "pid", "pid", 0, "", LIST)                                                          \

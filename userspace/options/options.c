@@ -210,6 +210,7 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 		.options =
 			{
 				.hz = OPTIONS_HZ_DEFAULT,
+				.gpu_budget_ppm = OPTIONS_GPU_BUDGET_PPM,
 				.interval_ns = OPTIONS_INTERVAL_DEFAULT_NS,
 				.output = OPTIONS_OUTPUT_DEFAULT,
 				.output_is_default = true,

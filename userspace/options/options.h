@@ -32,6 +32,8 @@
 #define OPTIONS_BUDGET_CPU_MIN_PPM 1000U   /* 0.1 % */
 #define OPTIONS_BUDGET_CPU_MAX_PPM 500000U /* 50 % */
 #define OPTIONS_MAX_CPU_MIN_PPM 1000U
+#define OPTIONS_GPU_BUDGET_MIN_PPM 1000U
+#define OPTIONS_GPU_BUDGET_PPM 10000U /* 1 % */
 #define OPTIONS_TIMELINE_MIN_BYTES (1ULL << 20)
 #define OPTIONS_TIMELINE_DEFAULT_BYTES (256ULL << 20)
 #define OPTIONS_OFFCPU_MIN_MAX_US 1000000U
@@ -73,6 +75,8 @@ struct options {
 	/* How much longer probed programs may take, in percent of their time; 0: by what is
 	 * captured. */
 	uint32_t slowdown_percent;
+	/* What probes of CUDA may take of a CPU, of each process. */
+	uint32_t gpu_budget_ppm;
 	uint64_t offcpu_min_ns; /* shorter waits are in no profile; 0 without OFFCPU and GIL */
 
 	/* Which processes are profiled: those that meet all conditions.  No condition: all. */

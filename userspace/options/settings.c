@@ -202,6 +202,17 @@ static int set_probes(struct option_parser *parser, const char *text)
 		       : usage(parser, "--probes '%s': give yes or no", text);
 }
 
+static int set_gpu_budget(struct option_parser *parser, const char *text)
+{
+	uint32_t *ppm = &parser->options.gpu_budget_ppm;
+
+	if (option_percent(text, ppm) || *ppm < OPTIONS_GPU_BUDGET_MIN_PPM)
+		return usage(parser,
+			     "--gpu-budget '%s' is out of range: give percent of a CPU, 0.1 to 100",
+			     text);
+	return 0;
+}
+
 static int set_max_slowdown(struct option_parser *parser, const char *text)
 {
 	if (option_slowdown(text, &parser->options.slowdown_percent) ||
@@ -426,6 +437,8 @@ static int parse_selection(struct option_parser *parser, int key, const char *ar
 		return set_lines(parser, arg);
 	case KEY_PROBES:
 		return set_probes(parser, arg);
+	case KEY_GPU_BUDGET:
+		return set_gpu_budget(parser, arg);
 	case KEY_MAX_SLOWDOWN:
 		return set_max_slowdown(parser, arg);
 	case 'p':

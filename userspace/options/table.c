@@ -38,6 +38,10 @@ const struct argp_option option_table[] = {
 	 "no: put no breakpoint into any program's memory, which leaves out gc, import and all "
 	 "other probes",
 	 1},
+	{"gpu-budget", KEY_GPU_BUDGET, "PCT", 0,
+	 "Percent of a CPU that probes of CUDA may take of each process, 0.1 to 100; 1 by default. "
+	 "Beyond it launches are probed for a part of the time, and counts are scaled",
+	 1},
 	{"max-slowdown", KEY_MAX_SLOWDOWN, "PCT|Nx", 0,
 	 "How much longer probed programs may take: 10% (default), or 5x for --events calls "
 	 "and --lines; beyond it probes are on for a part of the time, and calls and lines end "

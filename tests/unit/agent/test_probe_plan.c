@@ -89,12 +89,13 @@ static void make__function_with_return_begins_and_ends_a_call(void **state)
 static void make__cuda_has_every_function_once(void **state)
 {
 	CLEANUP(run_release) struct run run = {};
+	const struct probe_row *last;
 	size_t functions = 0;
 
 	(void)state;
 	plan_for(&run, PP_CAPTURE_CUDA, (const char *const[]){NULL});
 	assert_int_equal(run.plan.cuda_row, 0);
-	for (uint32_t i = 0; i < run.plan.count; i++) {
+	for (uint32_t i = 0; i < run.plan.cuda_launch_row; i++) {
 		const struct probe_row *row = &run.plan.row[i];
 		char names[PROBE_NAME_MAX_BYTES], *name, *rest = names;
 		uint8_t alternative = 0;
@@ -115,10 +116,14 @@ static void make__cuda_has_every_function_once(void **state)
 		}
 	}
 	assert_int_equal(functions, cuda_function_count());
+	assert_int_equal(run.plan.count, run.plan.cuda_launch_row + PP_CUDA_LAUNCHES);
+	for (uint32_t i = run.plan.cuda_launch_row; i < run.plan.count; i++)
+		assert_int_equal(run.plan.row[i].leg_count, 0);
 	assert_true(probe_row_is_in(&run.plan.row[0], "/usr/lib/libcuda.so.1", false));
 	assert_false(probe_row_is_in(&run.plan.row[0], "/usr/lib/libcudart.so.12", true));
-	assert_true(probe_row_is_in(&run.plan.row[run.plan.count - 1], "libcudart.so.12", false));
-	assert_false(probe_row_is_in(&run.plan.row[run.plan.count - 1], NULL, false));
+	last = &run.plan.row[run.plan.cuda_launch_row - 1];
+	assert_true(probe_row_is_in(last, "libcudart.so.12", false));
+	assert_false(probe_row_is_in(last, NULL, false));
 }
 
 static void row_needs_line__only_functions_of_python(void **state)

@@ -145,6 +145,48 @@ static void apply__slower_program_counts_for_more(void **state)
 	assert_true(probe_pace_correction(&times.probe[3].pace) == 1);
 }
 
+static void on_ns__open_gate_has_been_on_until_now(void **state)
+{
+	struct pp_gate gate;
+	uint64_t now_ns = START + SECOND;
+
+	(void)state;
+	probe_times_set_period(&times, 3, 4 * SECOND);
+	probe_times_set_share(&times, 3, 500000, now_ns);
+	probe_times_look(&times, now_ns, 0);
+	assert_true(apply(3, now_ns, 0, &gate));
+	assert_int_equal(probe_times_on_ns(&times, 3, now_ns), SECOND);
+	now_ns = probe_times_next_ns(&times);
+	probe_times_look(&times, now_ns, 0);
+	assert_true(apply(3, now_ns, 0, &gate));
+	assert_int_equal(gate.until_ns - gate.from_ns, 2 * SECOND);
+	assert_int_equal(probe_times_on_ns(&times, 3, now_ns + SECOND / 2), SECOND + SECOND / 2);
+	assert_int_equal(probe_times_on_ns(&times, 3, now_ns + 2 * SECOND), 3 * SECOND);
+}
+
+static void apply__probe_without_pace_stands_for_what_the_times_say(void **state)
+{
+	struct pp_gate gate = {};
+	uint64_t own_ns = 0, now_ns = START + SECOND;
+
+	(void)state;
+	probe_times_leave_pace(&times, 3);
+	probe_times_set_share(&times, 3, 500000, now_ns);
+	/* The programs take three times as much CPU time while it is on. */
+	for (uint32_t i = 0; i < 20; i++) {
+		const uint64_t before_ns = now_ns;
+		const struct probe_pace_point now = {.time_ns = now_ns, .own_ns = own_ns};
+
+		probe_times_look(&times, now_ns, 0);
+		probe_times_close(&times, &now);
+		(void)apply(3, now_ns, own_ns, &gate);
+		if (gate.until_ns > 1)
+			assert_int_equal(gate.scale, 2 * ONE);
+		now_ns = probe_times_next_ns(&times);
+		own_ns += (now_ns - before_ns) * (gate.until_ns > 1 ? 3 : 1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +196,9 @@ int main(void)
 		cmocka_unit_test_setup(look__periods_that_were_missed_count, set_up),
 		cmocka_unit_test_setup(look__full_share_again_is_on_for_good, set_up),
 		cmocka_unit_test_setup(apply__slower_program_counts_for_more, set_up),
+		cmocka_unit_test_setup(on_ns__open_gate_has_been_on_until_now, set_up),
+		cmocka_unit_test_setup(apply__probe_without_pace_stands_for_what_the_times_say,
+				       set_up),
 	};
 
 	return cmocka_run_group_tests_name("agent/probe_times", tests, NULL, NULL);

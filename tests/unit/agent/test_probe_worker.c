@@ -32,7 +32,7 @@ static struct {
 	unsigned int entries[3], alloc_links;
 	bool is_partial[3];		   /* sites 1 and 2 */
 	unsigned int changes_seen; /* links that came or went while site 2, an end, was whole */
-	struct pp_gate gate[PP_PROBES_MAX];
+	struct pp_gate gate[PP_PROBES_MAX], cuda_gate[PP_CUDA_LAUNCHES];
 	uint32_t allocator;
 	int cuda_err;
 	unsigned int cuda_opened, cuda_links, cuda_sites;
@@ -115,6 +115,15 @@ int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_
 	assert_int_equal(site->does, PP_SITE_CUDA);
 	kernel.cuda_sites++;
 	kernel.is_partial[number] = site->is_partial;
+	return 0;
+}
+
+int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_gate *gate)
+{
+	(void)side;
+	pthread_mutex_lock(&mutex);
+	kernel.cuda_gate[kind] = *gate;
+	pthread_mutex_unlock(&mutex);
 	return 0;
 }
 
@@ -264,7 +273,7 @@ struct probe_prices probe_prices_typical(void)
 
 int probe_calibrate(const struct probe_calibration *calibration, struct probe_prices *ret_prices)
 {
-	assert_int_equal(calibration->program, 5);
+	assert_true(calibration->program == 5 || calibration->program == 17);
 	assert_int_equal(calibration->cookie, 0);
 	if (kernel.calibrate_err)
 		return kernel.calibrate_err;
@@ -407,6 +416,48 @@ static void cuda__has_an_object_of_its_own(void **state)
 	probe_worker_free(worker);
 	worker = NULL;
 	assert_int_equal(kernel.attached, 0);
+}
+
+static struct pp_gate launch_gate(void)
+{
+	struct pp_gate gate;
+
+	pthread_mutex_lock(&mutex);
+	gate = kernel.cuda_gate[PP_CUDA_HIT_LAUNCH_DEAR];
+	pthread_mutex_unlock(&mutex);
+	return gate;
+}
+
+/* The links of all else stay, and the gate is that of CUDA's object. */
+static void cuda__launches_of_a_kind_go_off_alone(void **state)
+{
+	OWNED(probe_worker) struct probe_worker *worker = new_worker();
+	const uint64_t end_ns = mono_ns() + LIMIT_NS;
+	struct probe_job job = {.id = 1, .file = -1, .what = "libcuda.so.1", .site_count = 2};
+	struct probe_result result;
+
+	(void)state;
+	probe_worker_bound_launches(worker, 8);
+	job.site = calloc(2, sizeof(*job.site));
+	assert_non_null(job.site);
+	job.site[0] = (struct probe_worker_site){
+		.number = 1, .site.does = PP_SITE_CUDA, .group = 1 + 8 + PP_CUDA_HIT_LAUNCH_DEAR};
+	job.site[1] = (struct probe_worker_site){
+		.number = 2, .site.does = PP_SITE_CUDA, .group = 1 + 2};
+	assert_int_equal(probe_worker_attach(worker, &job), 0);
+	await_idle(worker);
+	assert_true(probe_worker_result(worker, &result));
+	await_attached(2);
+	assert_true(probe_worker_get_prices(worker).of.is_measured);
+	probe_worker_set_share(worker, 8 + PP_CUDA_HIT_LAUNCH_DEAR, 1, 10000);
+	await_attached(1);
+	while (launch_gate().until_ns != 1)
+		assert_true(mono_ns() < end_ns);
+	probe_worker_set_share(worker, 8 + PP_CUDA_HIT_LAUNCH_DEAR, PROBE_DUTY_FULL, 10000);
+	await_attached(2);
+	while (launch_gate().until_ns)
+		assert_true(mono_ns() < end_ns);
+	assert_true(probe_worker_on_ns(worker, 8) > probe_worker_on_ns(worker, 9));
 }
 
 static void cuda__that_cannot_be_loaded_is_told_and_not_tried_again(void **state)
@@ -721,6 +772,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(attach__returns_come_first_and_free_takes_all_off, reset),
 		cmocka_unit_test_setup(cuda__has_an_object_of_its_own, reset),
+		cmocka_unit_test_setup(cuda__launches_of_a_kind_go_off_alone, reset),
 		cmocka_unit_test_setup(cuda__that_cannot_be_loaded_is_told_and_not_tried_again,
 				       reset),
 		cmocka_unit_test_setup(attach__ends_are_not_missed_while_links_come_and_go, reset),

@@ -2,6 +2,7 @@
 /* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/command_file.c agent/probed_file.c agent/probe_plan.c agent/cuda_functions.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
 /* Files, the child that finds places, and the thread that attaches are stand-ins that write down
  * what they are asked for. */
+#include "agent/cuda_bounds.h"
 #include "agent/probes.h"
 
 #include <cmocka.h>
@@ -96,6 +97,30 @@ const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
 }
 
 /* What probes cost is none of this test's business. */
+int cuda_bounds_new(const struct options *of, const struct probe_plan *plan,
+		    struct probe_worker *worker, struct cuda_bounds **ret_bounds)
+{
+	(void)of, (void)plan, (void)worker;
+	*ret_bounds = NULL;
+	return 0;
+}
+
+void cuda_bounds_free(struct cuda_bounds *bounds)
+{
+	(void)bounds;
+}
+
+void cuda_bounds_look(struct cuda_bounds *bounds, uint64_t now_ns)
+{
+	(void)bounds, (void)now_ns;
+}
+
+int cuda_bounds_describe(struct cuda_bounds *bounds, struct profiles *profiles, uint64_t now_ns)
+{
+	(void)bounds, (void)profiles, (void)now_ns;
+	return 0;
+}
+
 void probe_bounds_init(struct probe_bounds *bounds, const struct options *of,
 		       const struct probe_plan *plan, struct probe_worker *worker)
 {

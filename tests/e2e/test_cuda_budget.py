@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""--gpu-budget: probes of launches are on for a part of the time, and sums stand for all of it."""
+import os
+import re
+import signal
+import subprocess
+
+import harness
+import test_probes
+
+RATE, WINDOW_S = 50000, 1
+
+
+class Launches:
+    """The generator of the fakes, which launches at a rate that probes do not change."""
+
+    def __init__(self, seconds):
+        directory = harness.need_fakes()
+        self.process = subprocess.Popen(
+            [os.path.join(directory, "launches"), "2", str(RATE), str(seconds)],
+            env=dict(os.environ, LD_LIBRARY_PATH=directory), stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+
+    def end(self):
+        """Its closing line: the driver's checksum over all arguments is right, or it fails."""
+        said = self.process.communicate(timeout=120)[0].decode()
+        assert self.process.returncode == 0 and "arguments ok" in said, said
+        return said
+
+
+def windows(directory):
+    """[(launches, seconds, comments)], the first ones and the last one left out: in these links
+    come and go"""
+    paths = sorted(os.path.join(path, name) for path, _, names in os.walk(directory)
+                   for name in names if name.endswith("-cuda.pb.gz"))
+    found = []
+    for path in paths[3:-1]:
+        profile = harness.load(path)
+        found.append((sum(s.values[0] for s in profile.samples), profile.duration_ns / 1e9,
+                      profile.comments))
+    return found
+
+
+def run(budget, seconds):
+    test_probes.need_links()
+    launches = Launches(seconds + 6)
+    out = harness.temporary()
+    process = harness.start(out + "/", launches.pid, hz=None, duration=seconds,
+                            options=["--events", "cuda", "--interval", "%ds" % WINDOW_S,
+                                     "--gpu-budget", budget])
+    ended = harness.finish(process, seconds + 60)
+    assert ended.rc == 0, ended.err
+    launches.end()
+    return windows(out), ended.err
+
+
+def test_sums_of_a_part_of_the_time_stand_for_all_of_it():
+    """With a period of 4 s, eight of them are seen: the sum is right to what their edges make."""
+    seen, said = run("0.4", 40)
+    launches = sum(count for count, _, _ in seen)
+    seconds = sum(length for _, length, _ in seen)
+    told = re.compile(r"name=cuda_launch hits=(\d+) ns_per_hit=(\d+)(?: on=([0-9.]+) scaled)?")
+    hits = [told.search(comment) for _, _, comments in seen for comment in comments]
+    hits = [match for match in hits if match]
+    spent = sum(int(m.group(1)) * int(m.group(2)) for m in hits) / 1e9 / seconds
+    print("%.3f of the launches, by %.3f of a CPU" % (launches / seconds / RATE, spent))
+    assert abs(launches / seconds / RATE - 1) < 0.15, (launches, seconds, said)
+    assert spent < 0.008, (spent, said)
+    assert any(m.group(3) for m in hits), hits
+    assert "--gpu-budget allows more" in said, said
+
+
+test_sums_of_a_part_of_the_time_stand_for_all_of_it.alone = True
+
+
+def test_a_budget_that_suffices_leaves_sums_exact():
+    seen, said = run("100", 8)
+    for count, length, comments in seen:
+        assert abs(count / length / RATE - 1) < 0.03, (seen, said)
+        assert not any("scaled" in comment for comment in comments), comments
+    assert "gpu-budget" not in said, said
+
+
+def test_a_killed_pyprofd_leaves_no_breakpoint_while_launches_are_off():
+    launches = Launches(12)
+    process = harness.start(os.path.join(harness.temporary(), "out.pb.gz"), launches.pid, hz=None,
+                            options=["--events", "cuda", "--gpu-budget", "0.2"])
+    test_probes.await_sites(process, 10)
+    harness.wait_for(lambda: "--gpu-budget" in harness.said(process), 30, "launches are bounded")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    launches.end()
