@@ -45,12 +45,12 @@ class Calls:
 class Empty(switches.Empty):
     """An empty program at the function."""
 
-    def __init__(self, program):  # pylint: disable=super-init-not-called
+    def __init__(self, program, function="probed"):  # pylint: disable=super-init-not-called
         compiled = os.path.join(harness.temporary(), "empty_probe.bpf.o")
         clang = os.environ.get("CLANG") or shutil.which("clang-19") or "clang"
-        subprocess.run([clang, "-O2", "-g", "-target", "bpf", '-DPROGRAM="%s"' % program, "-c",
-                        "-o", compiled, os.path.join(HERE, "workloads", "empty_probe.bpf.c")],
-                       check=True)
+        subprocess.run([clang, "-O2", "-g", "-target", "bpf", '-DPROGRAM="%s"' % program,
+                        '-DFUNCTION="%s"' % function, "-c", "-o", compiled,
+                        os.path.join(HERE, "workloads", "empty_probe.bpf.c")], check=True)
         self.process = subprocess.Popen([switches.build("attach", "-lbpf"), compiled],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 

@@ -15,7 +15,8 @@ graph of 200,000 stacks is drawn), page (how soon the page of pyprofd-serve show
 (what a day of history of 64 programs takes, and how long it is read), defaults (what the events
 gc, import and mem add to the agent's own cost), fleet-push (what 200 nodes
 push to a Pyroscope: docs/fleet.md), serve-cost (what pyprofd-serve takes beside the agent), probes
-(what a hit of a user probe costs, beside an empty program's), oracle (programs that know the truth
+(what a hit of a user probe costs, beside an empty program's), cuda (the same for launches of CUDA),
+oracle (programs that know the truth
 under all profilers: docs/accuracy.md; --cases takes some of them).
 Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the machine's
 noise is printed beside each number.
@@ -41,6 +42,7 @@ sys.dont_write_bytecode = True
 import allocs  # noqa: E402
 import bare_events  # noqa: E402
 import bursts  # noqa: E402
+import cuda_launches  # noqa: E402
 import dumps  # noqa: E402
 import faults  # noqa: E402
 import fleet_push  # noqa: E402
@@ -652,6 +654,13 @@ def section_probes(_, quick):
     return probe_hits.section(start, quick, say)
 
 
+def section_cuda(_, quick):
+    def start(options):
+        out = os.path.join(harness.temporary(), "out.pb.gz")
+        return Running(harness.arguments(out, options=options), out, perf_events=False)
+    return cuda_launches.section(start, quick, say)
+
+
 def section_oracle(peers, quick):
     return oracle.section(peers, quick, say, ORACLE_CASES)
 
@@ -663,7 +672,8 @@ SECTIONS = {
     "paint": section_paint, "page": section_page, "reader": section_reader, "dump": section_dump,
     "alloc": section_alloc, "defaults": section_defaults,
     "oracle": section_oracle, "store-day": section_store_day, "fleet-push": section_fleet_push,
-    "serve-cost": section_serve_cost, "probes": section_probes
+    "serve-cost": section_serve_cost, "probes": section_probes,
+    "cuda": section_cuda
 }
 ORACLE_CASES = ""
 

@@ -298,6 +298,8 @@ static void run_task(struct probe_worker *worker, struct task *task, uint64_t of
 		task->result.err = attach(worker, task, off);
 		task->took_ns = mono_ns() - began_ns;
 	} while (task->result.err == -EAGAIN);
+	task->result.site_count = task->job.site_count;
+	task->result.took_ns = task->took_ns;
 	if (!task->result.err)
 		return;
 	probe_groups_release(&task->groups);
@@ -572,15 +574,27 @@ static bool end_thread(struct probe_worker *worker)
 	return has_ended;
 }
 
+static void free_lists(struct probe_worker *worker)
+{
+	const bool has_links = worker->attached || worker->done;
+	uint64_t began_ns;
+
+	if ((worker->side || worker->cuda) && has_links)
+		lock_wait_end(locks_of(worker));
+	began_ns = mono_ns();
+	free_list(&worker->todo);
+	free_list(&worker->attached);
+	free_list(&worker->done);
+	if (has_links)
+		log_debug("all probes were taken off in %.1f ms",
+			  (double)(mono_ns() - began_ns) / 1e6);
+}
+
 void probe_worker_free(struct probe_worker *worker)
 {
 	if (!worker || (worker->has_thread && !end_thread(worker)))
 		return;
-	if ((worker->side || worker->cuda) && (worker->attached || worker->done))
-		lock_wait_end(locks_of(worker));
-	free_list(&worker->todo);
-	free_list(&worker->attached);
-	free_list(&worker->done);
+	free_lists(worker);
 	user_quota_release(&worker->put_off);
 	probe_side_free(worker->side);
 	cuda_side_free(worker->cuda);

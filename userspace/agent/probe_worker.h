@@ -59,6 +59,8 @@ struct probe_worker_prices {
 struct probe_result {
 	uint32_t id;
 	int err;   /* 0: it is attached */
+	size_t site_count;
+	uint64_t took_ns; /* attaching them, without loading programs */
 	pid_t pid; /* of the job, as `what` */
 	char what[PROBE_WORKER_WHAT_BYTES];
 	char why[PROBE_WORKER_WHY_BYTES];

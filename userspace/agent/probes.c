@@ -566,6 +566,9 @@ static void on_result(struct probes *probes, const struct probe_result *result)
 {
 	if (result->err && result->err != -ESRCH)
 		tell_refused(probes, result->what, result->pid, result->why);
+	else if (!result->err)
+		log_debug("%s: %zu places have probes after %.1f ms", result->what,
+			  result->site_count, (double)result->took_ns / 1e6);
 }
 
 bool probes_are_ready(struct probes *probes)
