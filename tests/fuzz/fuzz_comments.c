@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c query/process_memory.c profile/memory_line.c base/index_table.c diff/comparable.c base/kinds.c */
+/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c query/process_memory.c profile/memory_line.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * ledgers, and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
@@ -10,6 +10,8 @@
 
 #include "base/cleanup.h"
 #include "diff/comparable.h"
+#include "profile/cuda_line.h"
+#include "profile/cuda_lines.h"
 #include "profile/facts.h"
 #include "profile/memory_line.h"
 #include "profile/window_mark.h"
@@ -73,6 +75,35 @@ static void read_memory(const char *text)
 	assert(!memcmp(&line, &other, sizeof(line)));
 }
 
+/* What is of CUDA is written again as it was, but for leading zeros and what is not known. */
+static void read_cuda(const char *text, struct cuda_lines *lines)
+{
+	struct cuda_line line, other;
+	char again[CUDA_LINE_CHARS], third[CUDA_LINE_CHARS];
+	double median;
+
+	if (!cuda_line_parse(text, &line))
+		return;
+	assert(cuda_line_is(text) && memchr(line.kernel, 0, sizeof(line.kernel)));
+	cuda_line_format(&line, again);
+	assert(cuda_line_parse(again, &other));
+	cuda_line_format(&other, third);
+	assert(!strcmp(again, third));
+	median = cuda_line_quantile(&line.sums, 0.5);
+	assert(isnan(median) || median <= cuda_line_quantile(&line.sums, 0.99));
+	assert(cuda_line_unevenness(&line.sums) >= 1);
+	assert(!cuda_lines_add(lines, &line, (uint32_t)line.pid));
+}
+
+static int read_again(void *context, const char *text)
+{
+	struct cuda_line line;
+
+	assert(cuda_line_parse(text, &line));
+	++*(unsigned int *)context;
+	return 0;
+}
+
 static void read_comment(const char *text)
 {
 	OWNED_MEM char *again = NULL;
@@ -129,16 +160,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	OWNED_MEM char *copy = malloc(size + 1);
 	CLEANUP(machine_release) struct machine machine = {.by_pid = size & 1};
 	CLEANUP(process_memories_release) struct process_memories memories = {0};
+	OWNED(cuda_lines) struct cuda_lines *lines = NULL;
+	unsigned int written = 0;
 	struct coverage coverage = {0};
 	struct diff_facts side[2] = {{.unit_ns = 1}, {.unit_ns = 1}};
 	char text[COVERAGE_BYTES], why[DIFF_WHY_BYTES], *rest = copy, *line;
 
-	assert(copy);
+	assert(copy && !cuda_lines_new(&lines));
 	if (size)
 		memcpy(copy, data, size);
 	copy[size] = '\0';
 	for (unsigned int i = 0; (line = strsep(&rest, "\n")); i++) {
 		read_comment(line);
+		read_cuda(line, lines);
 		coverage_add(&coverage, line);
 		assert(!machine_add(&machine, line));
 		assert(!process_memories_add(&memories, line));
@@ -148,6 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	check_machine(&machine);
 	check_memories(&memories);
+	assert(!cuda_lines_write(lines, read_again, &written) && written <= CUDA_LINES_MAX + 1);
 	(void)coverage_text(&coverage, "cpu", text);
 	assert(strlen(coverage_text(&coverage, "wall", text)) < sizeof(text));
 	if (comparable_sides(&side[0], &side[1], why) != COMPARABLE)
