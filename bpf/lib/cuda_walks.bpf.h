@@ -100,9 +100,11 @@ __noinline int cuda_walk_now(__u64 id)
 	else
 		set_next(totals, calls);
 	since = calls - totals->walked;
+	since = since < 1 ? 1 : since >> 30 ? 1 << 30 : since;
 	totals->walked = calls;
 	totals->walked_ns = now_ns;
-	return since < 1 ? 1 : since >> 30 ? 1 << 30 : (int)since;
+	totals->squares += since * since;
+	return (int)since;
 }
 
 /* Returns for how many calls the current one's stack would stand; 0: it is not taken. */

@@ -102,7 +102,7 @@ _Static_assert(sizeof(struct pp_cuda_what) == 24, "pp_cuda_what crosses the kern
 /* Of kernels that found no row of their own, in `ident`. */
 #define PP_CUDA_IDENT_OTHERS 1U
 
-/* Times by powers of two: the first has those below 512 ns, the last those from 4.3 s on. */
+/* Times by powers of two: the first has those below 512 ns, the last those from 2.1 s on. */
 #define PP_CUDA_HISTOGRAM 24U
 #define PP_CUDA_HISTOGRAM_SHIFT 8U
 
@@ -113,6 +113,7 @@ struct pp_cuda_totals {
 	__u64 bytes;
 	__u64 host_ns; /* from call to return, of calls whose end is a site */
 	__u64 wait_ns; /* of these, such that wait for the device */
+	__u64 squares; /* over all walks, the sum of w * w, where each stands for w calls */
 	/* ---- the kernel side's own ---- */
 	__u64 walked;	     /* calls at the last walk */
 	__u64 next;	     /* calls at which the next one is due */

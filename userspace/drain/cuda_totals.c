@@ -18,6 +18,8 @@
 
 struct sums {
 	uint64_t calls, bytes, host_ns, wait_ns;
+	uint64_t squares;			/* as in struct pp_cuda_totals */
+	uint32_t histogram[PP_CUDA_HISTOGRAM]; /* goes round, as the kernel side's does */
 };
 
 /* How far a row's sums have been given to its counters. */
@@ -98,7 +100,9 @@ int cuda_totals_note(struct cuda_totals *totals, uint64_t id, const struct pp_cu
 	row->now = (struct sums){.calls = now->calls,
 				 .bytes = now->bytes,
 				 .host_ns = now->host_ns,
-				 .wait_ns = now->wait_ns};
+				 .wait_ns = now->wait_ns,
+				 .squares = now->squares};
+	memcpy(row->now.histogram, now->histogram, sizeof(row->now.histogram));
 	return 0;
 }
 
@@ -113,7 +117,10 @@ static void take_fresh(struct row *row)
 	row->fresh = (struct sums){.calls = row->now.calls - row->counted.calls,
 				   .bytes = row->now.bytes - row->counted.bytes,
 				   .host_ns = row->now.host_ns - row->counted.host_ns,
-				   .wait_ns = row->now.wait_ns - row->counted.wait_ns};
+				   .wait_ns = row->now.wait_ns - row->counted.wait_ns,
+				   .squares = row->now.squares - row->counted.squares};
+	for (size_t i = 0; i < PP_CUDA_HISTOGRAM; i++)
+		row->fresh.histogram[i] = row->now.histogram[i] - row->counted.histogram[i];
 	row->counted = row->now;
 	row->walked = (struct pp_count){};
 	row->passed = (struct passed){};
@@ -338,6 +345,46 @@ int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *ta
 	}
 	*ret_rows = rows;
 	return 0;
+}
+
+/* ---- what a window had ---- */
+
+/* Returns the sum of w (w - 1) over the walks that a window's calls were divided among, which
+ * stand for all of them. */
+static uint64_t spread_of(const struct row *row)
+{
+	const double calls = (double)row->fresh.calls, walked = (double)row->walked.samples;
+	const bool has_walks = row->fresh.squares && row->walked.samples;
+	/* Without walks they came from one place that somebody saw. */
+	const double squares = has_walks ? (double)row->fresh.squares * (calls / walked) *
+						   (calls / walked)
+					 : calls * calls;
+
+	return squares > calls ? squares - calls < 0x1p64 ? (uint64_t)(squares - calls) : UINT64_MAX
+			       : 0;
+}
+
+int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh, void *context)
+{
+	int err = 0;
+
+	for (size_t i = 0; i <= totals->set.mask && !err; i++) {
+		const struct row *row = totals->set.slot[i];
+		struct cuda_fresh fresh;
+
+		if (!row || !has_any(&row->fresh))
+			continue;
+		fresh = (struct cuda_fresh){.id = row->id,
+					    .what = row->what,
+					    .calls = row->fresh.calls,
+					    .bytes = row->fresh.bytes,
+					    .host_ns = row->fresh.host_ns,
+					    .wait_ns = row->fresh.wait_ns,
+					    .spread = spread_of(row)};
+		memcpy(fresh.histogram, row->fresh.histogram, sizeof(fresh.histogram));
+		err = on_fresh(context, &fresh);
+	}
+	return err;
 }
 
 const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id)

@@ -40,6 +40,20 @@ struct cuda_tables {
 int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *tables,
 			struct counts *counts, uint64_t *ret_rows);
 
+/* What a row had in the window that was divided last. */
+struct cuda_fresh {
+	uint64_t id;
+	struct pp_cuda_what what;
+	uint64_t calls, bytes, host_ns, wait_ns;
+	uint64_t spread; /* profile/cuda_line.h: struct cuda_line_sums */
+	uint32_t histogram[PP_CUDA_HISTOGRAM]; /* of host_ns */
+};
+/* Returns 0, or an error that ends it. */
+typedef int cuda_on_fresh(void *context, const struct cuda_fresh *fresh);
+/* Calls back for each row with something new in that window, until the next
+ * cuda_totals_collect(). */
+int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh, void *context);
+
 /* Returns what a row's calls do, by the counters' detail; NULL: it is not known.  Valid until the
  * next cuda_totals_collect(). */
 const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id);

@@ -323,6 +323,97 @@ static void collect__passes_errors_on(void **state)
 	assert_int_equal(rows, 99);
 }
 
+static struct cuda_fresh fresh;
+
+static int on_fresh(void *context, const struct cuda_fresh *one)
+{
+	if (one->id == ID)
+		fresh = *one;
+	++*(unsigned int *)context;
+	return fresh.calls == 13 ? -ENOSPC : 0;
+}
+
+static unsigned int take_fresh(void)
+{
+	unsigned int count = 0;
+
+	fresh = (struct cuda_fresh){};
+	assert_int_equal(cuda_totals_fresh(totals, on_fresh, &count), 0);
+	return count;
+}
+
+static void fresh__is_what_the_last_window_had(void **state)
+{
+	struct pp_cuda_totals now = {.what = {.id = process, .api = 2},
+				     .calls = 10,
+				     .bytes = 100,
+				     .host_ns = 50,
+				     .wait_ns = 40};
+
+	(void)state;
+	now.histogram[3] = UINT32_MAX - 1;
+	now.histogram[7] = 5;
+	assert_int_equal(cuda_totals_note(totals, ID, &now), 0);
+	note(ID + 2, 1, 0, 0, 0);
+	divide();
+	assert_int_equal(take_fresh(), 2);
+	assert_int_equal(fresh.calls, 10);
+	assert_int_equal(fresh.what.api, 2);
+	assert_int_equal(fresh.histogram[7], 5);
+	next();
+	now.calls = 12;
+	now.host_ns = 90;
+	now.histogram[3] = 1; /* it has gone round */
+	assert_int_equal(cuda_totals_note(totals, ID, &now), 0);
+	divide();
+	assert_int_equal(take_fresh(), 1);
+	assert_int_equal(fresh.calls, 2);
+	assert_int_equal(fresh.host_ns, 40);
+	assert_int_equal(fresh.bytes, 0);
+	assert_int_equal(fresh.histogram[3], 3);
+	assert_int_equal(fresh.histogram[7], 0);
+}
+
+static void fresh__ends_with_an_error(void **state)
+{
+	unsigned int count = 0;
+
+	(void)state;
+	note(ID, 13, 0, 0, 0);
+	divide();
+	assert_int_equal(cuda_totals_fresh(totals, on_fresh, &count), -ENOSPC);
+}
+
+static void spread_is(uint64_t calls, uint64_t squares, uint64_t walked, uint64_t spread)
+{
+	static uint64_t all_calls, all_squares;
+	const struct pp_cuda_totals now = {.what = {.id = process},
+					   .calls = all_calls += calls,
+					   .squares = all_squares += squares};
+
+	assert_int_equal(cuda_totals_note(totals, ID, &now), 0);
+	if (walked)
+		add(ID, 11, walked, 0);
+	divide();
+	take_fresh();
+	assert_int_equal(fresh.spread, spread);
+	next();
+}
+
+static void spread__is_0_where_each_call_was_walked(void **state)
+{
+	(void)state;
+	spread_is(4, 4, 4, 0);
+	/* Ten walks that each stand for 100 calls. */
+	spread_is(1000, 10 * 100 * 100, 1000, 1000 * 99);
+	/* As before, but the last 1,000 calls came after the last walk. */
+	spread_is(2000, 10 * 100 * 100, 1000, 2000 * 199);
+	/* No walk: all may have come from elsewhere. */
+	spread_is(50, 0, 0, 50 * 49);
+	/* Several threads: walks stand for more than there was. */
+	spread_is(3, 4, 4, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -340,6 +431,9 @@ int main(void)
 		TEST(many__counters_of_a_row_keep_the_largest),
 		TEST(collect__removes_the_rows_of_ended_processes_once_counted),
 		TEST(collect__passes_errors_on),
+		TEST(fresh__is_what_the_last_window_had),
+		TEST(fresh__ends_with_an_error),
+		TEST(spread__is_0_where_each_call_was_walked),
 	};
 
 	return cmocka_run_group_tests_name("drain/cuda_totals", tests, NULL, NULL);
