@@ -171,6 +171,12 @@ int cuda_name(struct cuda *cuda, uint64_t detail)
 	return err == -ENOSPC ? 0 : err;
 }
 
+int cuda_fresh(const struct cuda *cuda,
+	       int (*on_fresh)(void *context, const struct cuda_fresh *fresh), void *context)
+{
+	return cuda ? cuda_totals_fresh(cuda->totals, on_fresh, context) : 0;
+}
+
 static int reserve_frames(struct cuda *cuda, size_t count)
 {
 	while (cuda->frame_capacity < count) {

@@ -11,6 +11,7 @@
 
 struct counts;
 struct cuda;
+struct cuda_fresh;
 struct intern;
 struct modules;
 struct naming;
@@ -53,6 +54,11 @@ int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_ca
 /* Finds out the name of the counter's kernel where the runtime knows it by a function of the
  * program; before the counter is labelled.  Returns 0 or -ENOMEM. */
 int cuda_name(struct cuda *cuda, uint64_t detail);
+
+/* Calls back for what each row had in the window that was collected last
+ * (drain/cuda_totals.h).  Returns 0, or an error of on_fresh, which ends it. */
+int cuda_fresh(const struct cuda *cuda,
+	       int (*on_fresh)(void *context, const struct cuda_fresh *fresh), void *context);
 
 /* Puts a frame with the kernel's name below the call's, where it has a kernel.  *sample has its
  * frames until the next call.  Returns 0 or -ENOMEM. */

@@ -2,6 +2,7 @@
 /* Opens every stage in the order of the data, and gives each what it borrows. */
 #include "agent/stages.h"
 #include "agent/cuda.h"
+#include "agent/cuda_report.h"
 #include "agent/exact.h"
 
 #include <errno.h>
@@ -397,7 +398,11 @@ static int open_cuda(struct agent *agent)
 					     .texts = agent->texts,
 					     .naming = agent->naming};
 
-	return cuda_new(&sources, &agent->cuda);
+	struct cuda_report_sources report = {.processes = agent->processes};
+	int err = cuda_new(&sources, &agent->cuda);
+
+	report.cuda = agent->cuda;
+	return err ? err : cuda_report_new(&report, &agent->cuda_report);
 }
 
 static int open_watch(struct agent *agent)
@@ -549,6 +554,7 @@ static void prepare_window(struct agent *agent)
 					.exact = agent->exact,
 					.scans = agent->scans,
 					.resident = agent->resident,
+					.cuda = agent->cuda_report,
 					.epochs = &agent->epochs,
 					.live = agent->live,
 					.facts = &agent->facts,
@@ -672,6 +678,7 @@ void stages_release(struct agent *agent)
 	memory_watch_free(agent->memory);
 	window_release(&agent->window);
 	exact_free(agent->exact);
+	cuda_report_free(agent->cuda_report);
 	cuda_free(agent->cuda);
 	scans_free(agent->scans);
 	waits_free(agent->waits);

@@ -79,6 +79,7 @@ struct agent {
 	struct probes *probes; /* NULL: the run has none */
 	struct exact *exact;   /* NULL: neither calls nor lines are captured */
 	struct cuda *cuda;     /* NULL: it is not captured */
+	struct cuda_report *cuda_report;
 	struct waits *waits;   /* NULL: waits are not captured */
 	struct scans *scans;   /* NULL: as well */
 	struct resident *resident; /* NULL: memory is not captured */

@@ -11,11 +11,13 @@
 #include "live/access.h"
 #include "live/record.h"
 #include "pprof/pprof.h"
+#include "profile/cuda_lines.h"
 
 #define PART_NS NS_PER_SEC
 /* After a window was cut, the next cut waits for so many times as long as the CPU time it took. */
 #define PART_FACTOR 9U
 #define KINDS_OF_MEMORY (1U << PP_PROFILE_MEM | 1U << PP_PROFILE_ALLOC)
+#define KIND_OF_CUDA (1U << PP_PROFILE_CUDA)
 /* Processes for which a client's rights are kept. */
 #define ANSWERS 512U
 
@@ -37,6 +39,7 @@ struct watcher {
 	struct ledger_line ledger_rest; /* of processes beyond LEDGER_LINES_MAX */
 	unsigned int memory_lines;
 	struct memory_line memory_rest; /* of processes beyond MEMORY_LINES_MAX */
+	struct cuda_lines *cuda;	/* owned; NULL: none in this window */
 };
 
 struct top {
@@ -64,10 +67,17 @@ int top_new(const struct options *options, struct live_server *server,
 	return 0;
 }
 
+/* Drops what a client would get of the window. */
+static void close_window(struct watcher *watcher)
+{
+	profiles_close(&watcher->profiles);
+	cuda_lines_free(TAKE(watcher->cuda));
+}
+
 void top_free(struct top *top)
 {
 	for (size_t i = 0; top && i < top->count; i++)
-		profiles_close(&top->watcher[i].profiles);
+		close_window(&top->watcher[i]);
 	if (top)
 		free(top->shown_frame);
 	free(top);
@@ -81,7 +91,7 @@ static void forget_gone(struct top *top)
 		if (live_server_waits(top->server, top->watcher[i].number))
 			top->watcher[kept++] = top->watcher[i];
 		else /* maybe in the middle of a window */
-			profiles_close(&top->watcher[i].profiles);
+			close_window(&top->watcher[i]);
 	}
 	top->count = kept;
 }
@@ -163,7 +173,7 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 		top->watcher[i].memory_lines = 0;
 		top->watcher[i].memory_rest = (struct memory_line){0};
 		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
-			profiles_close(&top->watcher[i].profiles);
+			close_window(&top->watcher[i]);
 	}
 }
 
@@ -258,7 +268,7 @@ void top_add(struct top *top, const struct pp_count_key *key, const struct pp_co
 		if (!watcher->profiles.is_open || !wants(top, watcher, key->id))
 			continue;
 		if (add_for(top, watcher, key, count, sample))
-			profiles_close(&watcher->profiles);
+			close_window(watcher);
 	}
 }
 
@@ -284,7 +294,7 @@ void top_add_ledger(struct top *top, const struct ledger_line *line, const char 
 		if (!line->id.tgid || watcher->ledger_lines++ >= LEDGER_LINES_MAX)
 			ledger_add_to_rest(&watcher->ledger_rest, line);
 		else if (add_ledger_line(watcher, line, comm))
-			profiles_close(&watcher->profiles);
+			close_window(watcher);
 	}
 }
 
@@ -315,8 +325,36 @@ void top_add_memory(struct top *top, struct pp_process_id id, const struct memor
 		if (watcher->memory_lines++ >= MEMORY_LINES_MAX)
 			memory_line_add(&watcher->memory_rest, line);
 		else if (add_memory_line(watcher, line))
-			profiles_close(&watcher->profiles);
+			close_window(watcher);
 	}
+}
+
+static int add_cuda_line(struct watcher *watcher, const struct cuda_line *line, uint32_t user)
+{
+	int err = watcher->cuda ? 0 : cuda_lines_new(&watcher->cuda);
+
+	return err ? err : cuda_lines_add(watcher->cuda, line, user);
+}
+
+void top_add_cuda(struct top *top, struct pp_process_id id, const struct cuda_line *line,
+		  uint32_t user)
+{
+	for (size_t i = 0; top && i < top->count; i++) {
+		struct watcher *watcher = &top->watcher[i];
+
+		if (!(watcher->request.kinds & KIND_OF_CUDA) || !watcher->profiles.is_open ||
+		    !wants(top, watcher, id))
+			continue;
+		if (add_cuda_line(watcher, line, user))
+			close_window(watcher);
+	}
+}
+
+static int describe_cuda(void *context, const char *text)
+{
+	struct watcher *watcher = context;
+
+	return profiles_add_comment_to(&watcher->profiles, KIND_OF_CUDA, text);
 }
 
 /* ---- sending ---- */
@@ -393,6 +431,8 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 		err = add_ledger_line(watcher, &watcher->ledger_rest, "");
 	if (!err && watcher->memory_rest.others)
 		err = add_memory_line(watcher, &watcher->memory_rest);
+	if (!err && watcher->cuda)
+		err = cuda_lines_write(watcher->cuda, describe_cuda, watcher);
 	if (!err)
 		err = write_files(top, watcher, facts, out);
 	if (close_memory_file(out, &text) && !err)
@@ -419,7 +459,7 @@ static void send_window(struct top *top, struct watcher *watcher, const struct t
 	int err = format(top, watcher, facts, &text, &size);
 
 	watcher->is_new = false;
-	profiles_close(&watcher->profiles);
+	close_window(watcher);
 	if (err)
 		log_warn_errno(err, "cannot send a window to a client of --live");
 	else

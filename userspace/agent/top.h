@@ -23,6 +23,7 @@
 
 #define TOP_WATCHERS_MAX LIVE_CLIENTS_MAX
 
+struct cuda_line;
 struct top;
 /* All borrowed. */
 int top_new(const struct options *options, struct live_server *server,
@@ -48,6 +49,10 @@ bool top_wants_memory(const struct top *top);
 /* Adds the resident memory of a process as top_add_ledger() does a line of the ledger, for clients
  * that ask for such a kind. */
 void top_add_memory(struct top *top, struct pp_process_id id, const struct memory_line *line);
+/* Adds what a process had the GPU do by one function, the same way, for clients that ask for kind
+ * cuda.  user: as in cuda_lines_add(). */
+void top_add_cuda(struct top *top, struct pp_process_id id, const struct cuda_line *line,
+		  uint32_t user);
 struct top_facts {
 	const struct profile *modules; /* has all modules that the frames name */
 	uint64_t duration_ns;

@@ -6,6 +6,7 @@
 #include "agent/exact.h"
 #include "agent/coverage.h"
 #include "agent/cuda.h"
+#include "agent/cuda_report.h"
 #include "agent/epochs.h"
 #include "agent/identities.h"
 #include "agent/live.h"
@@ -234,6 +235,12 @@ static int add_samples(struct window *window, const struct slice *slice)
 	return samples_add(window->samples, &closing->counts, &closing->samples, slice);
 }
 
+static int add_cuda(struct window *window, const struct slice *slice)
+{
+	(void)slice;
+	return cuda_report_take(window->cuda, window->samples->top);
+}
+
 static int close_ledger(struct window *window, const struct slice *slice)
 {
 	(void)slice;
@@ -315,6 +322,8 @@ static int write_profiles(struct window *window, const struct slice *slice)
 	if (!err)
 		err = resident_describe(window->resident, profiles);
 	if (!err)
+		err = cuda_report_describe(window->cuda, profiles);
+	if (!err)
 		err = probes_describe(window->probes, profiles);
 	if (!err) {
 		written.strings = TAKE(window->samples->strings);
@@ -333,6 +342,7 @@ static const struct {
 	{read_late_stacks, true},
 	{add_held, true},
 	{add_samples, true},
+	{add_cuda, true},
 	{close_ledger, true},
 	{read_memory, true},
 	{send_to_clients, false},

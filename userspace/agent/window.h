@@ -17,6 +17,7 @@
 struct exact;
 struct coverage;
 struct cuda;
+struct cuda_report;
 struct file_table;
 struct epochs;
 struct context_table;
@@ -62,6 +63,7 @@ struct window {
 	struct exact *exact; /* NULL: neither calls nor lines are captured */
 	struct scans *scans; /* NULL: nothing is scanned */
 	struct resident *resident; /* NULL: memory is not captured */
+	struct cuda_report *cuda;  /* NULL: what programs have the GPU do is not */
 	struct epochs *epochs;
 	struct live *live; /* NULL: there is no socket */
 	struct window_facts *facts;

@@ -15,6 +15,7 @@
 #include "merge/keep_plan.h"
 #include "merge/keep_room.h"
 #include "merge/merge_file.h"
+#include "profile/cuda_line.h"
 
 #define DIRECTORY_MODE 0750
 #define FILE_MODE 0640
@@ -105,8 +106,8 @@ static bool wants_comment(void *context, size_t window, const char *text)
 	struct keeping *keeping = context;
 	const char *values = find_process(text, keeping->request->name.pid);
 
-	if (!values)
-		return !strstr(text, "pid=");
+	if (!values) /* a line that sums up what others had the GPU do has no pid */
+		return !strstr(text, "pid=") && !cuda_line_is(text);
 	if (!strncmp(text, MEMORY_COMMENT, strlen(MEMORY_COMMENT)))
 		note_rss(keeping, window, values);
 	return true;

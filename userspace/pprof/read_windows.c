@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "pprof/profile_reader.h"
+#include "profile/cuda_line.h"
 #include "profile/memory_line.h"
 
 /* ---- which windows the file has ---- */
@@ -177,7 +178,7 @@ static bool has_comment(const struct profile *profile, uint32_t string)
 static bool is_of_window(const char *text)
 {
 	return !strncmp(text, "ledger ", strlen("ledger ")) ||
-	       !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) ||
+	       !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) || cuda_line_is(text) ||
 	       !strncmp(text, "facts ", strlen("facts "));
 }
 
@@ -216,6 +217,20 @@ static uint32_t wanted_windows(const struct profile_reader *reader)
 	return count;
 }
 
+/* A line of a merged file is the sum of those of all its windows: of some of them it tells no more
+ * than its proportions. */
+static void pass_cuda_line(const struct profile_reader *reader, const char *text, uint32_t windows)
+{
+	char around[CUDA_LINE_CHARS];
+	struct cuda_line line;
+
+	if (!reader->options.comment || !windows || !cuda_line_parse(text, &line))
+		return;
+	line.is_around = windows < reader->window_count;
+	cuda_line_format(&line, around);
+	reader->options.comment(reader->options.context, around);
+}
+
 /* A comment of a merged file is of one window, or of all. */
 static int add_merged_comment(struct profile_reader *reader, const char *text, uint32_t windows)
 {
@@ -224,6 +239,10 @@ static int add_merged_comment(struct profile_reader *reader, const char *text, u
 	uint64_t offset_ms;
 	const char *own = window_comment_parse(text, &offset_ms);
 
+	if (!own && cuda_line_is(text)) {
+		pass_cuda_line(reader, text, windows);
+		return 0;
+	}
 	if (!own)
 		return window_mark_parse(text, &mark) ? 0 : add_comment(reader, text, windows);
 	window = find_window(reader, offset_ms);

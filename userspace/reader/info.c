@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/memory_file.h"
 #include "base/saturating.h"
+#include "profile/cuda_line.h"
 #include "profile/facts.h"
 #include "profile/memory_line.h"
 #include "reader/complain.h"
@@ -304,7 +305,8 @@ static void print_comments(const struct profile *profile)
 
 		if (!strncmp(text, "facts ", strlen("facts ")) ||
 		    !strncmp(text, "ledger ", strlen("ledger ")) ||
-		    !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)))
+		    !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) ||
+		    cuda_line_is(text))
 			continue;
 		if (shown++ < MAX_COMMENTS_SHOWN)
 			printf("%-13s %s\n", shown == 1 ? "comments" : "", text);

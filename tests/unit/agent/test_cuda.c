@@ -108,6 +108,12 @@ const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, ui
 	return is_known ? &what : NULL;
 }
 
+int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh, void *context)
+{
+	(void)totals;
+	return on_fresh(context, &(struct cuda_fresh){.calls = 3});
+}
+
 static const char *function; /* at 0x100 of file 30; NULL: none is known */
 static unsigned int asked;
 bool naming_function(struct naming *naming, uint32_t file, uint64_t vaddr, const char **ret_name)
@@ -281,6 +287,24 @@ static void kernel__is_the_leaf_of_a_launch(void **state)
 	intern_free(strings);
 }
 
+static int on_fresh(void *context, const struct cuda_fresh *one)
+{
+	*(uint64_t *)context += one->calls;
+	return -ENOSPC;
+}
+
+static void fresh__is_none_where_it_is_not_captured(void **state)
+{
+	OWNED(cuda) struct cuda *cuda = make();
+	uint64_t calls = 0;
+
+	(void)state;
+	assert_int_equal(cuda_fresh(NULL, on_fresh, &calls), 0);
+	assert_int_equal(calls, 0);
+	assert_int_equal(cuda_fresh(cuda, on_fresh, &calls), -ENOSPC);
+	assert_int_equal(calls, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +313,7 @@ int main(void)
 		cmocka_unit_test(call__has_its_names),
 		cmocka_unit_test(kernel__of_the_runtime_is_called_as_its_stub),
 		cmocka_unit_test(kernel__is_the_leaf_of_a_launch),
+		cmocka_unit_test(fresh__is_none_where_it_is_not_captured),
 	};
 
 	return cmocka_run_group_tests_name("agent/cuda", tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/coverage.h"
+#include "agent/cuda_report.h"
 #include "agent/epochs.h"
 #include "agent/identities.h"
 #include "agent/live.h"
@@ -315,6 +316,20 @@ int waits_close(struct waits *waits)
 {
 	(void)waits;
 	return call("ledger");
+}
+
+static bool reports_cuda; /* what programs have the GPU do is captured */
+
+int cuda_report_take(struct cuda_report *report, struct top *top)
+{
+	(void)report, (void)top;
+	return reports_cuda ? call("cuda_taken") : 0;
+}
+
+int cuda_report_describe(struct cuda_report *report, struct profiles *of)
+{
+	(void)report, (void)of;
+	return reports_cuda ? call("cuda_told") : 0;
 }
 
 static bool reads_memory; /* resident memory is captured */
@@ -880,6 +895,7 @@ static void step__makes_one_stage_a_slice_that_is_over(void **state)
 	static const char *const stage[] = {"stacks",
 					    "",
 					    "samples",
+					    "",
 					    "ledger",
 					    "",
 					    "top_end",
@@ -977,6 +993,22 @@ static void release__of_a_window_that_is_closing(void **state)
 	assert_string_equal(calls, "release");
 	assert_int_equal(noted_at_release, 5);
 	assert_false(window_is_closing(&window));
+}
+
+/* Its lines come when kernels have names, and before clients get the window. */
+static void close__takes_what_the_gpu_was_given_behind_the_samples(void **state)
+{
+	(void)state;
+	reports_cuda = true;
+	opened_at(1000);
+	assert_int_equal(close_as(WINDOW_LAST), 0);
+	assert_non_null(strstr(calls, "samples cuda_taken ledger top_end"));
+	assert_non_null(strstr(calls, "describe cuda_told write"));
+	opened_at(1000);
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	assert_non_null(strstr(calls, "samples cuda_taken ledger top_end"));
+	assert_null(strstr(calls, "cuda_told"));
+	reports_cuda = false;
 }
 
 static void close__says_what_cannot_be_read(void **state)
@@ -1118,6 +1150,7 @@ int main(void)
 		TEST(close__tells_of_exact_calls),
 		TEST(close__describes_stacks_again_in_a_new_epoch),
 		TEST(close__goes_on_after_what_cannot_be_read),
+		TEST(close__takes_what_the_gpu_was_given_behind_the_samples),
 		TEST(close__says_what_cannot_be_read),
 		TEST(step__makes_one_stage_a_slice_that_is_over),
 		TEST(step__goes_on_with_a_stage_that_has_more),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: merge/keep.c merge/keep_plan.c merge/keep_room.c merge/merge_file.c store/kept.c store/store_query.c store/store_names.c profile/row_order.c profile/window_mark.c base/kinds.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: merge/keep.c merge/keep_plan.c merge/keep_room.c merge/merge_file.c store/kept.c store/store_query.c store/store_names.c profile/row_order.c profile/window_mark.c base/kinds.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c profile/cuda_line.c profile/cuda_lines.c */
 /* A store of windows, and what is kept of it.  System calls that change the store can be told to be
  * the last ones: the process is killed there. */
 #include "merge/keep.h"
@@ -101,6 +101,12 @@ static void put_window(const struct window *window)
 		profile_add_comment(profile, "memory pid=4711 anon=10 file=20 shmem=0 peak=40"), 0);
 	assert_int_equal(
 		profile_add_comment(profile, "memory pid=4712 anon=99 file=99 shmem=0 peak=99"), 0);
+	assert_int_equal(profile_add_comment(profile, "cuda pid=4711 api=cuMemAlloc calls=1 kernel="),
+			 0);
+	assert_int_equal(
+		profile_add_comment(profile, "cuda pid=4712 api=cuMemAlloc calls=2 kernel=pid=4711 "),
+		0);
+	assert_int_equal(profile_add_comment(profile, "cuda others=4712 calls=3"), 0);
 	assert_int_equal(profile_encode_pprof(profile, &bytes, &size), 0);
 	write_bytes(".", &file, bytes, size);
 	profile_free(TAKE(profile));

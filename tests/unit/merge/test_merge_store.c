@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: merge/merge_plan.c merge/merge_file.c merge/merge_step.c merge/merge_store.c store/store_query.c store/store_names.c profile/row_order.c profile/window_mark.c base/kinds.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: merge/merge_plan.c merge/merge_file.c merge/merge_step.c merge/merge_store.c store/store_query.c store/store_names.c profile/row_order.c profile/window_mark.c base/kinds.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c profile/cuda_line.c profile/cuda_lines.c */
 /* A store of windows, and what a reader finds in it before, while and after it is merged.  System
  * calls that change the store can be told to be the last ones: the process is killed there. */
 #include "merge/merge_store.h"
@@ -17,6 +17,7 @@
 #include "merge/merge_step.h"
 #include "pprof/pprof.h"
 #include "pprof/profile_read.h"
+#include "profile/cuda_line.h"
 #include "profile/profile.h"
 #include "store/store_query.h"
 #include "store_fixture.h"
@@ -47,8 +48,9 @@ static void put_window_of(const char *store, uint64_t start_ms, const char *kind
 {
 	const struct store_file file = file_of(start_ms, kind);
 	const struct profile_value_type type =
-		strcmp(kind, "gil") ? (struct profile_value_type){"samples", "count"}
-				    : (struct profile_value_type){"gil_wait", "nanoseconds"};
+		!strcmp(kind, "gil")	? (struct profile_value_type){"gil_wait", "nanoseconds"}
+		: !strcmp(kind, "cuda") ? (struct profile_value_type){"calls", "count"}
+					: (struct profile_value_type){"samples", "count"};
 	const struct profile_options options = {.kind = kind,
 						.value_type = {type, {"cpu", "nanoseconds"}},
 						.value_count = types,
@@ -60,7 +62,7 @@ static void put_window_of(const char *store, uint64_t start_ms, const char *kind
 	struct intern *strings;
 	OWNED(profile) struct profile *profile = NULL;
 	OWNED_MEM void *bytes = NULL;
-	char text[64];
+	char text[96];
 	size_t size;
 
 	assert_int_equal(intern_new(&strings), 0);
@@ -81,6 +83,10 @@ static void put_window_of(const char *store, uint64_t start_ms, const char *kind
 	snprintf(text, sizeof(text), "facts start=%lu", (unsigned long)start_ms);
 	assert_int_equal(profile_add_comment(profile, text), 0);
 	assert_int_equal(profile_add_comment(profile, "pyprofd of all"), 0);
+	snprintf(text, sizeof(text), "cuda pid=4 api=cuMemAlloc calls=%lu hist=3:2 kernel=",
+		 (unsigned long)(start_ms - START_MS) / 10000);
+	if (!strcmp(kind, "cuda"))
+		assert_int_equal(profile_add_comment(profile, text), 0);
 	assert_int_equal(profile_encode_pprof(profile, &bytes, &size), 0);
 	write_bytes(store, &file, bytes, size);
 	profile_free(TAKE(profile));
@@ -110,12 +116,16 @@ struct found {
 	uint64_t done[4 * WINDOWS]; /* starts of windows of .merging files */
 	size_t done_count;
 	bool is_merging;
+	uint64_t until_ms; /* windows from then on are not wanted; 0: all are */
+	struct cuda_line cuda;
+	unsigned int cuda_lines;
 };
 
 static void found_comment(void *context, const char *text)
 {
 	struct found *found = context;
 
+	found->cuda_lines += cuda_line_parse(text, &found->cuda);
 	found->size += (size_t)sprintf(found->text + found->size, " %s", text);
 }
 
@@ -136,7 +146,7 @@ static bool found_wants(void *context, const struct window_mark *mark)
 
 	if (found->is_merging)
 		found->done[found->done_count++] = mark->start_ms;
-	return true;
+	return !found->until_ms || mark->start_ms < found->until_ms;
 }
 
 static bool is_done(const struct found *found, uint64_t start_ms)
@@ -169,7 +179,7 @@ static void sort_words(struct found *found)
 }
 
 /* Reads all windows of a kind as pyprof does. */
-static void read_kind(const char *store, const char *kind, struct found *found)
+static void read_until(const char *store, const char *kind, uint64_t until_ms, struct found *found)
 {
 	const struct store_range range = {.until_ms = UINT64_MAX, .kind = kind};
 	const struct profile_read_options options = {.comment = found_comment,
@@ -180,6 +190,7 @@ static void read_kind(const char *store, const char *kind, struct found *found)
 	OWNED(profile_reader) struct profile_reader *reader = NULL;
 
 	memset(found, 0, sizeof(*found));
+	found->until_ms = until_ms;
 	assert_int_equal(profile_reader_new(&options, &reader), 0);
 	assert_int_equal(store_list(store, &range, &listing), 0);
 	for (size_t i = 0; i < listing.count; i++) {
@@ -194,6 +205,11 @@ static void read_kind(const char *store, const char *kind, struct found *found)
 		assert_int_equal(profile_reader_add(reader, fd, kind), 0);
 	}
 	sort_words(found);
+}
+
+static void read_kind(const char *store, const char *kind, struct found *found)
+{
+	read_until(store, kind, 0, found);
 }
 
 static size_t count_files(const char *store, bool merged)
@@ -370,6 +386,28 @@ static void merge_store__what_cannot_be_finished_is_not_merged_anew(void **state
 	assert_string_equal(after.text, before.text);
 }
 
+/* There are up to 513 lines in a window, and 64 windows. */
+static void merge_store__lines_of_cuda_are_added_up(void **state)
+{
+	for (uint64_t i = 0; i < WINDOWS; i++)
+		put_window(*state, START_MS + i * 10000, "cuda");
+	read_kind(*state, "cuda", &before);
+	assert_int_equal(before.cuda_lines, WINDOWS);
+	assert_int_equal(merge_all(*state, NOW_MS), 0);
+	assert_int_equal(count_files(*state, true), 1);
+	read_kind(*state, "cuda", &after);
+	assert_int_equal(after.cuda_lines, 1);
+	assert_int_equal(after.cuda.sums.calls, WINDOWS * (WINDOWS - 1) / 2);
+	assert_int_equal(after.cuda.sums.histogram[3], 2 * WINDOWS);
+	assert_false(after.cuda.is_around);
+	/* Of a part of the windows the sums are too large, and say so. */
+	read_until(*state, "cuda", START_MS + 40000, &after);
+	assert_int_equal(after.cuda_lines, 1);
+	assert_true(after.cuda.is_around);
+	read_until(*state, "cuda", 1, &after);
+	assert_int_equal(after.cuda_lines, 0);
+}
+
 /* A newer version writes one more sample type. */
 static void merge_store__windows_with_other_types_stay_as_they_are(void **state)
 {
@@ -393,6 +431,7 @@ int main(void)
 		TEST(merge_store__merging_file_that_is_broken_deletes_nothing),
 		TEST(merge_store__what_cannot_be_finished_is_not_merged_anew),
 		TEST(merge_store__windows_with_other_types_stay_as_they_are),
+		TEST(merge_store__lines_of_cuda_are_added_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
