@@ -178,8 +178,8 @@ static bool has_comment(const struct profile *profile, uint32_t string)
 static bool is_of_window(const char *text)
 {
 	return !strncmp(text, "ledger ", strlen("ledger ")) ||
-	       !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) || cuda_line_is(text) ||
-	       !strncmp(text, "facts ", strlen("facts "));
+	       !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) ||
+	       !strncmp(text, "facts ", strlen("facts ")) || cuda_line_is(text);
 }
 
 static void drop_comments_of_window(struct profile *profile)

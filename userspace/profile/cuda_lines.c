@@ -172,6 +172,11 @@ uint32_t cuda_lines_find(const struct cuda_lines *lines, const struct cuda_line 
 		       : at;
 }
 
+uint64_t cuda_lines_pid(const struct cuda_lines *lines, uint32_t i)
+{
+	return lines->entry[i].about.pid;
+}
+
 const struct cuda_line_sums *cuda_lines_sums(const struct cuda_lines *lines, uint32_t i)
 {
 	return &lines->entry[i].sums;

@@ -41,6 +41,7 @@ uint32_t cuda_lines_count(const struct cuda_lines *lines);
 void cuda_lines_get(const struct cuda_lines *lines, uint32_t i, struct cuda_line *ret_line);
 /* Returns the number of the line that is about the same as this one, or cuda_lines_count(). */
 uint32_t cuda_lines_find(const struct cuda_lines *lines, const struct cuda_line *line);
+uint64_t cuda_lines_pid(const struct cuda_lines *lines, uint32_t i);
 const struct cuda_line_sums *cuda_lines_sums(const struct cuda_lines *lines, uint32_t i);
 /* Returns the sum of the others; NULL: there are none. */
 const struct cuda_line *cuda_lines_others(const struct cuda_lines *lines);

@@ -9,6 +9,7 @@
 #include "export/exports.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
+#include "query/gpu_lines.h"
 #include "reader/output_file.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
@@ -34,6 +35,9 @@ struct export
 	const struct format *format;
 	const char *path; /* NULL: standard output */
 	struct totals totals;
+	/* Of a pprof file: what processes had the GPU do, in all windows. */
+	struct gpu_lines lines;
+	int lines_err;
 };
 
 /* ---- formats ---- */
@@ -110,17 +114,48 @@ static int write_folded(const struct export *export, const struct input *input,
 	return err ? err : write_bytes(text, size, out);
 }
 
+static void on_comment(void *context, const char *text)
+{
+	struct export *export = context;
+
+	if (!export->lines_err)
+		export->lines_err = gpu_lines_add(&export->lines, text);
+}
+
+static int add_line(void *context, const char *text)
+{
+	return profile_add_comment(context, text);
+}
+
+static bool has_lines(const struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile->comment_count; i++)
+		if (cuda_line_is(intern_get(profile->strings, profile->comment[i], NULL)))
+			return true;
+	return false;
+}
+
+/* Of one window the profile has its lines already.  Those of several are added up, where they are
+ * of what is written. */
+static int add_lines(const struct export *export, struct profile *profile)
+{
+	if (export->lines_err || !export->lines.lines || has_lines(profile) ||
+	    !gpu_lines_are_whole(&export->lines))
+		return export->lines_err;
+	return cuda_lines_write(export->lines.lines, add_line, profile);
+}
+
 static int write_pprof(const struct export *export, const struct input *input,
 		       const struct export_facts *facts, FILE *out)
 {
 	OWNED_MEM void *bytes = NULL;
 	size_t size;
-	int err;
+	int err = add_lines(export, input_profile(input));
 
-	(void)export;
 	(void)facts;
 	profile_weigh_modules(input_profile(input));
-	err = profile_encode_pprof(input_profile(input), &bytes, &size);
+	if (!err)
+		err = profile_encode_pprof(input_profile(input), &bytes, &size);
 	return err ? err : write_bytes(bytes, size, out);
 }
 
@@ -272,6 +307,7 @@ static int run(struct export *export)
 		.keep_labels = format->wants_all_labels ? NULL : threads,
 		.drop_addresses = !format->wants_addresses,
 		.window_done = format->wants_totals ? window_done : NULL,
+		.comment = format->write == write_pprof ? on_comment : NULL,
 		.context = export};
 	OWNED(input) struct input *input = NULL;
 	int err;
@@ -283,6 +319,7 @@ static int run(struct export *export)
 			format->name);
 		return READER_BAD_INPUT;
 	}
+	export->lines.select = &export->shared.select;
 	totals_init(&export->totals, &functions);
 	if (!strcmp(format->name, "csv"))
 		export->totals.groups.by = export->shared.select.group_by;
@@ -298,6 +335,7 @@ int verb_export(int argc, char **argv)
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &export))
 		status = run(&export);
 	totals_release(&export.totals);
+	gpu_lines_release(&export.lines);
 	select_release(&export.shared.select);
 	return status;
 }

@@ -15,6 +15,8 @@ static const struct verb verbs[] = {
 	 verb_calls},
 	{"mem", "memory by line: touched, copied, allocated, still held; resident by process",
 	 verb_mem},
+	{"gpu", "GPU by kernel and line: launches, copies, time lost in synchronisations",
+	 verb_gpu},
 	{"diff", "what changed between two profiles or directories, and is it more than chance",
 	 verb_diff},
 	{"export", "speedscope, folded, Perfetto, Chrome, callgrind, CSV, JSON, OTLP, pprof",

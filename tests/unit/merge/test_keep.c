@@ -101,11 +101,11 @@ static void put_window(const struct window *window)
 		profile_add_comment(profile, "memory pid=4711 anon=10 file=20 shmem=0 peak=40"), 0);
 	assert_int_equal(
 		profile_add_comment(profile, "memory pid=4712 anon=99 file=99 shmem=0 peak=99"), 0);
-	assert_int_equal(profile_add_comment(profile, "cuda pid=4711 api=cuMemAlloc calls=1 kernel="),
-			 0);
 	assert_int_equal(
-		profile_add_comment(profile, "cuda pid=4712 api=cuMemAlloc calls=2 kernel=pid=4711 "),
-		0);
+		profile_add_comment(profile, "cuda pid=4711 api=cuMemAlloc calls=1 kernel="), 0);
+	assert_int_equal(profile_add_comment(
+				 profile, "cuda pid=4712 api=cuMemFree calls=2 kernel=pid=4711 "),
+			 0);
 	assert_int_equal(profile_add_comment(profile, "cuda others=4712 calls=3"), 0);
 	assert_int_equal(profile_encode_pprof(profile, &bytes, &size), 0);
 	write_bytes(".", &file, bytes, size);

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/gpu_calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/array.h"
+#include "base/kinds.h"
+#include "base/saturating.h"
+
+void gpu_table_release(struct gpu_table *table)
+{
+	code_table_release(&table->code);
+	index_table_release(&table->call_index);
+	index_table_release(&table->line_index);
+	id_map_release(&table->call_of_set);
+	free(table->call);
+	free(table->line);
+	*table = (struct gpu_table){0};
+}
+
+const char *gpu_text(const struct gpu_table *table, uint32_t string)
+{
+	return intern_get(table->profile->strings, string, NULL);
+}
+
+/* ---- classes ---- */
+
+const char *gpu_class_name(enum gpu_class class)
+{
+#define CLASS_NAME(id, name, head) name,
+	static const char *const names[] = {GPU_CLASSES(CLASS_NAME)};
+
+	return names[class];
+}
+
+const char *gpu_class_head(enum gpu_class class)
+{
+#define CLASS_HEAD(id, name, head) head,
+	static const char *const heads[] = {GPU_CLASSES(CLASS_HEAD)};
+
+	return heads[class];
+}
+
+/* By the name, so that functions of later versions have their class. */
+enum gpu_class gpu_class_of(const char *api)
+{
+	static const struct {
+		const char *part;
+		enum gpu_class class;
+	} parts[] = {
+		{"GraphLaunch", GPU_GRAPH}, {"Launch", GPU_LAUNCH},    {"Memcpy", GPU_COPY},
+		{"Memset", GPU_FILL},	    {"Synchronize", GPU_SYNC}, {"Free", GPU_FREE},
+		{"Alloc", GPU_ALLOC},	    {"Malloc", GPU_ALLOC},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (strstr(api, parts[i].part))
+			return parts[i].class;
+	return GPU_OTHER;
+}
+
+/* ---- calls ---- */
+
+/* What tells calls apart; compared and hashed as bytes. */
+struct about {
+	int64_t pid;
+	uint32_t comm, device, api, direction, kernel, pad;
+};
+
+static struct about about_of(const struct gpu_call *call)
+{
+	return (struct about){.pid = call->pid,
+			      .comm = call->comm,
+			      .device = call->device,
+			      .api = call->api,
+			      .direction = call->direction,
+			      .kernel = call->kernel};
+}
+
+static bool call_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct gpu_table *table = context;
+	const struct about about = about_of(&table->call[index]);
+
+	return !memcmp(&about, key, sizeof(about));
+}
+
+int gpu_find_call(struct gpu_table *table, const struct gpu_call *wanted, uint32_t *ret_call)
+{
+	const struct about about = about_of(wanted);
+	const uint32_t hash = (uint32_t)XXH3_64bits(&about, sizeof(about));
+	int err;
+
+	if (index_table_find(&table->call_index, hash, call_equal, table, &about, ret_call))
+		return 0;
+	err = ARRAY_RESERVE(table->call, table->call_count, table->call_capacity);
+	if (!err)
+		err = index_table_add(&table->call_index, hash, table->call_count);
+	if (err)
+		return err;
+	table->call[table->call_count] = *wanted;
+	table->call[table->call_count].class = gpu_class_of(gpu_text(table, wanted->api));
+	*ret_call = table->call_count++;
+	return 0;
+}
+
+/* A process's name is one word in the comments. */
+static int word_of(const struct gpu_table *table, uint32_t string, uint32_t *ret_string)
+{
+	char word[CUDA_LINE_WORD_BYTES];
+
+	cuda_line_set_word(word, gpu_text(table, string));
+	return intern_string(table->profile->strings, word, ret_string);
+}
+
+static uint32_t text_label(const struct profile *profile, uint32_t set, const char *name)
+{
+	const struct stored_label *label = profile_find_label(profile, set, name);
+
+	return label && !label->is_number ? (uint32_t)label->value : 0;
+}
+
+/* Finds the call of a label set. */
+static int call_of_set(struct gpu_table *table, uint32_t set, uint32_t *ret_call)
+{
+	const struct profile *profile = table->profile;
+	const struct stored_label *pid = profile_find_label(profile, set, "pid");
+	struct gpu_call call = {.pid = pid && pid->is_number ? pid->value : 0,
+				.device = text_label(profile, set, "device"),
+				.api = text_label(profile, set, "api"),
+				.direction = text_label(profile, set, "direction"),
+				.kernel = text_label(profile, set, "kernel")};
+	int err;
+
+	if (id_map_find(&table->call_of_set, set, ret_call))
+		return 0;
+	err = word_of(table, text_label(profile, set, "comm"), &call.comm);
+	if (!err)
+		err = id_map_reserve(&table->call_of_set, profile->label_set_capacity);
+	if (!err)
+		err = gpu_find_call(table, &call, ret_call);
+	if (!err)
+		id_map_set(&table->call_of_set, set, *ret_call);
+	return err;
+}
+
+/* ---- lines ---- */
+
+static bool line_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct gpu_table *table = context;
+	const uint32_t *pair = key;
+
+	return table->line[index].call == pair[0] && table->line[index].code == pair[1];
+}
+
+int gpu_find_line(struct gpu_table *table, uint32_t call, uint32_t code, struct gpu_line **ret_line)
+{
+	const uint32_t pair[] = {call, code};
+	const uint32_t hash = (uint32_t)XXH3_64bits(pair, sizeof(pair));
+	uint32_t at;
+	int err;
+
+	if (!index_table_find(&table->line_index, hash, line_equal, table, pair, &at)) {
+		err = ARRAY_RESERVE(table->line, table->line_count, table->line_capacity);
+		if (!err)
+			err = index_table_add(&table->line_index, hash, table->line_count);
+		if (err)
+			return err;
+		at = table->line_count++;
+		table->line[at] =
+			(struct gpu_line){.call = call, .code = code, .stack = GPU_NO_STACK};
+	}
+	*ret_line = &table->line[at];
+	return 0;
+}
+
+/* Returns whether a frame is the kernel or the function of CUDA that was called. */
+static bool is_of_call(const struct profile *profile, const struct frame *frame, const char *api)
+{
+	const char *name = frame_name(profile, frame);
+
+	return frame_class(profile, frame) == FRAME_CLASS_GPU ||
+	       (api[0] && !strncmp(name, api, strlen(api)));
+}
+
+uint32_t gpu_stack_place(const struct profile *profile, const struct stack *stack, const char *api)
+{
+	uint32_t first = UINT32_MAX;
+
+	for (uint32_t i = 0; i < stack->count; i++) {
+		const struct frame *frame = &profile->stacks.location[stack->location[i]];
+
+		if (frame->kind == FRAME_PYTHON)
+			return i;
+		if (first == UINT32_MAX && !is_of_call(profile, frame, api))
+			first = i;
+	}
+	return first == UINT32_MAX ? 0 : first;
+}
+
+static int code_of_stack(struct gpu_table *table, uint32_t number, uint32_t api, uint32_t *ret_code)
+{
+	const struct stack *stack = &table->profile->stacks.stack[number];
+
+	if (!stack->count)
+		return code_table_add(&table->code, &(struct code){0}, ret_code);
+	return code_table_of_location(
+		&table->code,
+		stack->location[gpu_stack_place(table->profile, stack, gpu_text(table, api))],
+		ret_code);
+}
+
+static int add_row(struct gpu_table *table, uint32_t row, const unsigned int column[GPU_VALUES])
+{
+	const struct profile_row *at = &table->profile->row[row];
+	const int64_t *value = profile_row_values(table->profile, row);
+	struct gpu_line *line;
+	uint32_t call, code;
+	int err = call_of_set(table, at->label_set, &call);
+
+	if (!err)
+		err = code_of_stack(table, at->stack, table->call[call].api, &code);
+	if (!err)
+		err = gpu_find_line(table, call, code, &line);
+	if (err)
+		return err;
+	for (unsigned int i = 0; i < GPU_VALUES; i++) {
+		const int64_t more = value[column[i]] > 0 ? value[column[i]] : 0;
+
+		line->value[i] = add_saturating(line->value[i], more);
+		table->call[call].value[i] = add_saturating(table->call[call].value[i], more);
+	}
+	if (line->stack == GPU_NO_STACK || value[column[GPU_HOST]] > line->stack_host ||
+	    (value[column[GPU_HOST]] == line->stack_host &&
+	     value[column[GPU_CALLS]] > line->stack_calls)) {
+		line->stack = at->stack;
+		line->stack_calls = value[column[GPU_CALLS]];
+		line->stack_host = value[column[GPU_HOST]];
+	}
+	return 0;
+}
+
+/* Finds the sample types by their names: another program may have written them in another order. */
+static bool find_columns(const struct profile *profile, unsigned int column[GPU_VALUES])
+{
+	const struct kind *own = kind_get(PP_PROFILE_CUDA);
+	const struct profile_options *options = &profile->options;
+
+	for (unsigned int i = 0; i < GPU_VALUES; i++) {
+		unsigned int at = 0;
+
+		while (at < options->value_count &&
+		       strcmp(options->value_type[at].type, own->value[i].type) != 0)
+			at++;
+		if (at == options->value_count)
+			return false;
+		column[i] = at;
+	}
+	return true;
+}
+
+int gpu_add_samples(struct gpu_table *table, struct profile *profile)
+{
+	unsigned int column[GPU_VALUES];
+	int err = 0;
+
+	if (!find_columns(profile, column))
+		return -EPROTO;
+	table->profile = profile;
+	code_table_init(&table->code, profile, CODE_BY_LINE);
+	for (uint32_t i = 0; i < profile->row_count && !err; i++)
+		err = add_row(table, i, column);
+	return err;
+}

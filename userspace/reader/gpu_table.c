@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/gpu_table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/saturating.h"
+#include "reader/gpu_left_out.h"
+
+#define CALL_NS 1000 /* as which a call counts in the order */
+
+/* ---- what the comments say ---- */
+
+static void find_sums(struct gpu_table *table, const struct cuda_lines *lines, uint32_t *line_of)
+{
+	for (uint32_t i = 0; i < table->call_count; i++) {
+		struct gpu_call *call = &table->call[i];
+
+		line_of[i] = gpu_find_own_line(table, call, lines);
+		call->sums = line_of[i] < cuda_lines_count(lines)
+				     ? cuda_lines_sums(lines, line_of[i])
+				     : NULL;
+	}
+}
+
+/* The sums of more windows, or of stacks that were not chosen, tell proportions. */
+static void judge_sums(struct gpu_call *call, const struct gpu_lines *lines)
+{
+	const double calls = (double)call->value[GPU_CALLS];
+	const double all = call->sums ? (double)call->sums->calls : 0;
+
+	call->spread = NAN;
+	call->is_whole = call->sums && (uint64_t)call->value[GPU_CALLS] == call->sums->calls;
+	if (lines->has_around && call->sums && calls <= all)
+		call->is_whole =
+			!lines->select ||
+			(!lines->select->thread && !lines->select->focus && !lines->select->ignore);
+	if (all > 0)
+		call->spread = (double)call->sums->spread * fmin(calls / all, 1);
+}
+
+/* ---- order ---- */
+
+double gpu_weight(const int64_t value[GPU_VALUES])
+{
+	return (double)value[GPU_HOST] + CALL_NS * (double)value[GPU_CALLS];
+}
+
+static int by_weight(double left, double right)
+{
+	return (left < right) - (left > right);
+}
+
+static int compare_lines(const void *left, const void *right)
+{
+	const struct gpu_line *a = left, *b = right;
+	int order = (a->call > b->call) - (a->call < b->call);
+
+	if (!order)
+		order = by_weight(gpu_weight(a->value), gpu_weight(b->value));
+	return order ? order : (a->code > b->code) - (a->code < b->code);
+}
+
+/* A process's calls on one device. */
+struct process {
+	int64_t pid;
+	uint32_t comm, device;
+	double weight;
+};
+
+static int compare_names(const struct process *a, const struct process *b)
+{
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	if (a->comm != b->comm)
+		return a->comm < b->comm ? -1 : 1;
+	return (a->device > b->device) - (a->device < b->device);
+}
+
+static int compare_by_name(const void *left, const void *right)
+{
+	return compare_names(left, right);
+}
+
+static int compare_processes(const void *left, const void *right)
+{
+	const struct process *a = left, *b = right;
+	const int order = by_weight(a->weight, b->weight);
+
+	return order ? order : compare_names(a, b);
+}
+
+struct by_process {
+	const struct process *process; /* by name */
+	const uint32_t *number;	       /* of each, by weight */
+};
+
+/* Numbers the processes by their weight. */
+static int number_processes(struct gpu_table *table)
+{
+	OWNED_MEM struct process *process = calloc((size_t)table->call_count + 1, sizeof(*process));
+	OWNED_MEM struct process *heavy = calloc((size_t)table->call_count + 1, sizeof(*heavy));
+	size_t count = 0;
+
+	if (!process || !heavy)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < table->call_count; i++)
+		process[i] = (struct process){.pid = table->call[i].pid,
+					      .comm = table->call[i].comm,
+					      .device = table->call[i].device,
+					      .weight = gpu_weight(table->call[i].value)};
+	qsort(process, table->call_count, sizeof(*process), compare_by_name);
+	for (uint32_t i = 0; i < table->call_count; i++) {
+		if (!count || compare_names(&heavy[count - 1], &process[i]))
+			heavy[count++] = process[i];
+		else
+			heavy[count - 1].weight += process[i].weight;
+	}
+	qsort(heavy, count, sizeof(*heavy), compare_processes);
+	/* process[] becomes the list by name with the number as its weight. */
+	for (size_t i = 0; i < count; i++) {
+		process[i] = heavy[i];
+		process[i].weight = (double)i;
+	}
+	qsort(process, count, sizeof(*process), compare_by_name);
+	for (uint32_t i = 0; i < table->call_count; i++) {
+		const struct process key = {.pid = table->call[i].pid,
+					    .comm = table->call[i].comm,
+					    .device = table->call[i].device};
+		const struct process *found =
+			bsearch(&key, process, count, sizeof(*process), compare_by_name);
+
+		table->call[i].process = (uint32_t)found->weight;
+	}
+	return 0;
+}
+
+/* Sorts pointers to calls. */
+static int compare_calls(const void *left, const void *right)
+{
+	const struct gpu_call *a = *(struct gpu_call *const *)left;
+	const struct gpu_call *b = *(struct gpu_call *const *)right;
+	int order;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	if (a->class != b->class)
+		return a->class < b->class ? -1 : 1;
+	order = by_weight(gpu_weight(a->value), gpu_weight(b->value));
+	return order ? order : (a > b) - (a < b);
+}
+
+static int sort_calls(struct gpu_table *table)
+{
+	OWNED_MEM struct gpu_call **order = calloc((size_t)table->call_count + 1, sizeof(*order));
+	OWNED_MEM struct gpu_call *sorted = calloc((size_t)table->call_count + 1, sizeof(*sorted));
+	OWNED_MEM uint32_t *place = calloc((size_t)table->call_count + 1, sizeof(*place));
+
+	if (!order || !sorted || !place)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < table->call_count; i++)
+		order[i] = &table->call[i];
+	qsort(order, table->call_count, sizeof(struct gpu_call *), compare_calls);
+	for (uint32_t i = 0; i < table->call_count; i++) {
+		place[order[i] - table->call] = i;
+		sorted[i] = *order[i];
+	}
+	for (uint32_t i = 0; i < table->line_count; i++)
+		table->line[i].call = place[table->line[i].call];
+	free(table->call);
+	table->call = TAKE(sorted);
+	table->call_capacity = table->call_count + 1;
+	return 0;
+}
+
+static int put_in_order(struct gpu_table *table)
+{
+	int err = number_processes(table);
+
+	if (!err)
+		err = sort_calls(table);
+	if (err)
+		return err;
+	if (table->line_count)
+		qsort(table->line, table->line_count, sizeof(*table->line), compare_lines);
+	for (uint32_t i = 0; i < table->line_count; i++) {
+		struct gpu_call *call = &table->call[table->line[i].call];
+
+		if (!call->line_count++)
+			call->first_line = i;
+	}
+	/* The order has changed. */
+	index_table_release(&table->call_index);
+	index_table_release(&table->line_index);
+	id_map_release(&table->call_of_set);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+/* How unevenly bytes lie on the calls, as far as lines show it. */
+static void find_unevenness(struct gpu_table *table)
+{
+	for (uint32_t i = 0; i < table->call_count; i++) {
+		struct gpu_call *call = &table->call[i];
+		const double calls = (double)call->value[GPU_CALLS];
+		const double bytes = (double)call->value[GPU_BYTES];
+		double squares = 0;
+
+		for (uint32_t k = 0; k < call->line_count; k++) {
+			const int64_t *value = table->line[call->first_line + k].value;
+
+			if (value[GPU_CALLS])
+				squares += (double)value[GPU_BYTES] * (double)value[GPU_BYTES] /
+					   (double)value[GPU_CALLS];
+		}
+		call->unevenness = bytes > 0 ? fmax(squares * calls / (bytes * bytes), 1) : 1;
+	}
+}
+
+static int take_comments(struct gpu_table *table, struct gpu_lines *lines)
+{
+	OWNED_MEM uint32_t *line_of = NULL;
+	int err = 0;
+
+	if (lines->lines) {
+		line_of = calloc((size_t)table->call_count + 1, sizeof(*line_of));
+		if (!line_of)
+			return -ENOMEM;
+		find_sums(table, lines->lines, line_of);
+		if (gpu_lines_are_whole(lines))
+			err = gpu_add_left_out(table, lines->lines, line_of);
+	}
+	for (uint32_t i = 0; i < table->call_count; i++)
+		judge_sums(&table->call[i], lines);
+	return err;
+}
+
+int gpu_table_fill(struct gpu_table *table, struct profile *profile, struct gpu_lines *lines)
+{
+	int err = gpu_add_samples(table, profile);
+
+	if (!err)
+		err = take_comments(table, lines);
+	if (!err)
+		err = put_in_order(table);
+	if (err)
+		return err;
+	find_unevenness(table);
+	for (uint32_t i = 0; i < table->call_count; i++)
+		for (unsigned int k = 0; k < GPU_VALUES; k++)
+			table->all[k] = add_saturating(table->all[k], table->call[i].value[k]);
+	return 0;
+}
+
+/* ---- figures ---- */
+
+enum gpu_value gpu_call_rank(const struct gpu_call *call)
+{
+	return call->value[GPU_HOST] ? GPU_HOST : GPU_CALLS;
+}
+
+/* Returns how many calls that were each seen by itself would tell as much of a value as those that
+ * were; INFINITY: all were seen; NAN: it is not known. */
+static double calls_seen(const struct gpu_call *call, enum gpu_value value)
+{
+	const double calls = (double)call->value[GPU_CALLS];
+	/* Of values that are divided by themselves. */
+	double unevenness = 1;
+
+	if (value == GPU_BYTES)
+		unevenness = call->unevenness;
+	else if (value != GPU_CALLS && call->value[GPU_WAIT] && call->sums)
+		unevenness = cuda_line_unevenness(call->sums);
+	return call->spread > 0	   ? calls * calls / (call->spread * unevenness)
+	       : call->spread <= 0 ? INFINITY
+				   : NAN;
+}
+
+/* The error of a share of few: as if there were two more calls in it, and two outside (Agresti and
+ * Coull, "Approximate is better than exact", 1998).  Without them it would be 0 where all that were
+ * seen came from one line. */
+double gpu_line_error(const struct gpu_table *table, const struct gpu_line *line,
+		      enum gpu_value value)
+{
+	const struct gpu_call *call = &table->call[line->call];
+	const double all = (double)call->value[value];
+	const double seen = calls_seen(call, value);
+	double share;
+
+	if (all <= 0 || isinf(seen))
+		return 0;
+	share = ((double)line->value[value] / all * seen + 2) / (seen + 4);
+	return all * sqrt(share * (1 - share) / (seen + 4));
+}
+
+double gpu_call_quantile(const struct gpu_call *call, double quantile)
+{
+	return call->is_whole ? cuda_line_quantile(call->sums, quantile) : NAN;
+}
+
+double gpu_call_mean(const struct gpu_call *call)
+{
+	if (!call->value[GPU_HOST] || !call->value[GPU_CALLS])
+		return NAN;
+	return (double)call->value[GPU_HOST] / (double)call->value[GPU_CALLS];
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shows what processes had the GPU do, as text. */
+#ifndef READER_GPU_VIEW_H
+#define READER_GPU_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "reader/gpu_groups.h"
+
+struct gpu_shown {
+	const struct gpu_table *table;
+	const struct gpu_groups *groups; /* of views other than GPU_VIEW_ALL */
+	enum gpu_view view;
+	const char *title;
+	uint64_t duration_ns; /* that was recorded */
+	uint32_t rows;	      /* 0: all */
+	bool color;
+	bool has_around; /* quantiles are of more windows, too */
+};
+
+/* Returns 0 or -ENOMEM. */
+int gpu_print_text(const struct gpu_shown *shown);
+
+#endif
