@@ -18,6 +18,7 @@
 #define PART_FACTOR 9U
 #define KINDS_OF_MEMORY (1U << PP_PROFILE_MEM | 1U << PP_PROFILE_ALLOC)
 #define KIND_OF_CUDA (1U << PP_PROFILE_CUDA)
+#define WHY_KINDS_CHARS (KIND_NAMES_CHARS + CAPTURE_NAMES_CHARS + 128U)
 /* Processes for which a client's rights are kept. */
 #define ANSWERS 512U
 
@@ -96,18 +97,33 @@ static void forget_gone(struct top *top)
 	top->count = kept;
 }
 
+/* Says which kinds there are, and how to record those that were asked for. */
+static void explain_kinds(uint32_t recorded, uint32_t asked, char why[WHY_KINDS_CHARS])
+{
+	char names[KIND_NAMES_CHARS], events[CAPTURE_NAMES_CHARS];
+	uint32_t captures = 0;
+
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
+		if (asked & 1U << kind)
+			captures |= kind_get((enum pp_profile)kind)->private_captures;
+	kind_names(recorded, ",", ",", names);
+	capture_names(captures, ",", events);
+	snprintf(why, WHY_KINDS_CHARS,
+		 "this pyprofd records other kinds: choose with --kind from %s, or record with "
+		 "`pyprofd --events %s`",
+		 names, events);
+}
+
 /* Returns whether the job asks for what is recorded, and refuses it otherwise. */
 static bool is_served(const struct top *top, const struct live_job *job, uint64_t now_ns)
 {
 	const uint32_t recorded = profiles_kinds(top->options) & KINDS_SERVED;
-	char names[KIND_NAMES_CHARS], why[KIND_NAMES_CHARS + 64];
+	char why[WHY_KINDS_CHARS];
 
 	if (job->request.kinds ? job->request.kinds & recorded
 			       : top->options->clock != OPTIONS_CLOCK_CYCLES)
 		return true;
-	kind_names(recorded, ",", ",", names);
-	snprintf(why, sizeof(why), "this pyprofd records other kinds: choose with --kind from %s",
-		 names);
+	explain_kinds(recorded, job->request.kinds, why);
 	live_server_refuse(
 		top->server, job->number, -ENOTSUP,
 		job->request.kinds ? why : "this pyprofd counts cycles, not time: --clock cycles",

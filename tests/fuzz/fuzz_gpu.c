@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c reader/gpu_groups.c reader/gpu_export.c query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c export/csv.c render/totals.c render/share_error.c render/groups.c render/code_table.c render/frame_text.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
+/* Profiles of what programs have the GPU do, as `pyprof gpu` reads them: samples and comments that
+ * need not agree.  The file is read twice, as two windows.
+ * runs: 1500 at most in `make check`: each is written in three formats. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/kinds.h"
+#include "base/memory_file.h"
+#include "json_check.h"
+#include "pprof/profile_read.h"
+#include "reader/gpu_export.h"
+
+#define MAX_BYTES 65536U
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void on_comment(void *context, const char *text)
+{
+	assert(!gpu_lines_add(context, text));
+}
+
+/* Lines add up to their calls, as long as nothing goes beyond what a number holds. */
+static void check_table(const struct gpu_table *table)
+{
+	uint32_t lines = 0;
+
+	for (uint32_t i = 0; i < table->call_count; i++) {
+		const struct gpu_call *call = &table->call[i];
+
+		assert(!i || call[-1].process <= call->process);
+		assert(!call->is_whole || call->sums);
+		for (uint32_t k = 0; k < call->line_count; k++) {
+			const struct gpu_line *line = &table->line[call->first_line + k];
+
+			assert(line->call == i && line->code < table->code.count);
+			for (unsigned int v = 0; v < GPU_VALUES; v++) {
+				assert(line->value[v] >= 0 && line->value[v] <= call->value[v]);
+				assert(!(gpu_line_error(table, line, v) < 0));
+			}
+		}
+		lines += call->line_count;
+	}
+	assert(lines == table->line_count);
+}
+
+static void write_all(const struct gpu_shown *shown)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	assert(out && !gpu_print_json(shown, out) && !fflush(out));
+	assert(is_json(text, size));
+	assert(!gpu_print_csv(shown, out));
+	if (shown->view == GPU_VIEW_ALL)
+		assert(!gpu_print_sql(shown, out));
+	assert(!close_memory_file(out, &text));
+}
+
+static void check_views(const struct gpu_table *table)
+{
+	for (unsigned int view = GPU_VIEW_ALL; view <= GPU_VIEW_MEMORY; view++) {
+		CLEANUP(gpu_groups_release) struct gpu_groups groups = {0};
+		const struct gpu_shown shown = {.table = table,
+						.groups = &groups,
+						.view = view,
+						.title = "a file",
+						.duration_ns = view * 1000000000ULL};
+
+		if (view != GPU_VIEW_ALL)
+			assert(!gpu_groups_fill(&groups, table, view));
+		assert(groups.count <= table->line_count);
+		write_all(&shown);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(gpu_lines_release) struct gpu_lines lines = {0};
+	CLEANUP(gpu_table_release) struct gpu_table table = {0};
+	const struct profile_read_options options = {
+		.drop_addresses = true, .comment = on_comment, .context = &lines};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	int fd;
+
+	if (size > MAX_BYTES)
+		return 0;
+	fd = memfd_create("profile", MFD_CLOEXEC);
+	assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	assert(!profile_reader_new(&options, &reader));
+	for (unsigned int i = 0; i < 2; i++) {
+		assert(!lseek(fd, 0, SEEK_SET));
+		(void)profile_reader_add(reader, fd, kind_get(PP_PROFILE_CUDA)->name);
+	}
+	close(fd);
+	if (!profile_reader_profile(reader) ||
+	    gpu_table_fill(&table, profile_reader_profile(reader), &lines))
+		return 0;
+	check_table(&table);
+	check_views(&table);
+	return 0;
+}
