@@ -49,8 +49,8 @@ class GpuWriter(MemoryWriter):
 
 def line_of(api, calls, pid=41, comm="python3", device="0", direction="-", size=0, host_ns=0,
             spread=0, hist="-", kernel=""):
-    return ("cuda pid=%d comm=%s device=%s api=%s direction=%s calls=%d captured=0 nodes=0 bytes=%d "
-            "host_ns=%d wait_ns=%d spread=%d hist=%s kernel=%s"
+    return ("cuda pid=%d comm=%s device=%s api=%s direction=%s calls=%d captured=0 nodes=0 "
+            "bytes=%d host_ns=%d wait_ns=%d spread=%d hist=%s kernel=%s"
             % (pid, comm, device, api, direction, calls, size, host_ns, host_ns, spread, hist,
                kernel))
 
@@ -171,8 +171,8 @@ def test_merged_file_has_times_around_its_windows():
     assert "whole merged files" in run("gpu", store, "--since", "@%d" % (START_MS // 1000 + 35))
     # What is written of it has no line that would be too much.
     out = os.path.join(harness.temporary(), "part.pb.gz")
-    run("export", "--pprof", "--kind", "cuda", "--since", "@%d" % (START_MS // 1000 + 35), "-o", out,
-        store)
+    run("export", "--pprof", "--kind", "cuda", "--since", "@%d" % (START_MS // 1000 + 35),
+        "-o", out, store)
     assert not [c for c in harness.load(out).comments if c.startswith("cuda ")]
 
 
