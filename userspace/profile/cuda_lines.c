@@ -55,13 +55,18 @@ int cuda_lines_new(struct cuda_lines **ret_lines)
 	return 0;
 }
 
+static void release_entries(struct cuda_lines *lines)
+{
+	index_table_release(&lines->index);
+	free(lines->entry);
+}
+
 void cuda_lines_free(struct cuda_lines *lines)
 {
 	if (!lines)
 		return;
 	intern_free(lines->strings);
-	index_table_release(&lines->index);
-	free(lines->entry);
+	release_entries(lines);
 	free(lines);
 }
 
@@ -98,13 +103,12 @@ static int about_of(const struct cuda_lines *lines, const struct cuda_line *line
 	return err;
 }
 
-static void add_to_others(struct cuda_lines *lines, const struct cuda_line *line)
+static void add_to_others(struct cuda_lines *lines, uint64_t how_many,
+			  const struct cuda_line_sums *sums)
 {
-	const uint64_t more = line->pid ? 1 : line->others;
-
-	if (__builtin_add_overflow(lines->others.others, more, &lines->others.others))
+	if (__builtin_add_overflow(lines->others.others, how_many, &lines->others.others))
 		lines->others.others = UINT64_MAX;
-	cuda_line_sums_add(&lines->others.sums, &line->sums);
+	cuda_line_sums_add(&lines->others.sums, sums);
 }
 
 static int add_entry(struct cuda_lines *lines, const struct about *about, uint32_t user,
@@ -121,37 +125,37 @@ static int add_entry(struct cuda_lines *lines, const struct about *about, uint32
 	return 0;
 }
 
-/* Adds a line, if it is there or fewer than `max` are. */
-static int add_below(struct cuda_lines *lines, const struct cuda_line *line, uint32_t user,
-		     uint32_t max)
+/* Adds sums, if what they are about is there or fewer than `max` are. */
+static int add_below(struct cuda_lines *lines, const struct about *about, uint32_t user,
+		     const struct cuda_line_sums *sums, uint32_t max)
 {
-	struct about about;
 	uint32_t at;
 	int err;
 
-	if (!line->pid) {
-		add_to_others(lines, line);
-		return 0;
-	}
-	err = about_of(lines, line, &about);
-	if (err)
-		return err;
-	if (!index_table_find(&lines->index, hash_of(&about), entry_equal, lines, &about, &at)) {
+	if (!index_table_find(&lines->index, hash_of(about), entry_equal, lines, about, &at)) {
 		if (lines->count >= max) {
-			add_to_others(lines, line);
+			add_to_others(lines, 1, sums);
 			return 0;
 		}
-		err = add_entry(lines, &about, user, &at);
+		err = add_entry(lines, about, user, &at);
 		if (err)
 			return err;
 	}
-	cuda_line_sums_add(&lines->entry[at].sums, &line->sums);
+	cuda_line_sums_add(&lines->entry[at].sums, sums);
 	return 0;
 }
 
 int cuda_lines_add(struct cuda_lines *lines, const struct cuda_line *line, uint32_t user)
 {
-	return add_below(lines, line, user, CUDA_LINES_KEPT_MAX);
+	struct about about;
+	int err;
+
+	if (!line->pid) {
+		add_to_others(lines, line->others, &line->sums);
+		return 0;
+	}
+	err = about_of(lines, line, &about);
+	return err ? err : add_below(lines, &about, user, &line->sums, CUDA_LINES_KEPT_MAX);
 }
 
 /* ---- looking ---- */
@@ -262,21 +266,24 @@ static int take_turns(const struct cuda_lines *lines, struct place **ret_place)
 
 /* ---- writing ---- */
 
-/* Makes what is written of the lines, in their order. */
+/* Makes what is written of the lines, in their order.  chosen: empty, with the same strings. */
 static int choose(const struct cuda_lines *lines, struct cuda_lines *chosen)
 {
 	const uint32_t whole = lines->count > CUDA_LINES_MAX ? CUDA_LINES_WHOLE : CUDA_LINES_MAX;
 	OWNED_MEM struct place *place = NULL;
-	int err = take_turns(lines, &place);
+	uint32_t others;
+	int err = intern_string(lines->strings, CUDA_LINE_OTHER_KERNELS, &others);
 
+	if (!err)
+		err = take_turns(lines, &place);
 	chosen->others = lines->others;
 	for (uint32_t i = 0; i < lines->count && !err; i++) {
-		struct cuda_line line;
+		const struct entry *entry = &lines->entry[place[i].entry];
+		struct about about = entry->about;
 
-		cuda_lines_get(lines, place[i].entry, &line);
-		if (i >= whole && line.kernel[0])
-			cuda_line_set_kernel(&line, CUDA_LINE_OTHER_KERNELS);
-		err = add_below(chosen, &line, place[i].user, CUDA_LINES_MAX);
+		if (i >= whole && about.kernel)
+			about.kernel = others;
+		err = add_below(chosen, &about, entry->user, &entry->sums, CUDA_LINES_MAX);
 	}
 	return err;
 }
@@ -290,14 +297,11 @@ static int put_line(const struct cuda_line *line, int (*put)(void *context, cons
 	return put(context, text);
 }
 
-int cuda_lines_write(const struct cuda_lines *lines, int (*put)(void *context, const char *text),
+static int put_lines(const struct cuda_lines *chosen, int (*put)(void *context, const char *text),
 		     void *context)
 {
-	OWNED(cuda_lines) struct cuda_lines *chosen = NULL;
-	int err = cuda_lines_new(&chosen);
+	int err = 0;
 
-	if (!err)
-		err = choose(lines, chosen);
 	for (uint32_t i = 0; !err && i < chosen->count; i++) {
 		struct cuda_line line;
 
@@ -306,5 +310,17 @@ int cuda_lines_write(const struct cuda_lines *lines, int (*put)(void *context, c
 	}
 	if (!err && chosen->others.others)
 		err = put_line(&chosen->others, put, context);
+	return err;
+}
+
+int cuda_lines_write(const struct cuda_lines *lines, int (*put)(void *context, const char *text),
+		     void *context)
+{
+	struct cuda_lines chosen = {.strings = lines->strings};
+	int err = choose(lines, &chosen);
+
+	if (!err)
+		err = put_lines(&chosen, put, context);
+	release_entries(&chosen);
 	return err;
 }
