@@ -11,9 +11,9 @@
 
 #include "agent/lock_wait.h"
 #include "agent/probe_groups.h"
+#include "agent/probe_objects.h"
 #include "agent/probe_times.h"
 #include "attach/cuda_side.h"
-#include "attach/kernel_side.h"
 #include "attach/mapping_locks.h"
 #include "attach/probe_side.h"
 #include "base/background.h"
@@ -46,20 +46,11 @@ struct task {
 	struct task *next; /* in the order in which they came */
 };
 
-/* What became of loading an object: it is tried once. */
-struct load {
-	int err;
-	char why[PROBE_WORKER_WHY_BYTES];
-};
-
 struct probe_worker {
 	struct background background;
-	const struct kernel_side *kernel;
-	uint32_t blocks_max;
 	/* Guarded by the background's mutex. */
 	struct task *todo, *attached, *done; /* lists; `done` has results that nobody has taken */
-	struct probe_side *side;	     /* owned; NULL: not loaded yet */
-	struct cuda_side *cuda;		     /* the same */
+	struct probe_objects objects;
 	bool has_thread, is_busy, is_ending, has_ended;
 	const struct task *running; /* in `todo`, which nobody else takes from meanwhile */
 	uint64_t running_since_ns;
@@ -68,13 +59,11 @@ struct probe_worker {
 	struct user_times user_times;
 	struct user_quota put_off; /* tells each user once */
 	struct probe_times times;
-	struct probe_worker_prices prices;
 	uint32_t hit_ns[PP_PROBES_MAX];
 	uint32_t launch_probe; /* the first of CUDA's launches; PP_PROBES_MAX: there are none */
 	size_t process_count; /* when a pace was looked at last */
 	/* The thread's alone. */
 	bool is_shared;
-	struct load load, cuda_load;
 };
 
 static void task_free(struct task *task)
@@ -104,19 +93,14 @@ static bool note_holder(struct probe_worker *worker, uint32_t holder)
 	return holder && !is_ending;
 }
 
-static int locks_of(const struct probe_worker *worker)
-{
-	return worker->side ? probe_side_locks(worker->side) : kernel_side_locks(worker->kernel);
-}
-
 /* Waits, without the mutex, until links can come and go without the machine's forks waiting for a
  * process that keeps the lock of its mappings.  Returns false when the end came first. */
 static bool await_locks(struct probe_worker *worker)
 {
 	uint32_t holder = 0;
 
-	while (worker->side || worker->cuda) {
-		holder = mapping_locks_holder(locks_of(worker));
+	while (worker->objects.side || worker->objects.cuda) {
+		holder = mapping_locks_holder(probe_objects_locks(&worker->objects));
 		if (!note_holder(worker, holder))
 			break;
 		usleep(HOLDER_LOOK_US);
@@ -127,14 +111,14 @@ static bool await_locks(struct probe_worker *worker)
 static int attach_tracepoint(const struct probe_worker *worker, struct task *task)
 {
 	const struct probe_worker_site *site = task->job.site;
-	const struct probe_side_options options = {.kernel = worker->kernel,
+	const struct probe_side_options options = {.kernel = worker->objects.kernel,
 						   .only_site = site->number};
 	struct probe_links links = {.fd = calloc(1, sizeof(*links.fd)), .count = 1};
 	int err;
 
 	if (!links.fd)
 		return -ENOMEM;
-	err = probe_links_tracepoint(probe_side_tracepoint_program(worker->side),
+	err = probe_links_tracepoint(probe_side_tracepoint_program(worker->objects.side),
 				     task->job.tracepoint, site->number, links.fd);
 	if (err == -ENOTSUP) {
 		err = probe_side_open(&options, task->result.why, sizeof(task->result.why),
@@ -166,10 +150,10 @@ static int set_groups(struct task *task, uint64_t off)
 static int attach(const struct probe_worker *worker, struct task *task, uint64_t off)
 {
 	const struct probe_job *job = &task->job;
-	const struct probe_groups_place place = {.side = worker->side,
-						 .cuda = worker->cuda,
+	const struct probe_groups_place place = {.side = worker->objects.side,
+						 .cuda = worker->objects.cuda,
 						 .job = job,
-						 .locks = locks_of(worker),
+						 .locks = probe_objects_locks(&worker->objects),
 						 .is_shared = worker->is_shared};
 	int err = 0;
 
@@ -178,102 +162,28 @@ static int attach(const struct probe_worker *worker, struct task *task, uint64_t
 	if (!err && job->tracepoint[0])
 		return attach_tracepoint(worker, task);
 	if (!err && job->allocator)
-		err = probe_side_add_allocator(worker->side, job->allocator);
+		err = probe_side_add_allocator(worker->objects.side, job->allocator);
 	if (!err)
 		err = probe_groups_make(&place, &task->groups);
 	return err ? err : set_groups(task, off);
 }
 
-/* The price of a hit is needed only to keep a bound.  Where it cannot be measured, bounds are kept
- * by typical ones. */
-static struct probe_prices find_prices(struct probe_worker *worker, int program, int locks)
-{
-	const struct probe_calibration calibration = {.program = program, .locks = locks};
-	struct probe_prices prices;
-	bool is_wanted;
-
-	pthread_mutex_lock(&worker->background.mutex);
-	prices = worker->prices.of;
-	is_wanted = probe_times_are_used(&worker->times) && !prices.is_measured;
-	pthread_mutex_unlock(&worker->background.mutex);
-	/* Site 0 is none: the program does nothing. */
-	if (is_wanted)
-		(void)probe_calibrate(&calibration, &prices);
-	return prices;
-}
-
-static int load_probes(struct probe_worker *worker)
-{
-	const struct probe_side_options options = {.kernel = worker->kernel,
-						   .blocks_max = worker->blocks_max};
-	struct load *load = &worker->load;
-	struct probe_prices prices;
-	struct probe_side *side;
-
-	if (worker->side || load->err)
-		return load->err;
-	load->err = probe_side_open(&options, load->why, sizeof(load->why), &side);
-	if (load->err)
-		return load->err;
-	prices = find_prices(worker, probe_side_probe_program(side), probe_side_locks(side));
-	pthread_mutex_lock(&worker->background.mutex);
-	worker->side = side;
-	worker->prices.of = prices;
-	worker->prices.alloc_end_ns = probe_side_has_sessions(side) ? 0 : prices.return_ns;
-	pthread_mutex_unlock(&worker->background.mutex);
-	return 0;
-}
-
-static int load_cuda(struct probe_worker *worker)
-{
-	struct load *load = &worker->cuda_load;
-	struct probe_prices prices;
-	struct cuda_side *side;
-
-	if (worker->cuda || load->err)
-		return load->err;
-	load->err = cuda_side_open(worker->kernel, load->why, sizeof(load->why), &side);
-	if (load->err)
-		return load->err;
-	prices = find_prices(worker, cuda_side_program(side), locks_of(worker));
-	pthread_mutex_lock(&worker->background.mutex);
-	worker->cuda = side;
-	worker->prices.of = prices;
-	pthread_mutex_unlock(&worker->background.mutex);
-	return 0;
-}
-
-static void set_periods(struct probe_worker *worker)
-{
-	pthread_mutex_lock(&worker->background.mutex);
-	for (uint32_t i = 0; i < PP_PROBES_MAX && !worker->is_shared; i++)
-		probe_times_set_period(&worker->times, i, PERIOD_UNSHARED_NS);
-	pthread_mutex_unlock(&worker->background.mutex);
-}
-
 /* Loads what the sites of a job need. */
 static int load(struct probe_worker *worker, struct task *task)
 {
-	const struct load *tried = &worker->load;
-	bool has_cuda = false, has_others = false;
-	int err = 0;
+	const char *why = "";
+	bool is_bounded;
+	int err;
 
-	for (size_t i = 0; i < task->job.site_count; i++) {
-		const bool is_of_cuda = task->job.site[i].site.does == PP_SITE_CUDA;
-
-		has_cuda |= is_of_cuda;
-		has_others |= !is_of_cuda;
-	}
 	worker->is_shared = probe_links_can_share();
-	set_periods(worker);
-	if (has_others)
-		err = load_probes(worker);
-	if (!err && has_cuda) {
-		tried = &worker->cuda_load;
-		err = load_cuda(worker);
-	}
+	pthread_mutex_lock(&worker->background.mutex);
+	for (uint32_t i = 0; i < PP_PROBES_MAX && !worker->is_shared; i++)
+		probe_times_set_period(&worker->times, i, PERIOD_UNSHARED_NS);
+	is_bounded = probe_times_are_used(&worker->times);
+	pthread_mutex_unlock(&worker->background.mutex);
+	err = probe_objects_load(&worker->objects, &task->job, is_bounded, &why);
 	if (err)
-		snprintf(task->result.why, sizeof(task->result.why), "%s", tried->why);
+		snprintf(task->result.why, sizeof(task->result.why), "%s", why);
 	return err;
 }
 
@@ -432,7 +342,7 @@ static struct probe_pace_point pace_now(struct probe_worker *worker)
 	struct pp_hits hits[PP_PROBES_MAX];
 	uint64_t spent_ns = 0;
 
-	if (!worker->side || probe_side_get_hits(worker->side, hits))
+	if (!worker->objects.side || probe_side_get_hits(worker->objects.side, hits))
 		return point;
 	for (uint32_t i = 0; i < PP_PROBES_MAX; i++)
 		spent_ns += hits[i].hits * worker->hit_ns[i] + hits[i].ns;
@@ -442,7 +352,9 @@ static struct probe_pace_point pace_now(struct probe_worker *worker)
 
 static bool is_loaded(const struct probe_worker *worker, uint32_t probe)
 {
-	return probe - worker->launch_probe < PP_CUDA_LAUNCHES ? !!worker->cuda : !!worker->side;
+	if (probe - worker->launch_probe < PP_CUDA_LAUNCHES)
+		return worker->objects.cuda;
+	return worker->objects.side;
 }
 
 static void set_gate(struct probe_worker *worker, uint32_t probe, const struct pp_gate *gate)
@@ -450,9 +362,9 @@ static void set_gate(struct probe_worker *worker, uint32_t probe, const struct p
 	const uint32_t launch = probe - worker->launch_probe;
 
 	if (launch < PP_CUDA_LAUNCHES)
-		(void)cuda_side_set_gate(worker->cuda, launch, gate);
+		(void)cuda_side_set_gate(worker->objects.cuda, launch, gate);
 	else
-		(void)probe_side_set_gate(worker->side, probe, gate);
+		(void)probe_side_set_gate(worker->objects.side, probe, gate);
 }
 
 /* With the mutex, but not while it works: takes probes off and puts them on when it is time for
@@ -533,10 +445,11 @@ int probe_worker_new(const struct kernel_side *kernel, uint32_t blocks_max,
 
 	if (!worker)
 		return -ENOMEM;
-	worker->kernel = kernel;
-	worker->blocks_max = blocks_max;
+	worker->objects.kernel = kernel;
+	worker->objects.blocks_max = blocks_max;
 	background_init(&worker->background);
-	worker->prices.of = probe_prices_typical();
+	worker->objects.mutex = &worker->background.mutex;
+	worker->objects.prices.of = probe_prices_typical();
 	worker->launch_probe = PP_PROBES_MAX;
 	probe_times_begin(&worker->times, PERIOD_NS);
 	*ret_worker = worker;
@@ -579,8 +492,8 @@ static void free_lists(struct probe_worker *worker)
 	const bool has_links = worker->attached || worker->done;
 	uint64_t began_ns;
 
-	if ((worker->side || worker->cuda) && has_links)
-		lock_wait_end(locks_of(worker));
+	if ((worker->objects.side || worker->objects.cuda) && has_links)
+		lock_wait_end(probe_objects_locks(&worker->objects));
 	began_ns = mono_ns();
 	free_list(&worker->todo);
 	free_list(&worker->attached);
@@ -596,8 +509,7 @@ void probe_worker_free(struct probe_worker *worker)
 		return;
 	free_lists(worker);
 	user_quota_release(&worker->put_off);
-	probe_side_free(worker->side);
-	cuda_side_free(worker->cuda);
+	probe_objects_release(&worker->objects);
 	background_destroy(&worker->background);
 	free(worker);
 }
@@ -722,7 +634,7 @@ static struct probe_side *side_of(struct probe_worker *worker)
 	struct probe_side *side;
 
 	pthread_mutex_lock(&worker->background.mutex);
-	side = worker->side;
+	side = worker->objects.side;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return side;
 }
@@ -783,7 +695,7 @@ struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker)
 	struct probe_worker_prices prices;
 
 	pthread_mutex_lock(&worker->background.mutex);
-	prices = worker->prices;
+	prices = worker->objects.prices;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return prices;
 }
@@ -807,7 +719,7 @@ const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
 	const struct cuda_side *side;
 
 	pthread_mutex_lock(&worker->background.mutex);
-	side = worker->cuda;
+	side = worker->objects.cuda;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return side;
 }

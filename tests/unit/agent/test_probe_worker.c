@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probe_worker.c agent/lock_wait.c agent/probe_groups.c agent/probe_times.c agent/probe_duty.c agent/probe_pace.c base/process_cpu.c base/background.c base/running.c base/io.c base/user_quota.c base/log.c base/utf8.c */
+/* sources: agent/probe_worker.c agent/probe_objects.c agent/lock_wait.c agent/probe_groups.c agent/probe_times.c agent/probe_duty.c agent/probe_pace.c base/process_cpu.c base/background.c base/running.c base/io.c base/user_quota.c base/log.c base/utf8.c */
 /* The kernel's part, programs and links, are stand-ins that count what is attached. */
 #include "agent/probe_worker.h"
 
