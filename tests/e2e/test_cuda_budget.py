@@ -51,12 +51,12 @@ def run(budget, seconds):
     ended = harness.finish(process, seconds + 60)
     assert ended.rc == 0, ended.err
     launches.end()
-    return windows(out), ended.err
+    return out, windows(out), ended.err
 
 
 def test_sums_of_a_part_of_the_time_stand_for_all_of_it():
     """With a period of 4 s, eight of them are seen: the sum is right to what their edges make."""
-    seen, said = run("0.4", 40)
+    out, seen, said = run("0.4", 40)
     launches = sum(count for count, _, _ in seen)
     seconds = sum(length for _, length, _ in seen)
     told = re.compile(r"name=cuda_launch hits=(\d+) ns_per_hit=(\d+)(?: on=([0-9.]+) scaled)?")
@@ -67,6 +67,9 @@ def test_sums_of_a_part_of_the_time_stand_for_all_of_it():
     assert abs(launches / seconds / RATE - 1) < 0.15, (launches, seconds, said)
     assert spent < 0.008, (spent, said)
     assert any(m.group(3) for m in hits), hits
+    table = subprocess.run([os.path.join(os.path.dirname(harness.PYPROFD), "pyprof"), "gpu", out],
+                           stdout=subprocess.PIPE, check=True).stdout.decode()
+    assert "sums are scaled" in table and "cuLaunchKernel" in table, table
     assert "--gpu-budget allows more" in said, said
 
 
@@ -74,7 +77,7 @@ test_sums_of_a_part_of_the_time_stand_for_all_of_it.alone = True
 
 
 def test_a_budget_that_suffices_leaves_sums_exact():
-    seen, said = run("100", 8)
+    _, seen, said = run("100", 8)
     for count, length, comments in seen:
         assert abs(count / length / RATE - 1) < 0.03, (seen, said)
         assert not any("scaled" in comment for comment in comments), comments

@@ -29,6 +29,7 @@ struct gpu {
 	unsigned long rows;
 	struct gpu_lines lines;
 	int lines_err;
+	bool is_scaled; /* launches were counted for a part of the time */
 };
 
 enum {
@@ -175,6 +176,7 @@ static void on_comment(void *context, const char *text)
 
 	if (!gpu->lines_err)
 		gpu->lines_err = gpu_lines_add(&gpu->lines, text);
+	gpu->is_scaled |= text_tells_scaled_probe(text);
 }
 
 static int print(const struct gpu *gpu, const struct input *input, const struct gpu_shown *shown)
@@ -193,6 +195,8 @@ static int print(const struct gpu *gpu, const struct input *input, const struct 
 		break;
 	default:
 		text_head(stdout, input);
+		if (shown->is_scaled)
+			text_scaled(stdout);
 		err = gpu_print_text(shown);
 	}
 	if (!err && fflush(stdout))
@@ -211,7 +215,8 @@ static int show(struct gpu *gpu, const struct input *input)
 				  .title = input_title(input),
 				  .rows = (uint32_t)gpu->rows,
 				  .color = text_wants_color(gpu->shared.no_color),
-				  .has_around = gpu->lines.has_around};
+				  .has_around = gpu->lines.has_around,
+				  .is_scaled = gpu->is_scaled};
 	int err = gpu->lines_err;
 
 	profile_reader_totals(input_reader(input), &totals);

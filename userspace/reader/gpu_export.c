@@ -271,6 +271,7 @@ int gpu_print_json(const struct gpu_shown *shown, FILE *out)
 	json_put_string(&json, "view", view_name[shown->view]);
 	json_put_string(&json, "profile", shown->title);
 	json_put_double(&json, "seconds", (double)shown->duration_ns / NS_PER_SEC);
+	json_put_int(&json, "launches_are_scaled", shown->is_scaled);
 	json_put_string(&json, "times", "host");
 	json_key(&json, is_all ? "calls" : "rows");
 	json_open(&json, '[');

@@ -17,6 +17,7 @@ struct gpu_shown {
 	uint32_t rows;	      /* 0: all */
 	bool color;
 	bool has_around; /* quantiles are of more windows, too */
+	bool is_scaled;	 /* launches were counted for a part of the time */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -367,23 +367,13 @@ static int window_done(void *context, struct profile *profile, const struct prof
 	return totals_add_window(&report->totals, profile, window);
 }
 
-/* "probe name=malloc ... scaled": agent/probe_bounds.c. */
-static bool is_of_scaled_probe(const char *text)
-{
-	static const char end[] = " scaled";
-	const size_t size = strlen(text);
-
-	return !strncmp(text, "probe name=", strlen("probe name=")) && size >= strlen(end) &&
-	       !strcmp(text + size - strlen(end), end);
-}
-
 static void on_comment(void *context, const char *text)
 {
 	struct report *report = context;
 
 	if (!report->machine_err)
 		report->machine_err = machine_add(&report->machine, text);
-	report->is_scaled |= is_of_scaled_probe(text);
+	report->is_scaled |= text_tells_scaled_probe(text);
 }
 
 /* Returns whether the profile has no filter: ledgers ignore filters, so they are right only for all
@@ -418,8 +408,7 @@ static int print_report(struct report *report, const struct input *input)
 
 	text_head(stdout, input);
 	if (report->is_scaled)
-		printf("Probes were on for a part of the time, and sums are scaled: pyprof info "
-		       "says which.\n");
+		text_scaled(stdout);
 	report->totals.code.short_paths = input_short_paths(input);
 	if (report->callers || report->callees)
 		return callers_print(input, report->callers, report->callees, color);

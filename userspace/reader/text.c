@@ -160,6 +160,23 @@ void text_wrap(FILE *out, const char *text, unsigned int indent, unsigned int co
 	}
 }
 
+/* "probe name=malloc ... scaled" */
+bool text_tells_scaled_probe(const char *comment)
+{
+	static const char begin[] = "probe name=", end[] = " scaled";
+	const size_t size = strlen(comment);
+
+	return !strncmp(comment, begin, strlen(begin)) && size >= strlen(end) &&
+	       !strcmp(comment + size - strlen(end), end);
+}
+
+void text_scaled(FILE *out)
+{
+	fputs("Probes were on for a part of the time, and sums are scaled: pyprof info says "
+	      "which.\n",
+	      out);
+}
+
 unsigned int text_room(unsigned int taken)
 {
 	unsigned int columns = text_columns();

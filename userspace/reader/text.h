@@ -22,6 +22,10 @@ enum text_color text_color_of_share(double share);
 /* Prints "cpu of P.pb.gz: 1.98 s in 198 samples, 10.0 s recorded", and a line about what is
  * missing. */
 void text_head(FILE *out, const struct input *input);
+/* Returns whether a comment is of a probe that was on for a part of the time
+ * (agent/probe_bounds.c, agent/cuda_bounds.c), and says that there was one. */
+bool text_tells_scaled_probe(const char *comment);
+void text_scaled(FILE *out);
 /* Returns "w.py:12", "libc.so.6", in the caller's buffer. */
 #define TEXT_PLACE_BYTES 4128U /* a path and a line number */
 const char *text_place(const struct code_table *table, const struct code *code,
