@@ -184,7 +184,8 @@ check-long: test-deps
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60 || failed="$$failed fuzz"; \
 	$(MAKE) --no-print-directory mutants || failed="$$failed mutants"; \
 	BUILD=$(BUILD) tests/service/run.sh || failed="$$failed service"; \
-	KILLS=200 BUILD=$(BUILD) tests/e2e/run.py -k killed_at_any_moment || failed="$$failed kills"; \
+	KILLS=200 BUILD=$(BUILD) tests/e2e/run.py -k hostile_output.killed_at_any_moment || failed="$$failed kills"; \
+	KILLS=100 BUILD=$(BUILD) tests/e2e/run.py -k cuda_kills || failed="$$failed cuda-kills"; \
 	[ -z "$$failed" ] || { echo "check-long, failed:$$failed"; exit 1; }
 # Minutes, and a Debian out of packages: not part of `check`.
 check-service: all
