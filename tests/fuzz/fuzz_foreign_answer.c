@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/user_time.c foreign/check.c parser/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_told.c python/python_accessor.c python/python_eval.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
+/* sources: foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c parser/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_told.c python/python_accessor.c python/python_eval.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
 /* What the agent does with what a child says that is no longer ours: the input is its reply and the
  * shared memory.  What is taken from it must keep the bounds that the kernel side relies on. */
 #include <assert.h>
@@ -55,7 +55,8 @@ int worker_ask(struct worker *worker, const struct worker_request *request,
 	assert(foreign_request_is_sound(message, request->bytes));
 	*ret_answer = (struct worker_answer){.reply = worker->reply, .fd = -1};
 	/* One answer is for one request; what follows is refused. */
-	if (message->kind == FOREIGN_NAMES && message->vaddr_count != 4)
+	if ((message->kind == FOREIGN_NAMES || message->kind == FOREIGN_KERNELS) &&
+	    message->vaddr_count != 4)
 		return -ETIMEDOUT;
 	if (message->kind == FOREIGN_ROWS && message->low != LOW)
 		return -ETIMEDOUT;
@@ -158,6 +159,27 @@ static void check_names(struct foreign *foreign, const struct foreign_file *file
 
 	(void)foreign_names(foreign, file, vaddr, ARRAY_SIZE(vaddr), on_function, &count);
 	assert(count <= ARRAY_SIZE(vaddr));
+	count = 0;
+	(void)foreign_kernels(foreign, file, vaddr, ARRAY_SIZE(vaddr), true, on_function, &count);
+	assert(count <= ARRAY_SIZE(vaddr));
+}
+
+static void on_text(void *context, const struct foreign_function *function)
+{
+	uint32_t *count = context;
+
+	assert(!function->name || strlen(function->name) <= FOREIGN_NAME_MAX_BYTES);
+	++*count;
+}
+
+static void check_texts(struct foreign *foreign)
+{
+	static const char *const text[] = {"_Z4axpyfPf", "gemm", "_Z1a"};
+	const struct foreign_file whose = {.number = 2};
+	uint32_t count = 0;
+	int answered = foreign_texts(foreign, &whose, text, 3, on_text, &count);
+
+	assert(answered < 0 ? answered != -EINVAL : answered == 3 && count == 3);
 }
 
 static void check_lines(struct foreign *foreign, const struct foreign_file *file)
@@ -260,7 +282,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					     FOREIGN_MEMORY_BYTES)
 			       ? 0
 			       : -EPIPE;
-	switch (data[0] % 6) {
+	switch (data[0] % 7) {
 	case 0:
 		check_facts(foreign, &file);
 		break;
@@ -275,6 +297,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 5:
 		check_probes(foreign, &file);
+		break;
+	case 6:
+		check_texts(foreign);
 		break;
 	default:
 		check_codes(foreign, &file);

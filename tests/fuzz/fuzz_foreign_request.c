@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/perf_lines.c foreign/serve.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/usdt_args.c base/nearest.c */
+/* sources: foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_slots.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/usdt_args.c base/nearest.c */
 /* What the child does with requests about a file: the input is two requests and the file.  What it
  * answers must pass the agent's checks, whatever the file is.
  * runs: 6000 at most in `make check`: each writes a file. */
@@ -94,7 +94,12 @@ static void ask(struct foreign_server *server, const uint8_t *data, int fd)
 	memcpy(&room, data, sizeof(room));
 	request->kind %= FOREIGN_KINDS;
 	request->slot %= 2;
-	request->vaddr_count = request->kind == FOREIGN_NAMES ? ADDRESSES : 0;
+	request->vaddr_count = request->kind == FOREIGN_NAMES || request->kind == FOREIGN_KERNELS ||
+					       request->kind == FOREIGN_TEXTS
+				       ? ADDRESSES
+				       : 0;
+	if (request->kind == FOREIGN_TEXTS)
+		request->files = 0;
 	if (!foreign_request_is_sound(request, sizeof(*request) + request->vaddr_count * 8))
 		return;
 	/* As the agent asks: a unit of a file, and what there is no room for. */
@@ -106,7 +111,9 @@ static void ask(struct foreign_server *server, const uint8_t *data, int fd)
 		check_facts(server->memory, reply.size);
 	if (!reply.error && request->kind == FOREIGN_ROWS)
 		check_rows(server->memory, request, reply.size);
-	if (!reply.error && request->kind == FOREIGN_NAMES)
+	if (!reply.error && request->kind == FOREIGN_TEXTS)
+		assert(((const struct foreign_names *)server->memory)->count == request->low);
+	if (!reply.error && (request->kind == FOREIGN_NAMES || request->kind == FOREIGN_KERNELS))
 		assert(foreign_names_are_sound((const struct foreign_names *)server->memory,
 					       reply.size, request->vaddr, ADDRESSES));
 	if (!reply.error && request->kind == FOREIGN_CODES)

@@ -645,6 +645,23 @@ int file_table_functions(struct file_table *table, struct file *file, const uint
 		file, foreign_names(table->foreign, &asked, vaddr, count, found, context));
 }
 
+int file_table_kernels(struct file_table *table, struct file *file, const uint64_t *vaddr,
+		       size_t count, bool are_functions, foreign_function_handler *found,
+		       void *context)
+{
+	CLEANUP(debug_files_release) struct debug_files debug = DEBUG_FILES_NONE;
+	struct question question = {.table = table, .file = file};
+	struct foreign_file asked = ask_about(&question);
+
+	if (file->is_refused)
+		return -E2BIG;
+	if (file->debug)
+		debug_files_open(file->debug, "/", file->path, file->identity.owner, &debug);
+	asked.debug = &debug;
+	return file_facts_soften(file, foreign_kernels(table->foreign, &asked, vaddr, count,
+						       are_functions, found, context));
+}
+
 int file_table_probes(struct file_table *table, struct file *file,
 		      const struct probe_wanted *wanted, size_t count,
 		      struct probe_sites *ret_sites)

@@ -138,6 +138,10 @@ int file_rule_at(struct file_table *table, struct file *file, uint64_t vaddr,
 /* As foreign_names(), with the debug files that are installed. */
 int file_table_functions(struct file_table *table, struct file *file, const uint64_t *vaddr,
 			 size_t count, foreign_function_handler *found, void *context);
+/* As foreign_kernels(), with the same debug files. */
+int file_table_kernels(struct file_table *table, struct file *file, const uint64_t *vaddr,
+		       size_t count, bool are_functions, foreign_function_handler *found,
+		       void *context);
 /* As foreign_probes(). */
 int file_table_probes(struct file_table *table, struct file *file,
 		      const struct probe_wanted *wanted, size_t count,

@@ -371,6 +371,28 @@ const struct kernel_stub *kernel_stubs_find(const struct kernel_stubs *stubs, ui
 			    : NULL;
 }
 
+bool kernel_stub_of_symbol(const char *symbol, size_t size, const char **ret_name, size_t *ret_size)
+{
+	static const char prefix[] = "__device_stub_";
+	const size_t prefix_size = sizeof(prefix) - 1;
+	size_t at = 0, end = size, bytes = 0;
+
+	/* _Z, L where it is static, the number of bytes, the identifier: Itanium C++ ABI, 5.1.2 */
+	if (size > 2 && symbol[0] == '_' && symbol[1] == 'Z') {
+		at = symbol[2] == 'L' ? 3 : 2;
+		while (at < size && symbol[at] >= '0' && symbol[at] <= '9' && bytes < size)
+			bytes = 10 * bytes + (size_t)(symbol[at++] - '0');
+		if (bytes > size - at)
+			return false;
+		end = at + bytes;
+	}
+	if (end - at <= prefix_size || memcmp(symbol + at, prefix, prefix_size) != 0)
+		return false;
+	*ret_name = symbol + at + prefix_size;
+	*ret_size = end - at - prefix_size;
+	return true;
+}
+
 size_t kernel_stubs_count(const struct kernel_stubs *stubs)
 {
 	return stubs->count;

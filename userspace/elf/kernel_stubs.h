@@ -51,6 +51,10 @@ DEFINE_OWNED(struct kernel_stubs, kernel_stubs)
 /* Returns the stub that begins at an address; NULL: none does, or it is registered with two
  * names. */
 const struct kernel_stub *kernel_stubs_find(const struct kernel_stubs *stubs, uint64_t vaddr);
+/* Finds the kernel's name in the name of a function that nvcc calls __device_stub_NAME, mangled or
+ * not: it launches that kernel.  Returns whether it is one. */
+bool kernel_stub_of_symbol(const char *symbol, size_t size, const char **ret_name,
+			   size_t *ret_size);
 size_t kernel_stubs_count(const struct kernel_stubs *stubs);
 /* Returns whether the file may have more than were read: a bound was reached. */
 bool kernel_stubs_are_cut(const struct kernel_stubs *stubs);

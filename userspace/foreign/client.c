@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "foreign/ask.h"
 #include "foreign/check.h"
 #include "foreign/protocol.h"
 #include "foreign/user_time.h"
@@ -111,10 +112,13 @@ static int codes_descriptor(void *context, int *ret_fd)
 	return 0;
 }
 
-/* A user's code objects are not left alone for that user's files, nor the other way round. */
+/* A user's code objects and texts are not left alone for that user's files, nor the other way
+ * round. */
 static struct late_table *late_of(struct foreign *foreign, const struct foreign_file *file)
 {
-	return file->descriptor == codes_descriptor ? &foreign->late_codes : &foreign->late;
+	const bool is_file = file->descriptor && file->descriptor != codes_descriptor;
+
+	return is_file ? &foreign->late : &foreign->late_codes;
 }
 
 static bool is_left_alone(struct foreign *foreign, const struct foreign_file *file)
@@ -222,7 +226,7 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 	return err == -ENOMEM ? -E2BIG : err;
 }
 
-/* As ask(), about a file that the child is not to keep. */
+/* As foreign_ask(), about a file that the child is not to keep. */
 static int ask_once(struct foreign *foreign, const struct foreign_file *file,
 		    struct foreign_request *message, uint32_t *ret_size)
 {
@@ -234,8 +238,19 @@ static int ask_once(struct foreign *foreign, const struct foreign_file *file,
 	return send_once(foreign, file, message, false, ret_size);
 }
 
-static int ask(struct foreign *foreign, const struct foreign_file *file,
-	       struct foreign_request *message, uint32_t *ret_size)
+int foreign_ask_alone(struct foreign *foreign, const struct foreign_file *whose,
+		      struct foreign_request *message, uint32_t *ret_size)
+{
+	int err = may_ask(foreign, whose);
+
+	if (err)
+		return err;
+	message->number = whose->number;
+	return send_once(foreign, whose, message, true, ret_size);
+}
+
+int foreign_ask(struct foreign *foreign, const struct foreign_file *file,
+		struct foreign_request *message, uint32_t *ret_size)
 {
 	struct held *held;
 	bool has_file;
@@ -266,7 +281,12 @@ static bool copy(const struct foreign *foreign, uint32_t size, size_t offset, vo
 	return true;
 }
 
-static int call_nonsense(struct foreign *foreign, const struct foreign_file *file)
+const uint8_t *foreign_memory(const struct foreign *foreign)
+{
+	return worker_memory(foreign->worker);
+}
+
+int foreign_call_nonsense(struct foreign *foreign, const struct foreign_file *file)
 {
 	return blame(foreign, file, &foreign->stats.ended);
 }
@@ -370,17 +390,17 @@ int foreign_examine(struct foreign *foreign, const struct foreign_file *file,
 	struct python_info *python = NULL;
 	struct foreign_facts facts;
 	uint32_t size;
-	int err = ask(foreign, file, &message, &size);
+	int err = foreign_ask(foreign, file, &message, &size);
 
 	if (err)
 		return err;
 	if (!copy(foreign, size, 0, &facts, sizeof(facts)) || !foreign_facts_are_sound(&facts))
-		return call_nonsense(foreign, file);
+		return foreign_call_nonsense(foreign, file);
 	err = take_first_rows(foreign, file->number, size, &facts);
 	if (!err && !facts.python_error)
 		err = python_told_check(&facts.python, &python);
 	if (err)
-		return err == -ENOMEM ? err : call_nonsense(foreign, file);
+		return err == -ENOMEM ? err : foreign_call_nonsense(foreign, file);
 	*ret_python = python;
 	*ret_reason = facts.python_error == -ENOTSUP ? keep_reason(foreign, facts.reason) : NULL;
 	*ret_facts = facts;
@@ -399,83 +419,13 @@ int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint6
 		return 0;
 	while (!err && message.low < high) {
 		reply.low = message.low;
-		err = ask(foreign, file, &message, &reply.size);
+		err = foreign_ask(foreign, file, &message, &reply.size);
 		if (!err)
 			err = take_rows(foreign, &reply, rows, &message.low);
 		else if (err == -EBADMSG)
 			return err;
 	}
-	return err == -EBADMSG ? call_nonsense(foreign, file) : err;
-}
-
-/* ---- names ---- */
-
-/* Hands the answers on, with texts that end. */
-static void tell_names(const struct foreign_names *names, const char *text,
-		       foreign_function_handler *found, void *context)
-{
-	char name[FOREIGN_NAME_MAX_BYTES + 1], system_name[FOREIGN_NAME_MAX_BYTES + 1];
-
-	for (uint32_t i = 0; i < names->count; i++) {
-		const struct foreign_name *at = &names->name[i];
-		const struct foreign_function function = {.name = at->name_bytes ? name : NULL,
-							  .system_name = system_name,
-							  .start = at->start,
-							  .low = at->low,
-							  .high = at->high};
-
-		memcpy(name, text + at->name_at, at->name_bytes);
-		name[at->name_bytes] = '\0';
-		memcpy(system_name, text + at->system_at, at->system_bytes);
-		system_name[at->system_bytes] = '\0';
-		found(context, &function);
-	}
-}
-
-/* Asks about the first of some addresses.  Returns how many were answered; -errno. */
-static int ask_names(struct foreign *foreign, const struct foreign_file *file,
-		     struct foreign_request *message, foreign_function_handler *found,
-		     void *context)
-{
-	OWNED_MEM struct foreign_names *names = NULL;
-	uint32_t size;
-	int err = ask(foreign, file, message, &size);
-
-	if (err)
-		return err;
-	names = malloc(size + sizeof(*names));
-	if (!names)
-		return -ENOMEM;
-	memcpy(names, worker_memory(foreign->worker), size);
-	if (!foreign_names_are_sound(names, size, message->vaddr, message->vaddr_count))
-		return call_nonsense(foreign, file);
-	tell_names(names, (const char *)names + foreign_text_at(message->vaddr_count), found,
-		   context);
-	return (int)names->count;
-}
-
-int foreign_names(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
-		  size_t count, foreign_function_handler *found, void *context)
-{
-	OWNED_MEM struct foreign_request *message = calloc(1, FOREIGN_REQUEST_MAX_BYTES);
-	int answered = 0;
-
-	if (!message)
-		return -ENOMEM;
-	while (count && vaddr[count - 1] == UINT64_MAX)
-		count--; /* no function is there, and no question: foreign_request_is_sound() */
-	for (size_t done = 0; done < count; done += (size_t)answered) {
-		const size_t left = count - done;
-
-		message->kind = FOREIGN_NAMES;
-		message->vaddr_count = left < FOREIGN_MAX_NAMES ? (uint32_t)left
-								 : FOREIGN_MAX_NAMES;
-		memcpy(message->vaddr, vaddr + done, message->vaddr_count * sizeof(*vaddr));
-		answered = ask_names(foreign, file, message, found, context);
-		if (answered < 0)
-			return answered;
-	}
-	return 0;
+	return err == -EBADMSG ? foreign_call_nonsense(foreign, file) : err;
 }
 
 /* ---- probes ---- */
@@ -533,7 +483,7 @@ int foreign_probes(struct foreign *foreign, const struct foreign_file *file,
 	message->kind = FOREIGN_PROBES;
 	message->vaddr_count = (uint32_t)(count * FOREIGN_WANTED_WORDS);
 	memcpy(message->vaddr, wanted, count * sizeof(*wanted));
-	err = ask(foreign, file, message, &size);
+	err = foreign_ask(foreign, file, message, &size);
 	if (err)
 		return err;
 	probes = malloc(size + sizeof(*probes));
@@ -541,7 +491,7 @@ int foreign_probes(struct foreign *foreign, const struct foreign_file *file,
 		return -ENOMEM;
 	memcpy(probes, worker_memory(foreign->worker), size);
 	if (!foreign_probes_are_sound(probes, size, wanted, (uint32_t)count))
-		return call_nonsense(foreign, file);
+		return foreign_call_nonsense(foreign, file);
 	return take_sites(probes, ret_sites);
 }
 
@@ -562,7 +512,7 @@ int foreign_lines(struct foreign *foreign, const struct foreign_file *file, uint
 		return -ENOMEM;
 	memcpy(lines, worker_memory(foreign->worker), size);
 	if (!foreign_lines_are_sound(lines, size, low, high))
-		return call_nonsense(foreign, file);
+		return foreign_call_nonsense(foreign, file);
 	*ret_lines = TAKE(lines);
 	return 0;
 }
@@ -666,7 +616,7 @@ int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
 	message.high = bytes;
 	err = ask_once(foreign, &codes_file, &message, &size);
 	if (err == -EBADMSG) /* they are sound: it is no longer our child */
-		return call_nonsense(foreign, &codes_file);
+		return foreign_call_nonsense(foreign, &codes_file);
 	if (err)
 		return err;
 	codes = malloc(size + sizeof(*codes));
@@ -674,7 +624,7 @@ int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
 		return -ENOMEM;
 	memcpy(codes, worker_memory(foreign->worker), size);
 	if (!foreign_codes_are_sound(codes, size, raw, count))
-		return call_nonsense(foreign, &codes_file);
+		return foreign_call_nonsense(foreign, &codes_file);
 	return tell_codes(codes, decoded, context);
 }
 

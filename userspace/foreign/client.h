@@ -54,7 +54,7 @@ struct foreign_file {
 	uid_t payer; /* whose share of the child's time it takes; 0: nobody's */
 	/* Finds the descriptor, which is borrowed until the next call.  Returns 0 or -errno, which
 	 * is what the question about the file then gives. */
-	int (*descriptor)(void *context, int *ret_fd);
+	int (*descriptor)(void *context, int *ret_fd); /* foreign_texts(): NULL */
 	void *context;
 	const struct debug_files *debug; /* for foreign_names(); NULL: none */
 };
@@ -89,6 +89,20 @@ typedef void foreign_function_handler(void *context, const struct foreign_functi
  * error some may be left out.  -EBADMSG: functions overlap as in no honest file. */
 int foreign_names(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
 		  size_t count, foreign_function_handler *found, void *context);
+/* Finds the kernels of NVIDIA's GPUs that functions stand for, as foreign_names(): a name is a
+ * kernel's.  are_functions: the addresses are those at which functions begin that a program has
+ * launched, else they lie inside of functions that may be such stubs, or others
+ * (foreign/kernel_names.h). */
+int foreign_kernels(struct foreign *foreign, const struct foreign_file *file,
+		    const uint64_t *vaddr, size_t count, bool are_functions,
+		    foreign_function_handler *found, void *context);
+/* Demangles the first of some texts, as many as go into one request; each has 1 to 4,095 bytes.
+ * whose: who is suspected, and pays; it has no descriptor, and what is bad when the child is late or
+ * ends is its number.  Calls found() for each text in turn: a name, or none where the text is not
+ * mangled.  Returns how many, one at least; -ENOMEM; -errno. */
+int foreign_texts(struct foreign *foreign, const struct foreign_file *whose,
+		  const char *const *text, size_t count, foreign_function_handler *found,
+		  void *context);
 /* As probe_sites_find(); nearest names have printable ASCII characters only.  -EINVAL: not 1 to
  * PROBE_WANTED_MAX sound ones are wanted.  *ret_sites is released by probe_sites_release(). */
 int foreign_probes(struct foreign *foreign, const struct foreign_file *file,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "elf/debug_paths.h"
 #include "elf/probe_sites.h"
@@ -23,6 +24,8 @@
 #define FOREIGN_MAX_SEGMENTS 8U	/* executable ones; more are left out */
 #define FOREIGN_MAX_NAMES 4096U	       /* addresses in a request */
 #define FOREIGN_NAME_MAX_BYTES 4096U   /* longer ones are cut */
+/* Addresses, or mangled names, in a request about kernels: the answers always fit. */
+#define FOREIGN_MAX_KERNELS 240U
 #define FOREIGN_REASON_BYTES 128U /* with its NUL */
 
 struct foreign_request {
@@ -31,10 +34,13 @@ struct foreign_request {
 	uint32_t slot; /* below FOREIGN_SLOTS */
 	/* Which file is to be in that slot.  If it is not, the request brings its descriptor. */
 	uint32_t number;
+	/* FOREIGN_KERNELS: low is 1 where the addresses are those of functions, 0 where they lie
+	 * inside of some; FOREIGN_TEXTS: low is the number of texts */
 	uint64_t low, high;
 	/* Which descriptors come, in this order: bit 0, the file; bit 1 + i, debug file i. */
 	uint32_t files;
-	/* FOREIGN_NAMES: addresses, ascending; FOREIGN_PROBES: the words of struct probe_wanted */
+	/* FOREIGN_NAMES, FOREIGN_KERNELS: addresses, ascending; FOREIGN_PROBES: the words of struct
+	 * probe_wanted; FOREIGN_TEXTS: texts, each with its NUL, and zeros */
 	uint32_t vaddr_count;
 	uint64_t vaddr[];
 };
@@ -125,6 +131,11 @@ static inline size_t foreign_text_at(uint32_t vaddr_count)
 	return sizeof(struct foreign_names) + vaddr_count * sizeof(struct foreign_name);
 }
 
+_Static_assert(FOREIGN_MAX_KERNELS * (sizeof(struct foreign_name) + 2U * FOREIGN_NAME_MAX_BYTES) +
+			       sizeof(struct foreign_names) <
+		       FOREIGN_MEMORY_BYTES,
+	       "they fit");
+
 #define FOREIGN_LINE_MAX_BYTES 65536U /* of a perf map; longer ones are not read */
 #define FOREIGN_LINE_NAME_BYTES 512U /* longer names are cut */
 /* A line of a perf map; its name comes behind it, without a NUL, and then the next line. */
@@ -213,12 +224,36 @@ static inline bool foreign_is_read_once(uint32_t kind)
 	return kind == FOREIGN_LINES || kind == FOREIGN_CODES;
 }
 
+/* Whether a request has as many texts as it says. */
+static inline bool foreign_texts_end(const struct foreign_request *request)
+{
+	const char *at = (const char *)request->vaddr;
+	size_t left = request->vaddr_count * sizeof(*request->vaddr);
+
+	if (!request->low || request->low > FOREIGN_MAX_KERNELS || request->files)
+		return false;
+	for (uint64_t i = 0; i < request->low; i++) {
+		const size_t size = strnlen(at, left);
+
+		if (!size || size == left || size >= FOREIGN_NAME_MAX_BYTES)
+			return false;
+		at += size + 1;
+		left -= size + 1;
+	}
+	return left < sizeof(*request->vaddr);
+}
+
 /* Whether the words behind a request are those of its kind. */
 static inline bool foreign_words_are_sound(const struct foreign_request *request)
 {
+	const bool is_of_kernels = request->kind == FOREIGN_KERNELS;
+
 	if (request->kind == FOREIGN_PROBES)
 		return request->vaddr_count && foreign_wanted_is_sound(request);
-	if (!request->vaddr_count != (request->kind != FOREIGN_NAMES))
+	if (request->kind == FOREIGN_TEXTS)
+		return foreign_texts_end(request);
+	if (!request->vaddr_count != (request->kind != FOREIGN_NAMES && !is_of_kernels) ||
+	    (is_of_kernels && (request->vaddr_count > FOREIGN_MAX_KERNELS || request->low > 1)))
 		return false;
 	return foreign_vaddrs_ascend(request);
 }

@@ -9,6 +9,7 @@
 #include "elf/elf_symbol_table.h"
 #include "elf/elf_symbols.h"
 #include "foreign/code_objects.h"
+#include "foreign/kernel_names.h"
 #include "foreign/perf_lines.h"
 #include "foreign/thread_start.h"
 #include "python/greenlet.h"
@@ -20,6 +21,7 @@
 
 static void slot_release(struct foreign_slot *slot)
 {
+	kernel_stubs_free(slot->stubs);
 	cfi_free(slot->cfi);
 	elf_image_free(slot->image);
 	*slot = (struct foreign_slot){.cfi_error = NOT_TRIED};
@@ -304,6 +306,22 @@ static int tell_probes(struct foreign_server *server, struct foreign_slot *slot,
 	return 0;
 }
 
+/* ---- kernels ---- */
+
+static int tell_kernels(struct foreign_server *server, struct foreign_slot *slot,
+			const struct foreign_request *request, const struct debug_files *debug,
+			uint32_t *ret_size)
+{
+	struct kernel_names_source source = {
+		.image = slot->image, .debug = debug, .stubs = &slot->stubs};
+	int err = slot_cfi(slot);
+
+	if (err == -ENOMEM)
+		return err;
+	source.cfi = slot->cfi;
+	return kernel_names_of_code(&source, request, server->memory, ret_size);
+}
+
 bool foreign_files_sort(const struct foreign_request *request, const int *fd, size_t count,
 			struct foreign_files *ret_files)
 {
@@ -335,6 +353,8 @@ void foreign_serve(struct foreign_server *server, const struct foreign_request *
 	else if (request->kind == FOREIGN_CODES)
 		err = code_objects_decode(files->file, request->low, request->high, server->memory,
 					  FOREIGN_MEMORY_BYTES, &size);
+	else if (request->kind == FOREIGN_TEXTS)
+		kernel_names_of_texts(request, server->memory, &size);
 	else
 		err = slot_open(server, request, files->file, &slot);
 	if (!err && request->kind == FOREIGN_EXAMINE)
@@ -345,5 +365,7 @@ void foreign_serve(struct foreign_server *server, const struct foreign_request *
 		err = tell_names(server, slot, request, &files->debug, &size);
 	else if (!err && request->kind == FOREIGN_PROBES)
 		err = tell_probes(server, slot, request, &size);
+	else if (!err && request->kind == FOREIGN_KERNELS)
+		err = tell_kernels(server, slot, request, &files->debug, &size);
 	*ret_reply = (struct parser_reply){.serial = request->serial, .error = err, .size = size};
 }

@@ -12,6 +12,7 @@ struct foreign_slot {
 	struct elf_image *image;
 	struct cfi *cfi; /* NULL: not opened, or it has none */
 	int cfi_error;	 /* of opening it; 1: not tried */
+	struct kernel_stubs *stubs; /* NULL: not asked about */
 };
 
 struct foreign_server {

@@ -191,6 +191,20 @@ int foreign_names(struct foreign *foreign, const struct foreign_file *asked, con
 	return child.names_error;
 }
 
+int foreign_kernels(struct foreign *foreign, const struct foreign_file *asked,
+		    const uint64_t *vaddr, size_t count, bool are_functions,
+		    foreign_function_handler *found, void *context)
+{
+	(void)foreign, (void)found, (void)context;
+	asked_about(asked);
+	assert_non_null(asked->debug);
+	assert_int_equal(*vaddr, 0x1234);
+	assert_int_equal(count, 1);
+	assert_true(are_functions);
+	child.named++;
+	return child.names_error;
+}
+
 int foreign_probes(struct foreign *foreign, const struct foreign_file *asked,
 		   const struct probe_wanted *wanted, size_t count, struct probe_sites *ret_sites)
 {
@@ -958,6 +972,21 @@ static void probes__late_child_may_be_asked_again_refused_file_not(void **state)
 	assert_int_equal(child.named, 2);
 }
 
+static void kernels__late_child_may_be_asked_again_refused_file_not(void **state)
+{
+	const uint64_t vaddr = 0x1234;
+	struct file *file = get(0, "/lib/a");
+
+	(void)state;
+	assert_int_equal(file_table_kernels(table, file, &vaddr, 1, true, NULL, NULL), 0);
+	child.names_error = -ETIME;
+	assert_int_equal(file_table_kernels(table, file, &vaddr, 1, true, NULL, NULL), -ETIMEDOUT);
+	assert_int_equal(file->lates, 1);
+	file->is_refused = true;
+	assert_int_equal(file_table_kernels(table, file, &vaddr, 1, true, NULL, NULL), -E2BIG);
+	assert_int_equal(child.named, 2);
+}
+
 static void descriptor__of_the_vdso_is_a_copy_of_ours(void **state)
 {
 	const struct mapping mapping = {.start = 0x1000, .end = 0x2000, .path = "[vdso]"};
@@ -1009,6 +1038,7 @@ int main(void)
 		TEST(get__file_that_was_not_examined_is_asked_about_again),
 		TEST(functions__debug_files_are_looked_for_where_symbols_are_missing),
 		TEST(probes__late_child_may_be_asked_again_refused_file_not),
+		TEST(kernels__late_child_may_be_asked_again_refused_file_not),
 		TEST(descriptor__of_the_vdso_is_a_copy_of_ours),
 	};
 

@@ -55,6 +55,15 @@ int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint6
 	return -ETIMEDOUT;
 }
 
+int foreign_kernels(struct foreign *foreign, const struct foreign_file *file,
+		    const uint64_t *vaddr, size_t count, bool are_functions,
+		    foreign_function_handler *found, void *context)
+{
+	(void)foreign, (void)file, (void)vaddr, (void)count, (void)are_functions;
+	(void)found, (void)context;
+	return -ENOTSUP;
+}
+
 int foreign_names(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
 		  size_t count, foreign_function_handler *found, void *context)
 {

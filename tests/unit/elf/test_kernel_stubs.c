@@ -304,6 +304,38 @@ static void stubs__of_aarch64_are_found(void **state)
 	assert_named(STUBS, "axpy");
 }
 
+/* Asserts which kernel a symbol says that it launches; NULL: none. */
+static void assert_stub_of(const char *symbol, const char *kernel)
+{
+	const char *name = NULL;
+	size_t size = 0;
+
+	assert_int_equal(kernel_stub_of_symbol(symbol, strlen(symbol), &name, &size), !!kernel);
+	if (!kernel)
+		return;
+	assert_int_equal(size, strlen(kernel));
+	assert_memory_equal(name, kernel, size);
+}
+
+static void symbol__of_a_device_stub_has_the_kernels_name(void **state)
+{
+	(void)state;
+	assert_stub_of("_Z35__device_stub__Z11reduce_rowsPKfPfiPKfPfi", "_Z11reduce_rowsPKfPfi");
+	assert_stub_of("_ZL35__device_stub__Z11reduce_rowsPKfPfiPKfPfi.constprop.0",
+		       "_Z11reduce_rowsPKfPfi");
+	assert_stub_of("__device_stub__Z4axpyfPf", "_Z4axpyfPf");
+	assert_stub_of("_Z11reduce_rowsPKfPfi", NULL);
+	assert_stub_of("_ZL25__cudaLaunchKernel_helperPKv4dim3S1_PPvmP11CUstream_st", NULL);
+	assert_stub_of("__device_stub_", NULL);
+	assert_stub_of("_Z14__device_stub_a", NULL);
+	assert_stub_of("_Z99__device_stub__Z4axpyfPf", NULL);
+	assert_stub_of("_Z99999999999999999999999999__device_stub__Z4axpyfPf", NULL);
+	assert_stub_of("_ZN1a24__device_stub__Z4axpyfPfE", NULL);
+	assert_stub_of("_ZL", NULL);
+	assert_stub_of("_Z", NULL);
+	assert_stub_of("", NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +348,7 @@ int main(void)
 		cmocka_unit_test(names__are_those_that_kernels_can_have),
 		cmocka_unit_test(file__without_code_for_a_gpu_has_none),
 		cmocka_unit_test(work__is_bounded),
+		cmocka_unit_test(symbol__of_a_device_stub_has_the_kernels_name),
 		cmocka_unit_test(stubs__of_aarch64_are_found),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/check.c foreign/user_time.c parser/late.c */
+/* sources: foreign/client.c foreign/client_names.c foreign/check.c foreign/user_time.c parser/late.c */
 /* What the client sends to the child, and what it takes of the answers: the child, its CPU time and
  * the clock are fakes in this file. */
 #include "foreign/client.h"
@@ -1087,6 +1087,117 @@ static void codes__errors_are_told(void **state)
 
 /* ---- the rest ---- */
 
+/* ---- kernels ---- */
+
+static void put_kernels(const struct foreign_request *request, struct parser_reply *reply)
+{
+	struct foreign_request names = *request;
+
+	assert_int_equal(request->kind, FOREIGN_KERNELS);
+	assert_true(request->vaddr_count <= FOREIGN_MAX_KERNELS);
+	names.kind = FOREIGN_NAMES;
+	put_names(&names, reply);
+}
+
+static void kernels__are_asked_about_some_at_a_time(void **state)
+{
+	const struct foreign_file file = file_of(NUMBER);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(asked_vaddr); i++)
+		asked_vaddr[i] = 0x1000 + i;
+	names_max = UINT32_MAX;
+	child.answer = put_kernels;
+	named = 0;
+	assert_int_equal(foreign_kernels(foreign, &file, asked_vaddr, FOREIGN_MAX_KERNELS + 1,
+					 true, on_function, &named),
+			 0);
+	assert_int_equal(named, FOREIGN_MAX_KERNELS + 1);
+	assert_int_equal(child.asked, 2);
+	assert_int_equal(child.request[1].low, 1);
+	assert_int_equal(child.request[1].files, 0);
+	named = 0;
+	assert_int_equal(foreign_kernels(foreign, &file, asked_vaddr, 1, false, on_function,
+					 &named),
+			 0);
+	assert_int_equal(child.request[2].low, 0);
+	assert_int_equal(stats().count[FOREIGN_KERNELS], 3);
+}
+
+/* ---- texts ---- */
+
+static uint32_t texts_left_out; /* answers that do not come */
+
+/* Text i is called by its number. */
+static void put_texts(const struct foreign_request *request, struct parser_reply *reply)
+{
+	struct foreign_names *names = (struct foreign_names *)shared;
+	char *text = (char *)shared + foreign_text_at((uint32_t)request->low);
+
+	assert_int_equal(request->kind, FOREIGN_TEXTS);
+	*names = (struct foreign_names){.count = (uint32_t)request->low - texts_left_out};
+	for (uint32_t i = 0; i < names->count; i++) {
+		names->name[i] = (struct foreign_name){
+			.low = i, .high = i + 1, .name_at = names->text_bytes, .name_bytes = 1};
+		text[names->text_bytes++] = (char)('a' + i % 26);
+	}
+	reply->size = (uint32_t)foreign_text_at((uint32_t)request->low) + names->text_bytes;
+}
+
+static void on_text(void *context, const struct foreign_function *function)
+{
+	assert_ptr_equal(context, &child);
+	assert_int_equal(function->name[0], 'a' + (int)(named++ % 26));
+}
+
+static int ask_texts(const char *const *text, size_t count)
+{
+	const struct foreign_file whose = {.number = 7, .user = USER, .payer = USER};
+
+	child.answer = put_texts;
+	named = 0;
+	return foreign_texts(foreign, &whose, text, count, on_text, &child);
+}
+
+static void texts__go_as_many_as_fit(void **state)
+{
+	static char longest[FOREIGN_NAME_MAX_BYTES];
+	const char *text[2 * FOREIGN_MAX_KERNELS];
+
+	(void)state;
+	texts_left_out = 0;
+	memset(longest, 'x', sizeof(longest) - 1);
+	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
+		text[i] = "_Z4axpyfPf";
+	assert_int_equal(ask_texts(text, 1), 1);
+	assert_memory_equal(child.vaddr, "_Z4axpyfPf\0\0\0\0\0", 16);
+	assert_int_equal(child.request[0].vaddr_count, 2);
+	assert_int_equal(child.fd_count[0], 0);
+	assert_int_equal(ask_texts(text, ARRAY_SIZE(text)), FOREIGN_MAX_KERNELS);
+	assert_int_equal(named, FOREIGN_MAX_KERNELS);
+	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
+		text[i] = longest;
+	assert_int_equal(ask_texts(text, ARRAY_SIZE(text)), 8);
+	assert_int_equal(child.request[2].vaddr_count, FOREIGN_MAX_NAMES);
+}
+
+/* What a user's texts cost does not keep the user's files from being read. */
+static void texts__errors_are_not_the_users_files(void **state)
+{
+	static const char *const text[] = {"_Z4axpyfPf", "_Z4gemmv"};
+
+	(void)state;
+	child.result = -ETIME;
+	assert_int_equal(ask_texts(text, 1), -ETIME);
+	child.result = 0;
+	texts_left_out = 0;
+	assert_int_equal(ask_texts(text, 1), -ETIMEDOUT);
+	assert_int_equal(ask_of(NUMBER, USER, USER), 0);
+	now_ns += 1000 * NS_PER_SEC;
+	texts_left_out = 1;
+	assert_int_equal(ask_texts(text, 2), -ETIME);
+}
+
 static void foreign_new__lack_of_memory_is_told(void **state)
 {
 	struct foreign *other = NULL;
@@ -1141,6 +1252,9 @@ int main(void)
 		TEST(lines__are_read_from_a_file_that_is_not_kept),
 		TEST(codes__as_many_as_go_into_a_request_are_decoded),
 		TEST(codes__errors_are_told),
+		TEST(kernels__are_asked_about_some_at_a_time),
+		TEST(texts__go_as_many_as_fit),
+		TEST(texts__errors_are_not_the_users_files),
 		TEST(foreign_new__lack_of_memory_is_told),
 		TEST(foreign_get_stats__of_none_changes_nothing),
 	};

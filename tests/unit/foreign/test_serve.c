@@ -16,6 +16,7 @@
 #include "elf/elf_symbol_table.h"
 #include "elf/elf_symbols.h"
 #include "foreign/code_objects.h"
+#include "foreign/kernel_names.h"
 #include "foreign/perf_lines.h"
 #include "foreign/thread_start.h"
 #include "python/greenlet.h"
@@ -791,6 +792,81 @@ static void none__without_unwind_information_is_what_symbols_say(void **state)
 	assert_int_equal(symbols.starts_asked, 0);
 }
 
+/* ---- kernels ---- */
+
+static struct {
+	unsigned int stubs_freed;
+	bool has_cfi;
+	int error;
+} kernels;
+
+void kernel_stubs_free(struct kernel_stubs *stubs)
+{
+	kernels.stubs_freed += stubs != NULL;
+}
+
+int kernel_names_of_code(const struct kernel_names_source *source,
+			 const struct foreign_request *request, uint8_t *to, uint32_t *ret_size)
+{
+	assert_non_null(source->image);
+	assert_non_null(source->debug);
+	assert_int_equal(request->low, 1);
+	kernels.has_cfi = source->cfi;
+	*source->stubs = (struct kernel_stubs *)&kernels;
+	to[0] = 'k';
+	if (!kernels.error)
+		*ret_size = 79;
+	return kernels.error;
+}
+
+void kernel_names_of_texts(const struct foreign_request *request, uint8_t *to, uint32_t *ret_size)
+{
+	assert_int_equal(request->low, 1);
+	to[0] = 't';
+	*ret_size = 80;
+}
+
+static void kernels__are_told_of_a_file_that_stays(void **state)
+{
+	(void)state;
+	memset(&kernels, 0, sizeof(kernels));
+	asked.request.low = 1;
+	assert_int_equal(serve(FOREIGN_KERNELS, true), 0);
+	assert_int_equal(memory[0], 'k');
+	assert_int_equal(reply.size, 79);
+	assert_true(kernels.has_cfi);
+	asked.request.low = 1;
+	assert_int_equal(serve(FOREIGN_KERNELS, false), 0);
+	assert_int_equal(file.opened, 1);
+	kernels.error = -E2BIG;
+	assert_int_equal(serve(FOREIGN_KERNELS, false), -E2BIG);
+	assert_int_equal(kernels.stubs_freed, 0);
+	assert_int_equal(serve(FOREIGN_CLOSE, false), 0);
+	assert_int_equal(kernels.stubs_freed, 1);
+}
+
+static void kernels__are_told_without_unwind_information(void **state)
+{
+	(void)state;
+	memset(&kernels, 0, sizeof(kernels));
+	asked.request.low = 1;
+	file.cfi_error = -ENODATA;
+	assert_int_equal(serve(FOREIGN_KERNELS, true), 0);
+	assert_false(kernels.has_cfi);
+}
+
+static void texts__need_no_file(void **state)
+{
+	(void)state;
+	asked.request.low = 1;
+	asked.request.vaddr_count = 1;
+	memcpy(asked.request.vaddr, "a", 2);
+	assert_int_equal(serve(FOREIGN_TEXTS, false), 0);
+	assert_int_equal(memory[0], 't');
+	assert_int_equal(reply.size, 80);
+	assert_int_equal(file.opened, 0);
+}
+
 /* ---- the rest ---- */
 
 static void serve__lines_and_code_objects_are_read_from_what_came(void **state)
@@ -900,6 +976,9 @@ int main(void)
 		TEST(serve__lines_and_code_objects_are_read_from_what_came),
 		TEST(probes__are_told_with_their_sites),
 		TEST(probes__errors_are_told),
+		TEST(kernels__are_told_of_a_file_that_stays),
+		TEST(kernels__are_told_without_unwind_information),
+		TEST(texts__need_no_file),
 		TEST(files__are_those_that_the_request_names),
 	};
 
