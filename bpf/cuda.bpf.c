@@ -190,31 +190,25 @@ __noinline int cuda_name_set(__u32 slot, __u64 handle, __u64 text)
 	struct pp_walk *w = walk_get(slot);
 	struct pp_config *cfg = config_get();
 	struct pp_cuda_handle key = {.handle = handle};
-	__u64 id;
+	struct pp_cuda_name name = {};
 
 	if (!w || !cfg || news_are_refused(w->user, cfg->token_round))
 		return 1;
 	text_send(slot, text);
-	id = w->detail;
+	name.text = w->detail;
 	key.id = w->id;
-	return !id || bpf_map_update_elem(&cuda_names, &key, &id, BPF_ANY);
+	return !name.text || bpf_map_update_elem(&cuda_names, &key, &name, BPF_ANY);
 }
 
-/* A handle stands for another one: it has the same name. */
+/* A handle stands for another one: they have one name, also where nobody knows it yet. */
 __noinline int cuda_alias_set(__u32 generation, __u64 handle, __u64 other)
 {
-	struct pp_cuda_handle key = {.handle = other};
-	const __u64 *known;
-	__u64 id;
+	struct pp_cuda_handle key = {.handle = handle};
+	struct pp_cuda_name name = {.of = other};
 
 	key.id.tgid = bpf_get_current_pid_tgid() >> 32;
 	key.id.generation = generation;
-	known = bpf_map_lookup_elem(&cuda_names, &key);
-	if (!known)
-		return 1;
-	id = *known;
-	key.handle = handle;
-	return bpf_map_update_elem(&cuda_names, &key, &id, BPF_ANY) ? 1 : 0;
+	return bpf_map_update_elem(&cuda_names, &key, &name, BPF_ANY) ? 1 : 0;
 }
 
 __noinline int cuda_context_note(__u32 generation, __u64 context, __u64 device)

@@ -114,12 +114,12 @@ struct cuda_calls_map {
 };
 struct cuda_calls_map cuda_calls SEC(".maps");
 
-/* Ids of the texts that kernels are called by. */
+/* By handle. */
 struct cuda_names_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, PP_CUDA_NAMES_MAX);
 	__type(key, struct pp_cuda_handle);
-	__type(value, __u64);
+	__type(value, struct pp_cuda_name);
 };
 struct cuda_names_map cuda_names SEC(".maps");
 

@@ -124,10 +124,15 @@ struct pp_cuda_totals {
 	__u32 histogram[PP_CUDA_HISTOGRAM]; /* of host_ns */
 };
 
-/* cuda_names[]: the id of a text (pp_text_record). */
 struct pp_cuda_handle {
 	struct pp_process_id id;
 	__u64 handle;
+};
+
+/* cuda_names[]: what a handle is called. */
+struct pp_cuda_name {
+	__u64 text; /* id of a pp_text_record; 0: as the handle `of` */
+	__u64 of;
 };
 
 #endif

@@ -57,7 +57,7 @@
 #define PP_FRAME_READ_BYTES 128U      /* the head of a frame that one read covers */
 #define PP_CODE_READ_BYTES 192U	      /* the head of PyCodeObject that one read covers */
 #define PP_MAX_NAME_BYTES 512U	      /* co_qualname or co_name, and co_filename, each */
-#define PP_MAX_TEXT_BYTES 256U	      /* of pp_text_record */
+#define PP_MAX_TEXT_BYTES 4096U	      /* of pp_text_record; a power of two */
 #define PP_MAX_LINE_TABLE_BYTES 2048U /* the agent reads the rest */
 
 /* An incomplete stack: how much of the user stack is copied to the agent. */

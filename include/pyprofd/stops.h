@@ -145,7 +145,9 @@
 	X(SITES_REFUSED, "sites_refused",                                                          \
 	  "files or places of code without probes: their user's share was used up")                \
 	X(CUDA_FULL, "cuda_full",                                                                  \
-	  "CUDA calls without their kernel, or not counted: the table of totals was full")
+	  "CUDA calls without their kernel, or not counted: the table of totals was full")         \
+	X(KERNELS_UNNAMED, "kernels_unnamed",                                                      \
+	  "GPU kernels shown by their handle, or by a name that is cut or stayed mangled")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -6,9 +6,13 @@
 int fakeblas_sgemm(unsigned int m, unsigned int n, unsigned int k, cudaStream_t stream);
 
 static const char kernel_name[] = "_ZN8fakeblas12sgemm_128x64EPKfS1_Pfiii";
-static const char fatbin[16] = "a fake's code";
+static const struct {
+	int magic, version;
+	const void *data;
+	void *unused;
+} fatbin __attribute__((section(".nvFatBinSegment"))) = {0x466243b1, 1, "a fake's code", NULL};
 
-__attribute__((noinline)) static void sgemm_128x64(const float *a, const float *b, float *c,
+__attribute__((noipa)) static void sgemm_128x64(const float *a, const float *b, float *c,
 						   unsigned int m, unsigned int n, unsigned int k,
 						   cudaStream_t stream)
 {
@@ -30,7 +34,7 @@ int fakeblas_sgemm(unsigned int m, unsigned int n, unsigned int k, cudaStream_t 
 
 __attribute__((constructor)) static void register_all(void)
 {
-	void **binary = __cudaRegisterFatBinary((void *)(uintptr_t)fatbin);
+	void **binary = __cudaRegisterFatBinary((void *)(uintptr_t)&fatbin);
 
 	__cudaRegisterFunction(binary, (const char *)sgemm_128x64, (char *)(uintptr_t)kernel_name,
 			       kernel_name, -1, NULL, NULL, NULL, NULL, NULL);

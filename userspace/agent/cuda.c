@@ -2,14 +2,13 @@
 #include "agent/cuda.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/cuda_functions.h"
+#include "agent/kernel_names.h"
 #include "agent/modules.h"
-#include "agent/naming.h"
 #include "agent/probes.h"
 #include "attach/cuda_side.h"
 #include "base/array.h"
@@ -22,15 +21,27 @@
 #include "profile/profile.h"
 
 #define OTHER_KERNELS "[other kernels]"
-#define STUB "__device_stub_" /* nvcc's functions on the host, before the kernel's mangled name */
 
 struct cuda {
 	struct cuda_sources sources;
 	struct cuda_totals *totals; /* owned */
-	struct cuda_names *names;   /* owned */
+	struct cuda_names *handles; /* owned */
+	struct kernel_names *names; /* owned */
 	struct frame *frame;	    /* owned: those of cuda_add_kernel() */
 	size_t frame_count, frame_capacity;
 };
+
+static int open_names(struct cuda *cuda)
+{
+	const struct kernel_names_sources sources = {.handles = cuda->handles,
+						     .totals = cuda->totals,
+						     .dictionary = cuda->sources.dictionary,
+						     .files = cuda->sources.files,
+						     .processes = cuda->sources.processes,
+						     .foreign = cuda->sources.foreign};
+
+	return kernel_names_new(&sources, &cuda->names);
+}
 
 int cuda_new(const struct cuda_sources *sources, struct cuda **ret_cuda)
 {
@@ -46,7 +57,9 @@ int cuda_new(const struct cuda_sources *sources, struct cuda **ret_cuda)
 	cuda->sources = *sources;
 	err = cuda_totals_new(&cuda->totals);
 	if (!err)
-		err = cuda_names_new(&cuda->names);
+		err = cuda_names_new(&cuda->handles);
+	if (!err)
+		err = open_names(cuda);
 	if (err)
 		return err;
 	*ret_cuda = TAKE(cuda);
@@ -58,7 +71,8 @@ void cuda_free(struct cuda *cuda)
 	if (!cuda)
 		return;
 	cuda_totals_free(cuda->totals);
-	cuda_names_free(cuda->names);
+	kernel_names_free(cuda->names);
+	cuda_names_free(cuda->handles);
 	free(cuda->frame);
 	free(cuda);
 }
@@ -83,8 +97,9 @@ int cuda_collect(struct cuda *cuda, struct counts *counts)
 	if (!side)
 		return 0;
 	tables.totals = cuda_side_totals(side);
-	cuda_names_tidy(cuda->names, is_alive, cuda);
-	err = cuda_names_collect(cuda->names, cuda_side_names(side), cuda->sources.texts);
+	cuda_names_tidy(cuda->handles, is_alive, cuda);
+	kernel_names_tidy(cuda->names, is_alive, cuda);
+	err = cuda_names_collect(cuda->handles, cuda_side_names(side), cuda->sources.texts);
 	if (!err)
 		err = cuda_totals_collect(cuda->totals, &tables, counts, &rows);
 	return err ? err : cuda_side_set_count(side, rows);
@@ -92,22 +107,24 @@ int cuda_collect(struct cuda *cuda, struct counts *counts)
 
 /* ---- what a counter's calls do ---- */
 
-static const char *kernel_of(const struct cuda *cuda, const struct pp_cuda_what *what,
-			     char handle_text[CUDA_TEXT_BYTES])
+int cuda_name_kernels(struct cuda *cuda, const struct counts *counts, const struct slice *slice)
+{
+	return cuda ? kernel_names_resolve(cuda->names, counts, slice) : 0;
+}
+
+uint64_t cuda_unnamed(const struct cuda *cuda)
+{
+	return cuda ? kernel_names_unnamed(cuda->names) : 0;
+}
+
+static const char *kernel_of(const struct cuda *cuda, const struct pp_cuda_what *what)
 {
 	const struct cuda_function *function = cuda_function_get(what->api);
-	const struct pp_cuda_handle handle = {.id = what->id, .handle = what->ident};
-	const char *name;
 
 	if (!function || !function->has_kernel)
 		return "";
-	if (what->ident == PP_CUDA_IDENT_OTHERS)
-		return OTHER_KERNELS;
-	name = cuda_names_find(cuda->names, &handle);
-	if (name)
-		return name;
-	snprintf(handle_text, CUDA_TEXT_BYTES, "kernel@0x%" PRIx64, (uint64_t)what->ident);
-	return handle_text;
+	return what->ident == PP_CUDA_IDENT_OTHERS ? OTHER_KERNELS
+						   : kernel_names_get(cuda->names, what);
 }
 
 int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_call)
@@ -121,54 +138,11 @@ int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_ca
 	cuda_function_label(what->api, ret_call->api);
 	ret_call->direction =
 		what->direction < ARRAY_SIZE(directions) ? directions[what->direction] : "";
-	ret_call->kernel = kernel_of(cuda, what, ret_call->handle);
+	ret_call->kernel = kernel_of(cuda, what);
 	snprintf(ret_call->device, sizeof(ret_call->device), "unknown");
 	if (what->device)
 		snprintf(ret_call->device, sizeof(ret_call->device), "%u", what->device - 1U);
 	return 0;
-}
-
-/* Returns the mapping of a process that an address lies in; NULL: there is none. */
-static const struct mapping *mapping_at(const struct process *process, uint64_t address)
-{
-	for (size_t i = 0; i < process->mapping_count; i++)
-		if (address >= process->mapping[i].start && address < process->mapping[i].end)
-			return &process->mapping[i];
-	return NULL;
-}
-
-/* A kernel of the runtime is the address of its stub. */
-static const char *stub_name(const struct cuda *cuda, const struct pp_cuda_what *what)
-{
-	const struct process *process = process_table_find(cuda->sources.processes, what->id);
-	const struct mapping *mapping = process ? mapping_at(process, what->ident) : NULL;
-	const char *name;
-
-	if (!mapping || !naming_function(cuda->sources.naming, mapping->file,
-					 what->ident - mapping->bias, &name))
-		return NULL;
-	return strncmp(name, STUB, strlen(STUB)) ? name : name + strlen(STUB);
-}
-
-int cuda_name(struct cuda *cuda, uint64_t detail)
-{
-	const struct pp_cuda_what *what = cuda ? cuda_totals_what(cuda->totals, detail) : NULL;
-	const struct cuda_function *function = what ? cuda_function_get(what->api) : NULL;
-	struct pp_cuda_handle handle;
-	char text[CUDA_TEXT_BYTES];
-	const char *name;
-	int err;
-
-	if (!function || !function->is_runtime || !function->has_kernel ||
-	    what->ident == PP_CUDA_IDENT_OTHERS)
-		return 0;
-	handle = (struct pp_cuda_handle){.id = what->id, .handle = what->ident};
-	if (cuda_names_find(cuda->names, &handle))
-		return 0;
-	name = stub_name(cuda, what);
-	/* It is not asked about again. */
-	err = cuda_names_add(cuda->names, &handle, name ? name : kernel_of(cuda, what, text));
-	return err == -ENOSPC ? 0 : err;
 }
 
 int cuda_fresh(const struct cuda *cuda,

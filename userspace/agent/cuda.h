@@ -8,13 +8,16 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/slice.h"
 
 struct counts;
 struct cuda;
 struct cuda_fresh;
+struct dictionary;
+struct file_table;
+struct foreign;
 struct intern;
 struct modules;
-struct naming;
 struct options;
 struct probes;
 struct process_table;
@@ -27,7 +30,10 @@ struct cuda_sources {
 	struct probes *probes;
 	const struct process_table *processes;
 	const struct text_table *texts;
-	struct naming *naming;
+	/* for kernels' names: agent/kernel_names.h */
+	const struct dictionary *dictionary;
+	struct file_table *files;
+	struct foreign *foreign;
 };
 
 /* *ret_cuda is NULL when it is not captured; all functions take that.  Returns 0 or -ENOMEM. */
@@ -38,22 +44,22 @@ DEFINE_OWNED(struct cuda, cuda)
 /* Divides what was added up until now among the window's counters.  Returns 0 or -errno. */
 int cuda_collect(struct cuda *cuda, struct counts *counts);
 
-/* What the calls of a counter do; strings are valid until the next cuda_collect(), "" where there
- * is none. */
+/* What the calls of a counter do; strings are valid until the next call, "" where there is none. */
 #define CUDA_TEXT_BYTES 64U
 struct cuda_call {
 	char api[CUDA_TEXT_BYTES];
 	char device[CUDA_TEXT_BYTES];
 	const char *direction;
 	const char *kernel;
-	char handle[CUDA_TEXT_BYTES]; /* what `kernel` is when no name is known */
 };
 /* detail: the counter's.  Returns 0; -ENOENT: it is not known. */
 int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_call);
 
-/* Finds out the name of the counter's kernel where the runtime knows it by a function of the
- * program; before the counter is labelled.  Returns 0 or -ENOMEM. */
-int cuda_name(struct cuda *cuda, uint64_t detail);
+/* Finds out the names of the kernels that counters launch; before these are labelled.  Returns 1
+ * when the slice is over and there is more to do; 0; -ENOMEM. */
+int cuda_name_kernels(struct cuda *cuda, const struct counts *counts, const struct slice *slice);
+/* Returns how many kernels had no name, or one that is cut or stayed mangled. */
+uint64_t cuda_unnamed(const struct cuda *cuda);
 
 /* Calls back for what each row had in the window that was collected last
  * (drain/cuda_totals.h).  Returns 0, or an error of on_fresh, which ends it. */

@@ -138,17 +138,6 @@ static void name_native(void *context, uint32_t slot, const uint64_t *address, s
 	}
 }
 
-bool naming_function(struct naming *naming, uint32_t file, uint64_t vaddr, const char **ret_name)
-{
-	const struct file *known = file_table_find(naming->sources.files, file);
-	struct native_symbol symbol;
-
-	if (!known || find_names(naming, known, &vaddr, 1, &symbol) || !symbol.found)
-		return false;
-	*ret_name = symbol.name;
-	return true;
-}
-
 /* Frames of files that are about to be closed. */
 struct kept_frames {
 	packed_frame *frame; /* owned */

@@ -44,9 +44,6 @@ uint64_t naming_refused_codes(const struct naming *naming);
  * until the slice is over, with one file at least, and clears the bits of those that it has not
  * come to.  Returns whether there are such. */
 bool naming_keep(struct naming *naming, uint64_t *files, const struct slice *slice);
-/* Names the function of a file at an address of its own, demangled.  Returns false when no function
- * is known there; else *ret_name is valid until anything is named next. */
-bool naming_function(struct naming *naming, uint32_t file, uint64_t vaddr, const char **ret_name);
 struct naming_options {
 	struct intern *strings; /* that names go into; borrowed */
 	bool no_native;		/* as --no-native; either is enough */

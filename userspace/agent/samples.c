@@ -165,8 +165,6 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 	else if (key->kind != PP_KIND_CPU)
 		switch_frames_drop_tracepoint(samples->strings, &sample);
 	if (is_of_cuda(key))
-		err = cuda_name(samples->cuda, key->detail);
-	if (!err && is_of_cuda(key))
 		err = cuda_add_kernel(samples->cuda, key->detail, samples->strings,
 				      samples->modules, &sample);
 	if (!err)

@@ -396,7 +396,9 @@ static int open_cuda(struct agent *agent)
 					     .probes = agent->probes,
 					     .processes = agent->processes,
 					     .texts = agent->texts,
-					     .naming = agent->naming};
+					     .dictionary = agent->dictionary,
+					     .files = agent->files,
+					     .foreign = agent->foreign};
 
 	struct cuda_report_sources report = {.processes = agent->processes};
 	int err = cuda_new(&sources, &agent->cuda);
@@ -532,6 +534,7 @@ static void prepare_window(struct agent *agent)
 		.naming = agent->naming,
 		.identities = agent->identities,
 		.texts = agent->texts,
+		.cuda = agent->cuda,
 		.quotas = {.rows = agent->rows,
 			   .files = agent->files,
 			   .contexts = agent->contexts,

@@ -228,6 +228,11 @@ static int add_held(struct window *window, const struct slice *slice)
 	return held_collect(&window->held, &held, &closing->held, &closing->counts, slice);
 }
 
+static int name_kernels(struct window *window, const struct slice *slice)
+{
+	return cuda_name_kernels(window->samples->cuda, &window->closing.counts, slice);
+}
+
 static int add_samples(struct window *window, const struct slice *slice)
 {
 	struct window_closing *closing = &window->closing;
@@ -341,6 +346,7 @@ static const struct {
 	{}, /* no window is being closed */
 	{read_late_stacks, true},
 	{add_held, true},
+	{name_kernels, true},
 	{add_samples, true},
 	{add_cuda, true},
 	{close_ledger, true},

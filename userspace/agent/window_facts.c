@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/cuda.h"
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/naming.h"
@@ -95,6 +96,7 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 	loss[PP_LOSS_FILES_REFUSED] = naming_refused_files(facts->naming);
 	loss[PP_LOSS_FILES_PUT_OFF] = parsing->put_off;
 	loss[PP_LOSS_TEXTS_REFUSED] = text_table_refused(facts->texts);
+	loss[PP_LOSS_KERNELS_UNNAMED] = cuda_unnamed(facts->cuda);
 	loss[PP_LOSS_MEMORY_LATE] = reads->late;
 	loss[PP_LOSS_MEMORY_LEFT_ALONE] = reads->left_alone;
 }

@@ -8,6 +8,7 @@
 
 #include "agent/quotas.h"
 
+struct cuda;
 struct dictionary;
 struct foreign;
 struct identities;
@@ -28,6 +29,7 @@ struct window_facts {
 	const struct naming *naming;
 	const struct identities *identities;
 	const struct text_table *texts;
+	const struct cuda *cuda; /* NULL: it is not captured */
 	struct quotas quotas;
 	const struct tables *tables;
 	const struct waits *waits; /* NULL: waits are not captured */

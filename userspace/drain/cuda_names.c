@@ -10,17 +10,20 @@
 #include "drain/text_table.h"
 
 #define NAMES_MAX (4U * PP_CUDA_NAMES_MAX)
+#define NAMES_MAX_BYTES (16U << 20)
 
 struct name {
 	uint64_t hash; /* first: hash_set.h */
 	struct pp_cuda_handle handle;
-	uint64_t text; /* its id; 0: given by cuda_names_add() */
+	uint64_t text; /* its id */
+	uint64_t of;   /* without a text: the handle that it stands for */
 	bool is_ended;
-	char *name; /* owned */
+	char *name; /* owned; NULL: that handle's */
 };
 
 struct cuda_names {
 	struct hash_set set; /* frees what it holds, but not their names */
+	size_t bytes;	     /* of names */
 };
 
 int cuda_names_new(struct cuda_names **ret_names)
@@ -94,26 +97,36 @@ static int add_new(struct cuda_names *names, const struct pp_cuda_handle *handle
 	return 0;
 }
 
-static int set_name(struct cuda_names *names, const struct pp_cuda_handle *handle, uint64_t text,
-		    const char *string)
+static void drop_text(struct cuda_names *names, struct name *name)
 {
-	char *copy = strdup(string);
-	struct name *name = find(names, handle);
-	int err = !copy ? -ENOMEM : name ? 0 : add_new(names, handle, &name);
-
-	if (err) {
-		free(copy);
-		return err;
-	}
+	names->bytes -= name->name ? strlen(name->name) : 0;
 	free(name->name);
-	name->name = copy;
-	name->text = text;
-	return 0;
+	name->name = NULL;
 }
 
-int cuda_names_add(struct cuda_names *names, const struct pp_cuda_handle *handle, const char *name)
+/* Sets what a handle is called; string NULL: as the handle that it stands for. */
+static int set_name(struct cuda_names *names, const struct pp_cuda_handle *handle,
+		    const struct pp_cuda_name *value, const char *string)
 {
-	return set_name(names, handle, 0, name);
+	struct name *name = find(names, handle);
+	char *copy = NULL;
+	int err;
+
+	if (string && names->bytes + strlen(string) > NAMES_MAX_BYTES)
+		return -ENOSPC;
+	err = name ? 0 : add_new(names, handle, &name);
+	if (!err && string) {
+		copy = strdup(string);
+		err = copy ? 0 : -ENOMEM;
+	}
+	if (err)
+		return err;
+	drop_text(names, name);
+	name->name = copy;
+	names->bytes += copy ? strlen(copy) : 0;
+	name->text = value->text;
+	name->of = value->of;
+	return 0;
 }
 
 struct collecting {
@@ -124,17 +137,19 @@ struct collecting {
 static int on_name(void *context, const void *key, const void *value)
 {
 	const struct collecting *collecting = context;
-	const uint64_t id = *(const uint64_t *)value;
+	const struct pp_cuda_name *now = value;
 	const struct name *known = find(collecting->names, key);
-	const char *text;
+	const char *text = NULL;
 	int err;
 
-	if (known && known->text == id)
+	if (known && known->text == now->text && known->of == now->of)
 		return 0;
-	text = text_table_find(collecting->texts, id);
-	if (!text)
-		return 0;
-	err = set_name(collecting->names, key, id, text);
+	if (now->text) {
+		text = text_table_find(collecting->texts, now->text);
+		if (!text)
+			return 0;
+	}
+	err = set_name(collecting->names, key, now, text);
 	return err == -ENOSPC ? 0 : err;
 }
 
@@ -142,8 +157,8 @@ int cuda_names_collect(struct cuda_names *names, int map_fd, const struct text_t
 {
 	struct collecting collecting = {.names = names, .texts = texts};
 
-	return table_read(map_fd, sizeof(struct pp_cuda_handle), sizeof(uint64_t), on_name,
-			  &collecting);
+	return table_read(map_fd, sizeof(struct pp_cuda_handle), sizeof(struct pp_cuda_name),
+			  on_name, &collecting);
 }
 
 static bool is_kept(const void *context, const void *entry)
@@ -164,17 +179,32 @@ void cuda_names_tidy(struct cuda_names *names,
 
 		if (!name || is_alive(context, name->handle.id))
 			continue;
-		free(name->name);
-		name->name = NULL;
+		drop_text(names, name);
 		name->is_ended = has_ended = true;
 	}
 	if (has_ended)
 		hash_set_filter(&names->set, is_kept, names);
 }
 
-const char *cuda_names_find(const struct cuda_names *names, const struct pp_cuda_handle *handle)
+struct pp_cuda_handle cuda_names_origin(const struct cuda_names *names,
+					const struct pp_cuda_handle *handle)
 {
 	const struct name *name = find(names, handle);
+	struct pp_cuda_handle origin = *handle;
 
-	return name ? name->name : NULL;
+	if (name && name->of)
+		origin.handle = name->of;
+	return origin;
+}
+
+const char *cuda_names_find(const struct cuda_names *names, const struct pp_cuda_handle *handle,
+			    uint64_t *ret_text)
+{
+	const struct pp_cuda_handle origin = cuda_names_origin(names, handle);
+	const struct name *name = find(names, &origin);
+
+	if (!name || !name->name)
+		return NULL;
+	*ret_text = name->text;
+	return name->name;
 }

@@ -18,15 +18,19 @@ int cuda_names_new(struct cuda_names **ret_names); /* returns 0 or -ENOMEM */
 void cuda_names_free(struct cuda_names *names);
 DEFINE_OWNED(struct cuda_names, cuda_names)
 
-/* Gives a handle a name; the last one counts.  Returns 0; -ENOSPC; -ENOMEM. */
-int cuda_names_add(struct cuda_names *names, const struct pp_cuda_handle *handle, const char *name);
-/* Takes what is new in the kernel side's table, whose texts have come.  Returns 0; -ENOMEM;
- * -errno. */
+/* Takes what is new in the kernel side's table, whose texts have come; the last name counts.  What
+ * finds no room has no name.  Returns 0; -ENOMEM; -errno. */
 int cuda_names_collect(struct cuda_names *names, int map_fd, const struct text_table *texts);
 /* Forgets the names of processes that have ended. */
 void cuda_names_tidy(struct cuda_names *names,
 		     bool (*is_alive)(void *context, struct pp_process_id id), void *context);
-/* Returns NULL when a handle has no name. */
-const char *cuda_names_find(const struct cuda_names *names, const struct pp_cuda_handle *handle);
+/* Returns what a handle is called as the program gave it to CUDA's driver, mangled where it is: its
+ * own name, or that of the handle it stands for; NULL: it has none.  Valid until the next
+ * cuda_names_collect().  *ret_text: the id of that text. */
+const char *cuda_names_find(const struct cuda_names *names, const struct pp_cuda_handle *handle,
+			    uint64_t *ret_text);
+/* Returns the handle that a handle stands for; itself where it stands for none. */
+struct pp_cuda_handle cuda_names_origin(const struct cuda_names *names,
+					const struct pp_cuda_handle *handle);
 
 #endif

@@ -15,14 +15,20 @@ struct text {
 	uint64_t id; /* first: hash_set.h */
 	uint32_t user;
 	uint32_t epoch; /* when it was added last */
+	uint32_t bytes;
 	char text[];
+};
+
+struct held {
+	uint32_t texts, bytes;
 };
 
 struct text_table {
 	struct hash_set set;
 	uint32_t epoch;
 	uint64_t refused;
-	uint32_t held[TEXT_TABLE_USERS]; /* by user */
+	struct held all;
+	struct held held[TEXT_TABLE_USERS]; /* by user */
 };
 
 int text_table_new(struct text_table **ret_table)
@@ -47,32 +53,50 @@ void text_table_free(struct text_table *table)
 	free(table);
 }
 
-static uint32_t *held_by(struct text_table *table, uint32_t user)
+static struct held *held_by(struct text_table *table, uint32_t user)
 {
 	return &table->held[user % TEXT_TABLE_USERS];
 }
 
-static bool has_room(struct text_table *table, uint32_t user)
+static bool has_room(struct text_table *table, uint32_t user, size_t size)
 {
-	return table->set.count < TEXT_TABLE_MAX &&
-	       (!user || *held_by(table, user) < TEXT_TABLE_USER_MAX);
+	const struct held *held = held_by(table, user);
+
+	if (table->all.texts >= TEXT_TABLE_MAX || table->all.bytes + size > TEXT_TABLE_MAX_BYTES)
+		return false;
+	return !user || (held->texts < TEXT_TABLE_USER_MAX &&
+			 held->bytes + size <= TEXT_TABLE_USER_MAX_BYTES);
+}
+
+static void hold(struct text_table *table, const struct text *text)
+{
+	struct held *held = held_by(table, text->user);
+
+	held->texts++;
+	held->bytes += text->bytes;
+	table->all.texts++;
+	table->all.bytes += text->bytes;
 }
 
 static int add_new(struct text_table *table, uint64_t id, uint32_t user, const char *bytes,
 		   size_t size)
 {
 	OWNED_MEM struct text *text = malloc(sizeof(*text) + size * UTF8_CLEAN_MAX_GROWTH + 1);
+	struct text *shrunk;
 	int err;
 
 	if (!text)
 		return -ENOMEM;
 	*text = (struct text){.id = id, .user = user, .epoch = table->epoch};
-	text->text[utf8_clean(bytes, size, text->text)] = '\0';
+	text->bytes = (uint32_t)utf8_clean(bytes, size, text->text);
+	text->text[text->bytes] = '\0';
+	shrunk = realloc(text, sizeof(*text) + text->bytes + 1);
+	if (shrunk)
+		text = shrunk;
 	err = hash_set_add(&table->set, text);
 	if (err)
 		return err;
-	(void)TAKE(text);
-	++*held_by(table, user);
+	hold(table, TAKE(text));
 	return 0;
 }
 
@@ -87,7 +111,7 @@ int text_table_add(struct text_table *table, uint64_t id, uint32_t user, const c
 		known->epoch = table->epoch;
 		return 0;
 	}
-	if (!has_room(table, user)) {
+	if (!has_room(table, user, size)) {
 		table->refused++;
 		return -EDQUOT;
 	}
@@ -114,11 +138,12 @@ void text_table_end_epoch(struct text_table *table)
 	table->epoch++;
 	hash_set_filter(&table->set, is_kept, table);
 	memset(table->held, 0, sizeof(table->held));
+	table->all = (struct held){0};
 	for (size_t i = 0; i <= table->set.mask; i++) {
 		const struct text *text = table->set.slot[i];
 
 		if (text)
-			++*held_by(table, text->user);
+			hold(table, text);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keeps the texts that counters refer to by an id, as names of imported modules; each comes once an
- * epoch through the ring.  Beyond TEXT_TABLE_MAX texts, or a share of it for one user, new ones are
- * refused and counted.  One thread. */
+ * epoch through the ring.  Beyond TEXT_TABLE_MAX texts or TEXT_TABLE_MAX_BYTES, or a share of
+ * these for one user, new ones are refused and counted.  One thread. */
 #ifndef DRAIN_TEXT_TABLE_H
 #define DRAIN_TEXT_TABLE_H
 
@@ -11,8 +11,10 @@
 #include "base/cleanup.h"
 
 #define TEXT_TABLE_MAX 16384U
+#define TEXT_TABLE_MAX_BYTES (8U << 20) /* of all texts together */
 /* Root is bounded by the whole alone. */
 #define TEXT_TABLE_USER_MAX (TEXT_TABLE_MAX / 4)
+#define TEXT_TABLE_USER_MAX_BYTES (TEXT_TABLE_MAX_BYTES / 4)
 #define TEXT_TABLE_USERS 1024U /* users' numbers share a share modulo this */
 
 struct text_table;

@@ -7,8 +7,8 @@
 #include "foreign/protocol.h"
 
 /* Sends a request about a file, with its descriptor if the child is not known to have it.  The
- * answer is in foreign_memory(): the caller copies, and then checks it.  Returns as the questions of
- * foreign/client.h. */
+ * answer is in foreign_memory(): the caller copies, and then checks it.  Returns as the questions
+ * of foreign/client.h. */
 int foreign_ask(struct foreign *foreign, const struct foreign_file *file,
 		struct foreign_request *message, uint32_t *ret_size);
 /* The same, of what is all in the message: `whose` has no descriptor. */

@@ -97,9 +97,9 @@ int foreign_kernels(struct foreign *foreign, const struct foreign_file *file,
 		    const uint64_t *vaddr, size_t count, bool are_functions,
 		    foreign_function_handler *found, void *context);
 /* Demangles the first of some texts, as many as go into one request; each has 1 to 4,095 bytes.
- * whose: who is suspected, and pays; it has no descriptor, and what is bad when the child is late or
- * ends is its number.  Calls found() for each text in turn: a name, or none where the text is not
- * mangled.  Returns how many, one at least; -ENOMEM; -errno. */
+ * whose: who is suspected, and pays; it has no descriptor, and what is bad when the child is late
+ * or ends is its number.  Calls found() for each text in turn: a name, or none where the text is
+ * not mangled.  Returns how many, one at least; -ENOMEM; -errno. */
 int foreign_texts(struct foreign *foreign, const struct foreign_file *whose,
 		  const char *const *text, size_t count, foreign_function_handler *found,
 		  void *context);

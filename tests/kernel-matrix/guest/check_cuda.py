@@ -18,7 +18,8 @@ def main():
         calls[api] += sample.values[0]
         waits[api] += sample.values[2]
         amounts[api] += sample.values[3]
-        kernels[sample.labels.get("kernel")] += sample.values[0]
+        # kernel@0xHANDLE (FILE)
+        kernels[sample.labels.get("kernel", "").split(" ")[0]] += sample.values[0]
         named = [f.name for f in sample.frames]
         if api == "cuLaunchKernel" and len(named) > 2:
             mixed += named[1] != "cuLaunchKernel" or not any(

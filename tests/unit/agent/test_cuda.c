@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/cuda.c agent/cuda_functions.c drain/cuda_names.c drain/hash_set.c base/intern.c */
-/* The kernel side, totals, processes and modules are stand-ins. */
+/* sources: agent/cuda.c agent/cuda_functions.c base/intern.c */
+/* The kernel side, totals, names, processes and modules are stand-ins. */
 #include "agent/cuda.h"
 
 #include <cmocka.h>
@@ -9,15 +9,14 @@
 #include <string.h>
 
 #include "agent/cuda_functions.h"
+#include "agent/kernel_names.h"
 #include "agent/modules.h"
-#include "agent/naming.h"
 #include "agent/probes.h"
 #include "attach/cuda_side.h"
 #include "base/intern.h"
 #include "discover/process_table.h"
+#include "drain/cuda_names.h"
 #include "drain/cuda_totals.h"
-#include "drain/table.h"
-#include "drain/text_table.h"
 #include "options/options.h"
 #include "profile/profile.h"
 
@@ -25,7 +24,7 @@ static struct pp_cuda_what what;
 static bool is_known, is_loaded;
 static struct process process;
 static struct {
-	unsigned int collected, names_read;
+	unsigned int collected, handles_tidied, names_tidied, handles_read, resolved;
 	uint64_t rows;
 	bool alive;
 } seen;
@@ -61,22 +60,73 @@ struct process *process_table_find(const struct process_table *table, struct pp_
 	return id.tgid == 70 ? &process : NULL;
 }
 
-int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
-	       void *context)
-{
-	const struct pp_cuda_handle handle = {.id = {.tgid = 70}, .handle = 0x7000};
-	const uint64_t text = 5;
+/* ---- names ---- */
 
-	(void)key_bytes, (void)value_bytes;
-	assert_int_equal(map_fd, 12);
-	seen.names_read++;
-	return on_entry(context, &handle, &text);
+int cuda_names_new(struct cuda_names **ret_names)
+{
+	*ret_names = malloc(1);
+	return 0;
 }
 
-const char *text_table_find(const struct text_table *table, uint64_t id)
+void cuda_names_free(struct cuda_names *names)
 {
-	(void)table;
-	return id == 5 ? "axpy" : NULL;
+	free(names);
+}
+
+void cuda_names_tidy(struct cuda_names *names,
+		     bool (*alive)(void *context, struct pp_process_id id), void *context)
+{
+	(void)names, (void)alive, (void)context;
+	seen.handles_tidied++;
+}
+
+int cuda_names_collect(struct cuda_names *names, int map_fd, const struct text_table *texts)
+{
+	(void)names, (void)texts;
+	assert_int_equal(map_fd, 12);
+	/* Processes that have ended are forgotten first: their handles are given out again. */
+	assert_int_equal(seen.names_tidied, ++seen.handles_read);
+	return 0;
+}
+
+int kernel_names_new(const struct kernel_names_sources *sources, struct kernel_names **ret_names)
+{
+	assert_non_null(sources->handles);
+	assert_non_null(sources->totals);
+	*ret_names = malloc(1);
+	return 0;
+}
+
+void kernel_names_free(struct kernel_names *names)
+{
+	free(names);
+}
+
+void kernel_names_tidy(struct kernel_names *names,
+		       bool (*alive)(void *context, struct pp_process_id id), void *context)
+{
+	(void)names, (void)alive, (void)context;
+	seen.names_tidied++;
+}
+
+int kernel_names_resolve(struct kernel_names *names, const struct counts *counts,
+			 const struct slice *slice)
+{
+	assert_non_null(names);
+	(void)counts, (void)slice;
+	return (int)seen.resolved++ ? 0 : 1;
+}
+
+const char *kernel_names_get(struct kernel_names *names, const struct pp_cuda_what *launched)
+{
+	assert_non_null(names);
+	return launched->ident == 0x7000 ? "axpy" : "kernel@0x5000";
+}
+
+uint64_t kernel_names_unnamed(const struct kernel_names *names)
+{
+	assert_non_null(names);
+	return 3;
 }
 
 int cuda_totals_new(struct cuda_totals **ret_totals)
@@ -112,18 +162,6 @@ int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh,
 {
 	(void)totals;
 	return on_fresh(context, &(struct cuda_fresh){.calls = 3});
-}
-
-static const char *function; /* at 0x100 of file 30; NULL: none is known */
-static unsigned int asked;
-bool naming_function(struct naming *naming, uint32_t file, uint64_t vaddr, const char **ret_name)
-{
-	(void)naming;
-	asked++;
-	assert_int_equal(file, 30);
-	assert_int_equal(vaddr, 0x100);
-	*ret_name = function;
-	return function;
 }
 
 uint32_t modules_get_gpu(struct modules *modules)
@@ -200,9 +238,6 @@ static void call__has_its_names(void **state)
 	what = (struct pp_cuda_what){
 		.id = {.tgid = 70}, .ident = 0x7000, .api = api_of("cuLaunchKernel"), .device = 1};
 	assert_int_equal(cuda_find(cuda, 1, &call), 0);
-	assert_string_equal(call.kernel, "kernel@0x7000");
-	assert_int_equal(cuda_collect(cuda, NULL), 0);
-	assert_int_equal(cuda_find(cuda, 1, &call), 0);
 	assert_string_equal(call.api, "cuLaunchKernel");
 	assert_string_equal(call.kernel, "axpy");
 	assert_string_equal(call.device, "0");
@@ -221,42 +256,16 @@ static void call__has_its_names(void **state)
 	assert_int_equal(cuda_find(cuda, 1, &call), -ENOENT);
 }
 
-static void kernel__of_the_runtime_is_called_as_its_stub(void **state)
+static void names__are_found_in_slices(void **state)
 {
-	struct mapping mapping = {.start = 0x5000, .end = 0x6000, .bias = 0x5100, .file = 30};
 	OWNED(cuda) struct cuda *cuda = make();
-	struct cuda_call call;
 
 	(void)state;
-	process.mapping = &mapping;
-	process.mapping_count = 1;
-	asked = 0;
-	function = "axpy";
-	what = (struct pp_cuda_what){
-		.id = {.tgid = 70}, .ident = 0x5200, .api = api_of("cudaLaunchKernel")};
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(cuda_name(cuda, 1), 0);
-	assert_int_equal(asked, 1);
-	assert_int_equal(cuda_find(cuda, 1, &call), 0);
-	assert_string_equal(call.kernel, "axpy");
-	function = "__device_stub__Z4axpyfPf";
-	what.ident++;
-	mapping.bias++;
-	assert_int_equal(cuda_name(cuda, 1), 0);
-	assert_int_equal(cuda_find(cuda, 1, &call), 0);
-	assert_string_equal(call.kernel, "_Z4axpyfPf");
-	/* A handle of CUDA 13 lies in no file's memory. */
-	what.ident = 0x7000;
-	assert_int_equal(cuda_name(cuda, 1), 0);
-	assert_int_equal(asked, 2);
-	assert_int_equal(cuda_find(cuda, 1, &call), 0);
-	assert_string_equal(call.kernel, "kernel@0x7000");
-	/* The driver's are handles. */
-	what = (struct pp_cuda_what){
-		.id = {.tgid = 70}, .ident = 0x5202, .api = api_of("cuLaunchKernel")};
-	assert_int_equal(cuda_name(cuda, 1), 0);
-	assert_int_equal(cuda_name(NULL, 1), 0);
-	assert_int_equal(asked, 2);
+	assert_int_equal(cuda_name_kernels(cuda, NULL, NULL), 1);
+	assert_int_equal(cuda_name_kernels(cuda, NULL, NULL), 0);
+	assert_int_equal(cuda_unnamed(cuda), 3);
+	assert_int_equal(cuda_name_kernels(NULL, NULL, NULL), 0);
+	assert_int_equal(cuda_unnamed(NULL), 0);
 }
 
 static void kernel__is_the_leaf_of_a_launch(void **state)
@@ -311,7 +320,7 @@ int main(void)
 		cmocka_unit_test(new__is_nothing_where_it_is_not_captured),
 		cmocka_unit_test(collect__does_nothing_before_a_library_was_found),
 		cmocka_unit_test(call__has_its_names),
-		cmocka_unit_test(kernel__of_the_runtime_is_called_as_its_stub),
+		cmocka_unit_test(names__are_found_in_slices),
 		cmocka_unit_test(kernel__is_the_leaf_of_a_launch),
 		cmocka_unit_test(fresh__is_none_where_it_is_not_captured),
 	};

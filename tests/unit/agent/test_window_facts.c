@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/cuda.h"
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/naming.h"
@@ -91,6 +92,12 @@ void identities_get_stats(const struct identities *identities, struct identities
 {
 	(void)identities;
 	*ret_stats = (struct identities_stats){.refused = 34, .unread = 35, .ended = 36};
+}
+
+uint64_t cuda_unnamed(const struct cuda *cuda)
+{
+	(void)cuda;
+	return 38;
 }
 
 uint64_t text_table_refused(const struct text_table *table)
@@ -253,6 +260,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_CODES_REFUSED], 33);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LATE], 29);
 	assert_int_equal(summary.loss[PP_LOSS_TEXTS_REFUSED], 37);
+	assert_int_equal(summary.loss[PP_LOSS_KERNELS_UNNAMED], 38);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LEFT_ALONE], 30);
 	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_FULL], 25);
 	assert_int_equal(summary.loss[PP_LOSS_ROWS_BOUNDED], 26);

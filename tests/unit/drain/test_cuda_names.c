@@ -15,7 +15,7 @@ static struct text_table *texts;
 /* Instead of drain/table.c: the kernel's table is an array here. */
 static struct {
 	struct pp_cuda_handle handle[4];
-	uint64_t text[4];
+	struct pp_cuda_name name[4];
 	size_t count;
 	uint32_t dead; /* tgid */
 	int err;
@@ -28,9 +28,9 @@ int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry 
 
 	assert_int_equal(map_fd, 6);
 	assert_int_equal(key_bytes, sizeof(struct pp_cuda_handle));
-	assert_int_equal(value_bytes, sizeof(uint64_t));
+	assert_int_equal(value_bytes, sizeof(struct pp_cuda_name));
 	for (size_t i = 0; i < kernel.count && !err; i++)
-		err = on_entry(context, &kernel.handle[i], &kernel.text[i]);
+		err = on_entry(context, &kernel.handle[i], &kernel.name[i]);
 	return err;
 }
 
@@ -63,8 +63,11 @@ static struct pp_cuda_handle handle_of(uint32_t tgid, uint64_t handle)
 static const char *name_of(uint32_t tgid, uint64_t handle)
 {
 	const struct pp_cuda_handle wanted = handle_of(tgid, handle);
+	uint64_t text = 0;
+	const char *name = cuda_names_find(names, &wanted, &text);
 
-	return cuda_names_find(names, &wanted);
+	assert_int_equal(!name, !text);
+	return name;
 }
 
 static void send(uint64_t id, const char *text)
@@ -81,7 +84,7 @@ static void handle__has_the_name_that_was_sent(void **state)
 {
 	(void)state;
 	kernel.handle[0] = handle_of(70, 0x7000);
-	kernel.text[0] = 5;
+	kernel.name[0].text = 5;
 	kernel.count = 1;
 	collect(); /* the text has not come yet */
 	assert_null(name_of(70, 0x7000));
@@ -96,7 +99,7 @@ static void handle__keeps_its_name_when_the_text_is_forgotten(void **state)
 {
 	(void)state;
 	kernel.handle[0] = handle_of(70, 0x7000);
-	kernel.text[0] = 5;
+	kernel.name[0].text = 5;
 	kernel.count = 1;
 	send(5, "axpy");
 	collect();
@@ -113,23 +116,64 @@ static void handle__that_is_used_again_has_its_last_name(void **state)
 {
 	(void)state;
 	kernel.handle[0] = handle_of(70, 0x7000);
-	kernel.text[0] = 5;
+	kernel.name[0].text = 5;
 	kernel.count = 1;
 	send(5, "first");
 	send(6, "second");
 	collect();
-	kernel.text[0] = 6;
+	kernel.name[0].text = 6;
 	collect();
 	assert_string_equal(name_of(70, 0x7000), "second");
 }
 
-static void tidy__forgets_ended_processes(void **state)
+/* CUfunction and CUkernel of one kernel. */
+static void handle__that_stands_for_another_is_called_as_that(void **state)
 {
-	const struct pp_cuda_handle one = handle_of(70, 1), other = handle_of(80, 1);
+	const struct pp_cuda_handle function = handle_of(70, 0x7100),
+				    kernel_handle = handle_of(70, 0x7000);
 
 	(void)state;
-	assert_int_equal(cuda_names_add(names, &one, "one"), 0);
-	assert_int_equal(cuda_names_add(names, &other, "other"), 0);
+	kernel.handle[0] = function;
+	kernel.name[0].of = 0x7000;
+	kernel.count = 1;
+	collect();
+	assert_null(name_of(70, 0x7100));
+	assert_int_equal(cuda_names_origin(names, &function).handle, 0x7000);
+	assert_int_equal(cuda_names_origin(names, &kernel_handle).handle, 0x7000);
+	kernel.handle[1] = kernel_handle;
+	kernel.name[1].text = 5;
+	kernel.count = 2;
+	send(5, "axpy");
+	collect();
+	assert_string_equal(name_of(70, 0x7100), "axpy");
+	/* One that is given out again has a name of its own. */
+	kernel.name[0] = (struct pp_cuda_name){.text = 6};
+	send(6, "gemm");
+	collect();
+	assert_string_equal(name_of(70, 0x7100), "gemm");
+	assert_int_equal(cuda_names_origin(names, &function).handle, 0x7100);
+	/* Some stand for each other, as no driver's do. */
+	kernel.name[0] = (struct pp_cuda_name){.of = 0x7000};
+	kernel.name[1] = (struct pp_cuda_name){.of = 0x7100};
+	collect();
+	assert_null(name_of(70, 0x7000));
+}
+
+static void add_text(uint32_t tgid, uint64_t handle, uint64_t text)
+{
+	kernel.handle[0] = handle_of(tgid, handle);
+	kernel.name[0] = (struct pp_cuda_name){.text = text};
+	kernel.count = 1;
+	collect();
+}
+
+static void tidy__forgets_ended_processes(void **state)
+{
+	(void)state;
+	send(5, "one");
+	send(6, "other");
+	add_text(70, 1, 5);
+	add_text(80, 1, 6);
 	cuda_names_tidy(names, is_alive, NULL);
 	assert_string_equal(name_of(70, 1), "one");
 	kernel.dead = 70;
@@ -140,22 +184,35 @@ static void tidy__forgets_ended_processes(void **state)
 
 static void names__are_bounded(void **state)
 {
-	struct pp_cuda_handle handle = handle_of(70, 0);
-	int err = 0;
+	uint64_t handle = 0;
 
 	(void)state;
-	while (!err && handle.handle < 1000000) {
-		handle.handle++;
-		err = cuda_names_add(names, &handle, "n");
-	}
-	assert_int_equal(err, -ENOSPC);
-	assert_int_equal(handle.handle, 4 * PP_CUDA_NAMES_MAX + 1);
-	/* That is no error of a window. */
-	kernel.handle[0] = handle;
-	kernel.text[0] = 5;
-	kernel.count = 1;
-	send(5, "late");
-	collect();
+	send(5, "n");
+	do
+		add_text(70, ++handle, 5);
+	while (name_of(70, handle) && handle < 1000000);
+	assert_int_equal(handle, 4 * PP_CUDA_NAMES_MAX + 1);
+	assert_string_equal(name_of(70, handle - 1), "n");
+	assert_null(name_of(70, handle));
+}
+
+static void names__are_bounded_in_bytes(void **state)
+{
+	static char longest[4096];
+	uint64_t handle = 0;
+
+	(void)state;
+	memset(longest, 'n', sizeof(longest) - 1);
+	send(5, longest);
+	do
+		add_text(70, ++handle, 5);
+	while (name_of(70, handle) && handle < 1000000);
+	assert_in_range(handle, 4096, 4100);
+	/* What has ended makes room. */
+	kernel.dead = 70;
+	cuda_names_tidy(names, is_alive, NULL);
+	add_text(80, 1, 5);
+	assert_string_equal(name_of(80, 1), longest);
 }
 
 static void collect__passes_errors_on(void **state)
@@ -174,7 +231,9 @@ int main(void)
 		TEST(handle__keeps_its_name_when_the_text_is_forgotten),
 		TEST(handle__that_is_used_again_has_its_last_name),
 		TEST(tidy__forgets_ended_processes),
+		TEST(handle__that_stands_for_another_is_called_as_that),
 		TEST(names__are_bounded),
+		TEST(names__are_bounded_in_bytes),
 		TEST(collect__passes_errors_on),
 	};
 

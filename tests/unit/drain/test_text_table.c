@@ -78,6 +78,26 @@ static void text_table_add__user_has_a_share_and_root_the_whole(void **state)
 	assert_int_equal(text_table_refused(table), 2);
 }
 
+static void text_table_add__bytes_have_shares_too(void **state)
+{
+	OWNED(text_table) struct text_table *table = NULL;
+	static char longest[PP_MAX_TEXT_BYTES + 1];
+	uint64_t id = 1;
+
+	(void)state;
+	memset(longest, 'x', PP_MAX_TEXT_BYTES);
+	assert_int_equal(text_table_new(&table), 0);
+	while (id <= TEXT_TABLE_USER_MAX_BYTES / PP_MAX_TEXT_BYTES)
+		assert_int_equal(add(table, id++, 1000, longest), 0);
+	assert_int_equal(add(table, id, 1000, "x"), -EDQUOT);
+	while (id <= TEXT_TABLE_MAX_BYTES / PP_MAX_TEXT_BYTES)
+		assert_int_equal(add(table, id++, 0, longest), 0);
+	assert_int_equal(add(table, id, 0, "x"), -EDQUOT);
+	for (int i = 0; i < 2; i++)
+		text_table_end_epoch(table);
+	assert_int_equal(add(table, id, 1000, longest), 0);
+}
+
 /* What is forgotten no longer counts for its user. */
 static void text_table_end_epoch__gives_the_share_back(void **state)
 {
@@ -101,6 +121,7 @@ int main(void)
 		cmocka_unit_test(text_table_add__control_characters_and_excess_do_not_pass),
 		cmocka_unit_test(text_table_end_epoch__keeps_what_was_added_in_the_last_two),
 		cmocka_unit_test(text_table_add__user_has_a_share_and_root_the_whole),
+		cmocka_unit_test(text_table_add__bytes_have_shares_too),
 		cmocka_unit_test(text_table_end_epoch__gives_the_share_back),
 	};
 
