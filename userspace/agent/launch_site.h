@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where in a program a kernel was launched, by the native frames of the call: the driver's, those of
- * the runtime, and then those of the file that called it, of which one may be the kernel's stub. */
+/* Where in a program a kernel was launched, by the native frames of the call: the driver's, those
+ * of the runtime, and then those of the file that called it, of which one may be the kernel's
+ * stub. */
 #ifndef AGENT_LAUNCH_SITE_H
 #define AGENT_LAUNCH_SITE_H
 
@@ -25,8 +26,8 @@ struct launch_site {
 enum launch_file { LAUNCH_FILE_OTHER, LAUNCH_FILE_DRIVER, LAUNCH_FILE_RUNTIME };
 typedef enum launch_file launch_file_of(void *context, uint32_t slot);
 
-/* Finds it in a stack.  Returns false when the stack does not begin in the driver or the runtime, or
- * nothing is known behind them. */
+/* Finds it in a stack.  Returns false when the stack does not begin in the driver or the runtime,
+ * or nothing is known behind them. */
 bool launch_site_find(const struct dict_stack *stack, launch_file_of *file_of, void *context,
 		      struct launch_site *ret_site);
 

@@ -17,9 +17,10 @@ struct kernel_names_source {
 };
 
 /* Answers a sound FOREIGN_KERNELS: a struct foreign_names, in which a name is a kernel's,
- * demangled, and the system's name mangled; none: the function is no stub.  A stub is what the file registers
- * (elf/kernel_stubs.h), or has such a symbol (kernel_stub_of_symbol()); where the addresses are
- * those of functions that a program launches, each symbol that begins there is its name.
+ * demangled, and the system's name mangled; none: the function is no stub.  A stub is what the file
+ * registers (elf/kernel_stubs.h), or has such a symbol (kernel_stub_of_symbol()); where the
+ * addresses are those of functions that a program launches, each symbol that begins there is its
+ * name.
  * Returns 0; -E2BIG; -ENOMEM. */
 int kernel_names_of_code(const struct kernel_names_source *source,
 			 const struct foreign_request *request, uint8_t *memory,

@@ -12,7 +12,7 @@
 	X(LINES, "asked_perf_maps", "the lines of a JIT's perf map that are new")                  \
 	X(CODES, "asked_code_objects", "the names and lines of Python code objects")               \
 	X(PROBES, "asked_probes", "where in a file probes are attached")                           \
-	X(KERNELS, "asked_kernels", "the GPU kernels that the functions at some addresses launch")     \
+	X(KERNELS, "asked_kernels", "the GPU kernels that functions at some addresses launch")     \
 	X(TEXTS, "asked_texts", "what mangled names mean")                                         \
 	X(CLOSE, "asked_close", "to forget a file")
 #define FOREIGN_COSTS(X)                                                                           \
