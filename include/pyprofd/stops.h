@@ -131,7 +131,7 @@
 	X(BLOCKS_FULL, "blocks_full",                                                              \
 	  "sampled allocations left out of what is held: the table of blocks was full")            \
 	X(TEXTS_REFUSED, "texts_refused",                                                          \
-	  "names of modules left out: too many, or their user's share was used up")                \
+	  "names of modules and kernels left out: too many, or their user's share was used up")    \
 	X(KEEP_FAILED, "keep_failed",                                                              \
 	  "ends for want of memory, and SIGUSR1, of which nothing could be kept")                  \
 	X(KEEP_SHARE, "keep_share",                                                                \

@@ -5,8 +5,8 @@ each from a function of its own:
    early   from `go` on alone
    handles from `go` on: kernels by all three kinds of handles, and names as none should give
    named   as late, of handles alone that the program has the driver make
-   runtime OFFSET   from `go` on: by the stand-in of libcudart in the directory, which has no driver,
-           the function so far behind where libfakeblas.so is mapped
+   runtime OFFSET   from `go` on: by the stand-in of libcudart in the directory, which has no
+           driver, the function so far behind where libfakeblas.so is mapped
 counters.json: how often each was launched since `go`, by its name.  3.8 and later."""
 import ctypes
 import os

@@ -960,7 +960,7 @@ static void step__does_not_wait_for_ever_for_stacks(void **state)
 	window.paused_ns = mono_ns() - NS_PER_SEC; /* it ended long ago */
 	window_cut(&window, WINDOW_PART);
 	calls[0] = '\0';
-	for (unsigned int i = 0; i < 4; i++) /* what is held, and kernels, are none of its business */
+	for (unsigned int i = 0; i < 4; i++) /* what is held, and kernels, are not its business */
 		assert_int_equal(window_step(&window, &over), 1);
 	assert_string_equal(calls, "stacks samples");
 	/* Nor when the run ends. */
