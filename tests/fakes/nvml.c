@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A fake libnvidia-ml.so.1.  What it says stands in the file $FAKE_NVML, which is read at each
+/* A fake libnvidia-ml.so.1.  What it says stands in the file $FAKE_NVML, or else in the file
+ * libnvidia-ml.values beside this one, for programs that get no such variable.  It is read at each
  * call, so that a test may change it; without the file there are two idle devices.  Its lines are
  * `KEY VALUE`:
  *
@@ -12,13 +13,16 @@
  *   0.gpm.2 35.5                      GPM metric 2; 0.gpm none: no GPM
  *   error.nvmlDeviceGetPowerUsage 3   that function returns 3
  *   0.error.nvmlDeviceGetPowerUsage 3 for this device
+ *   hang.nvmlDeviceGetPowerUsage 1    that function does not return
  *
  * Lines of other text are left alone.  The layouts are nvml.h's, of 12 and 13. */
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEVICES 16U
 #define FILE_BYTES 65536U
@@ -122,11 +126,26 @@ uint64_t fake_nvml_calls(void)
 
 /* ---------------------------------------------------------------- the file */
 
+static FILE *open_file(void)
+{
+	const char *path = getenv("FAKE_NVML"), *slash;
+	char beside[4096];
+	Dl_info own;
+
+	if (path)
+		return fopen(path, "re");
+	slash = dladdr(&devices, &own) ? strrchr(own.dli_fname, '/') : NULL;
+	if (!slash)
+		return NULL;
+	snprintf(beside, sizeof(beside), "%.*s/libnvidia-ml.values", (int)(slash - own.dli_fname),
+		 own.dli_fname);
+	return fopen(beside, "re");
+}
+
 /* Reads it into text; empty when there is none. */
 static void read_file(char text[FILE_BYTES])
 {
-	const char *path = getenv("FAKE_NVML");
-	FILE *file = path ? fopen(path, "re") : NULL;
+	FILE *file = open_file();
 	size_t length = 0;
 
 	if (file) {
@@ -195,6 +214,9 @@ static int enter(const char *function, nvmlDevice_t device)
 	calls++;
 	if (!users)
 		return NVML_ERROR_UNINITIALIZED;
+	snprintf(key, sizeof(key), "hang.%s", function);
+	while (!find(key, 0, value, sizeof(value)))
+		sleep(3600);
 	snprintf(key, sizeof(key), "error.%s", function);
 	if (!find(key, 0, value, sizeof(value)))
 		return atoi(value);

@@ -15,6 +15,7 @@ BEGIN {
 	allowed["profile"] = "symbolize"
 	allowed["pprof"] = "profile"
 	allowed["merge"] = "profile pprof store" # docs/design/0034
+	allowed["gauges"] = "profile" # docs/design/0047
 	allowed["timeline"] = "drain"
 	allowed["ledger"] = "discover drain"
 	allowed["options"] = "perf config live"
@@ -27,8 +28,8 @@ BEGIN {
 	allowed["fetch"] = "store config export client push" # docs/design/0039
 	allowed["serve"] = "profile pprof store config live render query push" # docs/design/0035
 	allowed["reader"] = "profile pprof store render export diff live query"
-	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options"
-	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge config timeline ledger live options render query export diff client push fetch serve reader agent"
+	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge gauges config timeline ledger live options"
+	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge gauges config timeline ledger live options render query export diff client push fetch serve reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"

@@ -21,6 +21,14 @@ make_page() {
 	echo '|---|---|---|---|'
 	rows userspace/agent/metrics.h
 	echo
+	echo '## Of GPUs'
+	echo
+	echo 'Where a program with CUDA was seen: [gpu.md](gpu.md#gauges). A value that the GPU or its driver does not give is missing.'
+	echo
+	echo '| name | type | label | what it says |'
+	echo '|---|---|---|---|'
+	rows userspace/agent/gpu_metrics.h
+	echo
 	echo '## Of pyprofd-serve'
 	echo
 	echo '| name | type | label | what it says |'

@@ -21,7 +21,7 @@
 
 struct live {
 	const struct dump_sources *sources;
-	const struct summary *summary;
+	struct metrics_sources metrics;
 	struct live_server *server;
 	struct top *top; /* clients that watch */
 	struct live_job job;
@@ -46,7 +46,7 @@ static uid_t trusted_uid(const char *name)
 }
 
 int live_open(const struct options *options, const struct process_table *processes,
-	      const struct dump_sources *sources, const struct summary *summary,
+	      const struct dump_sources *sources, const struct metrics_sources *metrics,
 	      struct live **ret_live)
 {
 	OWNED(live) struct live *live = NULL;
@@ -58,7 +58,7 @@ int live_open(const struct options *options, const struct process_table *process
 	if (!live)
 		return -ENOMEM;
 	live->sources = sources;
-	live->summary = summary;
+	live->metrics = *metrics;
 	err = live_server_open(options->live, &live->server);
 	if (err && options->live_is_default) {
 		log_debug("no live socket at %s: %s", options->live, strerror(-err));
@@ -127,7 +127,7 @@ static void tell_stats(struct live *live, uint64_t now_ns)
 
 		if (!live_server_next(live->server, stats, &job))
 			return;
-		err = metrics_tell(live->summary, &text, &size);
+		err = metrics_tell(&live->metrics, &text, &size);
 		if (err)
 			live_server_refuse(live->server, job.number, err, "no memory", now_ns);
 		else

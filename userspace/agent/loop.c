@@ -8,6 +8,7 @@
 #include <sys/timerfd.h>
 
 #include "agent/exact.h"
+#include "agent/gauges.h"
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/live.h"
@@ -326,6 +327,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	if (exact_tick(agent->exact, now_ns))
 		agent->is_ending = true;
 	tell_probes(agent);
+	gauges_turn(agent->gauges, probes_cuda(agent->probes), now_ns);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
 	keep(agent, now_ns);

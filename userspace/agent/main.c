@@ -6,6 +6,7 @@
 #include "agent/doctor.h"
 #include "base/log.h"
 #include "foreign/child.h"
+#include "gauges/child.h"
 #include "merge/child.h"
 #include "merge/keep_child.h"
 #include "options/host_check.h"
@@ -29,6 +30,8 @@ int main(int argc, char **argv)
 		merge_child_main();
 	if (keep_child_is_meant(argv[0]))
 		keep_child_main();
+	if (gauges_child_is_meant(argv[0]))
+		gauges_child_main();
 	err = options_parse(argc, argv, &options);
 	if (err == -ENOMEM) {
 		log_error_errno(err, "cannot read the options");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agent/gpu_metrics.h"
 #include "agent/progress.h"
 #include "base/cleanup.h"
 #include "base/memory_file.h"
@@ -125,7 +126,7 @@ static void put_metric(FILE *out, const struct metric *metric, const struct summ
 			    number_at(summary, metric->value[i].at));
 }
 
-int metrics_tell(const struct summary *summary, char **ret_text, size_t *ret_size)
+int metrics_tell(const struct metrics_sources *sources, char **ret_text, size_t *ret_size)
 {
 	OWNED_MEM char *text = NULL;
 	size_t size;
@@ -134,7 +135,8 @@ int metrics_tell(const struct summary *summary, char **ret_text, size_t *ret_siz
 	if (!out)
 		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
-		put_metric(out, &metrics[i], summary);
+		put_metric(out, &metrics[i], sources->summary);
+	gpu_metrics_write(sources->gauges, out);
 	live_record_write(out, &(struct live_record){.kind = LIVE_END});
 	if (close_memory_file(out, &text))
 		return -ENOMEM;

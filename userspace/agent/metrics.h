@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The agent's metrics, as pyprofd-serve shows them at /metrics: one list for the answer to a live
- * request `stats` and for docs/metrics.md. */
+ * request `stats` and for docs/metrics.md; those of GPUs are in gpu_metrics.h. */
 #ifndef AGENT_METRICS_H
 #define AGENT_METRICS_H
 
 #include <stddef.h>
 
+struct gauges;
 struct summary;
+
+/* Borrowed. */
+struct metrics_sources {
+	const struct summary *summary;
+	const struct gauges *gauges; /* NULL: CUDA is not captured */
+};
 
 /* X(name, enum live_metric, label or "", where its values are (metrics.c), what it says).  Names
  * have base units and, for counters, end in _total. */
@@ -47,6 +54,6 @@ struct summary;
 	  "Longest turn of the agent's loop in the open window.")
 
 /* Writes all metrics as records of the live socket, on the heap.  Returns 0 or -ENOMEM. */
-int metrics_tell(const struct summary *summary, char **ret_text, size_t *ret_size);
+int metrics_tell(const struct metrics_sources *sources, char **ret_text, size_t *ret_size);
 
 #endif

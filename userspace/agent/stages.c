@@ -11,10 +11,12 @@
 #include <pyprofd/user_share.h>
 
 #include "agent/coverage.h"
+#include "agent/gauges.h"
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/live.h"
 #include "agent/memory_watch.h"
+#include "agent/metrics.h"
 #include "agent/modules.h"
 #include "agent/naming.h"
 #include "agent/process_watch.h"
@@ -390,6 +392,15 @@ static int open_exact(struct agent *agent)
 	return exact_new(&sources, &agent->exact);
 }
 
+static int open_gauges(struct agent *agent)
+{
+	agent->gauge_lines = (struct gauge_lines_sources){.processes = agent->processes,
+							  .is_filtered = agent->is_filtered};
+	if (!(agent->options->events & PP_CAPTURE_CUDA))
+		return 0;
+	return gauges_new(agent->child_program, &agent->gauges);
+}
+
 static int open_cuda(struct agent *agent)
 {
 	const struct cuda_sources sources = {.options = agent->options,
@@ -404,7 +415,9 @@ static int open_cuda(struct agent *agent)
 	int err = cuda_new(&sources, &agent->cuda);
 
 	report.cuda = agent->cuda;
-	return err ? err : cuda_report_new(&report, &agent->cuda_report);
+	if (!err)
+		err = cuda_report_new(&report, &agent->cuda_report);
+	return err ? err : open_gauges(agent);
 }
 
 static int open_watch(struct agent *agent)
@@ -504,11 +517,14 @@ static int open_timeline(struct agent *agent)
 
 static int open_live(struct agent *agent)
 {
+	const struct metrics_sources metrics = {.summary = &agent->summary,
+						.gauges = agent->gauges};
+
 	agent->dumps = (struct dump_sources){.finisher = &agent->finisher,
 					     .naming = agent->naming,
 					     .thread_names = agent->thread_names};
-	return live_open(agent->options, agent->processes, &agent->dumps, &agent->summary,
-			 &agent->live);
+	return live_open(agent->options, agent->processes, &agent->dumps,
+			 &metrics, &agent->live);
 }
 
 static void prepare_window(struct agent *agent)
@@ -548,6 +564,7 @@ static void prepare_window(struct agent *agent)
 		.parser = agent->parser,
 		.foreign = agent->foreign,
 		.keeper = agent->keeper,
+		.gauges = agent->gauges,
 		.summary = &agent->summary,
 		.is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};
 	agent->window = (struct window){.options = agent->options,
@@ -558,6 +575,8 @@ static void prepare_window(struct agent *agent)
 					.scans = agent->scans,
 					.resident = agent->resident,
 					.cuda = agent->cuda_report,
+					.gauges = agent->gauges,
+					.gauge_lines = &agent->gauge_lines,
 					.epochs = &agent->epochs,
 					.live = agent->live,
 					.facts = &agent->facts,
@@ -686,6 +705,7 @@ void stages_release(struct agent *agent)
 	scans_free(agent->scans);
 	waits_free(agent->waits);
 	resident_free(agent->resident);
+	gauges_free(agent->gauges);
 	timeline_free(agent->timeline);
 	keeper_free(agent->keeper);
 	output_free(agent->output);

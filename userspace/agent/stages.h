@@ -9,6 +9,7 @@
  *   window.c         collects what was counted       epochs.c    when stacks are sent again
  *   waits.c          slots of threads, the ledger    scans.c    threads asleep since the start
  *   resident.c       resident memory of processes    memory_watch.c  what touches memory
+ *   gauges.c         GPUs' gauges, by a child        gauge_lines.c  what profiles tell of them
  *   samples.c        counters -> samples             wakers.c    who ended waits
  *   naming.c         names for symbolize/            modules.c   modules of the profiles
  *   labels.c         labels of a sample              thread_names.c, switch_frames.c
@@ -28,6 +29,7 @@
 
 #include "agent/dump.h"
 #include "agent/epochs.h"
+#include "agent/gauge_lines.h"
 #include "agent/incomplete_counts.h"
 #include "agent/probes.h"
 #include "agent/profile_shares.h"
@@ -83,6 +85,8 @@ struct agent {
 	struct waits *waits;   /* NULL: waits are not captured */
 	struct scans *scans;   /* NULL: as well */
 	struct resident *resident; /* NULL: memory is not captured */
+	struct gauges *gauges;	   /* NULL: CUDA is not captured */
+	struct gauge_lines_sources gauge_lines;
 
 	/* What becomes of it. */
 	uint64_t started_ns; /* CLOCK_MONOTONIC, first sample possible; 0: none yet */

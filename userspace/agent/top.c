@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/gauge_lines.h"
 #include "agent/profiles.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -41,6 +42,8 @@ struct watcher {
 	unsigned int memory_lines;
 	struct memory_line memory_rest; /* of processes beyond MEMORY_LINES_MAX */
 	struct cuda_lines *cuda;	/* owned; NULL: none in this window */
+	unsigned int gpu_lines;
+	struct gpu_process_line gpu_rest; /* of processes beyond GPU_PROCESS_LINES_MAX */
 };
 
 struct top {
@@ -188,6 +191,8 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 		top->watcher[i].ledger_rest = (struct ledger_line){};
 		top->watcher[i].memory_lines = 0;
 		top->watcher[i].memory_rest = (struct memory_line){0};
+		top->watcher[i].gpu_lines = 0;
+		top->watcher[i].gpu_rest = (struct gpu_process_line){0};
 		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
 			close_window(&top->watcher[i]);
 	}
@@ -373,6 +378,41 @@ static int describe_cuda(void *context, const char *text)
 	return profiles_add_comment_to(&watcher->profiles, KIND_OF_CUDA, text);
 }
 
+void top_add_gpu(struct top *top, const char *text)
+{
+	for (size_t i = 0; i < top->count; i++) {
+		struct watcher *watcher = &top->watcher[i];
+
+		if (watcher->request.kinds & KINDS_OF_GPU && watcher->profiles.is_open &&
+		    profiles_add_comment_to(&watcher->profiles, KINDS_OF_GPU, text))
+			close_window(watcher);
+	}
+}
+
+static int add_gpu_process(struct watcher *watcher, const struct gpu_process_line *line)
+{
+	char text[GPU_LINE_CHARS];
+
+	gpu_process_line_format(line, text);
+	return profiles_add_comment_to(&watcher->profiles, KINDS_OF_GPU_PROCESSES, text);
+}
+
+void top_add_gpu_process(struct top *top, struct pp_process_id id,
+			 const struct gpu_process_line *line)
+{
+	for (size_t i = 0; i < top->count; i++) {
+		struct watcher *watcher = &top->watcher[i];
+
+		if (!(watcher->request.kinds & KINDS_OF_GPU_PROCESSES) ||
+		    !watcher->profiles.is_open || !wants(top, watcher, id))
+			continue;
+		if (watcher->gpu_lines++ >= GPU_PROCESS_LINES_MAX)
+			gpu_process_line_add(&watcher->gpu_rest, line);
+		else if (add_gpu_process(watcher, line))
+			close_window(watcher);
+	}
+}
+
 /* ---- sending ---- */
 
 /* Writes the head line of a file and the file. */
@@ -449,6 +489,8 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 		err = add_memory_line(watcher, &watcher->memory_rest);
 	if (!err && watcher->cuda)
 		err = cuda_lines_write(watcher->cuda, describe_cuda, watcher);
+	if (!err && watcher->gpu_rest.others)
+		err = add_gpu_process(watcher, &watcher->gpu_rest);
 	if (!err)
 		err = write_files(top, watcher, facts, out);
 	if (close_memory_file(out, &text) && !err)

@@ -8,6 +8,8 @@
 #include "agent/cuda.h"
 #include "agent/cuda_report.h"
 #include "agent/epochs.h"
+#include "agent/gauge_lines.h"
+#include "agent/gauges.h"
 #include "agent/identities.h"
 #include "agent/live.h"
 #include "agent/modules.h"
@@ -174,6 +176,12 @@ static int collect(struct window *window)
 	return err;
 }
 
+static bool is_written(const struct window *window)
+{
+	return window->closing.end == WINDOW_LAST ||
+	       (window->closing.end == WINDOW_WHOLE && output_is_store(window->output));
+}
+
 void window_cut(struct window *window, enum window_end end)
 {
 	struct window_closing *closing = &window->closing;
@@ -187,6 +195,8 @@ void window_cut(struct window *window, enum window_end end)
 			     window->options->hz);
 	closing->err = collect(window);
 	top_begin(window->samples->top, window->samples->strings, window->started_wall_ns);
+	gauges_cut(window->gauges, is_written(window), closing->ended_ns);
+	gauge_lines_send(gauges_part(window->gauges), window->gauge_lines, window->samples->top);
 	window->started_ns = closing->ended_ns;
 	window->started_wall_ns += closing->length_ns;
 }
@@ -209,12 +219,6 @@ static int read_late_stacks(struct window *window, const struct slice *slice)
 		return 0;
 	got = stack_intake_serve(window->stacks, slice ? slice : &own);
 	return got > 0 && late_ns >= LATE_STACKS_NS ? 0 : got;
-}
-
-static bool is_written(const struct window *window)
-{
-	return window->closing.end == WINDOW_LAST ||
-	       (window->closing.end == WINDOW_WHOLE && output_is_store(window->output));
 }
 
 static int add_held(struct window *window, const struct slice *slice)
@@ -328,6 +332,9 @@ static int write_profiles(struct window *window, const struct slice *slice)
 		err = resident_describe(window->resident, profiles);
 	if (!err)
 		err = cuda_report_describe(window->cuda, profiles);
+	if (!err)
+		err = gauge_lines_describe(gauges_closed(window->gauges), window->gauge_lines,
+					   profiles);
 	if (!err)
 		err = probes_describe(window->probes, profiles);
 	if (!err) {

@@ -19,6 +19,8 @@ struct coverage;
 struct cuda;
 struct cuda_report;
 struct file_table;
+struct gauge_lines_sources;
+struct gauges;
 struct epochs;
 struct context_table;
 struct intern;
@@ -64,6 +66,8 @@ struct window {
 	struct scans *scans; /* NULL: nothing is scanned */
 	struct resident *resident; /* NULL: memory is not captured */
 	struct cuda_report *cuda;  /* NULL: what programs have the GPU do is not */
+	struct gauges *gauges;	   /* NULL: CUDA is not captured */
+	const struct gauge_lines_sources *gauge_lines;
 	struct epochs *epochs;
 	struct live *live; /* NULL: there is no socket */
 	struct window_facts *facts;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/cuda.h"
+#include "agent/gauges.h"
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/naming.h"
@@ -77,6 +78,16 @@ static void count_kept(const struct window_facts *facts, struct summary *summary
 	summary->loss[PP_LOSS_KEEP_SHARE] = stats.left_out;
 }
 
+/* The child's CPU time is the agent's own cost, too. */
+static void count_gauges(const struct window_facts *facts, struct summary *summary)
+{
+	struct gauges_stats stats;
+
+	gauges_get_stats(facts->gauges, &stats);
+	summary->loss[PP_LOSS_GAUGES_LOST] = stats.lost;
+	summary->own_cpu_ns += stats.cpu_ns;
+}
+
 /* Losses of user space beside those of the kernel side. */
 static void add_own_losses(const struct window_facts *facts, const struct foreign_stats *parsing,
 			   const struct parser_stats *reads, uint64_t loss[PP_LOSS_COUNT])
@@ -119,6 +130,7 @@ void window_facts_update(const struct window_facts *facts)
 	add_own_losses(facts, &parsing, &reads, summary->loss);
 	count_labels(facts, summary);
 	count_kept(facts, summary);
+	count_gauges(facts, summary);
 	if (rss_bytes)
 		summary->own_rss_bytes = rss_bytes;
 }

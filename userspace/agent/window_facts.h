@@ -11,6 +11,7 @@
 struct cuda;
 struct dictionary;
 struct foreign;
+struct gauges;
 struct identities;
 struct keeper;
 struct kernel_side;
@@ -37,6 +38,7 @@ struct window_facts {
 	const struct parser *parser;
 	const struct foreign *foreign;
 	const struct keeper *keeper; /* NULL: there is no store */
+	const struct gauges *gauges; /* NULL: CUDA is not captured */
 	struct summary *summary;
 	uint64_t started_ns; /* CLOCK_MONOTONIC, of the first window */
 	uint64_t bounded;    /* PP_LOSS_ROWS_BOUNDED: added to by who closes windows */

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "profile/memory_line.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "profile/line_words.h"
 
 void memory_line_set_comm(struct memory_line *line, const char *comm)
 {
-	snprintf(line->comm, sizeof(line->comm), "%s", comm);
-	for (char *at = line->comm; *at; at++)
-		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			*at = '_';
+	line_set_word(line->comm, sizeof(line->comm), comm);
 }
 
 static uint64_t add(uint64_t a, uint64_t b)
@@ -54,36 +51,13 @@ void memory_line_format(const struct memory_line *line, char text[MEMORY_LINE_CH
 
 /* ---- reading ---- */
 
-/* Reads what must stand before a number, and its digits. */
-static bool read_number(const char **at, const char *before, uint64_t *ret_number)
-{
-	const size_t size = strlen(before);
-	char *end;
-
-	if (strncmp(*at, before, size) != 0 || (*at)[size] < '0' || (*at)[size] > '9')
-		return false;
-	errno = 0;
-	*ret_number = strtoull(*at + size, &end, 10);
-	*at = end;
-	return !errno;
-}
-
 /* Reads "pid=12 comm=python3" or "others=44". */
 static bool read_who(const char **at, struct memory_line *line)
 {
-	size_t size;
-
-	if (read_number(at, "others=", &line->others))
+	if (line_read_number(at, "others=", &line->others))
 		return true;
-	if (!read_number(at, "pid=", &line->pid) || !line->pid || strncmp(*at, " comm=", 6) != 0)
-		return false;
-	*at += 6;
-	size = strcspn(*at, " ");
-	if (size >= sizeof(line->comm))
-		return false;
-	memcpy(line->comm, *at, size);
-	*at += size;
-	return true;
+	return line_read_number(at, "pid=", &line->pid) && line->pid &&
+	       line_read_word(at, " comm=", line->comm, sizeof(line->comm));
 }
 
 bool memory_line_parse(const char *comment, struct memory_line *ret_line)
@@ -93,11 +67,11 @@ bool memory_line_parse(const char *comment, struct memory_line *ret_line)
 	if (strncmp(comment, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) != 0)
 		return false;
 	comment += strlen(MEMORY_LINE_PREFIX);
-	if (!read_who(&comment, &line) || !read_number(&comment, " at=", &line.at_ms) ||
-	    !read_number(&comment, " anon=", &line.anonymous_bytes) ||
-	    !read_number(&comment, " file=", &line.file_bytes) ||
-	    !read_number(&comment, " shmem=", &line.shared_bytes) ||
-	    !read_number(&comment, line.pid ? " peak=" : " unread=",
+	if (!read_who(&comment, &line) || !line_read_number(&comment, " at=", &line.at_ms) ||
+	    !line_read_number(&comment, " anon=", &line.anonymous_bytes) ||
+	    !line_read_number(&comment, " file=", &line.file_bytes) ||
+	    !line_read_number(&comment, " shmem=", &line.shared_bytes) ||
+	    !line_read_number(&comment, line.pid ? " peak=" : " unread=",
 			 line.pid ? &line.peak_bytes : &line.unread) ||
 	    *comment)
 		return false;

@@ -19,7 +19,7 @@
 #include "live/record.h"
 
 #define ANSWER_NS (5 * NS_PER_SEC)
-#define ANSWER_MAX_BYTES 65536U
+#define ANSWER_MAX_BYTES (256U << 10)
 
 /* ---- the text format ---- */
 
@@ -52,16 +52,28 @@ static bool is_plain(const char *text)
 	return !text[strcspn(text, "\n\r\\")];
 }
 
-/* Returns whether these are no labels, or one: key="value". */
-static bool is_label(const char *text)
+/* Returns what follows a label, key="value"; NULL: it is none. */
+static const char *after_label(const char *text)
 {
-	const char *value = strchr(text, '=');
+	const size_t key = strspn(text, "abcdefghijklmnopqrstuvwxyz_");
+	const char *end;
 
+	if (!key || text[key] != '=' || text[key + 1] != '"')
+		return NULL;
+	end = strchr(text + key + 2, '"');
+	return end ? end + 1 : NULL;
+}
+
+/* Returns whether these are no labels, or some: kind="cpu",gpu="0". */
+static bool are_labels(const char *text)
+{
 	if (!text[0])
 		return true;
-	return value && is_plain(text) && value > text && strlen(value) >= 3 && value[1] == '"' &&
-	       strchr(value + 2, '"') == text + strlen(text) - 1 &&
-	       strspn(text, "abcdefghijklmnopqrstuvwxyz_") == (size_t)(value - text);
+	if (!is_plain(text))
+		return false;
+	while ((text = after_label(text)) && *text == ',')
+		text++;
+	return text && !*text;
 }
 
 int metrics_take_line(char *line, size_t size, struct metrics_head *head, FILE *out)
@@ -83,7 +95,7 @@ int metrics_take_line(char *line, size_t size, struct metrics_head *head, FILE *
 		put_head(out, head->name, head->kind & LIVE_METRIC_GAUGE, record.text[1]);
 		return 0;
 	}
-	if (record.kind != LIVE_VALUE || !head->name[0] || !is_label(record.text[0]))
+	if (record.kind != LIVE_VALUE || !head->name[0] || !are_labels(record.text[0]))
 		return -EBADMSG;
 	put_value(out, head->name, record.text[0], record.number[0],
 		  head->kind & LIVE_METRIC_NS);
