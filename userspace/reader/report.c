@@ -7,6 +7,7 @@
 
 #include "reader/callers.h"
 #include "reader/complain.h"
+#include "reader/gauge_view.h"
 #include "reader/machine_view.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
@@ -31,7 +32,8 @@ struct report {
 	struct totals totals;
 	struct totals_options by;
 	struct machine machine;
-	int machine_err;
+	struct gpu_usage gpus;
+	int comment_err;
 	enum sort sort;
 	unsigned long rows; /* 0: all */
 	regex_t *callers, *callees;
@@ -371,8 +373,10 @@ static void on_comment(void *context, const char *text)
 {
 	struct report *report = context;
 
-	if (!report->machine_err)
-		report->machine_err = machine_add(&report->machine, text);
+	if (!report->comment_err)
+		report->comment_err = machine_add(&report->machine, text);
+	if (!report->comment_err)
+		report->comment_err = gpu_usage_add(&report->gpus, text);
 	report->is_scaled |= text_tells_scaled_probe(text);
 }
 
@@ -420,6 +424,7 @@ static int print_report(struct report *report, const struct input *input)
 		if (!report->machine.elapsed_ns)
 			report->machine.elapsed_ns = totals.duration_ns;
 		machine_print(&report->machine, PROCESSES_SHOWN, text_columns(), color, stdout);
+		gpu_usage_print(&report->gpus, PROCESSES_SHOWN, text_columns(), color, stdout);
 	}
 	drop_empty(&report->totals);
 	qsort_r(report->totals.row, report->totals.count, sizeof(report->totals.row[0]),
@@ -457,7 +462,7 @@ static int run(struct report *report)
 	err = read_input(input_options, report->shared.no_progress, &input);
 	if (err)
 		return err;
-	err = report->machine_err ? report->machine_err : print_report(report, input);
+	err = report->comment_err ? report->comment_err : print_report(report, input);
 	if (err)
 		complain_of(input_title(input), err);
 	return err ? READER_BAD_INPUT : READER_OK;
@@ -472,6 +477,7 @@ int verb_report(int argc, char **argv)
 		status = run(&report);
 	totals_release(&report.totals);
 	machine_release(&report.machine);
+	gpu_usage_release(&report.gpus);
 	select_free_regex(report.callers);
 	select_free_regex(report.callees);
 	select_release(&report.shared.select);

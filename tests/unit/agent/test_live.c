@@ -197,9 +197,9 @@ int dump_take(struct dump *of, char **ret_text, size_t *ret_size)
 	return 0;
 }
 
-int metrics_tell(const struct summary *of, char **ret_text, size_t *ret_size)
+int metrics_tell(const struct metrics_sources *of, char **ret_text, size_t *ret_size)
 {
-	assert_ptr_equal(of, &summary);
+	assert_ptr_equal(of->summary, &summary);
 	if (metrics_err)
 		return metrics_err;
 	*ret_text = strdup("stats");
@@ -217,6 +217,8 @@ void dump_refresh(struct dump *of)
 static struct live *live;
 static const char *live_user = "1234";
 
+static const struct metrics_sources metrics = {.summary = &summary};
+
 static int open_socket(bool is_default)
 {
 	const struct options options = {.live = (char *)"/run/p.sock",
@@ -224,7 +226,7 @@ static int open_socket(bool is_default)
 					.live_user = live_user};
 
 	live = NULL;
-	return live_open(&options, NULL, &sources, &summary, &live);
+	return live_open(&options, NULL, &sources, &metrics, &live);
 }
 
 static int setup(void **state)
@@ -258,7 +260,7 @@ static void open__without_a_socket_is_no_error(void **state)
 	(void)state;
 	live_free(live);
 	live = NULL;
-	assert_int_equal(live_open(&none, NULL, &sources, &summary, &live), 0);
+	assert_int_equal(live_open(&none, NULL, &sources, &metrics, &live), 0);
 	assert_null(live);
 	live_serve(NULL);
 	live_step(NULL);

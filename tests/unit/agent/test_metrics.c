@@ -1,22 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources: agent/metrics.c agent/progress.c live/record.c */
+/* Those of GPUs are a stand-in. */
 #include "agent/metrics.h"
 
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/gpu_metrics.h"
 #include "agent/progress.h"
 #include "base/cleanup.h"
 #include "live/record.h"
 #include "version.h"
+
+static struct gauges *const some_gauges = (struct gauges *)&some_gauges;
+
+void gpu_metrics_write(const struct gauges *gauges, FILE *out)
+{
+	if (gauges == some_gauges)
+		live_record_write(out, &(struct live_record){.kind = LIVE_VALUE,
+							      .number = {71},
+							      .text = {"gpu=\"0\""}});
+}
 
 static char *tell(const struct summary *summary)
 {
 	char *text;
 	size_t size;
 
-	assert_int_equal(metrics_tell(summary, &text, &size), 0);
+	assert_int_equal(metrics_tell(&(struct metrics_sources){summary, some_gauges}, &text,
+				      &size),
+			 0);
 	assert_int_equal(strlen(text), size);
 	return text;
 }
@@ -40,6 +54,7 @@ static void metrics__are_the_numbers_of_the_summary(void **state)
 	assert_non_null(strstr(text, "\nvalue\t7\tkind=\"cpu\"\nvalue\t8\tkind=\"offcpu\"\n"));
 	assert_non_null(strstr(text, "\nvalue\t3\treason=\"no_rows\"\n"));
 	assert_non_null(strstr(text, "\nend\t0\t0\t0\t0\n"));
+	assert_non_null(strstr(text, "\nvalue\t71\tgpu=\"0\"\nend\t"));
 	/* A whole stack is no error. */
 	assert_null(strstr(text, "reason=\"root\""));
 }

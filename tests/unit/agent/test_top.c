@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c agent/top.c agent/profiles.c profile/writer.c profile/memory_line.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c profile/cuda_line.c profile/cuda_lines.c */
+/* sources: base/kinds.c agent/top.c agent/profiles.c profile/writer.c profile/memory_line.c profile/gpu_line.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c profile/cuda_line.c profile/cuda_lines.c */
 /* Clients, processes and access rights are fakes in this file. */
 #include <cmocka.h>
 #include <errno.h>
@@ -488,7 +488,8 @@ static size_t memory_comments;
 static void keep_memory(void *context, const char *text)
 {
 	(void)context;
-	if (strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) != 0)
+	if (strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) != 0 &&
+	    strncmp(text, GPU_LINE_PREFIX, strlen(GPU_LINE_PREFIX)) != 0)
 		return;
 	assert_true(memory_comments < ARRAY_SIZE(memory_comment));
 	snprintf(memory_comment[memory_comments++], MEMORY_LINE_CHARS, "%s", text);
@@ -614,6 +615,63 @@ static void fill_memory(struct top *top, unsigned int more)
 	at = memchr(pushed, '\n', pushed_size);
 	assert_non_null(at++);
 	read_memory(at, (size_t)(pushed + pushed_size - at));
+}
+
+/* Sends a window with a GPU and three processes, of which 8 is another user's, and of many. */
+static void fill_gpus(struct top *top, unsigned int more)
+{
+	const struct pp_process_id id[] = {{7, 2}, {8, 1}, {10, 1}};
+	OWNED(intern) struct intern *strings = NULL;
+	const char *at;
+
+	assert_int_equal(intern_new(&strings), 0);
+	top_begin(top, strings, 5);
+	top_add_gpu(top, "gpu device=0 and so on");
+	for (size_t i = 0; i < ARRAY_SIZE(id) + more; i++) {
+		const struct pp_process_id of = i < ARRAY_SIZE(id) ? id[i] : id[0];
+		const struct gpu_process_line line = {.pid = of.tgid,
+						      .device = i,
+						      .memory_bytes = {true, 3, 3, 3}};
+
+		top_add_gpu_process(top, of, &line);
+	}
+	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
+	memory_comments = 0;
+	at = memchr(pushed, '\n', pushed_size);
+	assert_non_null(at++);
+	read_memory(at, (size_t)(pushed + pushed_size - at));
+}
+
+/* A GPU is the machine's; who is on it is not. */
+static void gpus__users_get_lines_of_their_own_processes_only(void **state)
+{
+	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CUDA};
+	OWNED(top) struct top *top = watched_events(&request, 1000, PP_CAPTURE_CUDA);
+
+	(void)state;
+	fill_gpus(top, 0);
+	assert_int_equal(count_texts("gpu device=0 "), 1);
+	assert_int_equal(count_texts("gpu pid="), 1);
+	assert_int_equal(count_texts("gpu pid=7 "), 1);
+	fill_gpus(top, 70);
+	assert_int_equal(count_texts("gpu pid=7 "), GPU_PROCESS_LINES_MAX);
+	assert_int_equal(count_texts("gpu others=7 memory=21 sm=absent"), 1);
+}
+
+static void gpus__root_gets_all_with_kind_cuda_and_no_processes_with_cpu(void **state)
+{
+	const struct live_request cuda = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CUDA};
+	const struct live_request cpu = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
+	OWNED(top) struct top *top = watched_events(&cuda, 0, PP_CAPTURE_CUDA);
+	OWNED(top) struct top *other = NULL;
+
+	(void)state;
+	fill_gpus(top, 0);
+	assert_int_equal(count_texts("gpu pid="), 3);
+	other = watched_events(&cpu, 0, PP_CAPTURE_CPU);
+	fill_gpus(other, 0);
+	assert_int_equal(count_texts("gpu device=0 "), 1);
+	assert_int_equal(count_texts("gpu pid="), 0);
 }
 
 static void memory__users_get_lines_of_their_own_processes_only(void **state)
@@ -793,6 +851,9 @@ int main(void)
 		cmocka_unit_test(ledger__sum_of_many_is_no_processes_line),
 		cmocka_unit_test(memory__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(memory__root_gets_all),
+		cmocka_unit_test(gpus__users_get_lines_of_their_own_processes_only),
+		cmocka_unit_test(
+			gpus__root_gets_all_with_kind_cuda_and_no_processes_with_cpu),
 		cmocka_unit_test(memory__only_who_asks_for_its_kinds),
 		cmocka_unit_test(cuda__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(cuda__root_gets_all),

@@ -17,6 +17,8 @@
 #include "agent/coverage.h"
 #include "agent/cuda_report.h"
 #include "agent/epochs.h"
+#include "agent/gauge_lines.h"
+#include "agent/gauges.h"
 #include "agent/identities.h"
 #include "agent/live.h"
 #include "agent/modules.h"
@@ -355,6 +357,45 @@ int resident_read(struct resident *resident, struct top *top, bool is_part,
 	return reads_memory ? call("memory") : 0;
 }
 
+static bool reads_gauges; /* CUDA is captured */
+
+void gauges_cut(struct gauges *gauges, bool is_written, uint64_t now_ns)
+{
+	(void)gauges;
+	assert_int_equal(now_ns, slots.end_ns);
+	if (reads_gauges)
+		call(is_written ? "gauges_end" : "gauges_part");
+}
+
+const struct gauge_sums *gauges_part(const struct gauges *gauges)
+{
+	(void)gauges;
+	return NULL;
+}
+
+const struct gauge_sums *gauges_closed(const struct gauges *gauges)
+{
+	(void)gauges;
+	return (const struct gauge_sums *)calls;
+}
+
+void gauge_lines_send(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
+		      struct top *top)
+{
+	(void)sources, (void)top;
+	assert_null(sums);
+	if (reads_gauges)
+		call("gauges_sent");
+}
+
+int gauge_lines_describe(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
+			 struct profiles *of)
+{
+	(void)sources, (void)of;
+	assert_ptr_equal(sums, calls);
+	return reads_gauges ? call("gauges_told") : 0;
+}
+
 int resident_describe(struct resident *resident, struct profiles *of)
 {
 	(void)resident, (void)of;
@@ -564,7 +605,7 @@ static int setup(void **state)
 	late_stacks = 0;
 	process_count = 5;
 	more_samples = more_clients = 0;
-	reads_memory = counts_calls = has_blocks = false;
+	reads_memory = counts_calls = has_blocks = reads_gauges = false;
 	written_start_ns = written_length_ns = watched_ns = 0;
 	profiles = (struct profiles){};
 	summary = (struct summary){};
@@ -747,6 +788,25 @@ static void close__without_a_pause_ends_now(void **state)
 	opened_at(1000);
 	close_as(WINDOW_PART);
 	assert_in_range(slots.end_ns, before_ns, mono_ns());
+}
+
+/* Sums of a window end with it, those of a file's with the file. */
+static void close__gauges_are_told_where_profiles_end(void **state)
+{
+	(void)state;
+	reads_gauges = true;
+	opened_at(1000);
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	assert_non_null(strstr(calls, " top gauges_part gauges_sent "));
+	assert_null(strstr(calls, "gauges_told"));
+	calls[0] = '\0';
+	assert_int_equal(close_as(WINDOW_WHOLE), 0);
+	assert_non_null(strstr(calls, " top gauges_part gauges_sent "));
+	calls[0] = '\0';
+	is_store = true;
+	assert_int_equal(close_as(WINDOW_WHOLE), 0);
+	assert_non_null(strstr(calls, " top gauges_end gauges_sent "));
+	assert_non_null(strstr(calls, " describe gauges_told write "));
 }
 
 static void close__of_one_file_goes_on_until_the_last(void **state)
@@ -1147,6 +1207,7 @@ int main(void)
 		TEST(open__name_follows_a_clock_that_was_set),
 		TEST(close__collects_in_the_order_in_which_nothing_is_missed),
 		TEST(close__memory_is_read_once_and_told),
+		TEST(close__gauges_are_told_where_profiles_end),
 		TEST(close__held_is_read_before_rows_are_named),
 		TEST(open__without_memory_is_an_error),
 		TEST(close__next_window_begins_where_this_one_ends),

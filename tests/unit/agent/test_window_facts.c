@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/cuda.h"
+#include "agent/gauges.h"
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/naming.h"
@@ -86,6 +87,14 @@ void keeper_get_stats(const struct keeper *keeper, struct keeper_stats *ret_stat
 {
 	(void)keeper;
 	*ret_stats = (struct keeper_stats){.kept = 37, .failed = 38, .left_out = 39};
+}
+
+static uint64_t gauges_cpu_ns;
+
+void gauges_get_stats(const struct gauges *gauges, struct gauges_stats *ret_stats)
+{
+	(void)gauges;
+	*ret_stats = (struct gauges_stats){.cpu_ns = gauges_cpu_ns, .lost = 41};
 }
 
 void identities_get_stats(const struct identities *identities, struct identities_stats *ret_stats)
@@ -273,6 +282,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_LABELS_UNREAD], 35);
 	assert_int_equal(summary.unlabelled, 36);
 	assert_int_equal(summary.kept, 37);
+	assert_int_equal(summary.loss[PP_LOSS_GAUGES_LOST], 41);
 	assert_int_equal(summary.loss[PP_LOSS_KEEP_FAILED], 38 + 4);
 	assert_int_equal(summary.loss[PP_LOSS_KEEP_SHARE], 39);
 }
@@ -288,6 +298,10 @@ static void update__measures_the_agent_itself(void **state)
 	assert_in_range(summary.elapsed_ns, 5 * NS_PER_SEC,
 			5 * NS_PER_SEC + (mono_ns() - before_ns));
 	assert_int_equal(summary.own_cpu_ns, 3250500000); /* 1.25 s and 2.0005 s */
+	gauges_cpu_ns = 5;
+	window_facts_update(&facts);
+	assert_int_equal(summary.own_cpu_ns, 3250500005);
+	gauges_cpu_ns = 0;
 	assert_int_equal(summary.own_rss_bytes, 123 * page);
 	statm = NULL;
 	window_facts_update(&facts);

@@ -81,11 +81,13 @@ static void text__is_the_agents_and_its_own(void **state)
 				     "pyprofd_a_total{kind=\"cpu\"} 12\npyprofd_a_total 13\n"
 				     "# HELP b What b is.\n"
 				     "# TYPE b gauge\nb{of=\"\"} 1.500000000\n"
+				     "# HELP c What c is.\n# TYPE c gauge\nc{gpu=\"0\",uuid=\"GPU-1\"} 7\n"
 				     "# HELP pyprofd_up ";
 	OWNED_MEM char *text = scrape("metric\t0\tpyprofd_a_total\tWhat a is.\n"
 				      "value\t12\tkind=\"cpu\"\nvalue\t13\t\n"
 				      "metric\t3\tb\tWhat b is.\n"
 				      "value\t1500000000\tof=\"\"\nlater\t1\tthing\n"
+				      "metric\t1\tc\tWhat c is.\nvalue\t7\tgpu=\"0\",uuid=\"GPU-1\"\n"
 				      "end\t0\t0\t0\t0\n");
 
 	(void)state;
@@ -140,6 +142,9 @@ static void agent__that_is_gone_or_wrong_is_down(void **state)
 		"metric\t0\ta\tHelp\nvalue\t1\t} 1\\x0aevil\nend\t0\t0\t0\t0\n",
 		"metric\t0\ta\tHelp\nvalue\t1\tx=\"a\"b\"\nend\t0\t0\t0\t0\n",
 		"metric\t0\ta\tHelp\nvalue\t1\t=\"a\"\nend\t0\t0\t0\t0\n",
+		"metric\t0\ta\tHelp\nvalue\t1\tx=\"a\",\nend\t0\t0\t0\t0\n",
+		"metric\t0\ta\tHelp\nvalue\t1\tx=\"a\"y=\"b\"\nend\t0\t0\t0\t0\n",
+		"metric\t0\ta\tHelp\nvalue\t1\tx=\"a\",y=b\nend\t0\t0\t0\t0\n",
 		"metric\t0\ta\tHelp\nvalue\t1\tx=\"\nend\t0\t0\t0\t0\n",
 		"error\t1\tonly root sees this\n",
 	};
