@@ -13,11 +13,12 @@ USER = 54321
 THREAD = re.compile(r'(\d+) "[^"]*"')
 
 
-def agent(directory, out="p.pb.gz", hz=99, options=("--events", "offcpu")):
+def agent(directory, out="p.pb.gz", hz=99, options=("--events", "offcpu"),
+          env=None):
     """A pyprofd that serves a socket."""
     path = os.path.join(directory, "live.sock")
     process = harness.start(os.path.join(directory, out), hz=hz,
-                            options=["--live", path] + list(options))
+                            options=["--live", path] + list(options), env=env)
 
     def there():
         assert process.poll() is None, harness.said(process)

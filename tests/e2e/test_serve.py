@@ -43,12 +43,12 @@ def free_port():
 class Server:
     """A pyprofd that records into a store, and a pyprofd-serve before it."""
 
-    def __init__(self, *options, events="cpu", preexec=None):
+    def __init__(self, *options, events="cpu", preexec=None, env=None):
         self.folder = harness.temporary()
         os.chmod(self.folder, 0o755)
         os.mkdir(os.path.join(self.folder, "store"))
         self.agent, self.live = test_dump.agent(self.folder, "store/", 499,
-                                                ["--events", events, "--interval", "1s"])
+                                                ["--events", events, "--interval", "1s"], env)
         self.port = free_port()
         self.process = subprocess.Popen(
             [SERVE, "--listen", "127.0.0.1:%d" % self.port, "--live", self.live, "--store",
@@ -220,7 +220,7 @@ def metrics(text):
                 assert head.group(2) not in types and head.group(3) in ("counter", "gauge"), line
                 types[head.group(2)] = head.group(3)
             continue
-        value = re.fullmatch(r'([a-z_]+)(?:\{([a-z_]+="[^"\\]*")\})? ([0-9.]+)', line)
+        value = re.fullmatch(r'([a-z_]+)(?:\{([a-z_]+="[^"\\]*"(?:,[a-z_]+="[^"\\]*")*)\})? ([0-9.]+)', line)
         assert value and value.group(1) in types, line
         labels = found.setdefault(value.group(1), {})
         assert value.group(2) not in labels, line

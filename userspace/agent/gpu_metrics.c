@@ -50,10 +50,25 @@ struct metric {
 
 static const struct metric metrics[] = {AGENT_GPU_METRICS(METRIC)};
 
-static void put(FILE *out, const char *labels, uint64_t number)
+/* A metric that is being written. */
+struct writing {
+	FILE *out;
+	const struct metric *metric;
+	bool has_head; /* it gets one with its first value */
+};
+
+static void put(struct writing *to, const char *labels, uint64_t number)
 {
-	live_record_write(out, &(struct live_record){
-				       .kind = LIVE_VALUE, .number = {number}, .text = {labels}});
+	const struct live_record head = {.kind = LIVE_METRIC,
+					 .number = {to->metric->kind},
+					 .text = {to->metric->name, to->metric->help}};
+
+	if (!to->has_head)
+		live_record_write(to->out, &head);
+	to->has_head = true;
+	live_record_write(to->out, &(struct live_record){.kind = LIVE_VALUE,
+							 .number = {number},
+							 .text = {labels}});
 }
 
 /* gpu="0",uuid="GPU-..." */
@@ -80,46 +95,47 @@ static uint32_t count_processes(const struct gauges_round *round, uint32_t index
 	return count;
 }
 
-static void put_gauge(FILE *out, const struct metric *metric, const char *labels,
-		      const struct gauges_device *gpu)
+static void put_gauge(struct writing *to, const char *labels, const struct gauges_device *gpu)
 {
+	const struct metric *metric = to->metric;
 	uint64_t number;
 
 	if (!(gpu->has >> metric->gauge & 1))
 		return;
 	if (__builtin_mul_overflow(gpu->value[metric->gauge], metric->factor, &number))
 		number = UINT64_MAX;
-	put(out, labels, number);
+	put(to, labels, number);
 }
 
-static void put_device(FILE *out, const struct metric *metric, const struct gauges_round *round,
+static void put_device(struct writing *to, const struct gauges_round *round,
 		       const struct gauges_round_device *device)
 {
 	char uuid[GPU_UUID_BYTES], name[GPU_NAME_BYTES], labels[LABELS_BYTES];
 	const struct gauges_device *gpu = &device->gpu;
+	const enum where where = to->metric->where;
 	uint64_t number;
 
 	copy_plain(gpu->uuid, uuid, sizeof(uuid));
 	copy_plain(gpu->name, name, sizeof(name));
 	label_gpu(labels, device->index, uuid);
-	if (metric->where == WHERE_GAUGE)
-		put_gauge(out, metric, labels, gpu);
-	if (metric->where == WHERE_MEMORY_TOTAL && gpu->memory_total_bytes)
-		put(out, labels, gpu->memory_total_bytes);
-	if (metric->where == WHERE_POWER_LIMIT && gpu->power_limit &&
+	if (where == WHERE_GAUGE)
+		put_gauge(to, labels, gpu);
+	if (where == WHERE_MEMORY_TOTAL && gpu->memory_total_bytes)
+		put(to, labels, gpu->memory_total_bytes);
+	if (where == WHERE_POWER_LIMIT && gpu->power_limit &&
 	    !__builtin_mul_overflow(gpu->power_limit, PARTS / 10, &number))
-		put(out, labels, number);
-	if (metric->where == WHERE_PROCESSES)
-		put(out, labels, count_processes(round, device->index));
-	if (metric->where == WHERE_INFO) {
+		put(to, labels, number);
+	if (where == WHERE_PROCESSES)
+		put(to, labels, count_processes(round, device->index));
+	if (where == WHERE_INFO) {
 		const size_t used = strlen(labels);
 
 		snprintf(labels + used, sizeof(labels) - used, ",name=\"%s\"", name);
-		put(out, labels, 1);
+		put(to, labels, 1);
 	}
 }
 
-static void put_reasons(FILE *out, const struct gauge_sums_device *sums)
+static void put_reasons(struct writing *to, const struct gauge_sums_device *sums)
 {
 	char uuid[GPU_UUID_BYTES], labels[LABELS_BYTES];
 	size_t used;
@@ -132,39 +148,36 @@ static void put_reasons(FILE *out, const struct gauge_sums_device *sums)
 	for (unsigned int i = 0; i < GPU_REASON_COUNT; i++) {
 		snprintf(labels + used, sizeof(labels) - used, ",reason=\"%s\"",
 			 gpu_reason_name((enum gpu_reason)i));
-		put(out, labels, sums->reason[i]);
+		put(to, labels, sums->reason[i]);
 	}
 }
 
-static void put_failures(FILE *out, const struct gauges_stats *stats)
+static void put_failures(struct writing *to, const struct gauges_stats *stats)
 {
 	char labels[LABELS_BYTES];
 
 	for (unsigned int i = 0; i < GAUGES_FAILURE_COUNT; i++) {
 		snprintf(labels, sizeof(labels), "reason=\"%s\"",
 			 gauges_failure_name((enum gauges_failure)i));
-		put(out, labels, stats->failures[i]);
+		put(to, labels, stats->failures[i]);
 	}
 }
 
-static void put_metric(FILE *out, const struct metric *metric, const struct gauges *gauges,
+static void put_metric(struct writing *to, const struct gauges *gauges,
 		       const struct gauges_stats *stats)
 {
-	const struct live_record head = {.kind = LIVE_METRIC,
-					 .number = {metric->kind},
-					 .text = {metric->name, metric->help}};
 	const struct gauges_round *round = gauges_now(gauges);
 	const struct gauge_sums *total = gauges_total(gauges);
+	const enum where where = to->metric->where;
 
-	live_record_write(out, &head);
-	if (metric->where == WHERE_DEVICES)
-		put(out, "", round ? round->device_count : 0);
-	if (metric->where == WHERE_FAILURES)
-		put_failures(out, stats);
-	for (uint32_t i = 0; metric->where == WHERE_REASONS && i < total->device_count; i++)
-		put_reasons(out, &total->device[i]);
+	if (where == WHERE_DEVICES)
+		put(to, "", round ? round->device_count : 0);
+	if (where == WHERE_FAILURES)
+		put_failures(to, stats);
+	for (uint32_t i = 0; where == WHERE_REASONS && i < total->device_count; i++)
+		put_reasons(to, &total->device[i]);
 	for (uint32_t i = 0; round && i < round->device_count; i++)
-		put_device(out, metric, round, &round->device[i]);
+		put_device(to, round, &round->device[i]);
 }
 
 void gpu_metrics_write(const struct gauges *gauges, FILE *out)
@@ -175,5 +188,5 @@ void gpu_metrics_write(const struct gauges *gauges, FILE *out)
 	if (!stats.starts && !stats.failures[GAUGES_NOT_STARTED])
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
-		put_metric(out, &metrics[i], gauges, &stats);
+		put_metric(&(struct writing){.out = out, .metric = &metrics[i]}, gauges, &stats);
 }
