@@ -215,7 +215,7 @@ install: all
 	install -D -m 0644 deploy/systemd/sysusers.conf $(usersdir)/pyprofd.conf
 	test -e $(confdir)/pyprofd.conf || install -D -m 0644 deploy/pyprofd.conf $(confdir)/pyprofd.conf
 	install -D -m 0644 -t $(docdir) LICENSE LICENSES/GPL-2.0-only.txt README.md CHANGELOG.md
-	install -D -m 0644 -t $(docdir)/examples deploy/examples/*.conf deploy/grafana/pyprofd.json deploy/prometheus/pyprofd.rules.yml
+	install -D -m 0644 -t $(docdir)/examples deploy/examples/*.conf deploy/systemd/pyprofd-gpu.conf deploy/grafana/pyprofd.json deploy/prometheus/pyprofd.rules.yml
 # What the programs are made of, by the Debian packages of this machine.
 .PHONY: sbom
 sbom: all

@@ -18,7 +18,8 @@ FILES = {
     "share/bash-completion/completions/pyprof", "share/zsh/site-functions/_pyprof",
     "share/doc/pyprofd/LICENSE", "share/doc/pyprofd/GPL-2.0-only.txt",
     "share/doc/pyprofd/README.md", "share/doc/pyprofd/CHANGELOG.md",
-    "share/doc/pyprofd/examples/pyprofd.json", "share/doc/pyprofd/examples/pyprofd.rules.yml"
+    "share/doc/pyprofd/examples/pyprofd.json", "share/doc/pyprofd/examples/pyprofd.rules.yml",
+    "share/doc/pyprofd/examples/pyprofd-gpu.conf"
 } | {
     "share/doc/pyprofd/examples/" + name
     for name in os.listdir(os.path.join(harness.TOP, "deploy", "examples"))

@@ -77,6 +77,19 @@ if [ -n "$said" ]; then
 	echo "$said"
 	exit 1
 fi
+# The drop-in for GPUs parses, and opens their devices alone.
+mkdir "$root/pyprofd.service.d"
+cp deploy/systemd/pyprofd-gpu.conf "$root/pyprofd.service.d/gpu.conf"
+said=$(systemd-analyze verify --man=no "$root/pyprofd.service" 2>&1 | grep -e pyprofd.service -e gpu.conf)
+rm -r "$root/pyprofd.service.d"
+if [ -n "$said" ]; then
+	echo "$said"
+	exit 1
+fi
+grep -qx 'DevicePolicy=closed' deploy/systemd/pyprofd-gpu.conf || {
+	echo 'deploy/systemd/pyprofd-gpu.conf: it opens all devices'
+	exit 1
+}
 # Exposure of a unit, times ten, and the most that it may have.
 closed() { # UNIT MOST
 	systemd-analyze security --offline=true --threshold="$2" --no-pager "$root/$1" > "$root/said" 2>&1 && return
