@@ -220,7 +220,8 @@ def metrics(text):
                 assert head.group(2) not in types and head.group(3) in ("counter", "gauge"), line
                 types[head.group(2)] = head.group(3)
             continue
-        value = re.fullmatch(r'([a-z_]+)(?:\{([a-z_]+="[^"\\]*"(?:,[a-z_]+="[^"\\]*")*)\})? ([0-9.]+)', line)
+        label = r'[a-z_]+="[^"\\]*"'
+        value = re.fullmatch(r"([a-z_]+)(?:\{(%s(?:,%s)*)\})? ([0-9.]+)" % (label, label), line)
         assert value and value.group(1) in types, line
         labels = found.setdefault(value.group(1), {})
         assert value.group(2) not in labels, line

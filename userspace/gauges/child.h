@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The child that alone loads NVIDIA's management library (NVML): a vendor's code never runs with the
- * agent's rights.  It reads the gauges of all GPUs once a second, and writes them into a pipe
+/* The child that alone loads NVIDIA's management library (NVML): a vendor's code never runs with
+ * the agent's rights.  It reads the gauges of all GPUs once a second, and writes them into a pipe
  * (gauges/record.h). */
 #ifndef GAUGES_CHILD_H
 #define GAUGES_CHILD_H

@@ -21,7 +21,7 @@
 	  2) /* tid, stack or 0, enum live_flag, ns it waits or 0; name, wait */                   \
 	X(WINDOW, "window", 2, 0) /* bytes of a gzip'd pprof file that follow; enum live_window */ \
 	X(METRIC, "metric", 1, 2) /* enum live_metric; name, what it says; its values follow */    \
-	X(VALUE, "value", 1, 1) /* as the metric's kind; labels: kind="cpu",gpu="0" */                     \
+	X(VALUE, "value", 1, 1) /* as the metric's kind; labels */                     \
 	X(END, "end", 4, 0)	  /* threads, of these torn, without a stack, left out */          \
 	X(ERROR, "error", 1, 1)	  /* errno; what a person reads */
 
@@ -45,7 +45,8 @@ enum live_window { LIVE_WINDOW_WAITS = 1 };
 
 #define LIVE_WINDOW_BYTES (64U << 20) /* the most bytes of a window's files */
 
-/* What a metric is; LIVE_METRIC_NS: its values are billionths of its unit, as ns of seconds. */
+/* A value's labels are those of Prometheus: kind="cpu",gpu="0"; "": none.
+ * What a metric is; LIVE_METRIC_NS: its values are billionths of its unit, as ns of seconds. */
 enum live_metric { LIVE_METRIC_COUNTER, LIVE_METRIC_GAUGE, LIVE_METRIC_NS = 2 };
 
 struct live_record {

@@ -10,9 +10,9 @@
 #define GPU                                                                                        \
 	"gpu device=3 uuid=GPU-1 seconds=10 utilization=63.0,20.0,97.0 memory_utilization=40.0 "   \
 	"sm_active=absent sm_occupancy=absent tensor_active=absent dram_active=0.0 "               \
-	"pcie_tx=1048576 pcie_rx=absent nvlink_tx=absent nvlink_rx=absent memory_used=4096,1,8000 "  \
-	"power=350.5 temperature=45.0 sm_clock=1980.0 memory_clock=absent "                        \
-	"memory_total=85899345920 power_limit=700.0 "
+	"pcie_tx=1048576 pcie_rx=absent nvlink_tx=absent nvlink_rx=absent "                        \
+	"memory_used=4096,1,8000 power=350.5 temperature=45.0 sm_clock=1980.0 "                    \
+	"memory_clock=absent memory_total=85899345920 power_limit=700.0 "
 
 static struct gpu_figures figures(uint64_t mean, uint64_t min, uint64_t max)
 {
@@ -50,8 +50,7 @@ static void line__reads_as_it_is_documented_and_comes_back(void **state)
 
 	(void)state;
 	gpu_line_format(&line, text);
-	assert_string_equal(text,
-			    GPU "reasons=sw_power_cap:40.0,other:0.1 name=NVIDIA H100??[7m");
+	assert_string_equal(text, GPU "reasons=sw_power_cap:40.0,other:0.1 name=NVIDIA H100??[7m");
 	assert_true(gpu_line_parse(text, &back));
 	assert_int_equal(back.device, 3);
 	assert_string_equal(back.uuid, "GPU-1");

@@ -97,8 +97,8 @@ static void usage__has_a_bound(void **state)
 	for (uint64_t i = 0; i < GPU_USAGE_DEVICES_MAX + 3; i++)
 		add_line(&(struct gpu_line){.device = i, .seconds = UINT64_MAX});
 	for (unsigned int i = 1; i < GPU_USAGE_PROCESSES_MAX + 3; i++) {
-		snprintf(text, sizeof(text),
-			 "gpu pid=%u comm=a device=0 seconds=1 memory=1 sm=1.0", i);
+		snprintf(text, sizeof(text), "gpu pid=%u comm=a device=0 seconds=1 memory=1 sm=1.0",
+			 i);
 		assert_int_equal(gpu_usage_add(&usage, text), 0);
 	}
 	assert_int_equal(usage.device_count, GPU_USAGE_DEVICES_MAX);

@@ -81,13 +81,15 @@ static void text__is_the_agents_and_its_own(void **state)
 				     "pyprofd_a_total{kind=\"cpu\"} 12\npyprofd_a_total 13\n"
 				     "# HELP b What b is.\n"
 				     "# TYPE b gauge\nb{of=\"\"} 1.500000000\n"
-				     "# HELP c What c is.\n# TYPE c gauge\nc{gpu=\"0\",uuid=\"GPU-1\"} 7\n"
+				     "# HELP c What c is.\n# TYPE c gauge\n"
+				     "c{gpu=\"0\",uuid=\"GPU-1\"} 7\n"
 				     "# HELP pyprofd_up ";
 	OWNED_MEM char *text = scrape("metric\t0\tpyprofd_a_total\tWhat a is.\n"
 				      "value\t12\tkind=\"cpu\"\nvalue\t13\t\n"
 				      "metric\t3\tb\tWhat b is.\n"
 				      "value\t1500000000\tof=\"\"\nlater\t1\tthing\n"
-				      "metric\t1\tc\tWhat c is.\nvalue\t7\tgpu=\"0\",uuid=\"GPU-1\"\n"
+				      "metric\t1\tc\tWhat c is.\n"
+				      "value\t7\tgpu=\"0\",uuid=\"GPU-1\"\n"
 				      "end\t0\t0\t0\t0\n");
 
 	(void)state;
