@@ -54,8 +54,8 @@ void top_add_memory(struct top *top, struct pp_process_id id, const struct memor
  * cuda.  user: as in cuda_lines_add(). */
 void top_add_cuda(struct top *top, struct pp_process_id id, const struct cuda_line *line,
 		  uint32_t user);
-/* Adds a GPU's line to what clients receive that ask for KINDS_OF_GPU (agent/gauge_lines.h); that of
- * a process to what those do who ask for KINDS_OF_GPU_PROCESSES and may see the process. */
+/* Adds a GPU's line to what clients receive that ask for KINDS_OF_GPU (agent/gauge_lines.h); that
+ * of a process to what those do who ask for KINDS_OF_GPU_PROCESSES and may see the process. */
 void top_add_gpu(struct top *top, const char *text);
 void top_add_gpu_process(struct top *top, struct pp_process_id id,
 			 const struct gpu_process_line *line);

@@ -141,7 +141,7 @@ struct nvml {
 
 /* ---- the library ---- */
 
-/* Where the loader's own search does not lead: drivers of containers' hosts, of NixOS and of WSL. */
+/* Also where the loader's own search does not lead: drivers of containers' hosts, NixOS, WSL. */
 static void *open_library(void)
 {
 	static const char *const paths[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads NVML and reads GPUs' gauges from it: in the child alone.  What a library, a driver, a GPU or
- * the child's rights do not give is not known, and never 0. */
+/* Loads NVML and reads GPUs' gauges from it: in the child alone.  What a library, a driver, a GPU
+ * or the child's rights do not give is not known, and never 0. */
 #ifndef GAUGES_NVML_H
 #define GAUGES_NVML_H
 

@@ -190,8 +190,8 @@ static const struct sock_filter filter[] = {
 	ALLOW(sigaltstack),
 	ALLOW(exit),
 	ALLOW(exit_group),
-	/* Threads, but no processes.  clone3(), whose flags lie in memory, is refused: the C library
-	 * then uses clone(). */
+	/* Threads, but no processes.  clone3(), whose flags lie in memory, is refused: the C
+	 * library then uses clone(). */
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
 	ARGUMENT(0),
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
