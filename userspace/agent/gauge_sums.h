@@ -32,7 +32,7 @@ struct gauge_sums {
 	uint32_t device_count, process_count;
 	uint64_t left_out; /* the most processes of a round that found no room */
 	struct gauge_sums_device device[GAUGES_DEVICES_MAX];
-	/* When they are too many, those that are not in the last round give their room to others. */
+	/* When they are too many, those that are not in the last round leave their room. */
 	struct gauge_sums_process process[GAUGES_PROCESSES_MAX];
 };
 

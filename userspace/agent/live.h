@@ -14,9 +14,9 @@ struct options;
 struct process_table;
 struct top;
 
-/* Opens the socket that the options ask for; all but *metrics itself is borrowed.  *ret_live stays NULL when they ask
- * for none, or when the default one cannot be opened, which is logged.  Returns 0; -errno: the
- * given path cannot be used, and a line was logged. */
+/* Opens the socket that the options ask for; all but *metrics itself is borrowed.  *ret_live stays
+ * NULL when they ask for none, or when the default one cannot be opened, which is logged.  Returns
+ * 0; -errno: the given path cannot be used, and a line was logged. */
 int live_open(const struct options *options, const struct process_table *processes,
 	      const struct dump_sources *sources, const struct metrics_sources *metrics,
 	      struct live **ret_live);
