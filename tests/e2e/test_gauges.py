@@ -222,6 +222,8 @@ def test_each_window_has_its_own():
         assert found[0] == [20] * 3 and found[-1] == [80] * 3, found
         shown = test_pyprof.run("report", process.e2e_out, "--kind", "cuda")
         assert re.search(r"^ *0 +\d\d\.\d +80\.0 +- ", shown, re.M), shown
+        shown = test_pyprof.run("gpu", process.e2e_out)
+        assert re.search(r"^ *0 +\d\d\.\d +80\.0 +- ", shown, re.M), shown
 
 
 # ---------------------------------------------------------------- rights

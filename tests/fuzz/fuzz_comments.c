@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c query/process_memory.c query/gpu_usage.c profile/gpu_line.c profile/memory_line.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
+/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c query/process_memory.c query/gpu_usage.c profile/gauge_line.c profile/memory_line.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * ledgers, and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
@@ -13,7 +13,7 @@
 #include "profile/cuda_line.h"
 #include "profile/cuda_lines.h"
 #include "profile/facts.h"
-#include "profile/gpu_line.h"
+#include "profile/gauge_line.h"
 #include "profile/memory_line.h"
 #include "profile/window_mark.h"
 #include "profile/writer.h"
@@ -109,23 +109,23 @@ static int read_again(void *context, const char *text)
 /* What is of GPUs is written again as a line that reads the same. */
 static void read_gpu(const char *text)
 {
-	char again[GPU_LINE_CHARS], twice[GPU_LINE_CHARS];
-	struct gpu_process_line process;
-	struct gpu_line line;
+	char again[GAUGE_LINE_CHARS], twice[GAUGE_LINE_CHARS];
+	struct gauge_process_line process;
+	struct gauge_line line;
 
-	if (gpu_line_parse(text, &line)) {
+	if (gauge_line_parse(text, &line)) {
 		assert(memchr(line.uuid, 0, sizeof(line.uuid)));
 		assert(memchr(line.name, 0, sizeof(line.name)));
-		gpu_line_format(&line, again);
-		assert(gpu_line_parse(again, &line));
-		gpu_line_format(&line, twice);
+		gauge_line_format(&line, again);
+		assert(gauge_line_parse(again, &line));
+		gauge_line_format(&line, twice);
 		assert(!strcmp(again, twice));
 	}
-	if (gpu_process_line_parse(text, &process)) {
+	if (gauge_process_line_parse(text, &process)) {
 		assert(memchr(process.comm, 0, sizeof(process.comm)));
-		gpu_process_line_format(&process, again);
-		assert(gpu_process_line_parse(again, &process));
-		gpu_process_line_format(&process, twice);
+		gauge_process_line_format(&process, again);
+		assert(gauge_process_line_parse(again, &process));
+		gauge_process_line_format(&process, twice);
 		assert(!strcmp(again, twice));
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gauges/intake.c gauges/record.c agent/gauge_sums.c profile/gpu_line.c */
+/* sources: gauges/intake.c gauges/record.c agent/gauge_sums.c profile/gauge_line.c */
 /* What a child that has run a vendor's code writes into its pipe, as records.  Each begins with a
  * byte that chooses how much of it is sound: random bytes alone would not get past the first
  * check. */
@@ -11,7 +11,7 @@
 #include "agent/gauge_sums.h"
 #include "base/cleanup.h"
 #include "gauges/intake.h"
-#include "profile/gpu_line.h"
+#include "profile/gauge_line.h"
 
 #define SOUND_HEAD 1U /* the round and the device are those that are due */
 #define SOUND_BODY 2U /* values lie within their bounds */
@@ -78,26 +78,26 @@ static void check_round(const struct gauges_round *round, struct gauge_sums *sum
 
 static void check_lines(const struct gauge_sums *sums)
 {
-	char text[GPU_LINE_CHARS];
+	char text[GAUGE_LINE_CHARS];
 
 	for (uint32_t i = 0; i < sums->device_count; i++) {
-		struct gpu_line line, again;
+		struct gauge_line line, again;
 
 		gauge_sums_line(&sums->device[i], &line);
 		for (unsigned int j = 0; j < GPU_GAUGE_COUNT; j++)
 			assert(!line.gauge[j].is_known ||
 			       (line.gauge[j].min <= line.gauge[j].mean &&
 				line.gauge[j].mean <= line.gauge[j].max));
-		gpu_line_format(&line, text);
-		assert(gpu_line_parse(text, &again));
+		gauge_line_format(&line, text);
+		assert(gauge_line_parse(text, &again));
 	}
 	for (uint32_t i = 0; i < sums->process_count; i++) {
-		struct gpu_process_line line, again;
+		struct gauge_process_line line, again;
 
 		gauge_sums_process_line(&sums->process[i], &line);
-		gpu_process_line_set_comm(&line, "a b");
-		gpu_process_line_format(&line, text);
-		assert(gpu_process_line_parse(text, &again));
+		gauge_process_line_set_comm(&line, "a b");
+		gauge_process_line_format(&line, text);
+		assert(gauge_process_line_parse(text, &again));
 		assert(gauge_sums_device_of(sums, sums->process[i].pid) != -ENOENT);
 	}
 }

@@ -31,13 +31,13 @@ static struct process *profiled_process(const struct gauge_lines_sources *source
 
 /* Fills the line of a process, with its name. */
 static void make_line(const struct gauge_sums_process *sums, const struct process *process,
-		      struct gpu_process_line *ret_line)
+		      struct gauge_process_line *ret_line)
 {
 	char comm[PP_COMM_BYTES + 1] = "";
 
 	memcpy(comm, process->comm, PP_COMM_BYTES);
 	gauge_sums_process_line(sums, ret_line);
-	gpu_process_line_set_comm(ret_line, comm);
+	gauge_process_line_set_comm(ret_line, comm);
 }
 
 /* ---- the order ---- */
@@ -77,7 +77,7 @@ static int by_turn(const void *left, const void *right)
 /* Lists the profiled processes: each user's largest one, then each user's second.  The others are
  * added to *rest. */
 static int take_turns(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
-		      struct place **ret_place, size_t *ret_count, struct gpu_process_line *rest)
+		      struct place **ret_place, size_t *ret_count, struct gauge_process_line *rest)
 {
 	struct place *place = calloc(sums->process_count + 1, sizeof(*place));
 	size_t count = 0;
@@ -87,7 +87,7 @@ static int take_turns(const struct gauge_sums *sums, const struct gauge_lines_so
 	for (uint32_t i = 0; i < sums->process_count; i++) {
 		const struct gauge_sums_process *one = &sums->process[i];
 		struct process *process = profiled_process(sources, one->pid);
-		struct gpu_process_line line;
+		struct gauge_process_line line;
 
 		if (process) {
 			place[count++] = (struct place){.sums = one,
@@ -96,7 +96,7 @@ static int take_turns(const struct gauge_sums *sums, const struct gauge_lines_so
 			continue;
 		}
 		gauge_sums_process_line(one, &line);
-		gpu_process_line_add(rest, &line);
+		gauge_process_line_add(rest, &line);
 	}
 	qsort(place, count, sizeof(*place), by_user);
 	for (size_t i = 1; i < count; i++)
@@ -112,30 +112,30 @@ static int take_turns(const struct gauge_sums *sums, const struct gauge_lines_so
 
 static int describe_devices(const struct gauge_sums *sums, struct profiles *profiles)
 {
-	char text[GPU_LINE_CHARS];
-	struct gpu_line line;
+	char text[GAUGE_LINE_CHARS];
+	struct gauge_line line;
 	int err = 0;
 
 	for (uint32_t i = 0; i < sums->device_count && !err; i++) {
 		gauge_sums_line(&sums->device[i], &line);
-		gpu_line_format(&line, text);
+		gauge_line_format(&line, text);
 		err = profiles_add_comment_to(profiles, KINDS_OF_GPU, text);
 	}
 	return err;
 }
 
-static int describe_process(struct profiles *profiles, const struct gpu_process_line *line)
+static int describe_process(struct profiles *profiles, const struct gauge_process_line *line)
 {
-	char text[GPU_LINE_CHARS];
+	char text[GAUGE_LINE_CHARS];
 
-	gpu_process_line_format(line, text);
+	gauge_process_line_format(line, text);
 	return profiles_add_comment_to(profiles, KINDS_OF_GPU_PROCESSES, text);
 }
 
 int gauge_lines_describe(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
 			 struct profiles *profiles)
 {
-	struct gpu_process_line line, rest = {.pid = 0};
+	struct gauge_process_line line, rest = {.pid = 0};
 	OWNED_MEM struct place *place = NULL;
 	size_t count = 0;
 	int err;
@@ -148,8 +148,8 @@ int gauge_lines_describe(const struct gauge_sums *sums, const struct gauge_lines
 		err = take_turns(sums, sources, &place, &count, &rest);
 	for (size_t i = 0; i < count && !err; i++) {
 		make_line(place[i].sums, place[i].process, &line);
-		if (i >= GPU_PROCESS_LINES_MAX)
-			gpu_process_line_add(&rest, &line);
+		if (i >= GAUGE_PROCESS_LINES_MAX)
+			gauge_process_line_add(&rest, &line);
 		else
 			err = describe_process(profiles, &line);
 	}
@@ -161,20 +161,20 @@ int gauge_lines_describe(const struct gauge_sums *sums, const struct gauge_lines
 void gauge_lines_send(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
 		      struct top *top)
 {
-	char text[GPU_LINE_CHARS];
-	struct gpu_line line;
+	char text[GAUGE_LINE_CHARS];
+	struct gauge_line line;
 
 	if (!sums || !top)
 		return;
 	for (uint32_t i = 0; i < sums->device_count; i++) {
 		gauge_sums_line(&sums->device[i], &line);
-		gpu_line_format(&line, text);
+		gauge_line_format(&line, text);
 		top_add_gpu(top, text);
 	}
 	for (uint32_t i = 0; i < sums->process_count; i++) {
 		const struct gauge_sums_process *one = &sums->process[i];
 		const struct process *process = profiled_process(sources, one->pid);
-		struct gpu_process_line of;
+		struct gauge_process_line of;
 
 		if (!process)
 			continue;

@@ -22,9 +22,9 @@ struct gauge_lines_sources {
 	const struct process_table *processes;
 	bool is_filtered; /* those with PP_CONTEXT_MATCHES alone have lines of their own */
 };
-/* Writes the lines into the comments of the open profiles.  Processes beyond GPU_PROCESS_LINES_MAX,
- * and those that are not profiled, are summed up; the largest of each user come first, users in
- * turn.  sums NULL: there are none.  Returns 0 or -ENOMEM. */
+/* Writes the lines into the comments of the open profiles.  Processes beyond
+ * GAUGE_PROCESS_LINES_MAX, and those that are not profiled, are summed up; the largest of each user
+ * come first, users in turn.  sums NULL: there are none.  Returns 0 or -ENOMEM. */
 int gauge_lines_describe(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
 			 struct profiles *profiles);
 /* Sends them to the clients of `top`: to each the processes that it may see. */

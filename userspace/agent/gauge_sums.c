@@ -151,16 +151,16 @@ static uint32_t reason_share(const struct gauge_sums_device *device, unsigned in
 		       : (uint32_t)((with * GPU_SHARE_MAX + rounds / 2) / rounds);
 }
 
-void gauge_sums_line(const struct gauge_sums_device *device, struct gpu_line *ret_line)
+void gauge_sums_line(const struct gauge_sums_device *device, struct gauge_line *ret_line)
 {
-	struct gpu_line line = {.device = device->index,
-				.seconds = device->rounds,
-				.memory_total_bytes = device->last.memory_total_bytes,
-				.power_limit = device->last.power_limit,
-				.has_reasons = device->reason_rounds};
+	struct gauge_line line = {.device = device->index,
+				  .seconds = device->rounds,
+				  .memory_total_bytes = device->last.memory_total_bytes,
+				  .power_limit = device->last.power_limit,
+				  .has_reasons = device->reason_rounds};
 
 	memcpy(line.uuid, device->last.uuid, sizeof(line.uuid));
-	gpu_line_set_name(&line, device->last.name);
+	gauge_line_set_name(&line, device->last.name);
 	for (unsigned int i = 0; i < GPU_GAUGE_COUNT; i++)
 		line.gauge[i] = figures_of(&device->gauge[i]);
 	for (unsigned int i = 0; i < GPU_REASON_COUNT; i++)
@@ -169,13 +169,13 @@ void gauge_sums_line(const struct gauge_sums_device *device, struct gpu_line *re
 }
 
 void gauge_sums_process_line(const struct gauge_sums_process *process,
-			     struct gpu_process_line *ret_line)
+			     struct gauge_process_line *ret_line)
 {
-	*ret_line = (struct gpu_process_line){.pid = process->pid,
-					      .device = process->device,
-					      .seconds = process->rounds,
-					      .memory_bytes = figures_of(&process->memory_bytes),
-					      .sm = figures_of(&process->sm)};
+	*ret_line = (struct gauge_process_line){.pid = process->pid,
+						.device = process->device,
+						.seconds = process->rounds,
+						.memory_bytes = figures_of(&process->memory_bytes),
+						.sm = figures_of(&process->sm)};
 }
 
 int gauge_sums_device_of(const struct gauge_sums *sums, uint32_t pid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sums up rounds of GPUs' gauges (gauges/intake.h) over a time, and tells them as lines of comments
- * (profile/gpu_line.h). */
+ * (profile/gauge_line.h). */
 #ifndef AGENT_GAUGE_SUMS_H
 #define AGENT_GAUGE_SUMS_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "gauges/intake.h"
-#include "profile/gpu_line.h"
+#include "profile/gauge_line.h"
 
 struct gauge_sum {
 	uint64_t count, sum, min, max; /* of the readings that had a value */
@@ -43,9 +43,9 @@ void gauge_sums_add_devices(struct gauge_sums *sums, const struct gauges_round *
 void gauge_sums_reset(struct gauge_sums *sums);
 
 /* Fills the line of a GPU, or of a process without its name. */
-void gauge_sums_line(const struct gauge_sums_device *device, struct gpu_line *ret_line);
+void gauge_sums_line(const struct gauge_sums_device *device, struct gauge_line *ret_line);
 void gauge_sums_process_line(const struct gauge_sums_process *process,
-			     struct gpu_process_line *ret_line);
+			     struct gauge_process_line *ret_line);
 /* Returns the one GPU on which the process was; -ENOENT: none is known; -EMFILE: several. */
 int gauge_sums_device_of(const struct gauge_sums *sums, uint32_t pid);
 

@@ -43,7 +43,7 @@ struct watcher {
 	struct memory_line memory_rest; /* of processes beyond MEMORY_LINES_MAX */
 	struct cuda_lines *cuda;	/* owned; NULL: none in this window */
 	unsigned int gpu_lines;
-	struct gpu_process_line gpu_rest; /* of processes beyond GPU_PROCESS_LINES_MAX */
+	struct gauge_process_line gpu_rest; /* of processes beyond GAUGE_PROCESS_LINES_MAX */
 };
 
 struct top {
@@ -192,7 +192,7 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 		top->watcher[i].memory_lines = 0;
 		top->watcher[i].memory_rest = (struct memory_line){0};
 		top->watcher[i].gpu_lines = 0;
-		top->watcher[i].gpu_rest = (struct gpu_process_line){0};
+		top->watcher[i].gpu_rest = (struct gauge_process_line){0};
 		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
 			close_window(&top->watcher[i]);
 	}
@@ -389,16 +389,16 @@ void top_add_gpu(struct top *top, const char *text)
 	}
 }
 
-static int add_gpu_process(struct watcher *watcher, const struct gpu_process_line *line)
+static int add_gpu_process(struct watcher *watcher, const struct gauge_process_line *line)
 {
-	char text[GPU_LINE_CHARS];
+	char text[GAUGE_LINE_CHARS];
 
-	gpu_process_line_format(line, text);
+	gauge_process_line_format(line, text);
 	return profiles_add_comment_to(&watcher->profiles, KINDS_OF_GPU_PROCESSES, text);
 }
 
 void top_add_gpu_process(struct top *top, struct pp_process_id id,
-			 const struct gpu_process_line *line)
+			 const struct gauge_process_line *line)
 {
 	for (size_t i = 0; i < top->count; i++) {
 		struct watcher *watcher = &top->watcher[i];
@@ -406,8 +406,8 @@ void top_add_gpu_process(struct top *top, struct pp_process_id id,
 		if (!(watcher->request.kinds & KINDS_OF_GPU_PROCESSES) ||
 		    !watcher->profiles.is_open || !wants(top, watcher, id))
 			continue;
-		if (watcher->gpu_lines++ >= GPU_PROCESS_LINES_MAX)
-			gpu_process_line_add(&watcher->gpu_rest, line);
+		if (watcher->gpu_lines++ >= GAUGE_PROCESS_LINES_MAX)
+			gauge_process_line_add(&watcher->gpu_rest, line);
 		else if (add_gpu_process(watcher, line))
 			close_window(watcher);
 	}

@@ -18,7 +18,7 @@
 #include "ledger/ledger.h"
 #include "live/server.h"
 #include "options/options.h"
-#include "profile/gpu_line.h"
+#include "profile/gauge_line.h"
 #include "profile/memory_line.h"
 #include "profile/profile.h"
 
@@ -58,7 +58,7 @@ void top_add_cuda(struct top *top, struct pp_process_id id, const struct cuda_li
  * of a process to what those do who ask for KINDS_OF_GPU_PROCESSES and may see the process. */
 void top_add_gpu(struct top *top, const char *text);
 void top_add_gpu_process(struct top *top, struct pp_process_id id,
-			 const struct gpu_process_line *line);
+			 const struct gauge_process_line *line);
 struct top_facts {
 	const struct profile *modules; /* has all modules that the frames name */
 	uint64_t duration_ns;

@@ -13,6 +13,11 @@
 #define CLOCK_MEMORY 2
 #define MIB_BYTES 1048576.0
 #define DEVICE_PROCESSES_MAX 1024U /* of one GPU */
+#ifdef __x86_64__
+#define MULTIARCH "x86_64-linux-gnu"
+#else
+#define MULTIARCH "aarch64-linux-gnu"
+#endif
 
 typedef struct nvmlDevice_st *nvml_device;
 typedef struct nvmlGpmSample_st *nvml_gpm_sample;
@@ -147,9 +152,9 @@ static void *open_library(void)
 	static const char *const paths[] = {
 		"libnvidia-ml.so.1",
 		"libnvidia-ml.so",
-		"/usr/lib/x86_64-linux-gnu/nvidia/current/libnvidia-ml.so.1",
+		"/usr/lib/" MULTIARCH "/nvidia/current/libnvidia-ml.so.1",
 		"/usr/local/nvidia/lib64/libnvidia-ml.so.1",
-		"/run/nvidia/driver/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1",
+		"/run/nvidia/driver/usr/lib/" MULTIARCH "/libnvidia-ml.so.1",
 		"/run/nvidia/driver/usr/lib64/libnvidia-ml.so.1",
 		"/run/opengl-driver/lib/libnvidia-ml.so.1",
 		"/usr/lib/wsl/lib/libnvidia-ml.so.1",

@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profile/gpu_line.h"
+#include "profile/gauge_line.h"
 
 #define GAUGES_RECORD_BYTES 512U
-#define GAUGES_DEVICES_MAX GPU_LINES_MAX
+#define GAUGES_DEVICES_MAX GAUGE_LINES_MAX
 /* Processes of a round, on all GPUs.  Those beyond are counted. */
 #define GAUGES_PROCESSES_MAX 1024U
 #define GAUGES_ROWS_MAX 30U

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "pprof/profile_reader.h"
 #include "profile/cuda_line.h"
-#include "profile/gpu_line.h"
+#include "profile/gauge_line.h"
 #include "profile/memory_line.h"
 
 /* ---- which windows the file has ---- */
@@ -180,7 +180,7 @@ static bool is_of_window(const char *text)
 {
 	return !strncmp(text, "ledger ", strlen("ledger ")) ||
 	       !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) ||
-	       !strncmp(text, GPU_LINE_PREFIX, strlen(GPU_LINE_PREFIX)) ||
+	       !strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) ||
 	       !strncmp(text, "facts ", strlen("facts ")) || cuda_line_is(text);
 }
 

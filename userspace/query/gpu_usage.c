@@ -24,7 +24,7 @@ static bool device_equal(const void *context, uint32_t index, const void *key)
 {
 	const struct gpu_usage *usage = context;
 	const struct gpu_usage_device *a = &usage->device[index];
-	const struct gpu_line *b = key;
+	const struct gauge_line *b = key;
 
 	return a->device == b->device && !strcmp(a->uuid, b->uuid);
 }
@@ -33,7 +33,7 @@ static bool process_equal(const void *context, uint32_t index, const void *key)
 {
 	const struct gpu_usage *usage = context;
 	const struct gpu_usage_process *a = &usage->process[index];
-	const struct gpu_process_line *b = key;
+	const struct gauge_process_line *b = key;
 
 	return a->pid == b->pid && a->device == b->device && !strcmp(a->comm, b->comm);
 }
@@ -44,7 +44,7 @@ static uint32_t hash_of(const char *text, uint64_t number)
 }
 
 /* *ret_device is NULL where there is no room. */
-static int find_device(struct gpu_usage *usage, const struct gpu_line *line,
+static int find_device(struct gpu_usage *usage, const struct gauge_line *line,
 		       struct gpu_usage_device **ret_device)
 {
 	const uint32_t hash = hash_of(line->uuid, line->device);
@@ -70,7 +70,7 @@ static int find_device(struct gpu_usage *usage, const struct gpu_line *line,
 	return 0;
 }
 
-static int find_process(struct gpu_usage *usage, const struct gpu_process_line *line,
+static int find_process(struct gpu_usage *usage, const struct gauge_process_line *line,
 			struct gpu_usage_process **ret_process)
 {
 	const uint32_t hash = hash_of(line->comm, line->pid * 31 + line->device);
@@ -112,7 +112,7 @@ static void add_figures(struct gpu_usage_sum *sum, const struct gpu_figures *fig
 	sum->seconds += seconds;
 }
 
-static int add_device(struct gpu_usage *usage, const struct gpu_line *line)
+static int add_device(struct gpu_usage *usage, const struct gauge_line *line)
 {
 	const double seconds = (double)line->seconds;
 	struct gpu_usage_device *device;
@@ -133,11 +133,25 @@ static int add_device(struct gpu_usage *usage, const struct gpu_line *line)
 	return 0;
 }
 
-static int add_process(struct gpu_usage *usage, const struct gpu_process_line *line)
+static bool is_selected(const struct select *select, const struct gauge_process_line *line)
+{
+	bool is_wanted = !select || !select->pid_count;
+
+	if (!line->pid && select && (select->pid_count || select->comm))
+		return false; /* who the others are is not known */
+	for (unsigned int i = 0; !is_wanted && i < select->pid_count; i++)
+		is_wanted = select->pid[i] >= 0 && (uint64_t)select->pid[i] == line->pid;
+	return is_wanted &&
+	       (!select || !select->comm || !regexec(select->comm, line->comm, 0, NULL, 0));
+}
+
+static int add_process(struct gpu_usage *usage, const struct gauge_process_line *line)
 {
 	struct gpu_usage_process *process;
 	int err;
 
+	if (!is_selected(usage->select, line))
+		return 0;
 	if (!line->pid) {
 		usage->has_others = true;
 		return 0;
@@ -153,14 +167,14 @@ static int add_process(struct gpu_usage *usage, const struct gpu_process_line *l
 
 int gpu_usage_add(struct gpu_usage *usage, const char *comment)
 {
-	struct gpu_process_line process;
-	struct gpu_line line;
+	struct gauge_process_line process;
+	struct gauge_line line;
 
-	if (strncmp(comment, GPU_LINE_PREFIX, strlen(GPU_LINE_PREFIX)) != 0)
+	if (strncmp(comment, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) != 0)
 		return 0;
-	if (gpu_line_parse(comment, &line))
+	if (gauge_line_parse(comment, &line))
 		return add_device(usage, &line);
-	return gpu_process_line_parse(comment, &process) ? add_process(usage, &process) : 0;
+	return gauge_process_line_parse(comment, &process) ? add_process(usage, &process) : 0;
 }
 
 double gpu_usage_mean(const struct gpu_usage_sum *sum)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sums up what GPUs did, and which processes were on them, from the comments of profiles
- * (profile/gpu_line.h). */
+ * (profile/gauge_line.h). */
 #ifndef QUERY_GPU_USAGE_H
 #define QUERY_GPU_USAGE_H
 
@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 #include "base/index_table.h"
-#include "profile/gpu_line.h"
+#include "profile/gauge_line.h"
+#include "query/select.h"
 
 /* The most GPUs, and processes on one of them, with figures of their own.  A hostile profile may
  * name more; those are counted and left out. */
@@ -25,7 +26,7 @@ struct gpu_usage_device {
 	uint64_t device;
 	char uuid[GPU_UUID_BYTES], name[GPU_NAME_BYTES];
 	double seconds;
-	uint64_t memory_total_bytes, power_limit; /* as in struct gpu_line, of the last line */
+	uint64_t memory_total_bytes, power_limit; /* as in struct gauge_line, of the last line */
 	struct gpu_usage_sum gauge[GPU_GAUGE_COUNT];
 	double reason_seconds;		 /* of which reasons are known */
 	double reason[GPU_REASON_COUNT]; /* seconds */
@@ -39,6 +40,8 @@ struct gpu_usage_process {
 
 /* Release with gpu_usage_release().  A zeroed one is empty. */
 struct gpu_usage {
+	/* Borrowed; its --pid and --comm choose processes; NULL: all.  GPUs are the machine's. */
+	const struct select *select;
 	struct gpu_usage_device *device; /* owned */
 	uint32_t device_count, device_capacity;
 	struct index_table device_index;

@@ -10,6 +10,7 @@
 #include "query/extent.h"
 #include "query/gpu_lines.h"
 #include "reader/complain.h"
+#include "reader/gauge_view.h"
 #include "reader/gpu_export.h"
 #include "reader/gpu_view.h"
 #include "reader/read_input.h"
@@ -18,6 +19,7 @@
 #include "reader/verb.h"
 
 #define DEFAULT_ROWS 30U
+#define PROCESSES_SHOWN 5U /* beside the gauges of GPUs */
 #define HOW_TO_RECORD "record with `pyprofd --events cuda`"
 
 enum format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_SQL };
@@ -29,6 +31,7 @@ struct gpu {
 	unsigned long rows;
 	struct gpu_lines lines;
 	int lines_err;
+	struct gpu_usage usage; /* gauges of the GPUs */
 	bool is_scaled; /* launches were counted for a part of the time */
 };
 
@@ -176,10 +179,12 @@ static void on_comment(void *context, const char *text)
 
 	if (!gpu->lines_err)
 		gpu->lines_err = gpu_lines_add(&gpu->lines, text);
+	if (!gpu->lines_err)
+		gpu->lines_err = gpu_usage_add(&gpu->usage, text);
 	gpu->is_scaled |= text_tells_scaled_probe(text);
 }
 
-static int print(const struct gpu *gpu, const struct input *input, const struct gpu_shown *shown)
+static int print(struct gpu *gpu, const struct input *input, const struct gpu_shown *shown)
 {
 	int err = 0;
 
@@ -197,6 +202,9 @@ static int print(const struct gpu *gpu, const struct input *input, const struct 
 		text_head(stdout, input);
 		if (shown->is_scaled)
 			text_scaled(stdout);
+		if (gpu->view == GPU_VIEW_ALL)
+			gpu_usage_print(&gpu->usage, PROCESSES_SHOWN, text_columns(), shown->color,
+					stdout);
 		err = gpu_print_text(shown);
 	}
 	if (!err && fflush(stdout))
@@ -255,7 +263,7 @@ static int run(struct gpu *gpu)
 		return err;
 	select->kind = kind_get(PP_PROFILE_CUDA)->name;
 	select->sample_type = "calls";
-	gpu->lines.select = select;
+	gpu->lines.select = gpu->usage.select = select;
 	err = read_input(input_options, gpu->shared.no_progress, &input);
 	return err ? err : show(gpu, input);
 }
@@ -269,6 +277,7 @@ int verb_gpu(int argc, char **argv)
 	    !select_refuse_groups(&gpu.shared.select, "gpu"))
 		status = run(&gpu);
 	gpu_lines_release(&gpu.lines);
+	gpu_usage_release(&gpu.usage);
 	select_release(&gpu.shared.select);
 	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/gauge_lines.c agent/gauge_sums.c profile/gpu_line.c */
+/* sources: agent/gauge_lines.c agent/gauge_sums.c profile/gauge_line.c */
 /* Processes, profiles and clients are stand-ins: the process PID is of the user PID / 100. */
 #include "agent/gauge_lines.h"
 
@@ -19,7 +19,7 @@
 
 static struct gauge_sums *sums;
 static struct gauge_lines_sources sources;
-static char comment[GPU_LINES_MAX + GPU_PROCESS_LINES_MAX + 2][GPU_LINE_CHARS];
+static char comment[GAUGE_LINES_MAX + GAUGE_PROCESS_LINES_MAX + 2][GAUGE_LINE_CHARS];
 static uint32_t kinds[ARRAY_SIZE(comment)];
 static size_t comments;
 static char sent[4096];
@@ -51,7 +51,7 @@ int profiles_add_comment_to(struct profiles *profiles, uint32_t of_kinds, const 
 	(void)profiles;
 	assert_true(comments < ARRAY_SIZE(comment));
 	kinds[comments] = of_kinds;
-	snprintf(comment[comments++], GPU_LINE_CHARS, "%s", text);
+	snprintf(comment[comments++], GAUGE_LINE_CHARS, "%s", text);
 	return 0;
 }
 
@@ -69,7 +69,7 @@ void top_add_gpu(struct top *top, const char *text)
 }
 
 void top_add_gpu_process(struct top *top, struct pp_process_id id,
-			 const struct gpu_process_line *line)
+			 const struct gauge_process_line *line)
 {
 	char text[32];
 
@@ -108,10 +108,10 @@ static void add_process(uint32_t pid, uint64_t bytes)
 
 static uint64_t pid_of(size_t index)
 {
-	struct gpu_process_line line;
+	struct gauge_process_line line;
 
 	assert_true(index < comments);
-	assert_true(gpu_process_line_parse(comment[index], &line));
+	assert_true(gauge_process_line_parse(comment[index], &line));
 	return line.pid;
 }
 
@@ -152,11 +152,11 @@ static void describe__further_processes_share_a_line(void **state)
 	(void)state;
 	sums->device_count = 1;
 	sums->left_out = 1000;
-	for (uint32_t i = 0; i < GPU_PROCESS_LINES_MAX + 2; i++)
+	for (uint32_t i = 0; i < GAUGE_PROCESS_LINES_MAX + 2; i++)
 		add_process(100 + i, 1000 - i);
 	add_process(UNKNOWN_PID, 7);
 	assert_int_equal(gauge_lines_describe(sums, &sources, NULL), 0);
-	assert_int_equal(comments, 1 + GPU_PROCESS_LINES_MAX + 1);
+	assert_int_equal(comments, 1 + GAUGE_PROCESS_LINES_MAX + 1);
 	assert_string_equal(comment[comments - 1], "gpu others=1003 memory=1878 sm=absent");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/gauge_sums.c profile/gpu_line.c */
+/* sources: agent/gauge_sums.c profile/gauge_line.c */
 #include "agent/gauge_sums.h"
 
 #include <cmocka.h>
@@ -50,7 +50,7 @@ static void add_process(uint32_t device, uint32_t pid, uint64_t bytes, uint32_t 
 static void sums__are_mean_least_and_most_of_what_was_known(void **state)
 {
 	struct gauges_device *gpu = add_device(2, "GPU-2");
-	struct gpu_line line;
+	struct gauge_line line;
 
 	(void)state;
 	gpu->memory_total_bytes = 1000;
@@ -81,7 +81,7 @@ static void sums__are_mean_least_and_most_of_what_was_known(void **state)
 static void reasons__have_their_share_of_the_readings(void **state)
 {
 	struct gauges_device *gpu = add_device(0, "");
-	struct gpu_line line;
+	struct gauge_line line;
 
 	(void)state;
 	gauge_sums_add(sums, &round_); /* not known in this one */
@@ -123,7 +123,7 @@ static void devices__are_told_apart_by_their_uuid(void **state)
 
 static void processes__have_the_means_of_their_own_seconds(void **state)
 {
-	struct gpu_process_line line;
+	struct gauge_process_line line;
 
 	(void)state;
 	add_device(0, "");

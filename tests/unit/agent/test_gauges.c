@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/gauges.c agent/gauge_sums.c gauges/intake.c gauges/record.c profile/gpu_line.c base/log.c base/utf8.c */
+/* sources: agent/gauges.c agent/gauge_sums.c gauges/intake.c gauges/record.c profile/gauge_line.c base/log.c base/utf8.c */
 /* The agent beside a child that is this program, and does what LD_LIBRARY_PATH says: all that the
  * child gets of the environment.  The agent's clock is the test's own. */
 #include "agent/gauges.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/gpu_metrics.c live/record.c gauges/record.c profile/gpu_line.c */
+/* sources: agent/gpu_metrics.c live/record.c gauges/record.c profile/gauge_line.c */
 /* The gauges are a stand-in. */
 #include "agent/gpu_metrics.h"
 

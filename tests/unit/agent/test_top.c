@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c agent/top.c agent/profiles.c profile/writer.c profile/memory_line.c profile/gpu_line.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c profile/cuda_line.c profile/cuda_lines.c */
+/* sources: base/kinds.c agent/top.c agent/profiles.c profile/writer.c profile/memory_line.c profile/gauge_line.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c profile/cuda_line.c profile/cuda_lines.c */
 /* Clients, processes and access rights are fakes in this file. */
 #include <cmocka.h>
 #include <errno.h>
@@ -489,7 +489,7 @@ static void keep_memory(void *context, const char *text)
 {
 	(void)context;
 	if (strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) != 0 &&
-	    strncmp(text, GPU_LINE_PREFIX, strlen(GPU_LINE_PREFIX)) != 0)
+	    strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) != 0)
 		return;
 	assert_true(memory_comments < ARRAY_SIZE(memory_comment));
 	snprintf(memory_comment[memory_comments++], MEMORY_LINE_CHARS, "%s", text);
@@ -629,7 +629,7 @@ static void fill_gpus(struct top *top, unsigned int more)
 	top_add_gpu(top, "gpu device=0 and so on");
 	for (size_t i = 0; i < ARRAY_SIZE(id) + more; i++) {
 		const struct pp_process_id of = i < ARRAY_SIZE(id) ? id[i] : id[0];
-		const struct gpu_process_line line = {.pid = of.tgid,
+		const struct gauge_process_line line = {.pid = of.tgid,
 						      .device = i,
 						      .memory_bytes = {true, 3, 3, 3}};
 
@@ -654,7 +654,7 @@ static void gpus__users_get_lines_of_their_own_processes_only(void **state)
 	assert_int_equal(count_texts("gpu pid="), 1);
 	assert_int_equal(count_texts("gpu pid=7 "), 1);
 	fill_gpus(top, 70);
-	assert_int_equal(count_texts("gpu pid=7 "), GPU_PROCESS_LINES_MAX);
+	assert_int_equal(count_texts("gpu pid=7 "), GAUGE_PROCESS_LINES_MAX);
 	assert_int_equal(count_texts("gpu others=7 memory=21 sm=absent"), 1);
 }
 

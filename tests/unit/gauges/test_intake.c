@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gauges/intake.c gauges/record.c profile/gpu_line.c */
+/* sources: gauges/intake.c gauges/record.c profile/gauge_line.c */
 #include "gauges/intake.h"
 
 #include <cmocka.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/gpu_usage.c profile/gpu_line.c base/index_table.c */
+/* sources: query/gpu_usage.c profile/gauge_line.c base/index_table.c */
 #include "query/gpu_usage.h"
 
 #include <cmocka.h>
@@ -17,27 +17,27 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void add_line(const struct gpu_line *line)
+static void add_line(const struct gauge_line *line)
 {
-	char text[GPU_LINE_CHARS];
+	char text[GAUGE_LINE_CHARS];
 
-	gpu_line_format(line, text);
+	gauge_line_format(line, text);
 	assert_int_equal(gpu_usage_add(&usage, text), 0);
 }
 
-static struct gpu_line line_of(uint64_t device, uint64_t seconds, uint64_t mean)
+static struct gauge_line line_of(uint64_t device, uint64_t seconds, uint64_t mean)
 {
-	struct gpu_line line = {.device = device, .seconds = seconds, .has_reasons = true};
+	struct gauge_line line = {.device = device, .seconds = seconds, .has_reasons = true};
 
 	snprintf(line.uuid, sizeof(line.uuid), "GPU-%u", (unsigned int)device);
-	gpu_line_set_name(&line, "A GPU");
+	gauge_line_set_name(&line, "A GPU");
 	line.gauge[GPU_UTILIZATION] = (struct gpu_figures){true, mean, mean - 10, mean + 10};
 	return line;
 }
 
 static void usage__means_are_weighted_by_seconds(void **state)
 {
-	struct gpu_line line = line_of(1, 10, 300);
+	struct gauge_line line = line_of(1, 10, 300);
 	const struct gpu_usage_device *device;
 
 	(void)state;
@@ -88,6 +88,24 @@ static void usage__processes_are_told_apart_by_gpu_and_name(void **state)
 	assert_int_equal(usage.device_count, 0);
 }
 
+static void usage__of_a_filter_only_its_processes(void **state)
+{
+	struct select select = {.pid_count = 1, .pid = {8}};
+
+	(void)state;
+	usage.select = &select;
+	add_line(&(struct gauge_line){.device = 1, .seconds = 1});
+	assert_int_equal(
+		gpu_usage_add(&usage, "gpu pid=7 comm=a device=0 seconds=1 memory=1 sm=1.0"), 0);
+	assert_int_equal(
+		gpu_usage_add(&usage, "gpu pid=8 comm=a device=0 seconds=1 memory=1 sm=1.0"), 0);
+	assert_int_equal(gpu_usage_add(&usage, "gpu others=3 memory=500 sm=absent"), 0);
+	assert_int_equal(usage.device_count, 1);
+	assert_int_equal(usage.process_count, 1);
+	assert_int_equal(usage.process[0].pid, 8);
+	assert_false(usage.has_others);
+}
+
 /* A hostile profile. */
 static void usage__has_a_bound(void **state)
 {
@@ -95,7 +113,7 @@ static void usage__has_a_bound(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < GPU_USAGE_DEVICES_MAX + 3; i++)
-		add_line(&(struct gpu_line){.device = i, .seconds = UINT64_MAX});
+		add_line(&(struct gauge_line){.device = i, .seconds = UINT64_MAX});
 	for (unsigned int i = 1; i < GPU_USAGE_PROCESSES_MAX + 3; i++) {
 		snprintf(text, sizeof(text), "gpu pid=%u comm=a device=0 seconds=1 memory=1 sm=1.0",
 			 i);
@@ -112,6 +130,7 @@ int main(void)
 		cmocka_unit_test_teardown(usage__means_are_weighted_by_seconds, teardown),
 		cmocka_unit_test_teardown(usage__processes_are_told_apart_by_gpu_and_name,
 					  teardown),
+		cmocka_unit_test_teardown(usage__of_a_filter_only_its_processes, teardown),
 		cmocka_unit_test_teardown(usage__has_a_bound, teardown),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "profile/gpu_line.h"
+#include "profile/gauge_line.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ uint64_t gpu_reason_mask(enum gpu_reason reason)
 	return ~known;
 }
 
-void gpu_line_set_name(struct gpu_line *line, const char *name)
+void gauge_line_set_name(struct gauge_line *line, const char *name)
 {
 	snprintf(line->name, sizeof(line->name), "%s", name);
 	for (char *at = line->name; *at; at++)
@@ -61,7 +61,7 @@ void gpu_line_set_name(struct gpu_line *line, const char *name)
 			*at = '?';
 }
 
-void gpu_process_line_set_comm(struct gpu_process_line *line, const char *comm)
+void gauge_process_line_set_comm(struct gauge_process_line *line, const char *comm)
 {
 	line_set_word(line->comm, sizeof(line->comm), comm);
 }
@@ -83,7 +83,7 @@ static void add_figures(struct gpu_figures *sum, const struct gpu_figures *figur
 	sum->max = add(sum->max, figures->max);
 }
 
-void gpu_process_line_add(struct gpu_process_line *sum, const struct gpu_process_line *line)
+void gauge_process_line_add(struct gauge_process_line *sum, const struct gauge_process_line *line)
 {
 	sum->others = add(sum->others, line->pid ? 1 : line->others);
 	add_figures(&sum->memory_bytes, &line->memory_bytes);
@@ -105,12 +105,12 @@ __attribute__((format(printf, 2, 3))) static void put(struct line_text *line, co
 	int size;
 
 	va_start(args, format);
-	size = vsnprintf(line->text + line->used, GPU_LINE_CHARS - line->used, format, args);
+	size = vsnprintf(line->text + line->used, GAUGE_LINE_CHARS - line->used, format, args);
 	va_end(args);
 	if (size > 0)
 		line->used += (size_t)size;
-	if (line->used >= GPU_LINE_CHARS)
-		line->used = GPU_LINE_CHARS - 1;
+	if (line->used >= GAUGE_LINE_CHARS)
+		line->used = GAUGE_LINE_CHARS - 1;
 }
 
 static void put_value(struct line_text *line, uint64_t value, unsigned int decimals)
@@ -138,7 +138,7 @@ static void put_figures(struct line_text *line, const char *name, const struct g
 	put_value(line, figures->max, decimals);
 }
 
-static void put_reasons(struct line_text *line, const struct gpu_line *gpu)
+static void put_reasons(struct line_text *line, const struct gauge_line *gpu)
 {
 	const char *before = "";
 
@@ -154,11 +154,11 @@ static void put_reasons(struct line_text *line, const struct gpu_line *gpu)
 		put(line, "%s", gpu->has_reasons ? NONE : ABSENT);
 }
 
-void gpu_line_format(const struct gpu_line *line, char text[GPU_LINE_CHARS])
+void gauge_line_format(const struct gauge_line *line, char text[GAUGE_LINE_CHARS])
 {
 	struct line_text out = {.text = text};
 
-	put(&out, GPU_LINE_PREFIX "device=%" PRIu64 " uuid=%s seconds=%" PRIu64, line->device,
+	put(&out, GAUGE_LINE_PREFIX "device=%" PRIu64 " uuid=%s seconds=%" PRIu64, line->device,
 	    line->uuid[0] ? line->uuid : NO_UUID, line->seconds);
 	for (unsigned int i = 0; i < GPU_GAUGE_COUNT; i++)
 		put_figures(&out, gauges[i].name, &line->gauge[i], gauges[i].decimals);
@@ -168,16 +168,16 @@ void gpu_line_format(const struct gpu_line *line, char text[GPU_LINE_CHARS])
 	put(&out, " name=%s", line->name);
 }
 
-void gpu_process_line_format(const struct gpu_process_line *line, char text[GPU_LINE_CHARS])
+void gauge_process_line_format(const struct gauge_process_line *line, char text[GAUGE_LINE_CHARS])
 {
 	struct line_text out = {.text = text};
 
 	if (line->pid)
 		put(&out,
-		    GPU_LINE_PREFIX "pid=%" PRIu64 " comm=%s device=%" PRIu64 " seconds=%" PRIu64,
+		    GAUGE_LINE_PREFIX "pid=%" PRIu64 " comm=%s device=%" PRIu64 " seconds=%" PRIu64,
 		    line->pid, line->comm, line->device, line->seconds);
 	else
-		put(&out, GPU_LINE_PREFIX "others=%" PRIu64, line->others);
+		put(&out, GAUGE_LINE_PREFIX "others=%" PRIu64, line->others);
 	put_figures(&out, "memory", &line->memory_bytes, 0);
 	put_figures(&out, "sm", &line->sm, 1);
 }
@@ -228,7 +228,7 @@ static bool read_figures(const char **at, const char *name, unsigned int decimal
 }
 
 /* Reasons come in their order, each at most once, none with a share of 0: as they are written. */
-static bool read_reasons(const char **at, struct gpu_line *line)
+static bool read_reasons(const char **at, struct gauge_line *line)
 {
 	const char *before = "";
 
@@ -255,19 +255,19 @@ static bool read_reasons(const char **at, struct gpu_line *line)
 	return before[0];
 }
 
-static bool read_name(const char *at, struct gpu_line *line)
+static bool read_name(const char *at, struct gauge_line *line)
 {
 	if (!read_text(&at, " name=") || strlen(at) >= sizeof(line->name))
 		return false;
-	gpu_line_set_name(line, at);
+	gauge_line_set_name(line, at);
 	return !strcmp(at, line->name);
 }
 
-bool gpu_line_parse(const char *comment, struct gpu_line *ret_line)
+bool gauge_line_parse(const char *comment, struct gauge_line *ret_line)
 {
-	struct gpu_line line = {0};
+	struct gauge_line line = {0};
 
-	if (!line_read_number(&comment, GPU_LINE_PREFIX "device=", &line.device) ||
+	if (!line_read_number(&comment, GAUGE_LINE_PREFIX "device=", &line.device) ||
 	    !line_read_word(&comment, " uuid=", line.uuid, sizeof(line.uuid)) || !line.uuid[0] ||
 	    !line_read_number(&comment, " seconds=", &line.seconds))
 		return false;
@@ -284,12 +284,12 @@ bool gpu_line_parse(const char *comment, struct gpu_line *ret_line)
 	return true;
 }
 
-bool gpu_process_line_parse(const char *comment, struct gpu_process_line *ret_line)
+bool gauge_process_line_parse(const char *comment, struct gauge_process_line *ret_line)
 {
-	struct gpu_process_line line = {0};
+	struct gauge_process_line line = {0};
 
-	if (!line_read_number(&comment, GPU_LINE_PREFIX "others=", &line.others) &&
-	    (!line_read_number(&comment, GPU_LINE_PREFIX "pid=", &line.pid) || !line.pid ||
+	if (!line_read_number(&comment, GAUGE_LINE_PREFIX "others=", &line.others) &&
+	    (!line_read_number(&comment, GAUGE_LINE_PREFIX "pid=", &line.pid) || !line.pid ||
 	     !line_read_word(&comment, " comm=", line.comm, sizeof(line.comm)) ||
 	     !line_read_number(&comment, " device=", &line.device) ||
 	     !line_read_number(&comment, " seconds=", &line.seconds)))

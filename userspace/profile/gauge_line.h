@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Comments of a profile with the gauges of one GPU over the profile's time, and with what one
  * process had of it.  Such comments are written and read here only. */
-#ifndef PROFILE_GPU_LINE_H
-#define PROFILE_GPU_LINE_H
+#ifndef PROFILE_GAUGE_LINE_H
+#define PROFILE_GAUGE_LINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GPU_LINE_PREFIX "gpu "
-#define GPU_LINE_CHARS 2048U
+#define GAUGE_LINE_PREFIX "gpu "
+#define GAUGE_LINE_CHARS 2048U
 #define GPU_UUID_BYTES 80U
 #define GPU_NAME_BYTES 96U
 #define GPU_COMM_BYTES 64U
 /* The most GPUs, and the most processes with a line of their own, in one profile's comments.  One
  * more line sums up the other processes. */
-#define GPU_LINES_MAX 32U
-#define GPU_PROCESS_LINES_MAX 64U
+#define GAUGE_LINES_MAX 32U
+#define GAUGE_PROCESS_LINES_MAX 64U
 
 /* X(id, name in a line, decimals, unit).  Values are whole numbers: of 10^-decimals units. */
 #define GPU_GAUGES(X)                                                                              \
@@ -62,7 +62,7 @@ struct gpu_figures {
 };
 
 /* One GPU. */
-struct gpu_line {
+struct gauge_line {
 	uint64_t device;	   /* as NVML counts them */
 	char uuid[GPU_UUID_BYTES]; /* without blanks; "": not known */
 	char name[GPU_NAME_BYTES];
@@ -75,7 +75,7 @@ struct gpu_line {
 };
 
 /* One process on one GPU, or the sum of several. */
-struct gpu_process_line {
+struct gauge_process_line {
 	uint64_t pid; /* 0: the line sums up several processes */
 	char comm[GPU_COMM_BYTES];
 	uint64_t device, seconds;
@@ -92,20 +92,20 @@ const char *gpu_reason_name(enum gpu_reason reason);
 uint64_t gpu_reason_mask(enum gpu_reason reason);
 
 /* Copies a name of a GPU: control characters become '?'. */
-void gpu_line_set_name(struct gpu_line *line, const char *name);
-void gpu_process_line_set_comm(struct gpu_process_line *line, const char *comm);
+void gauge_line_set_name(struct gauge_line *line, const char *name);
+void gauge_process_line_set_comm(struct gauge_process_line *line, const char *comm);
 /* Adds a process's line to one that sums up others. */
-void gpu_process_line_add(struct gpu_process_line *sum, const struct gpu_process_line *line);
+void gauge_process_line_add(struct gauge_process_line *sum, const struct gauge_process_line *line);
 
 /* Writes "gpu device=0 uuid=GPU-46.. seconds=10 utilization=63.0,20.0,97.0 ... sm_active=absent ...
  * memory_total=85899345920 power_limit=700.0 reasons=sw_power_cap:40.0,gpu_idle:10.0 name=NVIDIA
  * H100": of each gauge mean, least and most, or one number where these are equal. */
-void gpu_line_format(const struct gpu_line *line, char text[GPU_LINE_CHARS]);
+void gauge_line_format(const struct gauge_line *line, char text[GAUGE_LINE_CHARS]);
 /* Returns false for any other comment. */
-bool gpu_line_parse(const char *comment, struct gpu_line *ret_line);
+bool gauge_line_parse(const char *comment, struct gauge_line *ret_line);
 /* Writes "gpu pid=12 comm=python3 device=0 seconds=10 memory=4096 sm=35.5,0.0,90.0" or
  * "gpu others=44 memory=... sm=absent". */
-void gpu_process_line_format(const struct gpu_process_line *line, char text[GPU_LINE_CHARS]);
-bool gpu_process_line_parse(const char *comment, struct gpu_process_line *ret_line);
+void gauge_process_line_format(const struct gauge_process_line *line, char text[GAUGE_LINE_CHARS]);
+bool gauge_process_line_parse(const char *comment, struct gauge_process_line *ret_line);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/gpu_line.c */
-#include "profile/gpu_line.h"
+/* sources: profile/gauge_line.c */
+#include "profile/gauge_line.h"
 
 #include <cmocka.h>
 #include <string.h>
@@ -19,14 +19,14 @@ static struct gpu_figures figures(uint64_t mean, uint64_t min, uint64_t max)
 	return (struct gpu_figures){true, mean, min, max};
 }
 
-static struct gpu_line some_line(void)
+static struct gauge_line some_line(void)
 {
-	struct gpu_line line = {.device = 3,
-				.uuid = "GPU-1",
-				.seconds = 10,
-				.memory_total_bytes = 80ULL << 30,
-				.power_limit = 7000,
-				.has_reasons = true};
+	struct gauge_line line = {.device = 3,
+				  .uuid = "GPU-1",
+				  .seconds = 10,
+				  .memory_total_bytes = 80ULL << 30,
+				  .power_limit = 7000,
+				  .has_reasons = true};
 
 	line.gauge[GPU_UTILIZATION] = figures(630, 200, 970);
 	line.gauge[GPU_MEMORY_UTILIZATION] = figures(400, 400, 400);
@@ -38,20 +38,20 @@ static struct gpu_line some_line(void)
 	line.gauge[GPU_SM_CLOCK] = figures(19800, 19800, 19800);
 	line.reason_share[GPU_REASON_SW_POWER] = 400;
 	line.reason_share[GPU_REASON_OTHER] = 1;
-	gpu_line_set_name(&line, "NVIDIA H100\n\x1b[7m");
+	gauge_line_set_name(&line, "NVIDIA H100\n\x1b[7m");
 	return line;
 }
 
 /* Absent is not 0, and both come back as what they are. */
 static void line__reads_as_it_is_documented_and_comes_back(void **state)
 {
-	struct gpu_line line = some_line(), back;
-	char text[GPU_LINE_CHARS];
+	struct gauge_line line = some_line(), back;
+	char text[GAUGE_LINE_CHARS];
 
 	(void)state;
-	gpu_line_format(&line, text);
+	gauge_line_format(&line, text);
 	assert_string_equal(text, GPU "reasons=sw_power_cap:40.0,other:0.1 name=NVIDIA H100??[7m");
-	assert_true(gpu_line_parse(text, &back));
+	assert_true(gauge_line_parse(text, &back));
 	assert_int_equal(back.device, 3);
 	assert_string_equal(back.uuid, "GPU-1");
 	assert_string_equal(back.name, "NVIDIA H100??[7m");
@@ -68,20 +68,20 @@ static void line__reads_as_it_is_documented_and_comes_back(void **state)
 
 static void line__no_reason_is_not_an_unknown_one(void **state)
 {
-	struct gpu_line line = some_line(), back;
-	char text[GPU_LINE_CHARS];
+	struct gauge_line line = some_line(), back;
+	char text[GAUGE_LINE_CHARS];
 
 	(void)state;
 	memset(line.reason_share, 0, sizeof(line.reason_share));
-	gpu_line_format(&line, text);
+	gauge_line_format(&line, text);
 	assert_non_null(strstr(text, " reasons=none name="));
-	assert_true(gpu_line_parse(text, &back) && back.has_reasons);
+	assert_true(gauge_line_parse(text, &back) && back.has_reasons);
 	line.has_reasons = false;
 	line.uuid[0] = line.name[0] = '\0';
-	gpu_line_format(&line, text);
+	gauge_line_format(&line, text);
 	assert_non_null(strstr(text, " uuid=- "));
 	assert_non_null(strstr(text, " reasons=absent name="));
-	assert_true(gpu_line_parse(text, &back) && !back.has_reasons);
+	assert_true(gauge_line_parse(text, &back) && !back.has_reasons);
 	assert_string_equal(back.uuid, "");
 	assert_string_equal(back.name, "");
 }
@@ -89,26 +89,26 @@ static void line__no_reason_is_not_an_unknown_one(void **state)
 /* The longest line fits. */
 static void line__of_the_largest_numbers_is_whole(void **state)
 {
-	struct gpu_line line = {.device = UINT64_MAX,
-				.seconds = UINT64_MAX,
-				.memory_total_bytes = UINT64_MAX,
-				.power_limit = UINT64_MAX,
-				.has_reasons = true},
-			back;
-	char text[GPU_LINE_CHARS], name[GPU_NAME_BYTES];
+	struct gauge_line line = {.device = UINT64_MAX,
+				  .seconds = UINT64_MAX,
+				  .memory_total_bytes = UINT64_MAX,
+				  .power_limit = UINT64_MAX,
+				  .has_reasons = true},
+			  back;
+	char text[GAUGE_LINE_CHARS], name[GPU_NAME_BYTES];
 
 	(void)state;
 	memset(line.uuid, 'u', sizeof(line.uuid) - 1);
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	gpu_line_set_name(&line, name);
+	gauge_line_set_name(&line, name);
 	for (unsigned int i = 0; i < GPU_GAUGE_COUNT; i++)
 		line.gauge[i] = figures(UINT64_MAX, UINT64_MAX - 1, UINT64_MAX);
 	for (unsigned int i = 0; i < GPU_REASON_COUNT; i++)
 		line.reason_share[i] = GPU_SHARE_MAX;
-	gpu_line_format(&line, text);
+	gauge_line_format(&line, text);
 	assert_true(strlen(text) < sizeof(text) - 1);
-	assert_true(gpu_line_parse(text, &back));
+	assert_true(gauge_line_parse(text, &back));
 	assert_string_equal(back.name, name);
 	assert_true(back.gauge[GPU_POWER].max == UINT64_MAX);
 	assert_int_equal(back.reason_share[GPU_REASON_OTHER], GPU_SHARE_MAX);
@@ -132,44 +132,44 @@ static void line__other_comments_are_none(void **state)
 		GPU "reasons=gpu_idle:1 name=a",
 		GPU "reasons=none name=a\n",
 	};
-	struct gpu_line line = {.device = 77};
+	struct gauge_line line = {.device = 77};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		assert_false(gpu_line_parse(others[i], &line));
+		assert_false(gauge_line_parse(others[i], &line));
 	assert_int_equal(line.device, 77);
-	assert_true(gpu_line_parse(GPU "reasons=gpu_idle:1.0,other:2.5 name=a", &line));
+	assert_true(gauge_line_parse(GPU "reasons=gpu_idle:1.0,other:2.5 name=a", &line));
 }
 
 static void process_line__what_is_written_comes_back(void **state)
 {
-	struct gpu_process_line line = {.pid = 12,
-					.device = 1,
-					.seconds = 9,
-					.memory_bytes = {true, 5, 4, 6}},
-				back, sum = {0};
-	char text[GPU_LINE_CHARS];
+	struct gauge_process_line line = {.pid = 12,
+					  .device = 1,
+					  .seconds = 9,
+					  .memory_bytes = {true, 5, 4, 6}},
+				  back, sum = {0};
+	char text[GAUGE_LINE_CHARS];
 
 	(void)state;
-	gpu_process_line_set_comm(&line, "my python");
-	gpu_process_line_format(&line, text);
+	gauge_process_line_set_comm(&line, "my python");
+	gauge_process_line_format(&line, text);
 	assert_string_equal(text,
 			    "gpu pid=12 comm=my_python device=1 seconds=9 memory=5,4,6 sm=absent");
-	assert_true(gpu_process_line_parse(text, &back));
+	assert_true(gauge_process_line_parse(text, &back));
 	assert_int_equal(back.pid, 12);
 	assert_int_equal(back.device, 1);
 	assert_string_equal(back.comm, "my_python");
 	assert_int_equal(back.memory_bytes.max, 6);
 	assert_false(back.sm.is_known);
-	gpu_process_line_add(&sum, &line);
+	gauge_process_line_add(&sum, &line);
 	line.sm = figures(355, 0, 900);
-	gpu_process_line_add(&sum, &line);
-	gpu_process_line_format(&sum, text);
+	gauge_process_line_add(&sum, &line);
+	gauge_process_line_format(&sum, text);
 	assert_string_equal(text, "gpu others=2 memory=10,8,12 sm=35.5,0.0,90.0");
-	assert_true(gpu_process_line_parse(text, &back));
+	assert_true(gauge_process_line_parse(text, &back));
 	assert_int_equal(back.others, 2);
 	assert_int_equal(back.pid, 0);
-	gpu_process_line_add(&sum, &back);
+	gauge_process_line_add(&sum, &back);
 	assert_int_equal(sum.others, 4);
 }
 
@@ -186,11 +186,11 @@ static void process_line__other_comments_are_none(void **state)
 		"gpu pid=1 comm=a seconds=1 memory=1 sm=1.0",
 		"gpu pid=1 comm=a device=99999999999999999999 seconds=1 memory=1 sm=1.0",
 	};
-	struct gpu_process_line line;
+	struct gauge_process_line line;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		assert_false(gpu_process_line_parse(others[i], &line));
+		assert_false(gauge_process_line_parse(others[i], &line));
 }
 
 static void reasons__each_bit_has_one_name(void **state)
