@@ -359,7 +359,7 @@ def test_what_cannot_be_asked():
     assert "or --live" in refuse()
     assert "not from 1 to 3600" in ask("--live", "--for", 0, verb="report", rc=2)
     assert "unrecognized option '--live'" in ask("a", "b", "--live", verb="diff", rc=2)
-    for verb in ("flame", "tree", "lines", "calls", "gpu", "export", "info"):
+    for verb in ("flame", "tree", "lines", "calls", "gpu", "why", "export", "info"):
         words = {"lines": ["w.py"], "export": ["--csv"]}.get(verb, [])
         assert "reads no profile" in refuse(*words, "--live", "p.pb.gz", verb=verb)
 

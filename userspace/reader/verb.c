@@ -17,6 +17,8 @@ static const struct verb verbs[] = {
 	 verb_mem},
 	{"gpu", "GPU by kernel and line: launches, copies, time lost in synchronisations",
 	 verb_gpu},
+	{"why", "why a GPU is slow, as far as the host is to blame: findings with evidence",
+	 verb_why},
 	{"diff", "what changed between two profiles or directories, and is it more than chance",
 	 verb_diff},
 	{"export", "speedscope, folded, Perfetto, Chrome, callgrind, CSV, JSON, OTLP, pprof",

@@ -29,6 +29,7 @@ int verb_lines(int argc, char **argv);
 int verb_calls(int argc, char **argv);
 int verb_mem(int argc, char **argv);
 int verb_gpu(int argc, char **argv);
+int verb_why(int argc, char **argv);
 int verb_diff(int argc, char **argv);
 int verb_export(int argc, char **argv);
 int verb_dump(int argc, char **argv);

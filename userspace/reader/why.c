@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* pyprof why: what the host does that makes the GPU slow, with the evidence for it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/kinds.h"
+#include "base/remote_url.h"
+#include "query/extent.h"
+#include "query/gpu_lines.h"
+#include "reader/complain.h"
+#include "reader/gpu_table.h"
+#include "reader/read_input.h"
+#include "reader/select_options.h"
+#include "reader/text.h"
+#include "reader/verb.h"
+#include "reader/why_view.h"
+
+#define DEFAULT_ROWS 10U
+#define HOW_TO_RECORD "record into a directory with `pyprofd --events cpu,offcpu,cuda`"
+#define LAUNCH_PROBE "probe name=cuda_launch"
+
+struct why {
+	struct select_options shared;
+	unsigned long rows;
+	bool json, is_scaled;
+	const char *gpu; /* --gpu; NULL: all */
+	struct gpu_lines lines;
+	struct why_processes processes;
+	int err; /* of a callback */
+};
+
+enum { OPTION_GPU = 1, OPTION_JSON };
+
+static const struct argp_option options[] = {
+	{"gpu", OPTION_GPU, "N", 0, "Only calls for device N, as programs count them", 1},
+	{"top", 'n', "N", 0, "Show N processes; 0: all.  Default: 10", 1},
+	{"json", OPTION_JSON, NULL, 0, "Write all as JSON", 1},
+	{0},
+};
+
+static const char doc[] =
+	"Says why GPUs are slow, as far as the host is to blame: synchronisations, a process that "
+	"has nothing queued, launches, copies, allocations.  Each finding has its evidence, the "
+	"lines it comes from, what it rests on, what it cannot know, and what to try.  A directory "
+	"with the kinds cpu, offcpu and cuda tells most."
+	"\vExamples:\n"
+	"  pyprof why /var/lib/pyprofd --since 10m --pid 1234\n"
+	"  pyprof why --gpu 0 gpu/\n"
+	"  pyprof why --json gpu.pb.gz\n"
+	"  sudo pyprof why --live --pid 1234\n";
+
+/* ---- options ---- */
+
+static void set_gpu(struct argp_state *state, struct why *why, char *text)
+{
+	char label[48], said[SELECT_WHY_BYTES];
+
+	if (!text[0] || strlen(text) > 9 || text[strspn(text, "0123456789")])
+		argp_error(state, "--gpu=%s: not the number of a device", text);
+	snprintf(label, sizeof(label), "device=^%.9s$", text);
+	if (select_add_label(&why->shared.select, label, said))
+		argp_error(state, "--gpu=%s: %s", text, said);
+	why->gpu = text;
+}
+
+/* A part of a process's calls or time has other rates and shares than the process. */
+static void refuse_parts(struct argp_state *state, const struct why *why)
+{
+	const struct select *select = &why->shared.select;
+
+	if (select->thread || select->focus || select->ignore || select->sample_type ||
+	    select->label_count > (why->gpu ? 1U : 0U))
+		argp_error(state, "why judges whole processes: leave out --thread, --focus, "
+				  "--ignore, --label and --sample-type");
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct why *why = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &why->shared;
+		return 0;
+	case OPTION_GPU:
+		if (why->gpu)
+			argp_error(state, "--gpu: one device at a time");
+		set_gpu(state, why, text);
+		return 0;
+	case OPTION_JSON:
+		why->json = true;
+		return 0;
+	case 'n':
+		why->rows = select_number(state, "top", text);
+		return 0;
+	case ARGP_KEY_END:
+		refuse_parts(state, why);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* ---- calls ---- */
+
+static int say_none(const char *title)
+{
+	return complain("%s: nothing of a GPU was recorded: " HOW_TO_RECORD, title);
+}
+
+/* Returns whether a path may have several kinds: a directory, or another machine's. */
+static bool is_folder(const char *path)
+{
+	enum remote_protocol ignored;
+	const char *plain;
+	struct stat status;
+
+	return remote_url_parse(path, &ignored, &plain) ||
+	       (!stat(path, &status) && S_ISDIR(status.st_mode));
+}
+
+/* "probe name=cuda_launch hits=505102 ns_per_hit=811 on=0.300 scaled": agent/cuda_bounds.c. */
+static bool is_of_scaled_launches(const char *text)
+{
+	return !strncmp(text, LAUNCH_PROBE, strlen(LAUNCH_PROBE)) && text_tells_scaled_probe(text);
+}
+
+static void on_comment(void *context, const char *text)
+{
+	struct why *why = context;
+
+	why->is_scaled |= is_of_scaled_launches(text);
+	if (!why->err)
+		why->err = gpu_lines_add(&why->lines, text);
+}
+
+static int window_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	return why_add_window(&((struct why *)context)->processes, profile, window);
+}
+
+static int add_calls(struct why *why, const struct input *input)
+{
+	CLEANUP(gpu_table_release) struct gpu_table table = {0};
+	int err = why->err;
+
+	if (!err)
+		err = gpu_table_fill(&table, input_profile(input), &why->lines);
+	table.code.short_paths = input_short_paths(input);
+	return err ? err : why_add_calls(&why->processes, &table);
+}
+
+/* ---- samples ---- */
+
+/* Reads the same windows of another kind, of the processes that call CUDA.  *ret_input is NULL
+ * where there are none. */
+static int read_samples(struct why *why, enum pp_profile kind, struct input **ret_input)
+{
+	static const char *const labels[] = {"pid", "tid", "gpu", "wait", NULL};
+	struct select select = why->shared.select; /* a copy, whose parts are borrowed */
+	const struct input_options input_options = {.select = &select,
+						    .kind = kind_get(kind)->name,
+						    .keep_labels = labels,
+						    .drop_addresses = true,
+						    .may_be_none = true};
+
+	select.label_count = 0;
+	select.kind = select.sample_type = NULL;
+	if (why->processes.count <= SELECT_MAX_PIDS) {
+		select.comm = NULL;
+		select.pid_count = why->processes.count;
+		for (uint32_t i = 0; i < why->processes.count; i++)
+			select.pid[i] = why->processes.process[i].pid;
+	}
+	return read_input(input_options, why->shared.no_progress, ret_input);
+}
+
+/* --clock cycles counts no time. */
+static bool counts_ns(const struct input *input)
+{
+	const unsigned int value = profile_reader_value_index(input_reader(input));
+
+	return !strcmp(input_profile(input)->options.value_type[value].unit, "nanoseconds");
+}
+
+static int add_samples(struct why *why)
+{
+	static const enum pp_profile kinds[] = {PP_PROFILE_WALL, PP_PROFILE_CPU};
+	const struct select *select = &why->shared.select;
+
+	if (select->live || !why->processes.count)
+		return 0;
+	for (int i = 0; i < select->path_count; i++)
+		if (!is_folder(select->path[i]))
+			return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		OWNED(input) struct input *input = NULL;
+		int err = read_samples(why, kinds[i], &input);
+
+		if (err)
+			return err;
+		if (!input || !counts_ns(input))
+			continue;
+		err = why_add_samples(&why->processes, input_profile(input),
+				      input_short_paths(input), kinds[i] == PP_PROFILE_WALL,
+				      profile_reader_value_index(input_reader(input)));
+		return err ? complain_of(input_title(input), err) : 0;
+	}
+	return 0;
+}
+
+/* ---- the verb ---- */
+
+static int print(const struct why *why, const struct input *input)
+{
+	struct profile_read_totals totals;
+	struct why_shown shown = {.processes = &why->processes,
+				  .title = input_title(input),
+				  .rows = (uint32_t)why->rows,
+				  .color = text_wants_color(why->shared.no_color),
+				  .is_scaled = why->is_scaled};
+	int err = 0;
+
+	profile_reader_totals(input_reader(input), &totals);
+	shown.duration_ns = totals.duration_ns;
+	if (why->json) {
+		err = why_print_json(&shown, stdout);
+	} else {
+		text_head(stdout, input);
+		if (why->is_scaled)
+			text_scaled(stdout);
+		why_print_text(&shown);
+	}
+	if (!err && fflush(stdout))
+		err = -errno;
+	return err;
+}
+
+static int show(struct why *why, const struct input *input)
+{
+	int err = add_calls(why, input);
+
+	if (err == -EPROTO)
+		return say_none(input_title(input));
+	if (!err) {
+		err = add_samples(why);
+		if (err)
+			return READER_BAD_INPUT;
+		why_judge(&why->processes, why->is_scaled);
+		err = print(why, input);
+	}
+	if (err)
+		complain_of(input_title(input), err);
+	return err ? READER_BAD_INPUT : READER_OK;
+}
+
+static int check_directory(const char *path)
+{
+	struct extent extent;
+	int err = extent_read(path, false, &extent);
+
+	if (err) {
+		complain_of(path, err);
+		return READER_BAD_INPUT;
+	}
+	return extent.kinds & 1U << PP_PROFILE_CUDA ? 0 : say_none(path);
+}
+
+/* Reads a file's comments alone, to find out what kind it is. */
+static int check_file(const struct why *why, char *path)
+{
+	struct select select = {.path = &path, .path_count = 1};
+	const struct input_options input_options = {.select = &select, .comments_only = true};
+	OWNED(input) struct input *input = NULL;
+	int err = read_input(input_options, why->shared.no_progress, &input);
+
+	if (err)
+		return err;
+	return kind_is(profile_kind(input_profile(input)), PP_PROFILE_CUDA)
+		       ? 0
+		       : say_none(input_title(input));
+}
+
+/* Says what is missing before anything is read of the first path. */
+static int check_path(const struct why *why)
+{
+	const struct select *select = &why->shared.select;
+	enum remote_protocol ignored;
+	const char *plain;
+	struct stat status;
+
+	if (!select->path_count || remote_url_parse(select->path[0], &ignored, &plain) ||
+	    stat(select->path[0], &status))
+		return 0;
+	if (S_ISDIR(status.st_mode))
+		return check_directory(select->path[0]);
+	return S_ISREG(status.st_mode) ? check_file(why, select->path[0]) : 0;
+}
+
+static int run(struct why *why)
+{
+	static const char *const labels[] = {"pid", "tid",	 "comm",   "device",
+					     "api", "direction", "kernel", NULL};
+	struct select *select = &why->shared.select;
+	const struct input_options input_options = {.select = select,
+						    .keep_labels = labels,
+						    .drop_addresses = true,
+						    .window_done = window_done,
+						    .comment = on_comment,
+						    .context = why};
+	OWNED(input) struct input *input = NULL;
+	int err;
+
+	if (select->kind && !kind_is(select->kind, PP_PROFILE_CUDA))
+		return complain("why begins with kind cuda, not %.60s", select->kind);
+	err = check_path(why);
+	if (err)
+		return err;
+	select->kind = kind_get(PP_PROFILE_CUDA)->name;
+	select->sample_type = "calls";
+	why->lines.select = select;
+	err = read_input(input_options, why->shared.no_progress, &input);
+	return err ? err : show(why, input);
+}
+
+int verb_why(int argc, char **argv)
+{
+	struct why why = {.rows = DEFAULT_ROWS};
+	int status = READER_BAD_INPUT;
+
+	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &why) &&
+	    !select_refuse_groups(&why.shared.select, "why"))
+		status = run(&why);
+	why_processes_release(&why.processes);
+	gpu_lines_release(&why.lines);
+	select_release(&why.shared.select);
+	return status;
+}

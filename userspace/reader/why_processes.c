@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/why_processes.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/array.h"
+
+static void release_lines(struct why_lines *lines)
+{
+	for (unsigned int i = 0; i < lines->count; i++) {
+		free(lines->line[i].name);
+		free(lines->line[i].file);
+		free(lines->line[i].place);
+	}
+	lines->count = 0;
+}
+
+void why_processes_release(struct why_processes *processes)
+{
+	for (uint32_t i = 0; i < processes->count; i++) {
+		for (unsigned int k = 0; k < GPU_FINDING_COUNT; k++)
+			release_lines(&processes->process[i].lines[k]);
+		free(processes->process[i].comm);
+	}
+	free(processes->process);
+	free(processes->thread);
+	index_table_release(&processes->by_pid);
+	index_table_release(&processes->by_tid);
+	*processes = (struct why_processes){0};
+}
+
+/* ---- who ---- */
+
+static bool pid_equal(const void *context, uint32_t index, const void *key)
+{
+	return ((const struct why_processes *)context)->process[index].pid == *(const int64_t *)key;
+}
+
+int why_find_process(struct why_processes *processes, int64_t pid, bool adds,
+		     struct why_process **ret_process)
+{
+	const uint32_t hash = (uint32_t)XXH3_64bits(&pid, sizeof(pid));
+	uint32_t at;
+	int err;
+
+	*ret_process = NULL;
+	if (!index_table_find(&processes->by_pid, hash, pid_equal, processes, &pid, &at)) {
+		if (!adds)
+			return 0;
+		if (processes->count == WHY_PROCESSES_MAX) {
+			processes->left_out++;
+			return 0;
+		}
+		err = ARRAY_RESERVE(processes->process, processes->count, processes->capacity);
+		if (!err)
+			err = index_table_add(&processes->by_pid, hash, processes->count);
+		if (err)
+			return err;
+		at = processes->count++;
+		processes->process[at] =
+			(struct why_process){.pid = pid, .late_ns = UINT64_MAX, .lead = UINT32_MAX};
+	}
+	*ret_process = &processes->process[at];
+	return 0;
+}
+
+static bool tid_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct why_thread *thread = &((const struct why_processes *)context)->thread[index];
+	const int64_t *pair = key;
+
+	return thread->process == pair[0] && thread->tid == pair[1];
+}
+
+static int find_thread(struct why_processes *processes, uint32_t process, int64_t tid,
+		       struct why_thread **ret_thread)
+{
+	const int64_t pair[] = {process, tid};
+	const uint32_t hash = (uint32_t)XXH3_64bits(pair, sizeof(pair));
+	uint32_t at;
+	int err;
+
+	*ret_thread = NULL;
+	if (!index_table_find(&processes->by_tid, hash, tid_equal, processes, pair, &at)) {
+		if (processes->thread_count == WHY_THREADS_MAX) {
+			processes->left_out++;
+			return 0;
+		}
+		err = ARRAY_RESERVE(processes->thread, processes->thread_count,
+				    processes->thread_capacity);
+		if (!err)
+			err = index_table_add(&processes->by_tid, hash, processes->thread_count);
+		if (err)
+			return err;
+		at = processes->thread_count++;
+		processes->thread[at] = (struct why_thread){.process = process, .tid = tid};
+	}
+	*ret_thread = &processes->thread[at];
+	return 0;
+}
+
+/* ---- labels ---- */
+
+static int64_t number_label(const struct profile *profile, uint32_t set, const char *name)
+{
+	const struct stored_label *label = profile_find_label(profile, set, name);
+
+	return label && label->is_number ? label->value : 0;
+}
+
+static const char *text_label(const struct profile *profile, uint32_t set, const char *name)
+{
+	const struct stored_label *label = profile_find_label(profile, set, name);
+
+	return label && !label->is_number
+		       ? intern_get(profile->strings, (uint32_t)label->value, NULL)
+		       : "";
+}
+
+/* Memory of the device that no pool gives: what a caching allocator asks the driver for. */
+static bool is_allocation(const char *api, enum gpu_class class)
+{
+	return (class == GPU_ALLOC || class == GPU_FREE) && !strstr(api, "Async");
+}
+
+/* ---- windows ---- */
+
+static void end_window(struct why_process *process)
+{
+	struct gpu_sums *sums = &process->sums;
+	const double each = process->window_launches / process->window_syncs;
+
+	if (process->window_launches > 0 && process->window_syncs > 0) {
+		if (!sums->windows_with_syncs || each < sums->launches_per_sync_min)
+			sums->launches_per_sync_min = each;
+		sums->launches_per_sync_max = fmax(sums->launches_per_sync_max, each);
+		sums->windows_with_syncs++;
+	}
+	process->window_launches = process->window_syncs = 0;
+}
+
+static void begin_window(const struct why_processes *processes, struct why_process *process)
+{
+	if (process->window == processes->windows)
+		return;
+	end_window(process);
+	if (!process->window)
+		process->begin_ns = processes->recorded_ns;
+	if (process->late_ns == UINT64_MAX &&
+	    processes->recorded_ns - process->begin_ns >= GPU_ALLOC_AFTER_NS)
+		process->late_ns = processes->recorded_ns;
+	process->window = processes->windows;
+}
+
+int why_add_window(struct why_processes *processes, struct profile *profile,
+		   const struct profile_window *window)
+{
+	int err = 0;
+
+	processes->windows++;
+	for (size_t i = 0; i < window->delta_count && !err; i++) {
+		const struct profile_delta *delta = &window->delta[i];
+		const uint32_t set = profile->row[delta->row].label_set;
+		const char *api = text_label(profile, set, "api");
+		const enum gpu_class class = gpu_class_of(api);
+		struct why_process *process;
+
+		err = why_find_process(processes, number_label(profile, set, "pid"), true,
+				       &process);
+		if (err || !process || delta->value <= 0)
+			continue;
+		begin_window(processes, process);
+		process->end_ns = processes->recorded_ns + window->duration_ns;
+		if (class == GPU_LAUNCH)
+			process->window_launches += (double)delta->value;
+		else if (class == GPU_SYNC)
+			process->window_syncs += (double)delta->value;
+		else if (is_allocation(api, class) && process->late_ns != UINT64_MAX)
+			process->late_allocs += (double)delta->value;
+	}
+	processes->recorded_ns += window->duration_ns;
+	return err;
+}
+
+/* ---- calls ---- */
+
+/* Which values of a sample are calls and waits. */
+struct columns {
+	unsigned int calls, wait;
+};
+
+/* Finds the values by their names, as another program may have written them in another order. */
+static bool find_value(const struct profile *profile, const char *type, unsigned int *ret_value)
+{
+	for (unsigned int i = 0; i < profile->options.value_count; i++) {
+		if (!strcmp(profile->options.value_type[i].type, type)) {
+			*ret_value = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int add_row(struct why_processes *processes, const struct profile *profile, uint32_t row,
+		   const struct columns *at)
+{
+	const uint32_t set = profile->row[row].label_set;
+	const int64_t *value = profile_row_values(profile, row);
+	const double calls = (double)value[at->calls], wait_ns = (double)value[at->wait];
+	const enum gpu_class class = gpu_class_of(text_label(profile, set, "api"));
+	struct why_process *process;
+	struct why_thread *thread = NULL;
+	int err = why_find_process(processes, number_label(profile, set, "pid"), true, &process);
+
+	if (!err && process && !process->comm) {
+		process->comm = strdup(text_label(profile, set, "comm"));
+		err = process->comm ? 0 : -ENOMEM;
+	}
+	if (!err && process)
+		err = find_thread(processes, (uint32_t)(process - processes->process),
+				  number_label(profile, set, "tid"), &thread);
+	if (err || !thread)
+		return err;
+	thread->calls += calls;
+	thread->launches += class == GPU_LAUNCH ? calls : 0;
+	thread->graph_launches += class == GPU_GRAPH ? calls : 0;
+	thread->syncs += class == GPU_SYNC ? calls : 0;
+	thread->sync_wait_ns += class == GPU_SYNC ? wait_ns : 0;
+	thread->copy_wait_ns += class == GPU_COPY ? wait_ns : 0;
+	return 0;
+}
+
+/* Returns whether a thread launches more than another one; of threads that do not launch, the one
+ * that calls more. */
+static bool leads(const struct why_thread *thread, const struct why_thread *other)
+{
+	const double own = thread->launches + thread->graph_launches;
+	const double others = other->launches + other->graph_launches;
+
+	return own > others || (own >= others && thread->calls > other->calls);
+}
+
+static void choose_leads(struct why_processes *processes)
+{
+	for (uint32_t i = 0; i < processes->thread_count; i++) {
+		const struct why_thread *thread = &processes->thread[i];
+		struct why_process *process = &processes->process[thread->process];
+
+		if (process->lead == UINT32_MAX || leads(thread, &processes->thread[process->lead]))
+			process->lead = i;
+	}
+	for (uint32_t i = 0; i < processes->count; i++) {
+		struct why_process *process = &processes->process[i];
+		const struct why_thread *lead;
+
+		if (process->lead == UINT32_MAX)
+			continue;
+		lead = &processes->thread[process->lead];
+		process->sums.launches = lead->launches;
+		process->sums.graph_launches = lead->graph_launches;
+		process->sums.syncs = lead->syncs;
+		process->sums.sync_wait_ns = lead->sync_wait_ns;
+		process->sums.copy_wait_ns = lead->copy_wait_ns;
+	}
+}
+
+/* ---- lines of calls ---- */
+
+/* Returns which findings come from a thread's calls of a class, as bits. */
+static uint32_t findings_of(const char *api, enum gpu_class class, bool is_lead)
+{
+	const uint32_t of_lead = is_lead ? UINT32_MAX : 0;
+
+	if (is_allocation(api, class))
+		return 1U << GPU_FINDING_ALLOC;
+	switch (class) {
+	case GPU_LAUNCH:
+		return (1U << GPU_FINDING_LAUNCH | 1U << GPU_FINDING_GRAPH) & of_lead;
+	case GPU_SYNC:
+		return 1U << GPU_FINDING_SYNC & of_lead;
+	case GPU_COPY:
+		return (1U << GPU_FINDING_COPY & of_lead) | 1U << GPU_FINDING_TINY;
+	default:
+		return 0;
+	}
+}
+
+struct weights {
+	struct why_weight *weight; /* owned */
+	uint32_t count, capacity;
+};
+
+static void release_weights(struct weights *weights)
+{
+	free(weights->weight);
+}
+
+static int put_weight(struct weights *weights, const struct why_weight *weight)
+{
+	int err = 0;
+
+	if (weight->weight > 0)
+		err = ARRAY_RESERVE(weights->weight, weights->count, weights->capacity);
+	if (!err && weight->weight > 0)
+		weights->weight[weights->count++] = *weight;
+	return err;
+}
+
+/* Adds what a sample tells of its line. */
+static int add_weights(const struct why_processes *processes, struct gpu_table *table, uint32_t row,
+		       const struct columns *at, uint32_t process, struct weights *weights)
+{
+	const struct profile_row *sample = &table->profile->row[row];
+	const struct stack *stack = &table->profile->stacks.stack[sample->stack];
+	const int64_t *value = profile_row_values(table->profile, row);
+	const char *api = text_label(table->profile, sample->label_set, "api");
+	const uint32_t lead = processes->process[process].lead;
+	const uint32_t findings =
+		findings_of(api, gpu_class_of(api),
+			    processes->thread[lead].tid ==
+				    number_label(table->profile, sample->label_set, "tid"));
+	struct why_weight weight = {.process = process};
+	int err;
+
+	if (!findings || !stack->count)
+		return 0;
+	err = code_table_of_location(&table->code,
+				     stack->location[gpu_stack_place(table->profile, stack, api)],
+				     &weight.code);
+	for (; weight.finding < GPU_FINDING_COUNT && !err; weight.finding++) {
+		const bool waits =
+			weight.finding == GPU_FINDING_SYNC || weight.finding == GPU_FINDING_COPY;
+
+		if (!(findings & 1U << weight.finding))
+			continue;
+		weight.weight = (double)value[waits ? at->wait : at->calls];
+		err = put_weight(weights, &weight);
+	}
+	return err;
+}
+
+static int add_lines(struct why_processes *processes, struct gpu_table *table,
+		     const struct columns *at)
+{
+	CLEANUP(release_weights) struct weights weights = {0};
+	const struct profile *profile = table->profile;
+	int err = 0;
+
+	for (uint32_t i = 0; i < profile->row_count && !err; i++) {
+		struct why_process *process;
+
+		err = why_find_process(processes,
+				       number_label(profile, profile->row[i].label_set, "pid"),
+				       false, &process);
+		if (!err && process && process->lead != UINT32_MAX)
+			err = add_weights(processes, table, i, at,
+					  (uint32_t)(process - processes->process), &weights);
+	}
+	return err ? err : why_take_lines(processes, &table->code, weights.weight, weights.count);
+}
+
+/* ---- sums of calls ---- */
+
+/* The copies that came from one line, by their mean size. */
+struct size {
+	uint32_t process;
+	double bytes, calls;
+};
+
+static int compare_sizes(const void *left, const void *right)
+{
+	const struct size *a = left, *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+static void take_median(struct why_process *process, const struct size *size, uint32_t count)
+{
+	double calls = 0, before = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		calls += size[i].calls;
+	for (uint32_t i = 0; i < count; i++) {
+		before += size[i].calls;
+		if (before >= calls / 2) {
+			process->sums.copy_median_bytes = size[i].bytes;
+			return;
+		}
+	}
+}
+
+static int find_medians(struct why_processes *processes, const struct gpu_table *table,
+			const uint32_t *process_of)
+{
+	OWNED_MEM struct size *size = calloc((size_t)table->line_count + 1, sizeof(*size));
+	uint32_t count = 0, next;
+
+	if (!size)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < table->line_count; i++) {
+		const struct gpu_line *line = &table->line[i];
+		const double calls = (double)line->value[GPU_CALLS];
+
+		if (table->call[line->call].class == GPU_COPY && calls > 0 &&
+		    process_of[line->call] != UINT32_MAX)
+			size[count++] =
+				(struct size){.process = process_of[line->call],
+					      .bytes = (double)line->value[GPU_BYTES] / calls,
+					      .calls = calls};
+	}
+	qsort(size, count, sizeof(*size), compare_sizes);
+	for (uint32_t i = 0; i < count; i = next) {
+		for (next = i + 1; next < count && size[next].process == size[i].process; next++)
+			;
+		take_median(&processes->process[size[i].process], &size[i], next - i);
+	}
+	return 0;
+}
+
+static void add_call(struct gpu_sums *sums, const struct gpu_table *table,
+		     const struct gpu_call *call)
+{
+	const double calls = (double)call->value[GPU_CALLS];
+
+	if (call->class == GPU_COPY)
+		sums->copies += calls;
+	if (is_allocation(gpu_text(table, call->api), call->class)) {
+		sums->allocs += calls;
+		sums->alloc_host_ns += (double)call->value[GPU_HOST];
+	}
+	if (!call->is_whole)
+		return;
+	sums->nodes += (double)call->sums->nodes;
+	if (call->class == GPU_LAUNCH)
+		sums->captured += (double)call->sums->captured;
+}
+
+/* Returns the median synchronisation of a process: by its histogram, else the mean. */
+static double median_wait_ns(const struct why_process *process, const struct gpu_table *table,
+			     const uint32_t *process_of, uint32_t number)
+{
+	struct cuda_line_sums all = {0};
+	double median;
+
+	for (uint32_t i = 0; i < table->call_count; i++)
+		if (process_of[i] == number && table->call[i].class == GPU_SYNC &&
+		    table->call[i].is_whole)
+			cuda_line_sums_add(&all, table->call[i].sums);
+	median = cuda_line_quantile(&all, 0.5);
+	if (isnan(median) && process->sums.syncs > 0)
+		median = process->sums.sync_wait_ns / process->sums.syncs;
+	return median;
+}
+
+static int add_calls(struct why_processes *processes, const struct gpu_table *table,
+		     uint32_t *process_of)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < table->call_count && !err; i++) {
+		struct why_process *process;
+
+		process_of[i] = UINT32_MAX;
+		err = why_find_process(processes, table->call[i].pid, false, &process);
+		if (err || !process)
+			continue;
+		process_of[i] = (uint32_t)(process - processes->process);
+		add_call(&process->sums, table, &table->call[i]);
+	}
+	return err;
+}
+
+static void end_windows(struct why_processes *processes)
+{
+	for (uint32_t i = 0; i < processes->count; i++) {
+		struct why_process *process = &processes->process[i];
+		struct gpu_sums *sums = &process->sums;
+
+		end_window(process);
+		sums->wall_ns = (double)(process->end_ns - process->begin_ns);
+		sums->alloc_wall_ns = sums->wall_ns;
+		if (process->late_ns == UINT64_MAX)
+			continue;
+		sums->alloc_wall_ns = (double)(process->end_ns - process->late_ns);
+		sums->alloc_host_ns *= sums->allocs > 0 ? process->late_allocs / sums->allocs : 0;
+		sums->allocs = process->late_allocs;
+	}
+}
+
+int why_add_calls(struct why_processes *processes, struct gpu_table *table)
+{
+	OWNED_MEM uint32_t *process_of = calloc((size_t)table->call_count + 1, sizeof(*process_of));
+	struct columns at = {0};
+	int err = process_of ? 0 : -ENOMEM;
+
+	if (!err && (!find_value(table->profile, "calls", &at.calls) ||
+		     !find_value(table->profile, "cuda_wait", &at.wait)))
+		return -EPROTO;
+	for (uint32_t i = 0; !err && i < table->profile->row_count; i++)
+		err = add_row(processes, table->profile, i, &at);
+	for (uint32_t i = 0; i < processes->count; i++)
+		processes->process[i].sums.copy_median_bytes = NAN;
+	choose_leads(processes);
+	if (!err)
+		err = add_calls(processes, table, process_of);
+	if (!err)
+		err = find_medians(processes, table, process_of);
+	for (uint32_t i = 0; i < processes->count && !err; i++)
+		processes->process[i].sums.median_wait_ns =
+			median_wait_ns(&processes->process[i], table, process_of, i);
+	end_windows(processes);
+	return err ? err : add_lines(processes, table, &at);
+}
+
+/* ---- judging ---- */
+
+/* Returns the most time that a finding loses; below 0: there is no finding. */
+static double most_lost(const struct why_process *process)
+{
+	const struct gpu_finding *first = &process->finding[0];
+
+	if (first->verdict != GPU_FOUND)
+		return -INFINITY;
+	return isnan(first->lost_ns) ? 0 : first->lost_ns;
+}
+
+static int compare_processes(const void *left, const void *right)
+{
+	const struct why_process *a = left, *b = right;
+	const double a_ns = most_lost(a), b_ns = most_lost(b);
+
+	if (a_ns > b_ns || a_ns < b_ns)
+		return a_ns > b_ns ? -1 : 1;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+void why_judge(struct why_processes *processes, bool is_scaled)
+{
+	for (uint32_t i = 0; i < processes->count; i++) {
+		processes->process[i].sums.is_scaled = is_scaled;
+		gpu_findings_judge(&processes->process[i].sums, processes->process[i].finding);
+	}
+	if (processes->count)
+		qsort(processes->process, processes->count, sizeof(processes->process[0]),
+		      compare_processes);
+	/* The order has changed. */
+	index_table_release(&processes->by_pid);
+}

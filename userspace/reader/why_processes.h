@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `pyprof why` knows of each process that called CUDA: sums for the rules
+ * (query/gpu_findings.h), and the lines that they come from.  First windows and samples of kind
+ * cuda are added, then samples of kind wall or cpu, then processes are judged. */
+#ifndef READER_WHY_PROCESSES_H
+#define READER_WHY_PROCESSES_H
+
+#include "base/index_table.h"
+#include "pprof/profile_read.h"
+#include "query/gpu_findings.h"
+#include "reader/gpu_calls.h"
+
+#define WHY_LINES 3U /* of a finding */
+/* A hostile profile may name more; those are counted and left out. */
+#define WHY_PROCESSES_MAX 65536U
+#define WHY_THREADS_MAX 262144U
+
+/* A line of Python that a finding comes from, or a function of a program without. */
+struct why_line {
+	char *name, *file, *place; /* owned; place: the short path and line */
+	uint32_t line;		   /* 0: unknown */
+	double share;		   /* of the finding's calls or time */
+};
+
+struct why_lines {
+	struct why_line line[WHY_LINES];
+	unsigned int count;
+};
+
+/* One thread's calls of CUDA. */
+struct why_thread {
+	uint32_t process;
+	int64_t tid; /* 0: not known */
+	double calls, launches, graph_launches, syncs, sync_wait_ns, copy_wait_ns;
+};
+
+struct why_process {
+	int64_t pid;
+	char *comm;    /* owned */
+	uint32_t lead; /* the thread that launches most */
+	struct gpu_sums sums;
+	struct gpu_finding finding[GPU_FINDING_COUNT]; /* in gpu_findings_judge()'s order */
+	struct why_lines lines[GPU_FINDING_COUNT];     /* by id */
+	/* While windows are read, on a clock that runs while something is recorded: of its first
+	 * and last window; of the first one a minute later, UINT64_MAX: none. */
+	uint64_t begin_ns, end_ns, late_ns;
+	double late_allocs;
+	uint32_t window; /* the number of the last window in which it was; 0: none */
+	double window_launches, window_syncs;
+};
+
+/* What a line has of one process, before the most of them are found. */
+struct why_weight {
+	uint32_t process, finding, code;
+	double weight;
+};
+
+/* Release with why_processes_release().  A zeroed one is empty. */
+struct why_processes {
+	struct why_process *process; /* owned */
+	uint32_t count, capacity;
+	struct index_table by_pid;
+	struct why_thread *thread; /* owned */
+	uint32_t thread_count, thread_capacity;
+	struct index_table by_tid;
+	uint64_t left_out; /* samples of processes and threads beyond the bounds */
+	uint32_t windows;
+	uint64_t recorded_ns;
+};
+
+void why_processes_release(struct why_processes *processes);
+/* Adds a window of kind cuda, whose deltas are calls.  Returns 0 or -ENOMEM. */
+int why_add_window(struct why_processes *processes, struct profile *profile,
+		   const struct profile_window *window);
+/* Adds all samples of kind cuda: a table that gpu_table_fill() has filled from a profile with the
+ * label tid.  Ends the windows.  Returns 0 or -ENOMEM. */
+int why_add_calls(struct why_processes *processes, struct gpu_table *table);
+/* Adds the samples of the launching threads.  has_waits: the profile is of kind wall; else cpu.
+ * value: the index of its ns.  Returns 0 or -ENOMEM. */
+int why_add_samples(struct why_processes *processes, const struct profile *profile,
+		    const struct short_paths *short_paths, bool has_waits, unsigned int value);
+/* Judges all processes, and puts those that lose most first.  Nothing may be added afterwards. */
+void why_judge(struct why_processes *processes, bool is_scaled);
+
+/* For who adds: returns whether there is such a process or thread, which is added with `adds`;
+ * -ENOMEM.  *ret_process is NULL where there is none, or no room. */
+int why_find_process(struct why_processes *processes, int64_t pid, bool adds,
+		     struct why_process **ret_process);
+/* Sets each finding's lines to those with most weight; sorts the weights. */
+int why_take_lines(struct why_processes *processes, const struct code_table *code,
+		   struct why_weight *weight, uint32_t count);
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader/why_view.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/json_writer.h"
+#include "base/memory_file.h"
+#include "reader/text.h"
+#include "reader/why_texts.h"
+#include "render/format.h"
+
+#define WIDTH 100U /* of text that is not for a terminal */
+#define HEAD_COLUMNS 13U
+#define ALL_DOUBTS 4U
+
+/* ---- figures ---- */
+
+static const char *value_text(double value, enum gpu_unit unit, char buffer[FORMAT_BYTES])
+{
+	if (isnan(value))
+		return "-";
+	switch (unit) {
+	case GPU_UNIT_SHARE:
+		return format_share(value, buffer);
+	case GPU_UNIT_NS:
+		return format_value((int64_t)value, "nanoseconds", buffer);
+	case GPU_UNIT_BYTES:
+		return format_value((int64_t)value, "bytes", buffer);
+	default:
+		snprintf(buffer, FORMAT_BYTES,
+			 value < 100 && value > floor(value) ? "%.1f" : "%.0f", value);
+		return buffer;
+	}
+}
+
+/* Writes "63.7 % of the time in ... (needs at least 20.0 %)". */
+static void put_figure(const struct gpu_figure *figure, FILE *out)
+{
+	static const char *const limits[] = {[GPU_AT_LEAST] = "at least",
+					     [GPU_ABOVE] = "more than",
+					     [GPU_AT_MOST] = "at most",
+					     [GPU_BELOW] = "less than"};
+	char value[FORMAT_BYTES], limit[FORMAT_BYTES];
+
+	fprintf(out, "%s %s", value_text(figure->value, figure->unit, value), figure->text);
+	if (figure->limit_is != GPU_NO_LIMIT)
+		fprintf(out, " (needs %s %s)", limits[figure->limit_is],
+			value_text(figure->limit, figure->unit, limit));
+}
+
+static void put_figures(const struct gpu_finding *finding, FILE *out)
+{
+	for (unsigned int i = 0; i < finding->figure_count; i++) {
+		fprintf(out, "%s", i ? "; " : "");
+		put_figure(&finding->figure[i], out);
+	}
+}
+
+/* ---- text ---- */
+
+static void print_wrapped(FILE *file, char **text, unsigned int indent)
+{
+	const unsigned int columns = text_columns();
+
+	if (!close_memory_file(file, text))
+		text_wrap(stdout, *text, indent, columns ? columns : WIDTH);
+}
+
+/* Prints "     rests on: TEXT", what goes on below its text. */
+static void print_about(const char *head, const char *text)
+{
+	OWNED_MEM char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return;
+	fprintf(out, "     %-*s%s", (int)HEAD_COLUMNS, head, text);
+	print_wrapped(out, &line, HEAD_COLUMNS + 5);
+}
+
+static void print_evidence(const struct gpu_finding *finding)
+{
+	OWNED_MEM char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return;
+	put_figures(finding, out);
+	if (!close_memory_file(out, &line))
+		print_about("evidence", line);
+}
+
+static void print_lines(const struct why_shown *shown, const struct why_lines *lines)
+{
+	char share[FORMAT_BYTES];
+
+	for (unsigned int i = 0; i < lines->count; i++) {
+		const struct why_line *line = &lines->line[i];
+
+		printf("     %-*s%7s  ", (int)HEAD_COLUMNS, i ? "" : "where",
+		       format_share(line->share, share));
+		printf("%s%s%s  %s\n", text_color(shown->color, TEXT_BOLD), line->name,
+		       text_color(shown->color, TEXT_PLAIN), line->place);
+	}
+}
+
+static void print_finding(const struct why_shown *shown, const struct why_process *process,
+			  const struct gpu_finding *finding, unsigned int number)
+{
+	const struct why_text *text = &why_texts[finding->id];
+	char lost[FORMAT_BYTES];
+
+	printf("\n  %u. %s%s%s", number, text_color(shown->color, TEXT_RED),
+	       gpu_finding_name(finding->id), text_color(shown->color, TEXT_PLAIN));
+	if (!isnan(finding->lost_ns))
+		printf(": up to %s lost",
+		       format_value((int64_t)finding->lost_ns, "nanoseconds", lost));
+	printf("\n");
+	print_evidence(finding);
+	print_lines(shown, &process->lines[finding->id]);
+	print_about("rests on", text->rests_on);
+	print_about("cannot know", text->cannot_know);
+	for (unsigned int i = 0; i < ALL_DOUBTS; i++)
+		if (finding->doubts & 1U << i)
+			print_about("", why_doubt_text(1U << i));
+	print_about("try", text->next);
+}
+
+/* Prints the rules with one verdict, a line each. */
+static void print_others(const struct why_process *process, enum gpu_verdict verdict,
+			 const char *head)
+{
+	bool has_head = false;
+
+	for (unsigned int i = 0; i < GPU_FINDING_COUNT; i++) {
+		const struct gpu_finding *finding = &process->finding[i];
+		OWNED_MEM char *line = NULL;
+		size_t size;
+		FILE *out;
+
+		if (finding->verdict != verdict)
+			continue;
+		if (!has_head)
+			printf("\n  %s\n", head);
+		has_head = true;
+		out = open_memstream(&line, &size);
+		if (!out)
+			return;
+		fprintf(out, "     %-17s", gpu_finding_name(finding->id));
+		if (finding->missing)
+			fprintf(out, "%s%s", finding->missing, finding->figure_count ? ": " : "");
+		put_figures(finding, out);
+		print_wrapped(out, &line, 22);
+	}
+}
+
+static void print_process(const struct why_shown *shown, const struct why_process *process)
+{
+	const struct gpu_sums *sums = &process->sums;
+	char wall[FORMAT_BYTES];
+	unsigned int count = 0;
+
+	printf("\n%s%s %" PRId64 "%s", text_color(shown->color, TEXT_BLUE),
+	       process->comm ? process->comm : "", process->pid,
+	       text_color(shown->color, TEXT_PLAIN));
+	printf(", %s", format_value((int64_t)sums->wall_ns, "nanoseconds", wall));
+	if (process->lead != UINT32_MAX && shown->processes->thread[process->lead].tid)
+		printf("; thread %" PRId64, shown->processes->thread[process->lead].tid);
+	printf(": %.0f launches, %.0f synchronisations; copies %.0f, allocations and frees %.0f\n",
+	       sums->launches + sums->graph_launches, sums->syncs, sums->copies, sums->allocs);
+	while (count < GPU_FINDING_COUNT && process->finding[count].verdict == GPU_FOUND) {
+		print_finding(shown, process, &process->finding[count], count + 1);
+		count++;
+	}
+	print_others(process, GPU_NOT_FOUND,
+		     count ? "Looked at, and nothing stood out:"
+			   : "No finding.  Looked at, and nothing stood out:");
+	print_others(process, GPU_NOT_KNOWN, "Cannot be judged:");
+}
+
+void why_print_text(const struct why_shown *shown)
+{
+	const struct why_processes *processes = shown->processes;
+	const uint32_t count =
+		shown->rows && shown->rows < processes->count ? shown->rows : processes->count;
+
+	printf("All times are the host's, and those of findings overlap: they do not add up.\n");
+	for (uint32_t i = 0; i < count; i++)
+		print_process(shown, &processes->process[i]);
+	if (count < processes->count)
+		printf("\n... %" PRIu32 " more processes; --top 0 shows all\n",
+		       processes->count - count);
+	if (processes->left_out)
+		printf("\n%" PRIu64 " samples of further processes or threads are left out.\n",
+		       processes->left_out);
+}
+
+/* ---- JSON ---- */
+
+static void json_figure(struct json_writer *json, const struct gpu_figure *figure)
+{
+	static const char *const units[] = {[GPU_UNIT_SHARE] = "share",
+					    [GPU_UNIT_NUMBER] = "count",
+					    [GPU_UNIT_RATE] = "per_s",
+					    [GPU_UNIT_NS] = "ns",
+					    [GPU_UNIT_BYTES] = "bytes"};
+	static const char *const limits[] = {
+		[GPU_AT_LEAST] = ">=", [GPU_ABOVE] = ">", [GPU_AT_MOST] = "<=", [GPU_BELOW] = "<"};
+
+	json_open(json, '{');
+	json_put_string(json, "name", figure->key);
+	json_put_string(json, "text", figure->text);
+	json_put_double(json, "value", figure->value);
+	json_put_string(json, "unit", units[figure->unit]);
+	if (figure->limit_is != GPU_NO_LIMIT) {
+		json_put_string(json, "needs", limits[figure->limit_is]);
+		json_put_double(json, "limit", figure->limit);
+	}
+	json_close(json, '}');
+}
+
+static void json_lines(struct json_writer *json, const struct why_lines *lines)
+{
+	json_key(json, "lines");
+	json_open(json, '[');
+	for (unsigned int i = 0; i < lines->count; i++) {
+		json_open(json, '{');
+		json_put_string(json, "name", lines->line[i].name);
+		json_put_string(json, "file", lines->line[i].file);
+		json_put_int(json, "line", lines->line[i].line);
+		json_put_double(json, "share", lines->line[i].share);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
+}
+
+static void json_finding(struct json_writer *json, const struct why_process *process,
+			 const struct gpu_finding *finding)
+{
+	static const char *const verdicts[] = {[GPU_NOT_FOUND] = "not found",
+					       [GPU_FOUND] = "found",
+					       [GPU_NOT_KNOWN] = "not known"};
+	const struct why_text *text = &why_texts[finding->id];
+
+	json_newline(json);
+	json_open(json, '{');
+	json_put_string(json, "finding", gpu_finding_key(finding->id));
+	json_put_string(json, "verdict", verdicts[finding->verdict]);
+	if (finding->missing)
+		json_put_string(json, "missing", finding->missing);
+	json_put_double(json, "lost_ns", finding->lost_ns);
+	json_key(json, "evidence");
+	json_open(json, '[');
+	for (unsigned int i = 0; i < finding->figure_count; i++)
+		json_figure(json, &finding->figure[i]);
+	json_close(json, ']');
+	json_lines(json, &process->lines[finding->id]);
+	json_put_string(json, "rests_on", text->rests_on);
+	json_key(json, "cannot_know");
+	json_open(json, '[');
+	json_string(json, text->cannot_know);
+	for (unsigned int i = 0; i < ALL_DOUBTS; i++)
+		if (finding->doubts & 1U << i)
+			json_string(json, why_doubt_text(1U << i));
+	json_close(json, ']');
+	json_put_string(json, "next", text->next);
+	json_close(json, '}');
+}
+
+static void json_process(struct json_writer *json, const struct why_shown *shown,
+			 const struct why_process *process)
+{
+	json_newline(json);
+	json_open(json, '{');
+	json_put_int(json, "pid", process->pid);
+	json_put_string(json, "comm", process->comm ? process->comm : "");
+	json_put_int(json, "thread",
+		     process->lead == UINT32_MAX ? 0 : shown->processes->thread[process->lead].tid);
+	json_put_double(json, "seconds", process->sums.wall_ns / 1e9);
+	json_put_double(json, "launches", process->sums.launches + process->sums.graph_launches);
+	json_put_double(json, "syncs", process->sums.syncs);
+	json_key(json, "findings");
+	json_open(json, '[');
+	for (unsigned int i = 0; i < GPU_FINDING_COUNT; i++)
+		json_finding(json, process, &process->finding[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+int why_print_json(const struct why_shown *shown, FILE *out)
+{
+	struct json_writer json = json_writer_to(out);
+
+	json_open(&json, '{');
+	json_put_string(&json, "profile", shown->title);
+	json_put_double(&json, "seconds", (double)shown->duration_ns / 1e9);
+	json_key(&json, "launches_are_scaled");
+	json_bool(&json, shown->is_scaled);
+	json_put_string(&json, "times", "host");
+	json_key(&json, "processes");
+	json_open(&json, '[');
+	for (uint32_t i = 0; i < shown->processes->count; i++)
+		json_process(&json, shown, &shown->processes->process[i]);
+	json_close(&json, ']');
+	json_put_int(&json, "left_out", (int64_t)shown->processes->left_out);
+	json_close(&json, '}');
+	fputc('\n', out);
+	return json_finish(&json);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shows why the GPUs of processes are slow (reader/why_processes.h). */
+#ifndef READER_WHY_VIEW_H
+#define READER_WHY_VIEW_H
+
+#include <stdio.h>
+
+#include "reader/why_processes.h"
+
+struct why_shown {
+	const struct why_processes *processes;
+	const char *title;
+	uint64_t duration_ns; /* that was recorded */
+	uint32_t rows;	      /* processes; 0: all */
+	bool color;
+	bool is_scaled; /* launches were counted for a part of the time */
+};
+
+/* Each process: what was found, what was looked at and did not stand out, what cannot be known. */
+void why_print_text(const struct why_shown *shown);
+/* Returns 0 or -EIO. */
+int why_print_json(const struct why_shown *shown, FILE *out);
+
+#endif
