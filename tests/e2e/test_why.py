@@ -113,6 +113,19 @@ def test_a_finding_has_its_figures_and_lines():
         ("next", 70), ("load", 60)], starved
 
 
+def test_samples_before_the_first_call_do_not_count():
+    directory = harness.temporary()
+    for window in range(5):
+        put_samples(directory, window)
+        if window in (2, 4):
+            put_calls(directory, window)
+    process, = judged(directory)
+    starved = process["by_name"]["starved"]
+    # But those between two calls do.
+    assert process["seconds"] == 30 and starved["lost_ns"] == 9 * S, process
+    assert abs(figure(starved, "drained_share") - 0.3) < 1e-9, starved
+
+
 def test_text_has_evidence_lines_and_limits():
     text = run("why", make_directory())
     assert re.search(r"^  1\. sync-bound: up to 12\.0 s lost$", text, re.M), text

@@ -155,9 +155,23 @@ static int add_calls(struct why *why, const struct input *input)
 
 /* ---- samples ---- */
 
+/* --clock cycles counts no time. */
+static bool counts_ns(const struct input *input)
+{
+	const unsigned int value = profile_reader_value_index(input_reader(input));
+
+	return !strcmp(input_profile(input)->options.value_type[value].unit, "nanoseconds");
+}
+
+static int samples_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	return why_samples_add(context, profile, window);
+}
+
 /* Reads the same windows of another kind, of the processes that call CUDA.  *ret_input is NULL
  * where there are none. */
-static int read_samples(struct why *why, enum pp_profile kind, struct input **ret_input)
+static int read_samples(struct why *why, enum pp_profile kind, struct why_samples *samples,
+			struct input **ret_input)
 {
 	static const char *const labels[] = {"pid", "tid", "gpu", "wait", NULL};
 	struct select select = why->shared.select; /* a copy, whose parts are borrowed */
@@ -165,6 +179,8 @@ static int read_samples(struct why *why, enum pp_profile kind, struct input **re
 						    .kind = kind_get(kind)->name,
 						    .keep_labels = labels,
 						    .drop_addresses = true,
+						    .window_done = samples_done,
+						    .context = samples,
 						    .may_be_none = true};
 
 	select.label_count = 0;
@@ -178,14 +194,6 @@ static int read_samples(struct why *why, enum pp_profile kind, struct input **re
 	return read_input(input_options, why->shared.no_progress, ret_input);
 }
 
-/* --clock cycles counts no time. */
-static bool counts_ns(const struct input *input)
-{
-	const unsigned int value = profile_reader_value_index(input_reader(input));
-
-	return !strcmp(input_profile(input)->options.value_type[value].unit, "nanoseconds");
-}
-
 static int add_samples(struct why *why)
 {
 	static const enum pp_profile kinds[] = {PP_PROFILE_WALL, PP_PROFILE_CPU};
@@ -197,16 +205,18 @@ static int add_samples(struct why *why)
 		if (!is_folder(select->path[i]))
 			return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		CLEANUP(why_samples_release) struct why_samples samples;
 		OWNED(input) struct input *input = NULL;
-		int err = read_samples(why, kinds[i], &input);
+		int err;
 
+		why_samples_init(&samples, &why->processes);
+		err = read_samples(why, kinds[i], &samples, &input);
 		if (err)
 			return err;
 		if (!input || !counts_ns(input))
 			continue;
-		err = why_add_samples(&why->processes, input_profile(input),
-				      input_short_paths(input), kinds[i] == PP_PROFILE_WALL,
-				      profile_reader_value_index(input_reader(input)));
+		err = why_samples_end(&samples, input_short_paths(input),
+				      kinds[i] == PP_PROFILE_WALL);
 		return err ? complain_of(input_title(input), err) : 0;
 	}
 	return 0;

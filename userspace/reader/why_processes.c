@@ -145,13 +145,16 @@ static void end_window(struct why_process *process)
 	process->window_launches = process->window_syncs = 0;
 }
 
-static void begin_window(const struct why_processes *processes, struct why_process *process)
+static void begin_window(const struct why_processes *processes, struct why_process *process,
+			 const struct profile_window *window)
 {
 	if (process->window == processes->windows)
 		return;
 	end_window(process);
-	if (!process->window)
+	if (!process->window) {
 		process->begin_ns = processes->recorded_ns;
+		process->begin_wall_ns = window->start_wall_ns;
+	}
 	if (process->late_ns == UINT64_MAX &&
 	    processes->recorded_ns - process->begin_ns >= GPU_ALLOC_AFTER_NS)
 		process->late_ns = processes->recorded_ns;
@@ -175,8 +178,9 @@ int why_add_window(struct why_processes *processes, struct profile *profile,
 				       &process);
 		if (err || !process || delta->value <= 0)
 			continue;
-		begin_window(processes, process);
+		begin_window(processes, process, window);
 		process->end_ns = processes->recorded_ns + window->duration_ns;
+		process->end_wall_ns = window->start_wall_ns + window->duration_ns;
 		if (class == GPU_LAUNCH)
 			process->window_launches += (double)delta->value;
 		else if (class == GPU_SYNC)

@@ -45,6 +45,7 @@ struct why_process {
 	 * and last window; of the first one a minute later, UINT64_MAX: none. */
 	uint64_t begin_ns, end_ns, late_ns;
 	double late_allocs;
+	uint64_t begin_wall_ns, end_wall_ns; /* the same since 1970; 0: not known */
 	uint32_t window; /* the number of the last window in which it was; 0: none */
 	double window_launches, window_syncs;
 };
@@ -75,10 +76,25 @@ int why_add_window(struct why_processes *processes, struct profile *profile,
 /* Adds all samples of kind cuda: a table that gpu_table_fill() has filled from a profile with the
  * label tid.  Ends the windows.  Returns 0 or -ENOMEM. */
 int why_add_calls(struct why_processes *processes, struct gpu_table *table);
-/* Adds the samples of the launching threads.  has_waits: the profile is of kind wall; else cpu.
- * value: the index of its ns.  Returns 0 or -ENOMEM. */
-int why_add_samples(struct why_processes *processes, const struct profile *profile,
-		    const struct short_paths *short_paths, bool has_waits, unsigned int value);
+/* Samples of the launching threads.  Begin with why_samples_init(); release with
+ * why_samples_release(). */
+struct why_samples {
+	struct why_processes *processes; /* borrowed */
+	struct code_table code;
+	struct why_weight *weight; /* owned */
+	uint32_t weight_count, weight_capacity;
+	const struct profile *profile; /* NULL: no window came */
+};
+
+void why_samples_init(struct why_samples *samples, struct why_processes *processes);
+void why_samples_release(struct why_samples *samples);
+/* Adds a window of kind wall or cpu whose deltas are ns, of processes that it lies in the time of.
+ * Returns 0 or -ENOMEM. */
+int why_samples_add(struct why_samples *samples, const struct profile *profile,
+		    const struct profile_window *window);
+/* Ends it.  has_waits: the profile was of kind wall.  Returns 0 or -ENOMEM. */
+int why_samples_end(struct why_samples *samples, const struct short_paths *short_paths,
+		    bool has_waits);
 /* Judges all processes, and puts those that lose most first.  Nothing may be added afterwards. */
 void why_judge(struct why_processes *processes, bool is_scaled);
 
