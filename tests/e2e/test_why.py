@@ -184,6 +184,23 @@ def test_scaled_launches_are_told_as_an_estimate():
     assert not any("estimate" in text for text in sync["cannot_know"]), sync
 
 
+def gauges_of(utilization, active, device=0):
+    return ("gpu device=%d uuid=GPU-46 seconds=10 utilization=%s sm_active=%s sm_occupancy=absent "
+            "name=NVIDIA H100" % (device, utilization, active))
+
+
+def test_a_gpu_with_few_busy_multiprocessors_is_found():
+    directory = harness.temporary()
+    put_calls(directory, 0, comments=[gauges_of("97.0,90.0,100.0", "20.0"),
+                                      gauges_of("97.0", "absent", 1), gauges_of("9.0", "9.0", 2)])
+    gpus = json.loads(run("why", "--json", directory))["gpus"]
+    assert [(gpu["device"], gpu["findings"][0]["verdict"]) for gpu in gpus] == [
+        (0, "found"), (1, "not known"), (2, "not found")], gpus
+    text = run("why", directory)
+    assert "GPU 0, as NVML counts them\n\n  1. idle multiprocessors\n" in text, text
+    assert "97.0 % of the time some kernel ran (needs at least 90.0 %)" in text, text
+
+
 def put_allocations(directory, window, count):
     writer = GpuWriter([line_of("cuMemAlloc", count, size=count << 20, host_ns=count * MS,
                                 hist="11:%d" % count)])
@@ -356,7 +373,7 @@ def test_a_starved_program_names_what_it_did_meanwhile():
     assert starved["verdict"] == "found", starved
     meanwhile = {f["text"]: f["value"] for f in starved["evidence"] if f["name"] == "meanwhile"}
     assert meanwhile["sleep"] > 0.15 and meanwhile["Python on the CPU"] > 0.5, meanwhile
-    inside = lines_with(source, "time.sleep(0.1)", "total += i", "range(50)", "time.thread_time()")
+    inside = lines_with(source, "time.sleep(0.1)", "total += i", "range(20)", "time.thread_time()")
     assert starved["lines"][0]["line"] in inside, starved
 
 

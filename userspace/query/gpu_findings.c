@@ -287,7 +287,8 @@ static int compare_findings(const void *left, const void *right)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-void gpu_findings_judge(const struct gpu_sums *sums, struct gpu_finding finding[GPU_FINDING_COUNT])
+void gpu_findings_judge(const struct gpu_sums *sums,
+			struct gpu_finding finding[GPU_PROCESS_FINDINGS])
 {
 	static void (*const judge[])(const struct gpu_sums *, struct gpu_finding *) = {
 		[GPU_FINDING_SYNC] = judge_sync,     [GPU_FINDING_STARVED] = judge_starved,
@@ -296,9 +297,37 @@ void gpu_findings_judge(const struct gpu_sums *sums, struct gpu_finding finding[
 		[GPU_FINDING_GRAPH] = judge_graph,
 	};
 
-	for (unsigned int i = 0; i < GPU_FINDING_COUNT; i++) {
+	for (unsigned int i = 0; i < GPU_PROCESS_FINDINGS; i++) {
 		finding[i] = (struct gpu_finding){.id = i, .lost_ns = NAN};
 		judge[i](sums, &finding[i]);
 	}
-	qsort(finding, GPU_FINDING_COUNT, sizeof(finding[0]), compare_findings);
+	qsort(finding, GPU_PROCESS_FINDINGS, sizeof(finding[0]), compare_findings);
+}
+
+void gpu_findings_judge_sms(double utilization, double active, double occupancy,
+			    struct gpu_finding *ret_finding)
+{
+	struct gpu_finding finding = {.id = GPU_FINDING_SMS, .lost_ns = NAN};
+	bool is_busy = false, is_narrow = false;
+
+	if (!isnan(utilization))
+		is_busy = holds(&finding,
+				&(struct gpu_figure){"utilization", "of the time some kernel ran",
+						     utilization, GPU_UNIT_SHARE, GPU_AT_LEAST,
+						     GPU_SMS_UTILIZATION});
+	if (!isnan(active))
+		is_narrow = holds(&finding,
+				  &(struct gpu_figure){"sm_active", "of the multiprocessors busy",
+						       active, GPU_UNIT_SHARE, GPU_AT_MOST,
+						       GPU_SMS_SHARE});
+	if (!isnan(occupancy))
+		is_narrow |= holds(&finding, &(struct gpu_figure){"sm_occupancy",
+								  "of the warps they have room for",
+								  occupancy, GPU_UNIT_SHARE,
+								  GPU_AT_MOST, GPU_SMS_SHARE});
+	if (isnan(utilization) || (isnan(active) && isnan(occupancy)))
+		refuse(&finding, "the gauges are not in it, or the GPU does not have them");
+	else
+		conclude(&finding, is_busy && is_narrow);
+	*ret_finding = finding;
 }

@@ -26,6 +26,9 @@
 #define GPU_GRAPH_LAUNCHES 500.0		/* from one synchronisation to the next */
 #define GPU_GRAPH_SPREAD 1.2 /* the most of it in a window over the least: it repeats */
 
+#define GPU_SMS_UTILIZATION 0.90 /* some kernel ran for so much of the time ... */
+#define GPU_SMS_SHARE 0.30	 /* ... on so few multiprocessors, or with so few warps */
+
 /* X(id, name in JSON, name for people) */
 #define GPU_FINDINGS(X)                                                                            \
 	X(SYNC, "sync_bound", "sync-bound")                                                        \
@@ -34,9 +37,13 @@
 	X(COPY, "copy_bound", "copy-bound")                                                        \
 	X(TINY, "tiny_copies", "tiny copies")                                                      \
 	X(ALLOC, "allocation_churn", "allocation churn")                                           \
-	X(GRAPH, "graph_candidate", "graph candidate")
+	X(GRAPH, "graph_candidate", "graph candidate")                                             \
+	X(SMS, "idle_multiprocessors", "idle multiprocessors")
 #define GPU_ENUM_FINDING(id, ...) GPU_FINDING_##id,
-enum gpu_finding_id { GPU_FINDINGS(GPU_ENUM_FINDING) GPU_FINDING_COUNT };
+enum gpu_finding_id {
+	GPU_FINDINGS(GPU_ENUM_FINDING) GPU_FINDING_COUNT,
+	GPU_PROCESS_FINDINGS = GPU_FINDING_SMS, /* the others are of a GPU */
+};
 
 /* What a thread did meanwhile: the ledger's groups (pyprofd/wait.h), of which PP_LEDGER_CPU is
  * Python on the CPU, and code that is not Python. */
@@ -93,7 +100,7 @@ struct gpu_finding {
 	enum gpu_finding_id id;
 	enum gpu_verdict verdict;
 	const char *missing; /* of GPU_NOT_KNOWN: a literal, what is not there; else NULL */
-	double lost_ns; /* of the thread's time, at most; NAN: not known */
+	double lost_ns;	     /* of the thread's time, at most; NAN: not known */
 	uint32_t doubts;
 	struct gpu_figure figure[GPU_FIGURES_MAX];
 	unsigned int figure_count;
@@ -103,8 +110,12 @@ const char *gpu_finding_key(enum gpu_finding_id id);
 const char *gpu_finding_name(enum gpu_finding_id id);
 /* Returns what the thread did, in words: "Python on the CPU", "GIL wait". */
 const char *gpu_part_name(unsigned int part);
-/* Judges all rules: those that apply come first, the most time lost before less, and those of which
+/* Judges all rules of a process: those that apply come first, the most time lost before less, and those of which
  * it is not known last; then those that do not apply, and those that cannot be judged. */
-void gpu_findings_judge(const struct gpu_sums *sums, struct gpu_finding finding[GPU_FINDING_COUNT]);
+void gpu_findings_judge(const struct gpu_sums *sums,
+			struct gpu_finding finding[GPU_PROCESS_FINDINGS]);
+/* Judges one GPU by its gauges: shares from 0 to 1; NAN: not known. */
+void gpu_findings_judge_sms(double utilization, double active, double occupancy,
+			    struct gpu_finding *ret_finding);
 
 #endif

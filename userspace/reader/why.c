@@ -29,6 +29,7 @@ struct why {
 	const char *gpu; /* --gpu; NULL: all */
 	struct gpu_lines lines;
 	struct why_processes processes;
+	struct gpu_gauges gauges;
 	int err; /* of a callback */
 };
 
@@ -133,6 +134,7 @@ static void on_comment(void *context, const char *text)
 	struct why *why = context;
 
 	why->is_scaled |= is_of_scaled_launches(text);
+	gpu_gauges_add(&why->gauges, text);
 	if (!why->err)
 		why->err = gpu_lines_add(&why->lines, text);
 }
@@ -228,6 +230,7 @@ static int print(const struct why *why, const struct input *input)
 {
 	struct profile_read_totals totals;
 	struct why_shown shown = {.processes = &why->processes,
+				  .gauges = &why->gauges,
 				  .title = input_title(input),
 				  .rows = (uint32_t)why->rows,
 				  .color = text_wants_color(why->shared.no_color),

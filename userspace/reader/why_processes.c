@@ -24,7 +24,7 @@ static void release_lines(struct why_lines *lines)
 void why_processes_release(struct why_processes *processes)
 {
 	for (uint32_t i = 0; i < processes->count; i++) {
-		for (unsigned int k = 0; k < GPU_FINDING_COUNT; k++)
+		for (unsigned int k = 0; k < GPU_PROCESS_FINDINGS; k++)
 			release_lines(&processes->process[i].lines[k]);
 		free(processes->process[i].comm);
 	}
@@ -337,7 +337,7 @@ static int add_weights(const struct why_processes *processes, struct gpu_table *
 	err = code_table_of_location(&table->code,
 				     stack->location[gpu_stack_place(table->profile, stack, api)],
 				     &weight.code);
-	for (; weight.finding < GPU_FINDING_COUNT && !err; weight.finding++) {
+	for (; weight.finding < GPU_PROCESS_FINDINGS && !err; weight.finding++) {
 		const bool waits =
 			weight.finding == GPU_FINDING_SYNC || weight.finding == GPU_FINDING_COPY;
 

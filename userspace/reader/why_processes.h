@@ -39,8 +39,8 @@ struct why_process {
 	char *comm;    /* owned */
 	uint32_t lead; /* the thread that launches most */
 	struct gpu_sums sums;
-	struct gpu_finding finding[GPU_FINDING_COUNT]; /* in gpu_findings_judge()'s order */
-	struct why_lines lines[GPU_FINDING_COUNT];     /* by id */
+	struct gpu_finding finding[GPU_PROCESS_FINDINGS]; /* in gpu_findings_judge()'s order */
+	struct why_lines lines[GPU_PROCESS_FINDINGS];	  /* by id */
 	/* While windows are read, on a clock that runs while something is recorded: of its first
 	 * and last window; of the first one a minute later, UINT64_MAX: none. */
 	uint64_t begin_ns, end_ns, late_ns;

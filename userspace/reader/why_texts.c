@@ -48,6 +48,12 @@ const struct why_text why_texts[GPU_FINDING_COUNT] = {
 		 "only how many there are",
 		 "Capture what repeats as a CUDA graph: torch.cuda.graph(), or torch.compile() "
 		 "with mode=\"reduce-overhead\"."},
+	[GPU_FINDING_SMS] =
+		{"NVML's gauges of the GPU, of all processes on it, one reading a second",
+		 "which kernels they are, and whose: a GPU is the one that NVML counts so, which "
+		 "need not be the program's number",
+		 "Give each kernel more work: larger batches, fused operations, or several streams "
+		 "at once; Nsight Compute tells what limits a kernel."},
 };
 
 const char *why_doubt_text(enum gpu_doubt doubt)

@@ -15,6 +15,7 @@
 #define WIDTH 100U /* of text that is not for a terminal */
 #define HEAD_COLUMNS 13U
 #define ALL_DOUBTS 4U
+#define CANNOT "Cannot be judged:"
 
 /* ---- figures ---- */
 
@@ -109,7 +110,7 @@ static void print_lines(const struct why_shown *shown, const struct why_lines *l
 	}
 }
 
-static void print_finding(const struct why_shown *shown, const struct why_process *process,
+static void print_finding(const struct why_shown *shown, const struct why_lines *lines,
 			  const struct gpu_finding *finding, unsigned int number)
 {
 	const struct why_text *text = &why_texts[finding->id];
@@ -122,7 +123,8 @@ static void print_finding(const struct why_shown *shown, const struct why_proces
 		       format_value((int64_t)finding->lost_ns, "nanoseconds", lost));
 	printf("\n");
 	print_evidence(finding);
-	print_lines(shown, &process->lines[finding->id]);
+	if (lines)
+		print_lines(shown, lines);
 	print_about("rests on", text->rests_on);
 	print_about("cannot know", text->cannot_know);
 	for (unsigned int i = 0; i < ALL_DOUBTS; i++)
@@ -132,13 +134,13 @@ static void print_finding(const struct why_shown *shown, const struct why_proces
 }
 
 /* Prints the rules with one verdict, a line each. */
-static void print_others(const struct why_process *process, enum gpu_verdict verdict,
-			 const char *head)
+static void print_others(const struct gpu_finding *all, unsigned int count,
+			 enum gpu_verdict verdict, const char *head)
 {
 	bool has_head = false;
 
-	for (unsigned int i = 0; i < GPU_FINDING_COUNT; i++) {
-		const struct gpu_finding *finding = &process->finding[i];
+	for (unsigned int i = 0; i < count; i++) {
+		const struct gpu_finding *finding = &all[i];
 		OWNED_MEM char *line = NULL;
 		size_t size;
 		FILE *out;
@@ -173,14 +175,35 @@ static void print_process(const struct why_shown *shown, const struct why_proces
 		printf("; thread %" PRId64, shown->processes->thread[process->lead].tid);
 	printf(": %.0f launches, %.0f synchronisations; copies %.0f, allocations and frees %.0f\n",
 	       sums->launches + sums->graph_launches, sums->syncs, sums->copies, sums->allocs);
-	while (count < GPU_FINDING_COUNT && process->finding[count].verdict == GPU_FOUND) {
-		print_finding(shown, process, &process->finding[count], count + 1);
+	while (count < GPU_PROCESS_FINDINGS && process->finding[count].verdict == GPU_FOUND) {
+		print_finding(shown, &process->lines[process->finding[count].id],
+			      &process->finding[count], count + 1);
 		count++;
 	}
-	print_others(process, GPU_NOT_FOUND,
+	print_others(process->finding, GPU_PROCESS_FINDINGS, GPU_NOT_FOUND,
 		     count ? "Looked at, and nothing stood out:"
 			   : "No finding.  Looked at, and nothing stood out:");
-	print_others(process, GPU_NOT_KNOWN, "Cannot be judged:");
+	print_others(process->finding, GPU_PROCESS_FINDINGS, GPU_NOT_KNOWN, CANNOT);
+}
+
+static void judge_device(const struct gpu_gauges_device *device, struct gpu_finding *ret_finding)
+{
+	gpu_findings_judge_sms(gpu_gauges_mean(device, GPU_GAUGES_UTILIZATION),
+			       gpu_gauges_mean(device, GPU_GAUGES_ACTIVE),
+			       gpu_gauges_mean(device, GPU_GAUGES_OCCUPANCY), ret_finding);
+}
+
+static void print_device(const struct why_shown *shown, const struct gpu_gauges_device *device)
+{
+	struct gpu_finding finding;
+
+	judge_device(device, &finding);
+	printf("\n%sGPU %" PRIu64 "%s, as NVML counts them\n", text_color(shown->color, TEXT_BLUE),
+	       device->device, text_color(shown->color, TEXT_PLAIN));
+	if (finding.verdict == GPU_FOUND)
+		print_finding(shown, NULL, &finding, 1);
+	print_others(&finding, 1, GPU_NOT_FOUND, "Looked at, and it did not stand out:");
+	print_others(&finding, 1, GPU_NOT_KNOWN, CANNOT);
 }
 
 void why_print_text(const struct why_shown *shown)
@@ -195,6 +218,8 @@ void why_print_text(const struct why_shown *shown)
 	if (count < processes->count)
 		printf("\n... %" PRIu32 " more processes; --top 0 shows all\n",
 		       processes->count - count);
+	for (uint32_t i = 0; i < shown->gauges->count; i++)
+		print_device(shown, &shown->gauges->device[i]);
 	if (processes->left_out)
 		printf("\n%" PRIu64 " samples of further processes or threads are left out.\n",
 		       processes->left_out);
@@ -239,7 +264,7 @@ static void json_lines(struct json_writer *json, const struct why_lines *lines)
 	json_close(json, ']');
 }
 
-static void json_finding(struct json_writer *json, const struct why_process *process,
+static void json_finding(struct json_writer *json, const struct why_lines *lines,
 			 const struct gpu_finding *finding)
 {
 	static const char *const verdicts[] = {[GPU_NOT_FOUND] = "not found",
@@ -259,7 +284,8 @@ static void json_finding(struct json_writer *json, const struct why_process *pro
 	for (unsigned int i = 0; i < finding->figure_count; i++)
 		json_figure(json, &finding->figure[i]);
 	json_close(json, ']');
-	json_lines(json, &process->lines[finding->id]);
+	if (lines)
+		json_lines(json, lines);
 	json_put_string(json, "rests_on", text->rests_on);
 	json_key(json, "cannot_know");
 	json_open(json, '[');
@@ -286,8 +312,23 @@ static void json_process(struct json_writer *json, const struct why_shown *shown
 	json_put_double(json, "syncs", process->sums.syncs);
 	json_key(json, "findings");
 	json_open(json, '[');
-	for (unsigned int i = 0; i < GPU_FINDING_COUNT; i++)
-		json_finding(json, process, &process->finding[i]);
+	for (unsigned int i = 0; i < GPU_PROCESS_FINDINGS; i++)
+		json_finding(json, &process->lines[process->finding[i].id], &process->finding[i]);
+	json_close(json, ']');
+	json_close(json, '}');
+}
+
+static void json_device(struct json_writer *json, const struct gpu_gauges_device *device)
+{
+	struct gpu_finding finding;
+
+	judge_device(device, &finding);
+	json_newline(json);
+	json_open(json, '{');
+	json_put_int(json, "device", (int64_t)device->device);
+	json_key(json, "findings");
+	json_open(json, '[');
+	json_finding(json, NULL, &finding);
 	json_close(json, ']');
 	json_close(json, '}');
 }
@@ -306,6 +347,11 @@ int why_print_json(const struct why_shown *shown, FILE *out)
 	json_open(&json, '[');
 	for (uint32_t i = 0; i < shown->processes->count; i++)
 		json_process(&json, shown, &shown->processes->process[i]);
+	json_close(&json, ']');
+	json_key(&json, "gpus");
+	json_open(&json, '[');
+	for (uint32_t i = 0; i < shown->gauges->count; i++)
+		json_device(&json, &shown->gauges->device[i]);
 	json_close(&json, ']');
 	json_put_int(&json, "left_out", (int64_t)shown->processes->left_out);
 	json_close(&json, '}');

@@ -5,10 +5,12 @@
 
 #include <stdio.h>
 
+#include "query/gpu_gauges.h"
 #include "reader/why_processes.h"
 
 struct why_shown {
 	const struct why_processes *processes;
+	const struct gpu_gauges *gauges;
 	const char *title;
 	uint64_t duration_ns; /* that was recorded */
 	uint32_t rows;	      /* processes; 0: all */
@@ -16,7 +18,8 @@ struct why_shown {
 	bool is_scaled; /* launches were counted for a part of the time */
 };
 
-/* Each process: what was found, what was looked at and did not stand out, what cannot be known. */
+/* Prints each process: what was found, what was looked at and did not stand out, what cannot be
+ * judged; then each GPU that has gauges. */
 void why_print_text(const struct why_shown *shown);
 /* Returns 0 or -EIO. */
 int why_print_json(const struct why_shown *shown, FILE *out);

@@ -26,7 +26,7 @@ def finish(cuda, stream):
 def busy(seconds):
     until, total = time.thread_time() + seconds, 0
     while time.thread_time() < until:
-        for i in range(50):
+        for i in range(20):
             total += i
     return total
 
@@ -44,7 +44,7 @@ def launch_bound(cuda, stream):
     kernel = cuda.kernel(ADD, ns=0)
     for _ in range(200):
         launch(cuda.driver, kernel, stream)
-        busy(0.00005)
+        busy(0.00002)
     finish(cuda, stream)
 
 

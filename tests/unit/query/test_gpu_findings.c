@@ -32,10 +32,10 @@ static struct gpu_sums quiet(void)
 
 static struct gpu_finding judged(const struct gpu_sums *sums, enum gpu_finding_id id)
 {
-	struct gpu_finding finding[GPU_FINDING_COUNT];
+	struct gpu_finding finding[GPU_PROCESS_FINDINGS];
 
 	gpu_findings_judge(sums, finding);
-	for (unsigned int i = 0; i < GPU_FINDING_COUNT; i++)
+	for (unsigned int i = 0; i < GPU_PROCESS_FINDINGS; i++)
 		if (finding[i].id == id)
 			return finding[i];
 	fail();
@@ -58,11 +58,11 @@ static double figure(const struct gpu_finding *finding, const char *key)
 static void judge__a_quiet_process_has_no_finding_but_all_figures(void **state)
 {
 	const struct gpu_sums sums = quiet();
-	struct gpu_finding finding[GPU_FINDING_COUNT];
+	struct gpu_finding finding[GPU_PROCESS_FINDINGS];
 
 	(void)state;
 	gpu_findings_judge(&sums, finding);
-	for (unsigned int i = 0; i < GPU_FINDING_COUNT; i++) {
+	for (unsigned int i = 0; i < GPU_PROCESS_FINDINGS; i++) {
 		assert_int_equal(finding[i].id, i);
 		assert_int_equal(finding[i].verdict, GPU_NOT_FOUND);
 		assert_true(finding[i].figure_count > 0);
@@ -285,7 +285,7 @@ static void graph__is_none_where_there_are_graphs_or_no_period(void **state)
 static void judge__findings_come_by_time_lost_and_estimates_say_so(void **state)
 {
 	struct gpu_sums sums = launching();
-	struct gpu_finding finding[GPU_FINDING_COUNT];
+	struct gpu_finding finding[GPU_PROCESS_FINDINGS];
 
 	(void)state;
 	sums.is_scaled = true;
@@ -299,18 +299,38 @@ static void judge__findings_come_by_time_lost_and_estimates_say_so(void **state)
 	assert_int_equal(finding[2].id, GPU_FINDING_LAUNCH);
 	assert_true(finding[2].doubts & GPU_DOUBT_SCALED);
 	assert_false(finding[0].doubts & GPU_DOUBT_SCALED);
-	assert_int_equal(finding[GPU_FINDING_COUNT - 1].id, GPU_FINDING_STARVED);
+	assert_int_equal(finding[GPU_PROCESS_FINDINGS - 1].id, GPU_FINDING_STARVED);
 }
 
 static void judge__nothing_at_all_is_no_finding(void **state)
 {
 	const struct gpu_sums sums = {.median_wait_ns = NAN, .copy_median_bytes = NAN};
-	struct gpu_finding finding[GPU_FINDING_COUNT];
+	struct gpu_finding finding[GPU_PROCESS_FINDINGS];
 
 	(void)state;
 	gpu_findings_judge(&sums, finding);
-	for (unsigned int i = 0; i < GPU_FINDING_COUNT; i++)
+	for (unsigned int i = 0; i < GPU_PROCESS_FINDINGS; i++)
 		assert_int_not_equal(finding[i].verdict, GPU_FOUND);
+}
+
+static enum gpu_verdict sms(double utilization, double active, double occupancy)
+{
+	struct gpu_finding finding;
+
+	gpu_findings_judge_sms(utilization, active, occupancy, &finding);
+	return finding.verdict;
+}
+
+static void sms__idle_while_a_kernel_runs_all_the_time(void **state)
+{
+	(void)state;
+	assert_int_equal(sms(0.9, 0.3, NAN), GPU_FOUND);
+	assert_int_equal(sms(0.9, 0.9, 0.3), GPU_FOUND);
+	assert_int_equal(sms(0.89, 0.3, 0.3), GPU_NOT_FOUND);
+	assert_int_equal(sms(1, 0.31, 0.31), GPU_NOT_FOUND);
+	assert_int_equal(sms(1, NAN, 0.31), GPU_NOT_FOUND);
+	assert_int_equal(sms(1, NAN, NAN), GPU_NOT_KNOWN);
+	assert_int_equal(sms(NAN, 0.1, 0.1), GPU_NOT_KNOWN);
 }
 
 int main(void)
@@ -331,6 +351,7 @@ int main(void)
 		cmocka_unit_test(graph__is_none_where_there_are_graphs_or_no_period),
 		cmocka_unit_test(judge__findings_come_by_time_lost_and_estimates_say_so),
 		cmocka_unit_test(judge__nothing_at_all_is_no_finding),
+		cmocka_unit_test(sms__idle_while_a_kernel_runs_all_the_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
