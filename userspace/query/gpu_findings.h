@@ -110,8 +110,9 @@ const char *gpu_finding_key(enum gpu_finding_id id);
 const char *gpu_finding_name(enum gpu_finding_id id);
 /* Returns what the thread did, in words: "Python on the CPU", "GIL wait". */
 const char *gpu_part_name(unsigned int part);
-/* Judges all rules of a process: those that apply come first, the most time lost before less, and those of which
- * it is not known last; then those that do not apply, and those that cannot be judged. */
+/* Judges all rules of a process: those that apply come first, the most time lost before less, and
+ * those of which it is not known last; then those that do not apply, and those that cannot be
+ * judged. */
 void gpu_findings_judge(const struct gpu_sums *sums,
 			struct gpu_finding finding[GPU_PROCESS_FINDINGS]);
 /* Judges one GPU by its gauges: shares from 0 to 1; NAN: not known. */

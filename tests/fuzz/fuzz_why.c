@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: reader/why_processes.c reader/why_samples.c reader/why_lines.c reader/why_view.c reader/why_texts.c reader/text.c query/gpu_findings.c query/gpu_gauges.c render/format.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c render/code_table.c render/frame_text.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
+/* What `pyprof why` makes of profiles: of kind cuda, and of the same samples taken for time.  The
+ * file is read twice, as two windows.
+ * runs: 1500 at most in `make check`: each is read four times. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../unit/reader/no_input.h"
+#include "base/kinds.h"
+#include "base/memory_file.h"
+#include "json_check.h"
+#include "pprof/profile_read.h"
+#include "reader/gpu_table.h"
+#include "reader/why_view.h"
+
+#define MAX_BYTES 65536U
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct reading {
+	struct gpu_lines lines;
+	struct gpu_gauges gauges;
+	struct why_processes processes;
+};
+
+static void release_reading(struct reading *reading)
+{
+	gpu_lines_release(&reading->lines);
+	why_processes_release(&reading->processes);
+}
+
+static void on_comment(void *context, const char *text)
+{
+	struct reading *reading = context;
+
+	assert(!gpu_lines_add(&reading->lines, text));
+	gpu_gauges_add(&reading->gauges, text);
+}
+
+static int calls_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	return why_add_window(&((struct reading *)context)->processes, profile, window);
+}
+
+static int samples_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	return why_samples_add(context, profile, window);
+}
+
+/* Reads a file as two windows.  Returns the reader, or NULL. */
+static struct profile_reader *read_twice(const struct profile_read_options *options, int fd)
+{
+	struct profile_reader *reader;
+
+	assert(!profile_reader_new(options, &reader));
+	for (unsigned int i = 0; i < 2; i++) {
+		assert(!lseek(fd, 0, SEEK_SET));
+		(void)profile_reader_add(reader, fd, kind_get(PP_PROFILE_CUDA)->name);
+	}
+	if (profile_reader_profile(reader))
+		return reader;
+	profile_reader_free(reader);
+	return NULL;
+}
+
+static void add_samples(struct why_processes *processes, int fd)
+{
+	CLEANUP(why_samples_release) struct why_samples samples;
+	const struct profile_read_options options = {
+		.drop_addresses = true, .window_done = samples_done, .context = &samples};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+
+	why_samples_init(&samples, processes);
+	reader = read_twice(&options, fd);
+	assert(!why_samples_end(&samples, NULL, true));
+}
+
+static void check_all(const struct reading *reading)
+{
+	const struct why_shown shown = {.processes = &reading->processes,
+					.gauges = &reading->gauges,
+					.title = "a file"};
+	OWNED_MEM char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	for (uint32_t i = 0; i < reading->processes.count; i++) {
+		const struct why_process *process = &reading->processes.process[i];
+
+		assert(process->lead == UINT32_MAX ||
+		       process->lead < reading->processes.thread_count);
+		assert(process->sums.seen_ns >= process->sums.labelled_ns);
+		for (unsigned int k = 0; k < GPU_PROCESS_FINDINGS; k++) {
+			assert(!k || process->finding[k - 1].verdict <= GPU_NOT_KNOWN);
+			assert(process->finding[k].figure_count <= GPU_FIGURES_MAX);
+			for (unsigned int n = 0; n < process->lines[k].count; n++)
+				assert(process->lines[k].line[n].share > 0 &&
+				       process->lines[k].line[n].share < 1.000001);
+		}
+	}
+	assert(out && !why_print_json(&shown, out) && !fflush(out));
+	assert(is_json(text, size));
+	assert(!close_memory_file(out, &text));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	CLEANUP(release_reading) struct reading reading = {0};
+	CLEANUP(gpu_table_release) struct gpu_table table = {0};
+	const struct profile_read_options options = {.drop_addresses = true,
+						     .sample_type = "calls",
+						     .comment = on_comment,
+						     .window_done = calls_done,
+						     .context = &reading};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	int fd;
+
+	if (size > MAX_BYTES)
+		return 0;
+	fd = memfd_create("profile", MFD_CLOEXEC);
+	assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	reader = read_twice(&options, fd);
+	if (reader &&
+	    !gpu_table_fill(&table, profile_reader_profile(reader), &reading.lines)) {
+		assert(!why_add_calls(&reading.processes, &table));
+		add_samples(&reading.processes, fd);
+		why_judge(&reading.processes, true);
+		check_all(&reading);
+	}
+	close(fd);
+	return 0;
+}
