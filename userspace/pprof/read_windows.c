@@ -335,7 +335,9 @@ int reader_finish_windows(struct profile_reader *reader)
 		const struct reader_window *window = &reader->window[i];
 
 		if (window->is_wanted)
-			err = finish_window(reader, &window->mark, reader->sorted + begin,
+			/* Without any delta there is no list. */
+			err = finish_window(reader, &window->mark,
+					    reader->sorted ? reader->sorted + begin : NULL,
 					    window->delta_count - begin);
 		begin = window->delta_count; /* where the next window's begin */
 	}
