@@ -184,9 +184,17 @@ def test_scaled_launches_are_told_as_an_estimate():
     assert not any("estimate" in text for text in sync["cannot_know"]), sync
 
 
+GAUGES = ("utilization", "memory_utilization", "sm_active", "sm_occupancy", "tensor_active",
+          "dram_active", "pcie_tx", "pcie_rx", "nvlink_tx", "nvlink_rx", "memory_used", "power",
+          "temperature", "sm_clock", "memory_clock")
+
+
 def gauges_of(utilization, active, device=0):
-    return ("gpu device=%d uuid=GPU-46 seconds=10 utilization=%s sm_active=%s sm_occupancy=absent "
-            "name=NVIDIA H100" % (device, utilization, active))
+    known = {"utilization": utilization, "sm_active": active}
+    return ("gpu device=%d uuid=GPU-%d seconds=10 %s memory_total=85899345920 power_limit=700.0 "
+            "reasons=none name=NVIDIA H100"
+            % (device, device, " ".join("%s=%s" % (name, known.get(name, "absent"))
+                                        for name in GAUGES)))
 
 
 def test_a_gpu_with_few_busy_multiprocessors_is_found():

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/why_processes.c reader/why_samples.c reader/why_lines.c reader/why_view.c reader/why_texts.c reader/text.c query/gpu_findings.c query/gpu_gauges.c render/format.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c render/code_table.c render/frame_text.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
+/* sources: reader/why_processes.c reader/why_samples.c reader/why_lines.c reader/why_view.c reader/why_texts.c reader/text.c query/gpu_findings.c query/gpu_usage.c profile/gauge_line.c render/format.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c render/code_table.c render/frame_text.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
 /* What `pyprof why` makes of profiles: of kind cuda, and of the same samples taken for time.  The
  * file is read twice, as two windows.
  * runs: 1500 at most in `make check`: each is read four times. */
@@ -24,13 +24,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct reading {
 	struct gpu_lines lines;
-	struct gpu_gauges gauges;
+	struct gpu_usage gauges;
 	struct why_processes processes;
 };
 
 static void release_reading(struct reading *reading)
 {
 	gpu_lines_release(&reading->lines);
+	gpu_usage_release(&reading->gauges);
 	why_processes_release(&reading->processes);
 }
 
@@ -39,7 +40,7 @@ static void on_comment(void *context, const char *text)
 	struct reading *reading = context;
 
 	assert(!gpu_lines_add(&reading->lines, text));
-	gpu_gauges_add(&reading->gauges, text);
+	assert(!gpu_usage_add(&reading->gauges, text));
 }
 
 static int calls_done(void *context, struct profile *profile, const struct profile_window *window)

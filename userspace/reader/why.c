@@ -29,7 +29,7 @@ struct why {
 	const char *gpu; /* --gpu; NULL: all */
 	struct gpu_lines lines;
 	struct why_processes processes;
-	struct gpu_gauges gauges;
+	struct gpu_usage gauges;
 	int err; /* of a callback */
 };
 
@@ -134,7 +134,8 @@ static void on_comment(void *context, const char *text)
 	struct why *why = context;
 
 	why->is_scaled |= is_of_scaled_launches(text);
-	gpu_gauges_add(&why->gauges, text);
+	if (!why->err)
+		why->err = gpu_usage_add(&why->gauges, text);
 	if (!why->err)
 		why->err = gpu_lines_add(&why->lines, text);
 }
@@ -263,6 +264,7 @@ static int show(struct why *why, const struct input *input)
 		if (err)
 			return READER_BAD_INPUT;
 		why_judge(&why->processes, why->is_scaled);
+		gpu_usage_sort(&why->gauges);
 		err = print(why, input);
 	}
 	if (err)
@@ -349,6 +351,7 @@ int verb_why(int argc, char **argv)
 		status = run(&why);
 	why_processes_release(&why.processes);
 	gpu_lines_release(&why.lines);
+	gpu_usage_release(&why.gauges);
 	select_release(&why.shared.select);
 	return status;
 }

@@ -186,14 +186,22 @@ static void print_process(const struct why_shown *shown, const struct why_proces
 	print_others(process->finding, GPU_PROCESS_FINDINGS, GPU_NOT_KNOWN, CANNOT);
 }
 
-static void judge_device(const struct gpu_gauges_device *device, struct gpu_finding *ret_finding)
+/* Returns the mean of a gauge as a share from 0 to 1; NAN: it is not known. */
+static double gauge_share(const struct gpu_usage_device *device, enum gpu_gauge gauge)
 {
-	gpu_findings_judge_sms(gpu_gauges_mean(device, GPU_GAUGES_UTILIZATION),
-			       gpu_gauges_mean(device, GPU_GAUGES_ACTIVE),
-			       gpu_gauges_mean(device, GPU_GAUGES_OCCUPANCY), ret_finding);
+	const struct gpu_usage_sum *sum = &device->gauge[gauge];
+
+	return sum->seconds > 0 ? gpu_usage_mean(sum) / GPU_SHARE_MAX : NAN;
 }
 
-static void print_device(const struct why_shown *shown, const struct gpu_gauges_device *device)
+static void judge_device(const struct gpu_usage_device *device, struct gpu_finding *ret_finding)
+{
+	gpu_findings_judge_sms(gauge_share(device, GPU_UTILIZATION),
+			       gauge_share(device, GPU_SM_ACTIVE),
+			       gauge_share(device, GPU_SM_OCCUPANCY), ret_finding);
+}
+
+static void print_device(const struct why_shown *shown, const struct gpu_usage_device *device)
 {
 	struct gpu_finding finding;
 
@@ -218,7 +226,7 @@ void why_print_text(const struct why_shown *shown)
 	if (count < processes->count)
 		printf("\n... %" PRIu32 " more processes; --top 0 shows all\n",
 		       processes->count - count);
-	for (uint32_t i = 0; i < shown->gauges->count; i++)
+	for (uint32_t i = 0; i < shown->gauges->device_count; i++)
 		print_device(shown, &shown->gauges->device[i]);
 	if (processes->left_out)
 		printf("\n%" PRIu64 " samples of further processes or threads are left out.\n",
@@ -318,7 +326,7 @@ static void json_process(struct json_writer *json, const struct why_shown *shown
 	json_close(json, '}');
 }
 
-static void json_device(struct json_writer *json, const struct gpu_gauges_device *device)
+static void json_device(struct json_writer *json, const struct gpu_usage_device *device)
 {
 	struct gpu_finding finding;
 
@@ -350,7 +358,7 @@ int why_print_json(const struct why_shown *shown, FILE *out)
 	json_close(&json, ']');
 	json_key(&json, "gpus");
 	json_open(&json, '[');
-	for (uint32_t i = 0; i < shown->gauges->count; i++)
+	for (uint32_t i = 0; i < shown->gauges->device_count; i++)
 		json_device(&json, &shown->gauges->device[i]);
 	json_close(&json, ']');
 	json_put_int(&json, "left_out", (int64_t)shown->processes->left_out);

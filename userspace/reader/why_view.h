@@ -5,12 +5,12 @@
 
 #include <stdio.h>
 
-#include "query/gpu_gauges.h"
+#include "query/gpu_usage.h"
 #include "reader/why_processes.h"
 
 struct why_shown {
 	const struct why_processes *processes;
-	const struct gpu_gauges *gauges;
+	const struct gpu_usage *gauges;
 	const char *title;
 	uint64_t duration_ns; /* that was recorded */
 	uint32_t rows;	      /* processes; 0: all */
