@@ -131,6 +131,8 @@ void cuda_bounds_look(struct cuda_bounds *bounds, uint64_t now_ns)
 
 		period.on_ns[i] = on_ns - bounds->on_ns[i];
 		bounds->on_ns[i] = on_ns;
+		if (!period.elapsed_ns)
+			bounds->told_on_ns[i] = on_ns;
 	}
 	if (note_threads(bounds, side) || !cuda_budget_look(bounds->budget, &period))
 		return;
@@ -151,13 +153,14 @@ int cuda_bounds_describe(struct cuda_bounds *bounds, struct profiles *profiles, 
 		return 0;
 	cuda_budget_get_now(bounds->budget, &now);
 	for (uint32_t i = 0; i < PP_CUDA_LAUNCHES && !err; i++) {
+		const uint32_t row = bounds->plan->cuda_launch_row + i;
 		const uint64_t hits = now.hits[i] - bounds->told_hits[i];
-		const double on =
-			(double)(bounds->on_ns[i] - bounds->told_on_ns[i]) / (double)elapsed_ns;
-		const char *name = bounds->plan->row[bounds->plan->cuda_launch_row + i].name;
+		const uint64_t on_ns = probe_worker_on_ns(bounds->worker, row);
+		const double on = (double)(on_ns - bounds->told_on_ns[i]) / (double)elapsed_ns;
+		const char *name = bounds->plan->row[row].name;
 
 		bounds->told_hits[i] = now.hits[i];
-		bounds->told_on_ns[i] = bounds->on_ns[i];
+		bounds->told_on_ns[i] = on_ns;
 		if (!hits)
 			continue;
 		if (on < SCALED_BELOW)
