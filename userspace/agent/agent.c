@@ -124,14 +124,13 @@ static int start_command(struct agent *agent, struct loop *loop)
 static int await_probes(struct agent *agent, struct loop *loop)
 {
 	const uint64_t until_ns = mono_ns() + PROBES_WAIT_NS;
-	const uint32_t awaited = PP_CAPTURE_PROBE | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC |
-				 (agent->options->events_are_default ? 0 : PP_CAPTURE_CUDA);
 	int err = 0;
 
 	if (agent->options->command)
 		probes_prepare(agent->probes, command_pid(loop->command),
 			       agent->options->command[0]);
-	else if (!(agent->options->events & awaited))
+	else if (!(agent->options->events &
+		   (PP_CAPTURE_PROBE | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC)))
 		return 0;
 	while (!err && !agent->is_ending && !probes_are_ready(agent->probes) &&
 	       mono_ns() < until_ns)

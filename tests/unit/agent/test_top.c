@@ -741,7 +741,7 @@ static void fill_cuda(struct top *top, unsigned int kernels)
 	top_begin(top, strings, 5);
 	for (size_t i = 0; i < kernels * ARRAY_SIZE(id); i++) {
 		struct cuda_line line = {.pid = id[i % 2].tgid, .sums = {.calls = 10}};
-		char kernel[16];
+		char kernel[32];
 
 		snprintf(kernel, sizeof(kernel), "k%zu", i / 2);
 		cuda_line_set_word(line.api, "cuLaunchKernel");
