@@ -147,7 +147,7 @@
 	X(CUDA_FULL, "cuda_full",                                                                  \
 	  "CUDA calls without their kernel, or not counted: the table of totals was full")         \
 	X(KERNELS_UNNAMED, "kernels_unnamed",                                                      \
-	  "GPU kernels shown by their handle, or by a name that is cut or stayed mangled") \
+	  "GPU kernels shown by their handle, or by a name that is cut or stayed mangled")         \
 	X(GAUGES_LOST, "gauges_lost",                                                              \
 	  "times that the gauges of GPUs were given up: the child that reads them failed")
 
