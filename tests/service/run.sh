@@ -55,7 +55,7 @@ for series in ${*:-6.1}; do
 	[ -s "$kernels/vmlinuz-$series" ] || tests/kernel-matrix/fetch_kernels.sh "$kernels" "$series" || exit 1
 	echo "# Linux $(cat "$kernels/vmlinuz-$series.release")"
 	log=$work/$series.log
-	VM_TIMEOUT=900 VM_MEMORY_MIB=2500 tests/kernel-matrix/vm.sh "$kernels/vmlinuz-$series" "$work/initramfs.gz" "$log" || {
+	VM_TIMEOUT=1200 VM_MEMORY_MIB=2500 tests/kernel-matrix/vm.sh "$kernels/vmlinuz-$series" "$work/initramfs.gz" "$log" || {
 		echo "not ok $series the guest did not finish; its console ends with:"
 		tail -n 8 "$log" | sed 's/^/    /'
 		failed=$((failed + 1))
