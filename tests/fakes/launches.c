@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* launches [-c|-k] N_THREADS PER_SECOND SECONDS   Launches kernels by cuLaunchKernel, all threads
- * together so many a second, each on a stream of its own; PER_SECOND 0: as many as they can.  -c:
- * by cudaLaunchKernel of the fake libcudart.so.13; -k: by the stub of a kernel in
- * libfakekernels.so.
+/* launches [-c|-k] [-w] N_THREADS PER_SECOND SECONDS   Launches kernels by cuLaunchKernel, all
+ * threads together so many a second, each on a stream of its own; PER_SECOND 0: as many as they
+ * can.  -c: by cudaLaunchKernel of the fake libcudart.so.13; -k: by the stub of a kernel in
+ * libfakekernels.so; -w: when its standard input ends, and not before.
  *
  * At the end one line: how many, how many a second, ns of CPU time each, and `arguments ok` when
  * the driver's checksum over all that it was given is that of what was meant.  Exit status 1 when
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define BURST_NS 1000000ULL /* launches come in bursts, one in so long */
 
@@ -187,21 +188,24 @@ int main(int argc, char **argv)
 	struct plan plan = {.way = BY_DRIVER};
 	struct worker *workers;
 	uint64_t began_ns;
+	int option, waits = 0;
 
-	if (argc > 1 && !strcmp(argv[1], "-c"))
-		plan.way = BY_CUDART;
-	if (argc > 1 && !strcmp(argv[1], "-k"))
-		plan.way = BY_STUB;
-	argv += plan.way != BY_DRIVER;
-	argc -= plan.way != BY_DRIVER;
+	while ((option = getopt(argc, argv, "ckw")) >= 0) {
+		plan.way = option == 'c' ? BY_CUDART : option == 'k' ? BY_STUB : plan.way;
+		waits |= option == 'w';
+	}
+	argv += optind - 1;
+	argc -= optind - 1;
 	if (argc != 4)
-		errx(2, "usage: launches [-c|-k] N_THREADS PER_SECOND SECONDS");
+		errx(2, "usage: launches [-c|-k] [-w] N_THREADS PER_SECOND SECONDS");
 	plan.threads = (unsigned int)strtoul(argv[1], NULL, 10);
 	workers = calloc(plan.threads, sizeof(*workers));
 	if (!plan.threads || !workers)
 		errx(2, "no threads");
 	plan.per_second = strtod(argv[2], NULL) / plan.threads;
 	prepare(&plan);
+	while (waits && getchar() != EOF)
+		;
 	began_ns = clock_ns(CLOCK_MONOTONIC);
 	plan.end_ns = began_ns + (uint64_t)(strtod(argv[3], NULL) * 1e9);
 	for (unsigned int i = 0; i < plan.threads; i++) {

@@ -7,6 +7,7 @@ here=$(dirname "$(realpath "$0")")
 out=$1
 pyprofd=$2
 python=$(realpath "$3")
+fakes=$(dirname "$pyprofd")/tests/fakes
 d=$(mktemp -d)
 trap 'rm -rf "$d"' EXIT
 trap 'exit 130' INT TERM
@@ -58,9 +59,8 @@ ${CC:-cc} -static -O1 -Wall -o "$d/t/ready" "$here/guest/ready.c"
 # shellcheck disable=SC2086
 ${CC:-cc} -static -O2 -Wall -o "$d/t/probed" "$here/guest/probed.c" -lpthread
 # shellcheck disable=SC2086
-${CC:-cc} -shared -fPIC -O2 -Wall -Wl,-soname,libcuda.so.1 -o "$d/t/libcuda.so.1" "$here/../e2e/targets/cuda_driver.c" -lpthread
-# shellcheck disable=SC2086
-${CC:-cc} -O2 -Wall -Wl,-rpath,/t -o "$d/t/cuda" "$here/guest/cuda.c" "$d/t/libcuda.so.1"
+${CC:-cc} -O2 -Wall -I"$here/../fakes" -Wl,-rpath,/t -o "$d/t/cuda" "$here/guest/cuda.c" "$fakes/libcuda.so.1" -lpthread
+cp "$fakes/libcuda.so.1" "$d/t/"
 cp "$here/guest/init" "$d/init"
 chmod 755 "$d/init"
 (cd "$d" && find . | "$busybox" cpio -o -H newc 2> /dev/null | gzip -1) > "$out.new"

@@ -39,6 +39,10 @@ done
 	echo "no $pyprofd: build it first" >&2
 	exit 1
 }
+[ -e "$(dirname "$pyprofd")/tests/fakes/libcuda.so.1" ] || {
+	echo "no stand-in of libcuda beside $pyprofd: make fakes" >&2
+	exit 1
+}
 [ -f "$interpreters/debian-3.11/.complete" ] || "$here/../interpreters/fetch.sh" "$interpreters" 1 ||
 	skip_all 'no interpreter to put into the guest'
 # shellcheck disable=SC2086

@@ -1,147 +1,279 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""cuda.py MODE   Calls the stand-in of libcuda (cuda_driver.c) in $LIBRARY or the directory as
-   calls     from the file `go` on: each function, some times
-   threads   from `go` on: four threads launch 64 kernels 50,000 times each
-   drive     launches as fast as one thread can, for as long as it runs
-   forks     from `go` on: launches, its child's, and its own after that
-   runtime   calls the stand-in of libcudart, which calls the driver from the 201st call on
-counters.json: what the library counted.  3.8 and later."""
+"""cuda.py MODE [OPTIONS]   Drives the stand-ins of CUDA's libraries in $FAKES by a function below,
+from the file `go` on.  OPTIONS: what fakecuda.Cuda() takes, as JSON.  truth.json: what the library
+knows at the end, before the file `done`.  3.8 and later."""
 import ctypes
+import json
 import os
-import struct
 import sys
+import threading
 import time
 
 import common
+import fakecuda
+from fakecuda import DEVICE, HOST
 
-DIRECTORY = os.environ.get("LIBRARY", common.DIRECTORY)
+ADD, OTHER = "_Z3addPfi", "_Z5otherPf"
 LAUNCHES, COPIES, SYNCS, ALLOCS = 3000, 400, 40, 250
-COUNTERS = ("graphs", "h2d_bytes", "h2d_calls", "d2h_bytes", "d2h_calls", "2d_bytes", "fill_bytes",
-            "alloc_bytes", "allocs", "frees", "syncs", "sync_ns", "checksum")
+MS = 1000000
 
 
-def load(name):
-    return ctypes.CDLL(os.path.join(DIRECTORY, name), mode=ctypes.RTLD_GLOBAL)
+def sizes_of(count):
+    return (ctypes.c_size_t * count)(*range(1, count + 1))
 
 
-def counters(driver):
-    found = {name: ctypes.c_uint64.in_dll(driver, "fake_" + name).value for name in COUNTERS}
-    found["launches"] = list((ctypes.c_uint64 * 64).in_dll(driver, "fake_launches"))
-    return found
+def addresses(value, count):
+    return (ctypes.c_uint64 * count)(*[value] * count)
 
 
-def pointer(number):
-    return ctypes.c_void_p(number)
-
-
-def launch(driver, function):
+def launch(cuda, kernel, stream):
     for _ in range(LAUNCHES):
-        driver.cuLaunchKernel(function, 1, 2, 3, 4, 5, 6, 7, pointer(8), None, None)
-    for _ in range(10):
-        driver.cuLaunchKernel_ptsz(function, 1, 2, 3, 4, 5, 6, 7, pointer(8), None, None)
-        driver.cuGraphLaunch(pointer(0x5000), None)
+        cuda.launch(kernel, grid=(1, 2, 3), block=(4, 5, 6), smem=7, stream=stream)
 
 
-def copy(driver):
-    size = ctypes.c_size_t
+def launch_otherwise(cuda, kernel, stream):
+    for number, api in enumerate(
+            ("cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
+             "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz")):
+        for _ in range(10 + number):
+            cuda.launch(kernel, stream=stream, api=api)
+
+
+def copy(cuda, stream):
+    cuda.set_copy(latency_ns=MS // 2)
     for i in range(COPIES):
-        driver.cuMemcpyHtoDAsync_v2(pointer(0), pointer(0), size(1000 + i), None)
-    for _ in range(SYNCS):
-        driver.cuMemcpyDtoH_v2(pointer(0), pointer(0), size(1 << 20))
-    layout = bytearray(128)
-    struct.pack_into("<I", layout, 16, 1)
-    struct.pack_into("<I", layout, 72, 2)
-    struct.pack_into("<QQ", layout, 112, 640, 480)
+        cuda.copy("htod", 1000 + i, stream)
+    for direction in ("htod", "dtoh", "dtod"):
+        for i in range(SYNCS):
+            cuda.copy(direction, 1 << 20)
+    for direction in ("dtoh", "dtod"):
+        cuda.copy(direction, 77, stream)
+    cuda.call("cuMemcpy", DEVICE, HOST, 5)
+    cuda.call("cuMemcpyAsync", HOST, DEVICE, 7, stream)
+    cuda.call("cuMemcpyPeer", DEVICE, None, DEVICE, None, 60)
+    cuda.call("cuMemcpyPeerAsync", DEVICE, None, DEVICE, None, 50, stream)
+    flat = fakecuda.Copy2D(src_type=1, dst_type=2, width_bytes=640, height=480)
+    deep = fakecuda.Copy3D(src_type=2, dst_type=1, width_bytes=10, height=20, depth=30)
+    cuda.call("cuMemcpy2D_v2", ctypes.byref(flat))
+    cuda.call("cuMemcpy3D_v2", ctypes.byref(deep))
     for _ in range(COPIES):
-        driver.cuMemcpy2DAsync_v2((ctypes.c_char * 128).from_buffer(layout), None)
-        driver.cuMemsetD32Async(pointer(0), 0, size(256), None)
+        cuda.call("cuMemcpy2DAsync_v2", ctypes.byref(flat), stream)
+        cuda.call("cuMemcpy3DAsync_v2", ctypes.byref(deep), stream)
+    cuda.set_copy()
 
 
-def synchronize(driver):
+def fill(cuda, stream):
+    for size in (3, 256):
+        cuda.call("cuMemsetD8_v2", DEVICE, 0, size)
+        cuda.call("cuMemsetD32_v2", DEVICE, 0, size)
+        cuda.call("cuMemsetD8Async", DEVICE, 0, size, stream)
+        cuda.call("cuMemsetD32Async", DEVICE, 0, size, stream)
+        cuda.call("cuMemsetD2D8Async", DEVICE, 4096, 0, size, 9, stream)
+
+
+def synchronize(cuda, kernel, stream):
+    event = cuda.event()
+    cuda.set_kernel_ns(OTHER, 2 * MS)
     for _ in range(SYNCS):
-        driver.cuStreamSynchronize(None)
-        driver.cuStreamSynchronize_ptsz(None)
+        cuda.launch(kernel, stream=stream)
+        cuda.synchronize(stream)
+        cuda.launch(kernel, stream=stream)
+        cuda.synchronize()
+        cuda.launch(kernel, stream=stream)
+        cuda.call("cuEventRecord", event, stream)
+        cuda.call("cuEventSynchronize", event)
+    cuda.call("cuStreamSynchronize_ptsz", stream)
+    cuda.call("cuCtxSynchronize_v2", None)
 
 
-def allocate(driver):
-    block = ctypes.c_uint64()
+def allocate(cuda, stream):
     for i in range(ALLOCS):
-        driver.cuMemAlloc_v2(ctypes.byref(block), ctypes.c_size_t(4096 * (i + 1)))
-        driver.cuMemFree_v2(block)
+        cuda.free(cuda.allocate(4096 * (i + 1)))
+    block = cuda.get("cuMemAllocAsync", 5000, stream, kind=ctypes.c_uint64)
+    cuda.call("cuMemFreeAsync", block, stream)
+    for name, arguments in (("cuMemHostAlloc", (4096, 0)), ("cuMemAllocHost_v2", (8192,))):
+        cuda.call("cuMemFreeHost", cuda.get(name, *arguments))
 
 
-def named(driver, name):
-    function = ctypes.c_void_p()
-    driver.cuModuleGetFunction(ctypes.byref(function), None, name.encode())
-    return function
+# ---------------------------------------------------------------- modes
+
+def calls(cuda):
+    """Each entry point, some times."""
+    cuda.use(1)
+    kernel, other = cuda.kernel(ADD, params=0), cuda.kernel(OTHER, by="module")
+    stream = cuda.stream()
+    launch(cuda, kernel, stream)
+    launch_otherwise(cuda, kernel, stream)
+    copy(cuda, stream)
+    fill(cuda, stream)
+    synchronize(cuda, other, stream)
+    allocate(cuda, stream)
 
 
-def select(driver, device):
-    context = ctypes.c_void_p()
-    driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
-    driver.cuCtxSetCurrent(context)
+def fails(cuda):
+    """Calls that fail: they count as calls, and hand out no handle."""
+    kernel, stream = cuda.kernel(ADD), cuda.stream()
+    for api in ("cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize", "cuMemAlloc_v2"):
+        cuda.next_error(api, 700, 5)
+    for _ in range(10):
+        for work in (lambda: cuda.launch(kernel), lambda: cuda.copy("htod", 10, stream),
+                     lambda: cuda.synchronize(stream), lambda: cuda.allocate(1000)):
+            try:
+                work()
+            except fakecuda.CudaError as error:
+                assert error.code == 700, error
+    try:
+        cuda.kernel("missing_kernel")
+    except fakecuda.CudaError as error:
+        assert error.code == 500, error
 
 
-def calls(driver):
-    select(driver, 3)
-    launch(driver, named(driver, "first_kernel_1"))
-    copy(driver)
-    synchronize(driver)
-    allocate(driver)
+def libraries(cuda):
+    """By cudart of two versions at once, and by one that is hidden in a library."""
+    for number, name in enumerate(fakecuda.KERNELS):
+        cuda.run(name, 10 + number)
+    older = fakecuda.Cuda(cudart="libcudart.so.12", kernels="libfakekernels12.so", init=False)
+    for number, name in enumerate(fakecuda.KERNELS):
+        older.run(name, 100 + number)
+    blas = ctypes.CDLL(os.path.join(cuda.directory, "libfakeblas.so"))
+    for _ in range(50):
+        assert not blas.fakeblas_sgemm(1000, 1000, 1000, None)
+    pointer = cuda.get_runtime("cudaMalloc", 100)
+    cuda.call_runtime("cudaMemcpy", pointer, HOST, 100, 1)
+    cuda.call_runtime("cudaDeviceSynchronize")
 
 
-def threads(driver):
-    for kernel in range(64):
-        named(driver, "kernel_%d" % kernel)
-    driver.fake_drive_threads(4, 64, 50000)
+def runs(cuda):
+    for number, name in enumerate(fakecuda.KERNELS):
+        cuda.run(name, 10 + number)
+    cuda.synchronize()
 
 
-def forks(driver):
-    driver.fake_drive(1, 500)
+def kernels(cuda, count=3000, times=5):
+    """More kernels than stacks can be taken of."""
+    handles = [cuda.kernel("_Z12kernel_%05dv" % i, by="module") for i in range(count)]
+    for _ in range(times):
+        for handle in handles:
+            cuda.launch(handle)
+
+
+def many(cuda):
+    """More kernels than there are rows."""
+    kernels(cuda, 100000, 1)
+
+
+def threads(cuda):
+    """Threads that launch at once."""
+    handles = [cuda.kernel("_Z9kernel_%02dv" % i) for i in range(64)]
+
+    def work():
+        cuda.use(0)
+        stream = cuda.stream()
+        for _ in range(50):
+            for handle in handles:
+                cuda.launch(handle, stream=stream)
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
+def forks(cuda):
+    """Launches, a child's, which fail, and a child's of its own CUDA."""
+    kernel = cuda.kernel(ADD)
+    for _ in range(500):
+        cuda.launch(kernel)
     child = os.fork()
     if not child:
         time.sleep(0.5)  # it has its links some ms after its fork
-        driver.fake_drive(2, 400)
+        for _ in range(400):
+            cuda.driver.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, None, None, None)
+        common.write("child_truth.json", cuda.truth())
         os._exit(0)
     os.waitpid(child, 0)
-    driver.fake_drive(1, 500)
+    for _ in range(500):
+        cuda.launch(kernel)
     common.write("child.json", child)
 
 
-def runtime():
-    library = load("libcudart.so.12")
-    common.ready()
-    while not os.path.exists(common.path("go")):
-        time.sleep(0.01)
-    for _ in range(200):
-        library.cudaLaunchKernel(pointer(0x7000))
-    open(common.path("half"), "w").close()
-    while not os.path.exists(common.path("further")):
-        time.sleep(0.01)
-    load("libcuda.so.1")
-    open(common.path("driver"), "w").close()
-    while not os.path.exists(common.path("last")):
-        time.sleep(0.01)
+def executes(cuda):
+    """Becomes another program, which launches."""
+    kernel = cuda.kernel(ADD)
+    for _ in range(500):
+        cuda.launch(kernel)
+    common.write("before.json", cuda.truth())
+    os.remove(common.path("ready"))
+    os.remove(common.path("go"))
+    os.execv(sys.executable, [sys.executable, sys.argv[0], "named", sys.argv[2]])
+
+
+def named(cuda):
+    kernel = cuda.kernel(OTHER)
     for _ in range(300):
-        library.cudaLaunchKernel(pointer(0x7000))
-    open(common.path("done"), "w").close()
+        cuda.launch(kernel)
+
+
+def opens_again(cuda):
+    """Unloads the library, and loads it again."""
+    kernel = cuda.kernel(ADD)
+    for _ in range(200):
+        cuda.launch(kernel)
+    before = cuda.truth()["api"]["cuLaunchKernel"]["calls"]
+    handle = cuda.driver._handle
+    del cuda.driver
+    import _ctypes
+    _ctypes.dlclose(handle)
+    gone = not any("libcuda.so" in line for line in open("/proc/self/maps"))
+    again = fakecuda.Cuda()
+    kernel = again.kernel(OTHER)
+    for _ in range(300):
+        again.launch(kernel)
+    cuda.driver = again.driver
+    common.write("opened.json", {"before": before, "gone": gone})
+
+
+def waits(cuda):
+    """Ends in the middle of a call."""
+    kernel, stream = cuda.kernel(ADD, ns=60000 * MS), cuda.stream()
+    for _ in range(100):
+        cuda.launch(kernel, stream=stream)
+    cuda.call("cuStreamSynchronize", stream)
+
+
+def runtime(_):
+    """A runtime without a driver, in $ALONE, whose calls fail; later one above a driver."""
+    alone = ctypes.CDLL(os.path.join(os.environ["ALONE"], "libcudart.so.12"))
+    common.ready()
+    await_file("go")
+    for _ in range(200):
+        alone.cudaLaunchKernel(ctypes.c_void_p(0x7000))
+    open(common.path("half"), "w").close()
+    await_file("further")
+    cuda = fakecuda.Cuda()
+    cuda.runtime  # pylint: disable=pointless-statement
+    open(common.path("driver"), "w").close()
+    await_file("last")
+    cuda.run("matmul", 300)
+    return cuda
+
+
+def await_file(name):
+    while not os.path.exists(common.path(name)):
+        time.sleep(0.01)
 
 
 def main():
-    mode = sys.argv[1]
-    if mode == "runtime":
-        runtime()
+    mode = globals()[sys.argv[1]]
+    if mode is runtime:
+        cuda = runtime(None)
     else:
-        driver = load("libcuda.so.1")
+        cuda = fakecuda.Cuda(**json.loads(sys.argv[2] if len(sys.argv) > 2 else "{}"))
         common.ready()
-        while mode != "drive" and not os.path.exists(common.path("go")):
-            time.sleep(0.01)
-        while mode == "drive" and not common.stopped():
-            driver.fake_drive(8, 10000)
-        if mode != "drive":
-            globals()[mode](driver)
-        common.write("counters.json", counters(driver))
-        open(common.path("done"), "w").close()
+        await_file("go")
+        mode(cuda)
+    common.write("truth.json", cuda.truth())
+    open(common.path("done"), "w").close()
     while not common.stopped():
         time.sleep(0.01)
 
