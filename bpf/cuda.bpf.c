@@ -22,10 +22,10 @@ static __always_inline __u32 cuda_site_number(struct pt_regs *ctx)
 /* ---- calls under way ---- */
 
 /* Remembers a call until it returns.  slot: 1 + that of the walk of its stack; 0: it has none. */
-__noinline int cuda_call_remember(__u64 sp, __u64 id, __u64 what, __u32 stands_for, __u32 slot)
+__noinline int cuda_call_remember(__u64 sp, __u64 id, __u32 stands_for, __u32 slot)
 {
 	struct cuda_call_key key = {.thread = bpf_get_current_pid_tgid(), .sp = sp};
-	struct cuda_call call = {.id = id, .what = what, .stands_for = stands_for};
+	struct cuda_call call = {.id = id, .stands_for = stands_for};
 	struct pp_walk *w = slot ? walk_get(slot - 1) : NULL;
 
 	if (w)
@@ -53,6 +53,18 @@ __noinline int cuda_count(__u32 slot, __u64 calls, __u64 bytes)
 	if (count_add(&key, calls, bytes * calls, table_number(cfg)) > 0)
 		news_add(w->user);
 	return 0;
+}
+
+/* Remembers what a function was asked for until it returns: struct cuda_call. */
+__noinline int cuda_note(__u64 sp, __u64 id, __u64 what, __u64 more)
+{
+	struct cuda_call_key key = {.thread = bpf_get_current_pid_tgid(), .sp = sp};
+	struct cuda_call call = {.id = id, .what = what, .more = more};
+
+	if (!bpf_map_update_elem(&cuda_calls, &key, &call, BPF_ANY))
+		return 0;
+	count_loss(PP_LOSS_PROBE_CALLS_FULL);
+	return 1;
 }
 
 /* ---- stacks ---- */
@@ -91,50 +103,206 @@ static __always_inline void cuda_call_walk(struct pt_regs *ctx, const struct cud
 		walked = taken.slot + 1;
 	}
 	if (h->site->has_end)
-		cuda_call_remember(sp, h->id, 0, stands_for, walked);
+		cuda_call_remember(sp, h->id, stands_for, walked);
 	if (taken.walk)
 		scratch_leave(&taken);
 }
 
 /* ---- beginnings ---- */
 
-static __always_inline void cuda_call_begin(struct pt_regs *ctx, struct cuda_hit *h)
+/* Returns the capture that records a call; 0: it runs. */
+static __always_inline __u64 cuda_capture_now(const struct cuda_hit *h,
+					      const struct cuda_thread *thread)
 {
+	if (likely(!thread->captures) || !h->site->node)
+		return 0;
+	return cuda_captured(h->thread, thread->generation, h->what.stream, thread->capture);
+}
+
+static __always_inline void cuda_call_record(const struct cuda_hit *h, __u64 capture, __u64 bytes)
+{
+	const __u32 node = h->site->node;
+
+	cuda_node_add(h->what.id.generation, capture, PP_CUDA_OBJECT_CAPTURE << 8 | node,
+		      node == PP_CUDA_NODE_INSTANCE ? h->what.ident : bytes);
+}
+
+static __always_inline void cuda_call_begin(struct pt_regs *ctx, struct cuda_hit *h,
+					    const struct cuda_thread *thread)
+{
+	const struct pp_cuda_site *site = h->site;
 	struct pp_cuda_totals *totals;
-	__u64 bytes;
+	__u64 bytes, capture;
 	__u32 stands_for;
 
-	bytes = cuda_bytes(ctx, h->site, &h->what.direction);
-	h->what.api = h->site->api;
-	if (h->site->ident)
-		h->what.ident = cuda_parameter(ctx, h->site->ident);
+	bytes = cuda_bytes(ctx, site, &h->what.direction);
+	h->what.api = site->api;
+	if (site->ident)
+		h->what.ident = cuda_parameter(ctx, site->ident);
+	h->what.stream = cuda_stream(ctx, site);
+	if (site->node == PP_CUDA_NODE_KERNEL)
+		h->what.life = thread->life;
+	capture = cuda_capture_now(h, thread);
+	if (capture)
+		cuda_call_record(h, capture, bytes);
 	totals = cuda_totals_make(h);
 	if (!totals)
 		return;
+	if (capture) {
+		__sync_fetch_and_add(&totals->captured, scaled(1, h->scale));
+		return;
+	}
 	__sync_fetch_and_add(&totals->calls, scaled(1, h->scale));
+	if (site->node == PP_CUDA_NODE_INSTANCE)
+		bytes = cuda_graph_run(h->id, h->what.id.generation,
+				       cuda_parameter(ctx, site->ident), h->scale);
 	if (bytes)
 		__sync_fetch_and_add(&totals->bytes, bytes);
 	stands_for = cuda_walk_due(totals, h->cfg, h->id);
 	if (stands_for)
 		cuda_call_walk(ctx, h, stands_for, bytes);
-	else if (h->site->has_end)
-		cuda_call_remember(PT_REGS_SP(ctx), h->id, 0, 0, 0);
+	else if (site->has_end)
+		cuda_call_remember(PT_REGS_SP(ctx), h->id, 0, 0);
 }
 
-/* The thread goes on with the device of a context. */
-__noinline int cuda_context_set(__u64 thread_id, __u64 context)
+/* ---- contexts ---- */
+
+static __always_inline __u32 cuda_device_of(const struct cuda_thread *thread, __u64 id,
+					    __u64 context)
 {
-	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &thread_id);
 	struct pp_cuda_handle key = {.handle = context};
 	const __u32 *device;
 
-	if (!thread)
-		return 1;
-	key.id.tgid = thread_id >> 32;
+	key.id.tgid = id >> 32;
 	key.id.generation = thread->generation;
 	device = bpf_map_lookup_elem(&cuda_contexts, &key);
-	thread->device = device ? *device : 0;
+	return device ? *device : 0;
+}
+
+static __always_inline void cuda_context_push(struct cuda_thread *thread, __u32 device)
+{
+	thread->contexts = thread->contexts << 8 | (thread->device & 0xff);
+	thread->device = device;
+}
+
+/* The thread goes on with the device of a context. */
+__noinline int cuda_context_set(__u64 id, __u64 context, __u32 does)
+{
+	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &id);
+
+	if (!thread)
+		return 1;
+	if (does == PP_CUDA_POP_CONTEXT) {
+		thread->device = thread->contexts & 0xff;
+		thread->contexts >>= 8;
+	} else if (does == PP_CUDA_PUSH_CONTEXT) {
+		cuda_context_push(thread, cuda_device_of(thread, id, context));
+	} else {
+		thread->device = cuda_device_of(thread, id, context);
+	}
 	return 0;
+}
+
+/* A context of a device is there. */
+__noinline int cuda_context_note(__u64 id, __u64 context, __u64 device, __u32 does)
+{
+	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &id);
+	struct pp_cuda_handle key = {.handle = context};
+	__u32 value = device < CUDA_DEVICE_MAX ? device + 1 : 0;
+
+	if (!thread)
+		return 1;
+	key.id.tgid = id >> 32;
+	key.id.generation = thread->generation;
+	if (does == PP_CUDA_MAKE_CONTEXT)
+		cuda_context_push(thread, value);
+	return bpf_map_update_elem(&cuda_contexts, &key, &value, BPF_ANY) ? 1 : 0;
+}
+
+/* A context ends, and with it all modules in it. */
+__noinline int cuda_context_ended(__u32 generation, __u64 context)
+{
+	struct pp_cuda_handle key = {.handle = context};
+
+	key.id.tgid = bpf_get_current_pid_tgid() >> 32;
+	key.id.generation = generation;
+	bpf_map_delete_elem(&cuda_contexts, &key);
+	return cuda_unload(generation, 0);
+}
+
+/* ---- what else begins ---- */
+
+static __always_inline void cuda_object_end(const struct cuda_hit *h, __u64 handle)
+{
+	const __u32 generation = h->what.id.generation;
+
+	if (h->site->object == PP_CUDA_OBJECT_STREAM)
+		cuda_stream_ended(generation, handle);
+	else if (h->site->object == PP_CUDA_OBJECT_CONTEXT)
+		cuda_context_ended(generation, handle);
+	else if (h->site->object == PP_CUDA_OBJECT_MODULE)
+		cuda_unload(generation, handle);
+	else
+		cuda_forget(generation, handle, h->site->object);
+}
+
+static __always_inline void cuda_event(struct pt_regs *ctx, const struct cuda_hit *h,
+				       const struct cuda_thread *thread)
+{
+	const __u64 event = cuda_parameter(ctx, h->site->ident);
+
+	if (likely(!thread->captures))
+		return;
+	if (h->site->does == PP_CUDA_RECORD_EVENT)
+		cuda_event_recorded(h->thread, thread->generation, cuda_stream(ctx, h->site),
+				    event);
+	else
+		cuda_event_awaited(h->thread, thread->generation, cuda_stream(ctx, h->site), event);
+}
+
+static __always_inline void cuda_node_begin(struct pt_regs *ctx, const struct cuda_hit *h)
+{
+	__u32 node = h->site->node;
+	__u64 what = 0, address;
+	__u8 unused;
+
+	if (node == PP_CUDA_NODE_BY_LAYOUT) {
+		address = cuda_parameter(ctx, h->site->bytes[0]);
+		node = cuda_read_node(address);
+		what = cuda_read_node_what(address, node);
+	} else if (node == PP_CUDA_NODE_GRAPH) {
+		what = cuda_parameter(ctx, h->site->text);
+	} else if (node == PP_CUDA_NODE_COPY) {
+		what = cuda_bytes(ctx, h->site, &unused);
+	}
+	cuda_note(PT_REGS_SP(ctx), cuda_parameter(ctx, h->site->ident), what, node);
+}
+
+/* Of what has an end: it is noted what the end needs. */
+static __always_inline void cuda_note_begin(struct pt_regs *ctx, const struct cuda_hit *h)
+{
+	const struct pp_cuda_site *site = h->site;
+	const __u64 sp = PT_REGS_SP(ctx);
+	const __u64 ident = site->ident ? cuda_parameter(ctx, site->ident) : 0;
+
+	switch (site->does) {
+	case PP_CUDA_NAME:
+		cuda_note(sp, cuda_parameter(ctx, site->out), cuda_parameter(ctx, site->text),
+			  ident);
+		return;
+	case PP_CUDA_BEGIN_CAPTURE:
+		cuda_note(sp, cuda_stream(ctx, site), 0,
+			  site->kind ? cuda_parameter(ctx, site->kind) : 0);
+		return;
+	case PP_CUDA_END_CAPTURE:
+		cuda_note(sp, cuda_parameter(ctx, site->out), cuda_stream(ctx, site), 0);
+		return;
+	case PP_CUDA_UPDATE_GRAPH:
+		cuda_note(sp, ident, cuda_parameter(ctx, site->text), 0);
+		return;
+	default:
+		cuda_note(sp, cuda_parameter(ctx, site->out), ident, 0);
+	}
 }
 
 static __always_inline void cuda_begin(struct pt_regs *ctx, struct cuda_hit *h,
@@ -145,22 +313,31 @@ static __always_inline void cuda_begin(struct pt_regs *ctx, struct cuda_hit *h,
 
 	switch (site->does) {
 	case PP_CUDA_CALL:
-		cuda_call_begin(ctx, h);
+		cuda_call_begin(ctx, h, thread);
 		return;
 	case PP_CUDA_SET_DEVICE:
 		ident = (__u32)cuda_parameter(ctx, site->ident);
 		thread->device = ident < CUDA_DEVICE_MAX ? ident + 1 : 0;
 		return;
 	case PP_CUDA_SET_CONTEXT:
-		cuda_context_set(h->thread, cuda_parameter(ctx, site->ident));
+	case PP_CUDA_PUSH_CONTEXT:
+	case PP_CUDA_POP_CONTEXT:
+		cuda_context_set(h->thread, site->ident ? cuda_parameter(ctx, site->ident) : 0,
+				 site->does);
 		return;
-	case PP_CUDA_NAME:
-		ident = cuda_parameter(ctx, site->text);
-		break;
-	default: /* PP_CUDA_ALIAS, PP_CUDA_GET_CONTEXT */
-		ident = cuda_parameter(ctx, site->ident);
+	case PP_CUDA_FORGET:
+		cuda_object_end(h, site->ident ? cuda_parameter(ctx, site->ident) : 0);
+		return;
+	case PP_CUDA_RECORD_EVENT:
+	case PP_CUDA_AWAIT_EVENT:
+		cuda_event(ctx, h, thread);
+		return;
+	case PP_CUDA_ADD_NODE:
+		cuda_node_begin(ctx, h);
+		return;
+	default:
+		cuda_note_begin(ctx, h);
 	}
-	cuda_call_remember(PT_REGS_SP(ctx), cuda_parameter(ctx, site->out), ident, 0, 0);
 }
 
 /* ---- ends ---- */
@@ -184,44 +361,57 @@ __noinline int cuda_call_returned(__u64 sp, __u32 waits)
 	return 0;
 }
 
+/* Notes what a handle is called.  One that was called otherwise was given out again. */
+static __always_inline int cuda_name_note(const struct pp_cuda_handle *key,
+					  struct pp_cuda_name *name)
+{
+	const struct pp_cuda_name *known = bpf_map_lookup_elem(&cuda_names, key);
+	struct cuda_process *process = process_of(key->id.tgid, key->id.generation);
+
+	if (!process)
+		return 1;
+	if (known && (known->text != name->text || known->of != name->of)) {
+		__sync_fetch_and_add(&process->life, 1);
+		tell_threads();
+	}
+	name->life = process->life;
+	return bpf_map_update_elem(&cuda_names, key, name, BPF_ANY) ? 1 : 0;
+}
+
 /* Sends a kernel's name, and notes it for its handle.  w->id is the process. */
-__noinline int cuda_name_set(__u32 slot, __u64 handle, __u64 text)
+__noinline int cuda_name_set(__u32 slot, __u64 handle, __u64 text, __u64 module)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct pp_config *cfg = config_get();
 	struct pp_cuda_handle key = {.handle = handle};
-	struct pp_cuda_name name = {};
+	struct pp_cuda_name name = {.module = module};
 
 	if (!w || !cfg || news_are_refused(w->user, cfg->token_round))
 		return 1;
 	text_send(slot, text);
 	name.text = w->detail;
 	key.id = w->id;
-	return !name.text || bpf_map_update_elem(&cuda_names, &key, &name, BPF_ANY);
+	return !name.text || cuda_name_note(&key, &name);
 }
 
 /* A handle stands for another one: they have one name, also where nobody knows it yet. */
 __noinline int cuda_alias_set(__u32 generation, __u64 handle, __u64 other)
 {
-	struct pp_cuda_handle key = {.handle = handle};
+	struct pp_cuda_handle key = {.handle = other};
 	struct pp_cuda_name name = {.of = other};
+	const struct pp_cuda_name *known;
 
 	key.id.tgid = bpf_get_current_pid_tgid() >> 32;
 	key.id.generation = generation;
-	return bpf_map_update_elem(&cuda_names, &key, &name, BPF_ANY) ? 1 : 0;
+	known = bpf_map_lookup_elem(&cuda_names, &key);
+	if (known)
+		name.module = known->module;
+	key.handle = handle;
+	return cuda_name_note(&key, &name);
 }
 
-__noinline int cuda_context_note(__u32 generation, __u64 context, __u64 device)
-{
-	struct pp_cuda_handle key = {.handle = context};
-	__u32 value = device < CUDA_DEVICE_MAX ? device + 1 : 0;
-
-	key.id.tgid = bpf_get_current_pid_tgid() >> 32;
-	key.id.generation = generation;
-	return bpf_map_update_elem(&cuda_contexts, &key, &value, BPF_ANY) ? 1 : 0;
-}
-
-static __always_inline void cuda_name_found(const struct cuda_hit *h, __u64 handle, __u64 text)
+static __always_inline void cuda_name_found(const struct cuda_hit *h, __u64 handle, __u64 text,
+					    __u64 module)
 {
 	struct task_struct *task = task_current();
 	struct scratch taken;
@@ -230,43 +420,81 @@ static __always_inline void cuda_name_found(const struct cuda_hit *h, __u64 hand
 	if (!taken.walk)
 		return;
 	if (identify(taken.walk, task, h->thread, CURRENT_READ(task, flags), false, h->cfg))
-		cuda_name_set(taken.slot, handle, text);
+		cuda_name_set(taken.slot, handle, text, module);
 	scratch_leave(&taken);
 }
 
-/* A function that gives a handle has returned. */
-static __always_inline void cuda_handle_got(struct pt_regs *ctx, const struct cuda_hit *h, __u64 sp)
+/* A function that gives a handle has returned with success. */
+static __always_inline void cuda_handle_got(const struct cuda_hit *h, const struct cuda_call *call,
+					    __u64 handle)
 {
-	struct cuda_call_key key = {.thread = h->thread, .sp = sp};
-	const struct cuda_call *call = bpf_map_lookup_elem(&cuda_calls, &key);
-	__u64 handle = 0, what;
+	const __u32 generation = h->what.id.generation;
 
-	if (!call)
+	switch (h->site->does) {
+	case PP_CUDA_NAME:
+		cuda_name_found(h, handle, call->what, call->more);
 		return;
-	what = call->what;
+	case PP_CUDA_ALIAS:
+		cuda_alias_set(generation, handle, call->what);
+		return;
+	case PP_CUDA_MAKE_GRAPH:
+		cuda_graph_made(generation, handle);
+		return;
+	case PP_CUDA_COPY_GRAPH:
+		cuda_graph_copied(generation, handle, h->site->object, call->what);
+		return;
+	default: /* PP_CUDA_GET_CONTEXT, PP_CUDA_MAKE_CONTEXT */
+		cuda_context_note(h->thread, handle, (__u32)call->what, h->site->does);
+	}
+}
+
+/* A function of which something was noted has returned. */
+static __always_inline void cuda_noted(const struct cuda_hit *h, const struct cuda_call *call,
+				       __u32 result)
+{
+	__u64 handle = 0;
+
+	switch (h->site->does) {
+	case PP_CUDA_BEGIN_CAPTURE:
+		if (!result)
+			cuda_capture_begin(h->thread, call->id, call->more);
+		return;
+	case PP_CUDA_UPDATE_GRAPH:
+		if (!result)
+			cuda_graph_copied(h->what.id.generation, call->id, PP_CUDA_OBJECT_INSTANCE,
+					  call->what);
+		return;
+	case PP_CUDA_ADD_NODE:
+		if (!result)
+			cuda_node_add(h->what.id.generation, call->id,
+				      PP_CUDA_OBJECT_GRAPH << 8 | (__u8)call->more, call->what);
+		return;
+	}
 	bpf_probe_read_user(&handle, sizeof(handle), (const void *)call->id);
-	bpf_map_delete_elem(&cuda_calls, &key);
-	/* CUresult: 0 is success. */
-	if ((__u32)PT_REGS_RC(ctx) || !handle)
-		return;
-	if (h->site->does == PP_CUDA_NAME)
-		cuda_name_found(h, handle, what);
-	else if (h->site->does == PP_CUDA_ALIAS)
-		cuda_alias_set(h->what.id.generation, handle, what);
-	else
-		cuda_context_note(h->what.id.generation, handle, (__u32)what);
+	if (h->site->does == PP_CUDA_END_CAPTURE)
+		cuda_capture_end(h->thread, call->what, handle, result);
+	else if (!result && handle)
+		cuda_handle_got(h, call, handle);
 }
 
 static __always_inline void cuda_end(struct pt_regs *ctx, const struct cuda_hit *h)
 {
 	/* The return address is popped already. */
-	const __u64 sp = PT_REGS_SP(ctx) - RETURN_ADDRESS_BELOW_CFA;
-	const bool moves = h->site->bytes[0] || h->site->layout;
+	struct cuda_call_key key = {.thread = h->thread,
+				    .sp = PT_REGS_SP(ctx) - RETURN_ADDRESS_BELOW_CFA};
+	const bool moves = h->site->bytes[0];
+	const struct cuda_call *call;
 
-	if (h->site->does == PP_CUDA_CALL)
-		cuda_call_returned(sp, h->site->waits | (moves ? 2 : 0));
-	else
-		cuda_handle_got(ctx, h, sp);
+	if (h->site->does == PP_CUDA_CALL) {
+		cuda_call_returned(key.sp, h->site->waits | (moves ? 2 : 0));
+		return;
+	}
+	call = bpf_map_lookup_elem(&cuda_calls, &key);
+	if (!call)
+		return;
+	/* CUresult: 0 is success. */
+	cuda_noted(h, call, PT_REGS_RC(ctx));
+	bpf_map_delete_elem(&cuda_calls, &key);
 }
 
 static __always_inline void cuda_handle(struct pt_regs *ctx)

@@ -5,8 +5,8 @@
 #define BPF_LIB_CUDA_H
 
 #include "lib/count.bpf.h"
-#include "lib/cuda_walks.bpf.h"
-#include "lib/gate.bpf.h"
+#include "lib/cuda_graphs.bpf.h"
+#include "lib/cuda_layouts.bpf.h"
 #include "lib/frames.bpf.h"
 
 #if defined(__TARGET_ARCH_arm64)
@@ -72,42 +72,6 @@ static __always_inline __u64 cuda_parameter(struct pt_regs *ctx, __u8 number)
 	return behind;
 }
 
-/* CUmemorytype of cuda.h: 1 host, 2 device, 3 array, 4 unified. */
-static __always_inline __u8 cuda_direction_between(__u32 from, __u32 to)
-{
-	bool is_from_host = from == 1, is_to_host = to == 1;
-
-	if (!from || !to || from > 3 || to > 3)
-		return PP_CUDA_UNIFIED;
-	if (is_from_host)
-		return is_to_host ? PP_CUDA_HTOH : PP_CUDA_HTOD;
-	return is_to_host ? PP_CUDA_DTOH : PP_CUDA_DTOD;
-}
-
-#define LAYOUT_DIRECTION_SHIFT 56
-
-/* Reads what CUDA_MEMCPY2D or CUDA_MEMCPY3D says (cuda.h): width and height, depth, types of both
- * sides.  Returns the bytes, and the direction above them.  Not inlined, as all that follows here:
- * a walk leaves none of the stack to spare. */
-__noinline __u64 cuda_read_layout(__u64 address, __u32 layout)
-{
-	const bool is_2d = layout == PP_CUDA_LAYOUT_2D;
-	__u64 size[3] = {0, 0, 1}, bytes;
-	__u32 from = 0, to = 0;
-
-	if (is_2d)
-		bpf_probe_read_user(size, 16, (const void *)(address + 112));
-	else
-		bpf_probe_read_user(size, 24, (const void *)(address + 176));
-	bpf_probe_read_user(&from, sizeof(from), (const void *)(address + (is_2d ? 16 : 32)));
-	bpf_probe_read_user(&to, sizeof(to), (const void *)(address + (is_2d ? 72 : 120)));
-	/* A product that is too large is none. */
-	bytes = (size[0] | size[1] | size[2]) >> 24 ? 0 : size[0] * size[1] * (size[2] & 0xff);
-	if (!is_2d && size[2] >> 8)
-		bytes = 0;
-	return bytes << 8 >> 8 | (__u64)cuda_direction_between(from, to) << LAYOUT_DIRECTION_SHIFT;
-}
-
 /* Returns the bytes that a call is about, and sets its direction. */
 static __always_inline __u64 cuda_bytes(struct pt_regs *ctx, const struct pp_cuda_site *site,
 					__u8 *direction)
@@ -115,20 +79,38 @@ static __always_inline __u64 cuda_bytes(struct pt_regs *ctx, const struct pp_cud
 	__u64 bytes = 0, kind;
 
 	*direction = site->direction;
+	if (site->bytes[0])
+		bytes = cuda_parameter(ctx, site->bytes[0]);
 	if (site->layout) {
-		bytes = cuda_read_layout(cuda_parameter(ctx, 1), site->layout);
-		*direction = bytes >> LAYOUT_DIRECTION_SHIFT;
+		kind = site->bytes[1] ? cuda_parameter(ctx, site->bytes[1]) : 0;
+		bytes = cuda_read_layout(bytes, site->layout, kind);
+		if (!*direction)
+			*direction = bytes >> LAYOUT_DIRECTION_SHIFT;
 		return bytes << 8 >> 8;
 	}
 	if (site->kind) {
 		kind = (__u32)cuda_parameter(ctx, site->kind);
 		*direction = kind < 5 ? PP_CUDA_HTOH + kind : PP_CUDA_UNIFIED;
 	}
-	if (site->bytes[0])
-		bytes = cuda_parameter(ctx, site->bytes[0]);
 	if (site->bytes[1])
 		bytes *= cuda_parameter(ctx, site->bytes[1]);
 	return bytes << (site->bytes_shift & 7);
+}
+
+/* Returns the stream that a call goes to, as struct pp_cuda_what has it. */
+static __always_inline __u64 cuda_stream(struct pt_regs *ctx, const struct pp_cuda_site *site)
+{
+	__u64 stream;
+
+	if (!site->stream)
+		return PP_CUDA_STREAM_NONE;
+	stream = cuda_parameter(ctx, site->stream);
+	if (site->stream_at)
+		bpf_probe_read_user(&stream, sizeof(stream),
+				    (const void *)(stream + site->stream_at));
+	if (stream)
+		return stream;
+	return site->is_twin ? PP_CUDA_STREAM_PER_THREAD : PP_CUDA_STREAM_DEFAULT;
 }
 
 /* ---- whose call it is ---- */
@@ -136,7 +118,7 @@ static __always_inline __u64 cuda_bytes(struct pt_regs *ctx, const struct pp_cud
 /* Looks up the process of the current thread, and notes it for its next calls. */
 __noinline int cuda_thread_note(__u64 id)
 {
-	const struct cuda_thread *known = bpf_map_lookup_elem(&cuda_threads, &id);
+	struct cuda_thread *known = bpf_map_lookup_elem(&cuda_threads, &id);
 	struct pp_config *cfg = config_get();
 	struct pp_process_id process = {.tgid = id >> 32};
 	const struct pp_process_context *context;
@@ -156,22 +138,29 @@ __noinline int cuda_thread_note(__u64 id)
 	}
 	if (known)
 		fresh.hits = known->hits;
-	/* Another program has no device yet. */
-	if (known && known->generation == fresh.generation)
-		fresh.device = known->device;
-	return bpf_map_update_elem(&cuda_threads, &id, &fresh, BPF_ANY) ? 1 : 0;
+	/* Another program has no device yet, and no capture. */
+	if (!known || known->generation != fresh.generation)
+		return bpf_map_update_elem(&cuda_threads, &id, &fresh, BPF_ANY) ? 1 : 0;
+	known->changes = fresh.changes;
+	known->is_wanted = fresh.is_wanted;
+	return 0;
 }
 
 /* Returns what is known of the current thread; NULL: its calls do not count. */
 static __always_inline struct cuda_thread *cuda_thread_get(__u64 id, const struct pp_config *cfg)
 {
 	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &id);
+	const struct cuda_machine *machine = cuda_machine_get();
 
 	if (!thread || thread->changes != *(volatile const __u32 *)&cfg->process_changes) {
 		cuda_thread_note(id);
 		thread = bpf_map_lookup_elem(&cuda_threads, &id);
 	}
-	return thread && thread->is_wanted ? thread : NULL;
+	if (!thread || !thread->is_wanted)
+		return NULL;
+	if (machine && thread->seen != *(volatile const __u32 *)&machine->changes)
+		cuda_thread_look(id);
+	return thread;
 }
 
 /* Notes a hit, and sets what it counts as.  Returns false when it does not count. */
@@ -197,50 +186,88 @@ static __always_inline bool cuda_hit_count(struct cuda_hit *h, struct cuda_threa
 
 static __always_inline __u64 cuda_word(const struct pp_cuda_what *what)
 {
-	return (__u64)what->api << 16 | (__u64)what->direction << 8 | what->device;
+	return (__u64)what->life << 32 | (__u64)what->api << 16 | (__u64)what->direction << 8 |
+	       what->device;
 }
 
 static __always_inline __u64 cuda_id(const struct pp_cuda_what *what, const struct pp_config *cfg)
 {
 	__u64 hash = hash_mix(cfg->name_secret, (__u64)what->id.tgid << 32 | what->id.generation);
 
-	return hash_mix(hash_mix(hash, what->ident), cuda_word(what)) | 1;
+	hash = hash_mix(hash_mix(hash, what->ident), what->stream);
+	return hash_mix(hash, cuda_word(what)) | 1;
 }
 
 /* Returns whether a process may have one row more: as many as are left for all others. */
-static __always_inline bool cuda_may_add(__u32 tgid)
+__noinline int cuda_may_add(__u32 tgid, __u32 generation)
 {
+	const struct pp_process_id id = {.tgid = tgid, .generation = generation};
+	const __u64 *removed = bpf_map_lookup_elem(&cuda_removed, &id);
+	struct cuda_process *process = process_of(tgid, generation);
+	__u64 *made, count, own;
 	__u32 zero = 0;
-	__u64 *made = bpf_map_lookup_elem(&cuda_rows, &zero), count;
-	struct cuda_process *process = cuda_process_get(tgid);
 
+	made = bpf_map_lookup_elem(&cuda_rows, &zero);
 	if (!made || !process)
 		return false;
 	count = *(volatile __u64 *)made;
-	if (count >= PP_CUDA_TOTALS_MAX ||
-	    *(volatile __u64 *)&process->totals >= PP_CUDA_TOTALS_MAX - count)
+	own = *(volatile __u64 *)&process->totals;
+	own -= removed && *removed < own ? *removed : 0;
+	if (count >= PP_CUDA_TOTALS_MAX || own >= PP_CUDA_TOTALS_MAX - count)
 		return false;
 	__sync_fetch_and_add(&process->totals, 1);
 	__sync_fetch_and_add(made, 1);
 	return true;
 }
 
-/* Makes a row of totals.  word: cuda_word().  Returns nonzero where there is no room for it. */
-__noinline int cuda_totals_add(__u64 id, __u64 ident, __u32 generation, __u64 word)
+/* Makes a row of totals.  word: cuda_word().  Returns nonzero where there is no room for it.  It
+ * has all of the stack that a hit leaves. */
+__noinline int cuda_totals_add(__u64 id, __u64 ident, __u64 stream, __u32 generation, __u64 word)
 {
 	struct pp_cuda_totals totals = {};
 
 	totals.what.id.tgid = bpf_get_current_pid_tgid() >> 32;
 	totals.what.id.generation = generation;
 	totals.what.ident = ident;
+	totals.what.stream = stream;
+	totals.what.life = word >> 32;
 	totals.what.api = word >> 16;
 	totals.what.direction = word >> 8;
 	totals.what.device = word;
 	totals.gap = 1;
-	/* Of what finds no room there is one row a function. */
-	if (ident != PP_CUDA_IDENT_OTHERS && !cuda_may_add(totals.what.id.tgid))
-		return 1;
 	return bpf_map_update_elem(&cuda_totals, &id, &totals, BPF_NOEXIST) == -7 /* E2BIG */;
+}
+
+/* Returns whether a module was unloaded in a later life than that. */
+static __always_inline bool was_unloaded(__u32 generation, __u64 module, __u32 life)
+{
+	const struct cuda_object *unloaded = object_get(generation, module, PP_CUDA_OBJECT_MODULE);
+
+	return unloaded && unloaded->life > life;
+}
+
+/* Says in a row what its kernel is called now.  It is not known where the module was unloaded since
+ * it was told: the handle may be another one's. */
+__noinline int cuda_totals_name(__u64 id, __u32 generation, __u64 handle)
+{
+	struct pp_cuda_totals *totals = bpf_map_lookup_elem(&cuda_totals, &id);
+	struct pp_cuda_handle key = {.handle = handle};
+	const struct pp_cuda_name *name, *of;
+
+	key.id.tgid = bpf_get_current_pid_tgid() >> 32;
+	key.id.generation = generation;
+	name = bpf_map_lookup_elem(&cuda_names, &key);
+	if (!totals || !name || was_unloaded(generation, 0, name->life) ||
+	    was_unloaded(generation, name->module, name->life))
+		return 1;
+	totals->name = name->text;
+	if (name->text)
+		return 0;
+	key.handle = name->of;
+	of = bpf_map_lookup_elem(&cuda_names, &key);
+	if (of)
+		totals->name = of->text;
+	return 0;
 }
 
 static __always_inline struct pp_cuda_totals *cuda_totals_of(struct cuda_hit *h)
@@ -249,20 +276,36 @@ static __always_inline struct pp_cuda_totals *cuda_totals_of(struct cuda_hit *h)
 	return bpf_map_lookup_elem(&cuda_totals, &h->id);
 }
 
+static __always_inline int cuda_totals_try(const struct cuda_hit *h)
+{
+	const __u32 generation = h->what.id.generation;
+
+	/* Of what finds no room there is one row a function and direction. */
+	if (h->what.ident != PP_CUDA_IDENT_OTHERS && !cuda_may_add(h->what.id.tgid, generation))
+		return 1;
+	if (cuda_totals_add(h->id, h->what.ident, h->what.stream, generation, cuda_word(&h->what)))
+		return 1;
+	if (h->site->node == PP_CUDA_NODE_KERNEL)
+		cuda_totals_name(h->id, generation, h->what.ident);
+	return 0;
+}
+
 static __always_inline struct pp_cuda_totals *cuda_totals_make(struct cuda_hit *h)
 {
 	struct pp_cuda_totals *totals = cuda_totals_of(h);
 
 	if (likely(totals))
 		return totals;
-	if (cuda_totals_add(h->id, h->what.ident, h->what.id.generation, cuda_word(&h->what))) {
+	if (cuda_totals_try(h)) {
 		count_loss(PP_LOSS_CUDA_FULL);
 		h->what.ident = PP_CUDA_IDENT_OTHERS;
+		h->what.stream = PP_CUDA_STREAM_NONE;
+		h->what.device = 0;
+		h->what.life = 0;
 		totals = cuda_totals_of(h);
 		if (totals)
 			return totals;
-		cuda_totals_add(h->id, PP_CUDA_IDENT_OTHERS, h->what.id.generation,
-				cuda_word(&h->what));
+		cuda_totals_try(h);
 	}
 	return bpf_map_lookup_elem(&cuda_totals, &h->id);
 }

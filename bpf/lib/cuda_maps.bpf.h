@@ -38,6 +38,8 @@ struct cuda_totals_map cuda_totals SEC(".maps");
 /* What all processes share: one value. */
 struct cuda_machine {
 	__u64 walks_until_ns; /* lib/cuda_walks.bpf.h: walk_take() */
+	__u32 changes; /* of what struct cuda_process says behind `generation` */
+	__u32 pad;
 };
 struct cuda_machine_map {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -46,6 +48,15 @@ struct cuda_machine_map {
 	__type(value, struct cuda_machine);
 };
 struct cuda_machine_map cuda_machine SEC(".maps");
+
+/* By enum pp_cuda_events. */
+struct cuda_events_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_CUDA_EVENTS);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+struct cuda_events_map cuda_events SEC(".maps");
 
 /* How many rows cuda_totals has: one value, which the agent writes when it has removed some. */
 struct cuda_rows_map {
@@ -56,10 +67,23 @@ struct cuda_rows_map {
 };
 struct cuda_rows_map cuda_rows SEC(".maps");
 
+/* How many rows of a process that goes on the agent has removed. */
+struct cuda_removed_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct pp_process_id);
+	__type(value, __u64);
+};
+struct cuda_removed_map cuda_removed SEC(".maps");
+
 /* By tgid. */
 struct cuda_process {
 	__u64 walks_until_ns;
-	__u64 totals; /* rows that it has had made */
+	__u64 totals;	  /* rows that it has had made */
+	__u32 generation; /* whose all but the first is */
+	__u32 captures;	  /* that have begun and not ended */
+	__u32 life;	  /* struct pp_cuda_what */
+	__u32 pad;
 };
 struct cuda_processes_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -75,7 +99,13 @@ struct cuda_thread {
 	__u32 changes; /* struct pp_config: process_changes, at that moment */
 	__u32 generation;
 	__u32 is_wanted;
-	__u32 device; /* struct pp_cuda_what */
+	__u32 device;	/* struct pp_cuda_what */
+	__u64 contexts; /* devices of contexts below the current one: a byte each, the next first */
+	__u32 seen;	/* struct cuda_machine: changes, when the next two were looked up */
+	__u32 captures; /* whether its process has any */
+	__u32 life;
+	__u32 pad;
+	__u64 capture; /* its own, with which calls on other streams may go; 0: none */
 };
 struct cuda_threads_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -104,6 +134,7 @@ struct cuda_call {
 	__u64 id;		 /* of its totals; of a handle: where it will be stored */
 	__u64 stands_for;	 /* calls, of which it had its stack taken; 0: it had not */
 	__u64 what;		 /* of a handle: its name, another handle, a device */
+	__u64 more;		 /* a name's module, a capture's mode, a node's kind */
 	struct pp_count_key row; /* of its stack */
 };
 struct cuda_calls_map {
@@ -131,5 +162,29 @@ struct cuda_contexts_map {
 	__type(value, __u32);
 };
 struct cuda_contexts_map cuda_contexts SEC(".maps");
+
+/* What is known of graphs, of captures of streams, and of which of these a stream or an event is
+ * part (lib/cuda_graphs.bpf.h). */
+struct cuda_object_key {
+	struct pp_process_id id;
+	__u64 handle;
+	__u32 kind; /* enum pp_cuda_object */
+	__u32 pad;
+};
+struct cuda_object {
+	__u64 capture; /* of a stream or an event: its number; of a capture: the stream's handle */
+	__u64 bytes;
+	__u32 kernels;
+	__u32 is_partial; /* it may have more than that */
+	__u32 life;	  /* of a module: the process's since it was unloaded */
+	__u32 pad;
+};
+struct cuda_objects_map {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, PP_CUDA_OBJECTS_MAX);
+	__type(key, struct cuda_object_key);
+	__type(value, struct cuda_object);
+};
+struct cuda_objects_map cuda_objects SEC(".maps");
 
 #endif

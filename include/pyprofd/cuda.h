@@ -13,6 +13,15 @@
 #define PP_CUDA_CALLS_MAX 8192U	   /* calls under way whose end is wanted */
 #define PP_CUDA_THREADS_MAX 4096U  /* whose device is known; the oldest go */
 #define PP_CUDA_CONTEXTS_MAX 1024U /* contexts of the driver whose device is known */
+#define PP_CUDA_OBJECTS_MAX 8192U  /* graphs and captures that are known; the oldest go */
+#define PP_CUDA_BATCH_MAX 32U	   /* copies of a batch whose sizes are read */
+
+/* cuda_events[] */
+enum pp_cuda_events {
+	PP_CUDA_CAPTURES, /* how many have begun */
+	PP_CUDA_FOLLOWED, /* the agent: 1: functions of events are sites in all programs */
+	PP_CUDA_EVENTS
+};
 
 /* Which calls have their stacks taken: of each row of totals the first of a window, and others by
  * chance, so that a row has one in PP_CUDA_ROW_NS at most. */
@@ -31,7 +40,22 @@ enum pp_cuda_does {
 	PP_CUDA_ALIAS,	     /* a handle stands for another one: `out` and `ident` */
 	PP_CUDA_SET_DEVICE,  /* the thread goes on with the device of parameter `ident` */
 	PP_CUDA_SET_CONTEXT, /* the same with the context of that parameter */
-	PP_CUDA_GET_CONTEXT, /* a context of a device: `out` and `ident` */
+	PP_CUDA_PUSH_CONTEXT, /* the same, until it goes back to the one before */
+	PP_CUDA_POP_CONTEXT,
+	PP_CUDA_GET_CONTEXT,  /* a context of a device: `out` and `ident` */
+	PP_CUDA_MAKE_CONTEXT, /* the same, and the thread goes on with it */
+	/* What is put into a stream from here on is recorded, not run: `stream`, `kind` says how
+	 * (CUstreamCaptureMode).  At the end parameter `out` gets the graph. */
+	PP_CUDA_BEGIN_CAPTURE,
+	PP_CUDA_END_CAPTURE,
+	/* Event `ident` takes the capture of a stream to others that wait for it. */
+	PP_CUDA_RECORD_EVENT,
+	PP_CUDA_AWAIT_EVENT,
+	PP_CUDA_MAKE_GRAPH,   /* an empty one: `out` */
+	PP_CUDA_COPY_GRAPH,   /* `out`, of kind `object`, does what graph `ident` does */
+	PP_CUDA_UPDATE_GRAPH, /* instance `ident` does from now on what graph `text` does */
+	PP_CUDA_ADD_NODE,     /* graph `ident` gets a `node` */
+	PP_CUDA_FORGET,	      /* `ident`, of kind `object`, ends */
 };
 
 /* What a hit costs is by its function's first instruction: dear ones are stepped by the kernel.
@@ -50,11 +74,38 @@ struct pp_cuda_hits {
 	__u32 of[PP_CUDA_HITS];
 };
 
-/* Where a copy's bytes and direction are: CUDA_MEMCPY2D and CUDA_MEMCPY3D of cuda.h. */
+/* What a call adds to a graph. */
+enum pp_cuda_node {
+	PP_CUDA_NODE_NONE, /* it is not recorded */
+	PP_CUDA_NODE_KERNEL,
+	PP_CUDA_NODE_COPY,
+	PP_CUDA_NODE_OTHER,    /* which neither launches nor copies */
+	PP_CUDA_NODE_INSTANCE, /* all of an instance: parameter `ident` */
+	PP_CUDA_NODE_GRAPH,    /* all of a graph: parameter `text` */
+	PP_CUDA_NODE_BY_LAYOUT,
+	PP_CUDA_NODE_UNKNOWN,
+};
+
+/* What a handle is, beside a kernel's. */
+enum pp_cuda_object {
+	PP_CUDA_OBJECT_STREAM = 1,
+	PP_CUDA_OBJECT_EVENT,
+	PP_CUDA_OBJECT_CAPTURE, /* a number of our own */
+	PP_CUDA_OBJECT_GRAPH,
+	PP_CUDA_OBJECT_INSTANCE, /* CUgraphExec */
+	PP_CUDA_OBJECT_MODULE,	 /* that was unloaded; CUlibrary, too */
+	PP_CUDA_OBJECT_CONTEXT,
+};
+
+/* What a parameter points to that says how many bytes a call is about. */
 enum pp_cuda_layout {
 	PP_CUDA_LAYOUT_NONE,
-	PP_CUDA_LAYOUT_2D,
-	PP_CUDA_LAYOUT_3D,
+	PP_CUDA_LAYOUT_2D,	   /* cuda.h: CUDA_MEMCPY2D */
+	PP_CUDA_LAYOUT_3D,	   /* CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER */
+	PP_CUDA_LAYOUT_RUNTIME_3D, /* driver_types.h: cudaMemcpy3DParms */
+	PP_CUDA_LAYOUT_FILL,	   /* CUDA_MEMSET_NODE_PARAMS, cudaMemsetParams */
+	PP_CUDA_LAYOUT_NODE,	   /* CUgraphNodeParams, cudaGraphNodeParams */
+	PP_CUDA_LAYOUT_BATCH,	   /* an array of sizes; parameter bytes[1]: how many */
 };
 
 /* X(id, label).  Those from HTOH to UNIFIED are 1 + enum cudaMemcpyKind. */
@@ -81,23 +132,36 @@ struct pp_cuda_site {
 	__u8 bytes_shift; /* it counts elements of 1 << bytes_shift bytes */
 	__u8 direction;	  /* enum pp_cuda_direction, of each call */
 	__u8 kind;	  /* parameter: enum cudaMemcpyKind */
-	__u8 layout;	  /* enum pp_cuda_layout of what parameter 1 points to */
+	__u8 layout;	  /* enum pp_cuda_layout of what parameter bytes[0] points to */
 	__u8 out;	  /* parameter: where a handle is stored */
-	__u8 text;	  /* parameter: its name */
+	__u8 text;	  /* parameter: its name, or whatever `does` and `node` say */
+	__u8 stream;	  /* parameter */
+	__u8 stream_at;	  /* the stream lies so far behind what that points to; 0: it is it */
+	__u8 is_twin;	  /* stream 0 is the calling thread's own */
+	__u8 node;	  /* enum pp_cuda_node */
+	__u8 object;	  /* enum pp_cuda_object */
 	__u8 hit;	  /* enum pp_cuda_hit */
+	__u8 pad;
 };
-_Static_assert(sizeof(struct pp_cuda_site) == 16, "pp_cuda_site crosses the kernel boundary");
+_Static_assert(sizeof(struct pp_cuda_site) == 22, "pp_cuda_site crosses the kernel boundary");
 
 /* What is added up apart. */
 struct pp_cuda_what {
 	struct pp_process_id id;
 	__u64 ident; /* handle or address of a kernel or graph; 0: the call has none */
+	__u64 stream; /* handle, or PP_CUDA_STREAM_... */
 	__u16 api;
 	__u8 direction; /* enum pp_cuda_direction */
 	__u8 device;	/* 1 + its number; 0: not known */
-	__u32 pad;
+	/* How often handles of the process's kernels may have been given out again before. */
+	__u32 life;
 };
-_Static_assert(sizeof(struct pp_cuda_what) == 24, "pp_cuda_what crosses the kernel boundary");
+_Static_assert(sizeof(struct pp_cuda_what) == 32, "pp_cuda_what crosses the kernel boundary");
+
+/* Numbers that are no handles: cuda.h: CU_STREAM_LEGACY, which 0 is, too, CU_STREAM_PER_THREAD. */
+#define PP_CUDA_STREAM_NONE 0U /* the call has none */
+#define PP_CUDA_STREAM_DEFAULT 1U
+#define PP_CUDA_STREAM_PER_THREAD 2U
 
 /* Of kernels that found no row of their own, in `ident`. */
 #define PP_CUDA_IDENT_OTHERS 1U
@@ -109,8 +173,12 @@ _Static_assert(sizeof(struct pp_cuda_what) == 24, "pp_cuda_what crosses the kern
 /* cuda_totals[id]; the id is a hash, and the detail of the counters. */
 struct pp_cuda_totals {
 	struct pp_cuda_what what;
-	__u64 calls;
+	__u64 name;  /* id of the kernel's text when the row was made; 0: none was known */
+	__u64 calls; /* but captured ones */
 	__u64 bytes;
+	__u64 captured; /* calls that a graph recorded instead of running them */
+	__u64 nodes;	/* kernels that launches of graphs ran, as far as they are known */
+	__u64 unknown;	/* launches of graphs of which some may not be known */
 	__u64 host_ns; /* from call to return, of calls whose end is a site */
 	__u64 wait_ns; /* of these, such that wait for the device */
 	__u64 squares; /* over all walks, the sum of w * w, where each stands for w calls */
@@ -133,6 +201,9 @@ struct pp_cuda_handle {
 struct pp_cuda_name {
 	__u64 text; /* id of a pp_text_record; 0: as the handle `of` */
 	__u64 of;
+	__u64 module; /* of the kernel */
+	__u32 life;   /* as struct pp_cuda_what, when it was noted */
+	__u32 pad;
 };
 
 #endif

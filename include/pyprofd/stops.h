@@ -149,7 +149,15 @@
 	X(KERNELS_UNNAMED, "kernels_unnamed",                                                      \
 	  "GPU kernels shown by their handle, or by a name that is cut or stayed mangled")         \
 	X(GAUGES_LOST, "gauges_lost",                                                              \
-	  "times that the gauges of GPUs were given up: the child that reads them failed")
+	  "times that the gauges of GPUs were given up: the child that reads them failed") \
+	X(CUDA_CAPTURES_UNSEEN, "cuda_captures_unseen",                                            \
+	  "stream captures that were not seen to begin: calls in them count as run")               \
+	X(CUDA_CAPTURED_GUESSED, "cuda_captured_guessed",                                          \
+	  "CUDA calls taken for recorded, as their thread captured another stream meanwhile")      \
+	X(CUDA_GRAPHS_UNKNOWN, "cuda_graphs_unknown",                                              \
+	  "launches of CUDA graphs that may have more kernels than are known")                     \
+	X(CUDA_BYTES_GUESSED, "cuda_bytes_guessed",                                                \
+	  "batches of copies whose bytes are scaled: only some sizes were read")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

@@ -24,6 +24,13 @@ CALLS, HOST, WAIT, BYTES = range(4)
 UNCOUNTED = re.compile(r"cu(Init|Driver|Device|Ctx(?!Synchronize)|Get|Module|Library|Kernel|Func|"
                        r"Event(?!Synchronize)|Graph(?!Launch)|MemGetInfo|Stream(?!Synchronize))")
 WAITS = re.compile(r"cu(StreamSynchronize|CtxSynchronize|EventSynchronize|Memcpy(?!.*Async))")
+# Names on the device (fakecuda.KERNELS, libfakeblas), as a reader sees them.
+SHOWN = {"_Z9vectorAddPKfS0_Pfi": "vectorAdd",
+         "_ZN4fake6matmulIfLi16EEEvPKT_S3_PS1_i": "fake::matmul<float, 16>",
+         "_ZN4fake15nms_kernel_implEPKfi": "fake::nms_kernel_impl",
+         "_Z11reduce_rowsPKfPfi": "reduce_rows",
+         "_Z7softmaxPfi": "softmax",
+         "_ZN8fakeblas12sgemm_128x64EPKfS1_Pfiii": "fakeblas::sgemm_128x64"}
 DIRECTIONS = {"htod": "HtoD", "dtoh": "DtoH", "dtod": "DtoD", "htoh": "HtoH", "ptop": "peer"}
 
 
@@ -34,10 +41,18 @@ def target(mode, variant="", env=None, **options):
                           env=dict({"FAKES": fakes}, **(env or {})))
 
 
+def runtime_alone():
+    """A directory with a runtime that finds no driver."""
+    directory = harness.temporary()
+    shutil.copy(os.path.join(harness.need_fakes(), "libcudart.so.12"), directory)
+    return directory
+
+
 def started(pid, options=()):
     test_probes.need_links()
     out = os.path.join(harness.temporary(), "out.pb.gz")
-    return harness.start(out, pid, hz=None, options=["--events", "cuda"] + list(options))
+    return harness.start(out, pid, hz=None,
+                         options=["--events", "cuda", "--gpu-budget", "100"] + list(options))
 
 
 def ended(process):
@@ -88,20 +103,25 @@ def label_of(name):
     return re.sub(r"_v\d+$", "", re.sub(r"_pt[sd][sz]$", "", name))
 
 
+def shown(mangled):
+    """The name of a kernel of these tests as a reader sees it: without parameters."""
+    return SHOWN.get(mangled) or re.fullmatch(r"_Z\d+(\w+?)(v|Pfi|Pf)", mangled).group(1)
+
+
 def by_label(truth):
     """label -> (calls but those that were captured, their bytes, ns in those that wait)"""
     found = collections.defaultdict(lambda: [0, 0, 0])
     for name, row in truth["api"].items():
         if not UNCOUNTED.match(name) and row["calls"] > row["captured"]:
             found[label_of(name)][0] += row["calls"] - row["captured"]
-            found[label_of(name)][1] += row["bytes"]
+            found[label_of(name)][1] += row["bytes"] - row["captured_bytes"]
             found[label_of(name)][2] += row["wait_ns"] if WAITS.match(name) else 0
     return {label: tuple(values) for label, values in found.items()}
 
 
 def agrees(profile, truth, said="", pid=None):
-    """Calls by function and by kernel are the library's own, and so are bytes of copies and fills,
-    in which nothing was captured.  Σ over stacks: each sample has one."""
+    """Calls by function and by kernel are the library's own, and so are bytes of copies and
+    fills."""
     wanted, found = by_label(truth), sums(profile, "api", pid=pid)
     calls = {api: values[CALLS] for (api,), values in found.items() if values[CALLS]}
     assert calls == {api: values[0] for api, values in wanted.items()}, (calls, wanted, said)
@@ -110,7 +130,8 @@ def agrees(profile, truth, said="", pid=None):
         amounts, wanted, said)
     kernels = {kernel: values[CALLS] for (kernel,), values in sums(profile, "kernel",
                                                                    pid=pid).items() if kernel}
-    executed = {name: row["calls"] - row["captured"] for name, row in truth["kernels"].items()}
+    executed = {shown(name): row["calls"] - row["captured"]
+                for name, row in truth["kernels"].items()}
     assert kernels == {name: calls for name, calls in executed.items() if calls}, (
         kernels, executed, said)
 
@@ -176,7 +197,7 @@ def test_the_kernel_is_below_the_call_and_both_below_the_python_line():
     walked = [s for s in launched if len(s.frames) > 2]
     assert sum(s.values[CALLS] for s in walked) == 3010 + 3 * 40, (launched, said)
     for sample in walked:
-        assert sample.labels["kernel"] in ("_Z3addPfi", "_Z5otherPf"), sample
+        assert sample.labels["kernel"] in ("add", "other"), sample
         assert sample.frames[0].name == sample.labels["kernel"], sample
         assert sample.frames[0].module == "[gpu]", sample
         assert sample.frames[1].name.startswith("cuLaunchKernel"), sample
@@ -305,9 +326,9 @@ def test_another_program_of_the_process_has_its_own_kernels():
         before = program.read("before.json")["kernels"]
         kernels = {kernel: values[CALLS] for (kernel,), values in sums(profile, "kernel").items()
                    if kernel}
-        assert kernels == {name: row["calls"] for part in (before, truth["kernels"])
-                           for name, row in part.items()} == {"_Z3addPfi": 500,
-                                                              "_Z5otherPf": 300}, (kernels, said)
+        assert before["_Z3addPfi"]["calls"] == 500, before
+        assert truth["kernels"]["_Z5otherPf"]["calls"] == 300, truth["kernels"]
+        assert kernels == {"add": 500, "other": 300}, (kernels, said)
 
 
 def test_a_library_that_is_loaded_again_is_counted_again():
@@ -335,9 +356,7 @@ def test_a_process_that_ends_in_a_call_has_its_calls():
 
 
 def test_a_call_of_runtime_and_driver_counts_once():
-    directory = harness.temporary()
-    shutil.copy(os.path.join(harness.need_fakes(), "libcudart.so.12"), directory)
-    with target("runtime", env={"ALONE": directory}) as program:
+    with target("runtime", env={"ALONE": runtime_alone()}) as program:
         process = started(program.pid)
         await_links(process, 1)
         open(program.path("go"), "w").close()
@@ -352,25 +371,21 @@ def test_a_call_of_runtime_and_driver_counts_once():
         profile, said = ended(process)
         by_api = sums(profile, "api")
         assert by_api["cudaLaunchKernel", ][CALLS] == 200, (by_api, said)
+        copies = {api: (direction, stream, values[CALLS], values[BYTES])
+                  for (api, direction, stream), values in
+                  sums(profile, "api", "direction", "stream").items() if "cudaMemcpy" in api}
+        assert copies == {
+            "cudaMemcpy2D": ("HtoD", "", 3, 3 * 1200),
+            "cudaMemcpy2DAsync": ("HtoD", "0x5000", 3, 3 * 3000),
+            "cudaMemcpy3D": ("DtoH", "", 3, 3 * 60000),
+            "cudaMemcpy3DAsync": ("DtoH", "0x5000", 3, 3 * 60000),
+            "cudaMemcpyToSymbol": ("HtoD", "", 3, 3 * 77),
+            "cudaMemcpyFromSymbolAsync": ("DtoH", "0x5000", 3, 3 * 99)}, copies
         assert truth["api"]["cuLaunchKernel"]["calls"] == 300, truth["api"]
         assert by_api["cuLaunchKernel", ][CALLS] == 300, (by_api, said)
 
 
 # ---------------------------------------------------------------- harm
-
-def test_a_killed_pyprofd_leaves_the_program_as_it_was():
-    command = os.path.join(harness.need_fakes(), "launches")
-    program = subprocess.Popen([command, "4", "50000", "6"], stdout=subprocess.PIPE)
-    for _ in range(3):
-        process = started(program.pid)
-        await_links(process)
-        time.sleep(0.3)
-        process.kill()
-        process.wait()
-    assert program.poll() is None, "it ended before the last kill"
-    told, _ = program.communicate()
-    assert program.returncode == 0 and b"arguments ok" in told, told
-
 
 def test_nothing_is_attached_where_nothing_maps_cuda():
     with harness.Target("burn.py", 0) as program:

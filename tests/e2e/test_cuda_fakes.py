@@ -193,13 +193,12 @@ def test_captured_launches_do_not_run():
         for _ in range(5):
             c.launch(kernel, stream=stream)
         c.copy("htod", 1000, stream)
-        fails(900, c.synchronize, stream)
-        fails(900, c.synchronize)
     c.synchronize()
     assert time.monotonic() - began < 0.4
     row = c.truth()["kernels"][ADD]
     assert (row["calls"], row["captured"], row["executed"]) == (5, 5, 0), row
     assert c.total("htod_captured_bytes") == 1000 and c.total("htod_bytes") == 0
+    assert c.count("cuMemcpyHtoDAsync_v2", "captured_bytes") == 1000
     instance = c.instantiate(graph)
     c.call("cuGraphDestroy", graph)
     began = time.monotonic()
@@ -211,6 +210,64 @@ def test_captured_launches_do_not_run():
     assert (row["executed"], row["in_graphs"], row["ns"]) == (5, 5, 500 * MS), row
     assert c.total("htod_bytes") == 1000 and c.total("graph_launches") == 1
     assert c.count("cuGraphLaunch", "executed") == 1
+
+
+def test_a_synchronization_makes_a_capture_invalid():
+    c = cuda()
+    kernel, stream = c.kernel(ADD), c.stream()
+    c.call("cuStreamBeginCapture_v2", stream, 0)
+    c.launch(kernel, stream=stream)
+    fails(900, c.synchronize, stream)
+    fails(900, c.synchronize)
+    fails(901, c.launch, kernel, (1, 1, 1), (32, 1, 1), stream)
+    graph = ctypes.c_void_p()
+    fails(901, c.call, "cuStreamEndCapture", stream, ctypes.byref(graph))
+    assert not graph.value
+    c.launch(kernel, stream=stream)
+    assert (c.count("cuLaunchKernel", "captured"), c.count("cuLaunchKernel", "errors"),
+            c.count("cuLaunchKernel", "executed")) == (1, 1, 1)
+
+
+def test_graphs_are_built_by_hand():
+    c = cuda()
+    kernel, child = c.kernel(ADD), c.graph()
+    node = fakecuda.KernelNode(kernel, (1, 1, 1), (32, 1, 1))
+    copied = fakecuda.Copy3D(src_type=1, dst_type=2, width_bytes=10, height=20, depth=3)
+    fill = fakecuda.FillNode(fakecuda.DEVICE, 0, 0, 4, 25, 2)
+    c.add("cuGraphAddKernelNode_v2", child, node)
+    c.add("cuGraphAddMemcpyNode", child, copied, None)
+    c.add("cuGraphAddMemsetNode", child, fill, None)
+    graph = c.get("cuGraphClone", child)
+    c.add("cuGraphAddChildGraphNode", graph, child)
+    for name, of in (("kernel", node), ("copy", fakecuda.CopyNode(copy=copied)), ("fill", fill),
+                     ("graph", child)):
+        c.add("cuGraphAddNode_v2", graph, fakecuda.NodeParams(
+            type=fakecuda.NODES[name], of=fakecuda.AnyNode(**{name: of})))
+    stream = c.stream()
+    with c.capture(stream, into=graph) as same:
+        c.launch(kernel, stream=stream)
+    assert same.value == graph
+    instance = c.instantiate(graph)
+    c.graph_launch(instance, stream)
+    assert c.kernel_count(ADD, "in_graphs") == 5
+    assert (c.total("htod_bytes"), c.total("memset_bytes")) == (4 * 600, 4 * 200)
+    fails(1, c.call, "cuGraphExecUpdate_v2", instance, child, None)
+    c.call("cuGraphExecUpdate_v2", instance, graph, None)
+    c.graph_launch(instance, stream)
+    assert c.kernel_count(ADD, "in_graphs") == 10
+
+
+def test_a_context_of_its_own_is_current():
+    c = cuda()
+    before = c.get("cuCtxGetCurrent")
+    context = c.get("cuCtxCreate_v4", None, 0, 1)
+    device = ctypes.c_int()
+    c.call("cuCtxGetDevice", ctypes.byref(device))
+    assert device.value == 1 and c.get("cuCtxGetCurrent") == context
+    c.launch(c.kernel(ADD))
+    assert c.get("cuCtxPopCurrent_v2") == context and c.get("cuCtxGetCurrent") == before
+    c.call("cuCtxDestroy_v2", context)
+    fails(201, c.call, "cuCtxDestroy_v2", before)
 
 
 def test_an_event_takes_another_stream_into_the_capture():
@@ -458,6 +515,10 @@ def test_cudart_reaches_the_driver(way):
     pointer = c.get_runtime("cudaMalloc", 100)
     c.call_runtime("cudaMemcpy", pointer, 0x1000, 100, 1)
     c.call_runtime("cudaMemcpyAsync", 0x1000, pointer, 50, 4, stream)
+    c.call_runtime("cudaMemcpy2D", pointer, 10, 0x1000, 10, 10, 2, 1)
+    c.call_runtime("cudaMemcpy3D", ctypes.byref(fakecuda.RuntimeCopy3D(
+        width=10, height=3, depth=1, kind=2)))
+    c.call_runtime("cudaMemcpyToSymbol", pointer, 0x1000, 5, 0, 1)
     c.call_runtime("cudaStreamBeginCapture", stream, 0)
     c.run("matmul", 2, stream)
     graph = ctypes.c_void_p()
@@ -472,7 +533,7 @@ def test_cudart_reaches_the_driver(way):
     # 13's stubs launch the handle that they asked for, 12's their own address.
     assert c.count("cuKernelGetFunction") == (5 if way[1].endswith(".12") else 0)
     assert c.count("cuLaunchKernel") == 17 and c.count("cuLaunchKernel", "captured") == 2
-    assert (c.total("htod_bytes"), c.total("dtoh_bytes")) == (100, 50)
+    assert (c.total("htod_bytes"), c.total("dtoh_bytes")) == (125, 80)
     assert c.kernel_count(fakecuda.KERNELS["matmul"], "in_graphs") == 2
     c.next_error("cuLaunchKernel", 700)
     fails(700, c.run, "softmax")

@@ -11,13 +11,7 @@ import test_cuda
 import test_probes
 
 CALLS = test_cuda.CALLS
-# Names on the device (fakecuda.KERNELS), as a reader sees them.
-SHOWN = {"_Z9vectorAddPKfS0_Pfi": "vectorAdd",
-         "_ZN4fake6matmulIfLi16EEEvPKT_S3_PS1_i": "fake::matmul<float, 16>",
-         "_ZN4fake15nms_kernel_implEPKfi": "fake::nms_kernel_impl",
-         "_Z11reduce_rowsPKfPfi": "reduce_rows",
-         "_Z7softmaxPfi": "softmax",
-         "_ZN8fakeblas12sgemm_128x64EPKfS1_Pfiii": "fakeblas::sgemm_128x64"}
+SHOWN = test_cuda.SHOWN
 LAUNCHERS = {"vectorAdd": "launch_vector_add", "fake::matmul<float, 16>": "launch_matmul",
              "fake::nms_kernel_impl": "launch_nms", "reduce_rows": "launch_reduce_rows",
              "softmax": "launch_softmax", "fakeblas::sgemm_128x64": "launch_sgemm"}
@@ -140,7 +134,7 @@ def test_a_function_that_the_runtime_launches_is_called_as_its_stripped_file_reg
     symbols = subprocess.run(["nm", os.path.join(harness.need_fakes(), "libfakeblas.so")],
                              check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
     offset, = [line.split()[0] for line in symbols.splitlines() if line.endswith(" sgemm_128x64")]
-    directory = test_cuda.built()
+    directory = test_cuda.runtime_alone()
     with harness.Target("cuda_names.py", "runtime", offset, directory=directory,
                         env={"FAKES": fakes}) as program:
         process = test_cuda.started(program.pid)

@@ -25,11 +25,26 @@ PTSZ(cuLaunchCooperativeKernel,
 PTSZ(cuGraphLaunch, (CUgraphExec exec, CUstream stream))
 CUresult cuStreamBeginCapture(CUstream stream);
 PTSZ(cuStreamBeginCapture_v2, (CUstream stream, int mode))
+PTSZ(cuStreamBeginCaptureToGraph, (CUstream stream, CUgraph graph, const void *dependencies,
+				   const void *edges, size_t count, int mode))
 PTSZ(cuStreamEndCapture, (CUstream stream, CUgraph *ret_graph))
 PTSZ(cuStreamIsCapturing, (CUstream stream, int *ret_status))
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *ret_exec, CUgraph graph, uint64_t flags);
 PTSZ(cuGraphInstantiateWithParams,
      (CUgraphExec * ret_exec, CUgraph graph, struct cu_instantiate_params *params))
+CUresult cuGraphCreate(CUgraph *ret_graph, unsigned int flags);
+CUresult cuGraphAddKernelNode_v2(void **ret_node, CUgraph graph, const void *dependencies,
+				 size_t count, const struct cu_kernel_node *params);
+CUresult cuGraphAddMemcpyNode(void **ret_node, CUgraph graph, const void *dependencies,
+			      size_t count, const struct cu_copy_3d *params, CUcontext context);
+CUresult cuGraphAddMemsetNode(void **ret_node, CUgraph graph, const void *dependencies,
+			      size_t count, const struct cu_fill_node *params, CUcontext context);
+CUresult cuGraphAddChildGraphNode(void **ret_node, CUgraph graph, const void *dependencies,
+				  size_t count, CUgraph child);
+CUresult cuGraphAddNode_v2(void **ret_node, CUgraph graph, const void *dependencies,
+			   const void *edges, size_t count, const struct cu_node_params *params);
+CUresult cuGraphClone(CUgraph *ret_clone, CUgraph graph);
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, void *ret_info);
 CUresult cuGraphDestroy(CUgraph graph);
 CUresult cuGraphExecDestroy(CUgraphExec exec);
 
@@ -105,6 +120,10 @@ CUresult cuDeviceGetUuid(struct cu_uuid *ret_uuid, CUdevice device);
 CUresult cuDeviceGetUuid_v2(struct cu_uuid *ret_uuid, CUdevice device);
 CUresult cuDevicePrimaryCtxRetain(CUcontext *ret_context, CUdevice device);
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
+CUresult cuCtxCreate_v2(CUcontext *ret_context, unsigned int flags, CUdevice device);
+CUresult cuCtxCreate_v4(CUcontext *ret_context, const void *params, unsigned int flags,
+			CUdevice device);
+CUresult cuCtxDestroy_v2(CUcontext context);
 CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxPushCurrent_v2(CUcontext context);
 CUresult cuCtxPopCurrent_v2(CUcontext *ret_context);

@@ -33,6 +33,8 @@ enum {
 	CUDA_ERROR_NOT_FOUND = 500,
 	CUDA_ERROR_NOT_READY = 600,
 	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+	CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+	CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903,
 };
 
 /* Streams that are numbers. */
@@ -100,6 +102,44 @@ _Static_assert(offsetof(struct cu_copy_3d, src_type) == 32, "CUDA_MEMCPY3D");
 _Static_assert(offsetof(struct cu_copy_3d, dst_type) == 120, "CUDA_MEMCPY3D");
 _Static_assert(offsetof(struct cu_copy_3d, width_bytes) == 176, "CUDA_MEMCPY3D");
 _Static_assert(sizeof(struct cu_copy_3d) == 200, "CUDA_MEMCPY3D");
+
+/* CUDA_KERNEL_NODE_PARAMS: as far as it is read. */
+struct cu_kernel_node {
+	CUfunction function;
+	unsigned int grid[3], block[3], smem;
+	void **params, **extra;
+	CUkernel kernel; /* without a function */
+	CUcontext context;
+};
+_Static_assert(offsetof(struct cu_kernel_node, kernel) == 56, "CUDA_KERNEL_NODE_PARAMS_v2");
+
+struct cu_fill_node {
+	CUdeviceptr dst;
+	size_t pitch;
+	unsigned int value, element_bytes;
+	size_t width, height;
+	CUcontext context;
+};
+_Static_assert(offsetof(struct cu_fill_node, width) == 24, "CUDA_MEMSET_NODE_PARAMS");
+
+struct cu_copy_node {
+	int flags, reserved;
+	CUcontext context;
+	struct cu_copy_3d copy;
+};
+enum { CU_NODE_KERNEL, CU_NODE_COPY, CU_NODE_FILL, CU_NODE_HOST, CU_NODE_GRAPH };
+struct cu_node_params {
+	int type, reserved0[3];
+	union {
+		struct cu_kernel_node kernel;
+		struct cu_copy_node copy;
+		struct cu_fill_node fill;
+		CUgraph graph;
+		uint64_t reserved1[29];
+	};
+	uint64_t reserved2;
+};
+_Static_assert(offsetof(struct cu_node_params, copy.copy) == 32, "CUgraphNodeParams");
 
 struct cu_instantiate_params {
 	uint64_t flags;

@@ -44,6 +44,20 @@ struct cudart_launch_config {
 };
 _Static_assert(offsetof(struct cudart_launch_config, stream) == 32, "cudaLaunchConfig_t");
 
+/* cudaMemcpy3DParms: pointers with pitch and sizes, the first is the address. */
+struct cudart_copy_3d {
+	void *src_array;
+	size_t src_position[3];
+	const void *src[4];
+	void *dst_array;
+	size_t dst_position[3];
+	void *dst[4];
+	size_t width, height, depth;
+	int kind;
+};
+_Static_assert(offsetof(struct cudart_copy_3d, width) == 128, "cudaMemcpy3DParms");
+_Static_assert(offsetof(struct cudart_copy_3d, kind) == 152, "cudaMemcpy3DParms");
+
 #define LAUNCH_ARGS                                                                                \
 	(const void *func, struct dim3 grid, struct dim3 block, void **args, size_t smem,          \
 	 cudaStream_t stream)
@@ -89,6 +103,16 @@ cudaError_t cudaMemGetInfo(size_t *ret_free, size_t *ret_total);
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, int kind);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, int kind,
 			    cudaStream_t stream);
+cudaError_t cudaMemcpy2D(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
+			 size_t width, size_t height, int kind);
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
+			      size_t width, size_t height, int kind, cudaStream_t stream);
+cudaError_t cudaMemcpy3D(const struct cudart_copy_3d *params);
+cudaError_t cudaMemcpy3DAsync(const struct cudart_copy_3d *params, cudaStream_t stream);
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t bytes, size_t offset,
+			       int kind);
+cudaError_t cudaMemcpyFromSymbolAsync(void *dst, const void *symbol, size_t bytes, size_t offset,
+				      int kind, cudaStream_t stream);
 cudaError_t cudaMemset(void *dst, int value, size_t bytes);
 cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t stream);
 
@@ -147,6 +171,10 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 	SLOT(cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync")                                            \
 	SLOT(cuMemsetD8_v2, "cuMemsetD8")                                                          \
 	SLOT(cuMemsetD8Async, "cuMemsetD8Async")                                                   \
+	SLOT(cuMemcpy2D_v2, "cuMemcpy2D")                                                          \
+	SLOT(cuMemcpy2DAsync_v2, "cuMemcpy2DAsync")                                                \
+	SLOT(cuMemcpy3D_v2, "cuMemcpy3D")                                                          \
+	SLOT(cuMemcpy3DAsync_v2, "cuMemcpy3DAsync")                                                \
 	SLOT(cuStreamCreate, "cuStreamCreate")                                                     \
 	SLOT(cuStreamDestroy_v2, "cuStreamDestroy")                                                \
 	SLOT(cuStreamSynchronize, "cuStreamSynchronize")                                           \

@@ -39,7 +39,7 @@ static inline uint64_t get(const counter *total)
 }
 
 struct api_row {
-	counter calls, errors, captured, executed, bytes, wait_ns;
+	counter calls, errors, captured, executed, bytes, captured_bytes, wait_ns;
 	_Atomic bool is_special; /* an error or a delay is set */
 	_Atomic int next_error;
 	_Atomic unsigned int errors_left;
@@ -139,6 +139,7 @@ static inline CUresult api_fail(enum api api, CUresult error)
 	return error;
 }
 struct context *context_current(void); /* NULL: none */
+CUresult context_push(struct context *context);
 
 /* ------------------------------------------------ driver_stream.c: queues and their workers */
 
@@ -187,6 +188,10 @@ void stream_wait(struct stream *stream, uint64_t number);
  * left. */
 void sync_end(enum api api, uint64_t began_ns);
 
+/* ------------------------------------------------ driver_copy.c */
+
+enum direction direction_3d(const struct cu_copy_3d *c);
+
 /* ------------------------------------------------ driver_memory.c */
 
 /* Device N's addresses begin N TiB above, where no host page lies. */
@@ -199,6 +204,7 @@ void sync_end(enum api api, uint64_t began_ns);
 struct graph {
 	struct work *node;
 	size_t count, room;
+	bool is_invalid; /* its capture has gone wrong */
 };
 struct graph_exec {
 	struct graph graph; /* its own copy of the nodes */
@@ -206,6 +212,9 @@ struct graph_exec {
 };
 __attribute__((noinline)) int graph_add(struct graph *graph,
 					const struct work *work); /* 0 or -ENOMEM */
+struct graph *graph_copy(const struct graph *graph); /* NULL: no memory */
+/* An instance of a copy; NULL: no memory. */
+struct graph_exec *graph_instance(const struct graph *graph);
 void work_captured(const struct work *work);
 void work_executed(const struct work *work); /* graphs: each of its nodes */
 

@@ -64,7 +64,7 @@ static enum direction direction_2d(const struct cu_copy_2d *c)
 			    is_device_side(c->dst_type, c->dst_device));
 }
 
-static enum direction direction_3d(const struct cu_copy_3d *c)
+enum direction direction_3d(const struct cu_copy_3d *c)
 {
 	return direction_of(is_device_side(c->src_type, c->src_device),
 			    is_device_side(c->dst_type, c->dst_device));

@@ -21,6 +21,34 @@ int graph_add(struct graph *graph, const struct work *work)
 	return 0;
 }
 
+struct graph *graph_copy(const struct graph *graph)
+{
+	struct graph *copy = calloc(1, sizeof(*copy));
+
+	for (size_t i = 0; copy && i < graph->count; i++)
+		if (graph_add(copy, &graph->node[i])) {
+			free(copy->node);
+			free(copy);
+			return NULL;
+		}
+	return copy;
+}
+
+struct graph_exec *graph_instance(const struct graph *graph)
+{
+	struct graph_exec *exec = calloc(1, sizeof(*exec));
+
+	for (size_t i = 0; exec && i < graph->count; i++) {
+		if (graph_add(&exec->graph, &graph->node[i])) {
+			free(exec->graph.node);
+			free(exec);
+			return NULL;
+		}
+		exec->duration_ns += graph->node[i].duration_ns;
+	}
+	return exec;
+}
+
 void work_captured(const struct work *work)
 {
 	add(&truth.api[work->api].captured, 1);
@@ -29,6 +57,7 @@ void work_captured(const struct work *work)
 	if (work->kind == WORK_COPY) {
 		add(&truth.copy[work->direction].captured_count, 1);
 		add(&truth.copy[work->direction].captured_bytes, work->bytes);
+		add(&truth.api[work->api].captured_bytes, work->bytes);
 	}
 }
 
@@ -64,7 +93,8 @@ void work_executed(const struct work *work)
 
 /* ---------------------------------------------------------------- capturing */
 
-static CUresult begin_capture(enum api api, CUstream handle, bool is_per_thread)
+static CUresult begin_capture(enum api api, CUstream handle, struct graph *into,
+			      bool is_per_thread)
 {
 	CUresult error = api_enter(api);
 	struct stream *stream;
@@ -75,7 +105,7 @@ static CUresult begin_capture(enum api api, CUstream handle, bool is_per_thread)
 	stream = stream_find(handle, is_per_thread);
 	if (!stream || stream->is_legacy)
 		return api_fail(api, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	graph = calloc(1, sizeof(*graph));
+	graph = into ? into : calloc(1, sizeof(*graph));
 	if (!graph)
 		return api_fail(api, CUDA_ERROR_OUT_OF_MEMORY);
 	pthread_mutex_lock(&stream->lock);
@@ -84,27 +114,37 @@ static CUresult begin_capture(enum api api, CUstream handle, bool is_per_thread)
 	else
 		stream->graph = graph;
 	pthread_mutex_unlock(&stream->lock);
-	if (error)
+	if (error && !into)
 		free(graph);
 	return error ? api_fail(api, error) : CUDA_SUCCESS;
 }
 
 CUresult cuStreamBeginCapture(CUstream stream)
 {
-	return begin_capture(API_cuStreamBeginCapture, stream, false);
+	return begin_capture(API_cuStreamBeginCapture, stream, NULL, false);
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, int mode)
 {
 	(void)mode;
-	return begin_capture(API_cuStreamBeginCapture_v2, stream, false);
+	return begin_capture(API_cuStreamBeginCapture_v2, stream, NULL, false);
 }
 
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, int mode)
 {
 	(void)mode;
-	return begin_capture(API_cuStreamBeginCapture_v2_ptsz, stream, true);
+	return begin_capture(API_cuStreamBeginCapture_v2_ptsz, stream, NULL, true);
 }
+
+#define TO_GRAPH(name, is_per_thread)                                                              \
+	CUresult name(CUstream stream, CUgraph graph, const void *dependencies, const void *edges, \
+		      size_t count, int mode)                                                      \
+	{                                                                                          \
+		(void)dependencies, (void)edges, (void)count, (void)mode;                          \
+		return begin_capture(API_##name, stream, graph, is_per_thread);                    \
+	}
+TO_GRAPH(cuStreamBeginCaptureToGraph, false)
+TO_GRAPH(cuStreamBeginCaptureToGraph_ptsz, true)
 
 /* Streams that events have made join end with it. */
 static CUresult end_capture(enum api api, CUstream handle, CUgraph *ret_graph, bool is_per_thread)
@@ -125,8 +165,9 @@ static CUresult end_capture(enum api api, CUstream handle, CUgraph *ret_graph, b
 			s->graph = NULL;
 		pthread_mutex_unlock(&s->lock);
 	}
-	*ret_graph = graph;
-	return CUDA_SUCCESS;
+	*ret_graph = graph->is_invalid ? NULL : graph;
+	return graph->is_invalid ? api_fail(api, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED)
+				 : CUDA_SUCCESS;
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *ret_graph)
@@ -172,16 +213,9 @@ static CUresult instantiate(enum api api, CUgraphExec *ret_exec, const struct gr
 		return error;
 	if (!graph)
 		return api_fail(api, CUDA_ERROR_INVALID_HANDLE);
-	exec = calloc(1, sizeof(*exec));
+	exec = graph_instance(graph);
 	if (!exec)
 		return api_fail(api, CUDA_ERROR_OUT_OF_MEMORY);
-	for (size_t i = 0; i < graph->count; i++) {
-		if (graph_add(&exec->graph, &graph->node[i]))
-			error = CUDA_ERROR_OUT_OF_MEMORY;
-		exec->duration_ns += graph->node[i].duration_ns;
-	}
-	if (error)
-		return api_fail(api, error);
 	*ret_exec = exec;
 	return CUDA_SUCCESS;
 }

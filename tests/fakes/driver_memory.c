@@ -116,29 +116,38 @@ CUresult cuMemFree_v2(CUdeviceptr pointer)
 	return release(API_cuMemFree_v2, pointer);
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr *ret_pointer, size_t bytes, CUstream stream)
+/* While the stream is captured: the memory is there at once, all the same. */
+static void note_captured(enum api api, CUresult error, CUstream handle, bool is_per_thread,
+			  uint64_t bytes)
 {
-	(void)stream;
-	return allocate(API_cuMemAllocAsync, ret_pointer, bytes);
+	struct stream *stream = error ? NULL : stream_find(handle, is_per_thread);
+
+	if (!stream || !stream->graph)
+		return;
+	add(&truth.api[api].captured, 1);
+	add(&truth.api[api].captured_bytes, bytes);
 }
 
-CUresult cuMemAllocAsync_ptsz(CUdeviceptr *ret_pointer, size_t bytes, CUstream stream)
-{
-	(void)stream;
-	return allocate(API_cuMemAllocAsync_ptsz, ret_pointer, bytes);
-}
-
-CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
-{
-	(void)stream;
-	return release(API_cuMemFreeAsync, pointer);
-}
-
-CUresult cuMemFreeAsync_ptsz(CUdeviceptr pointer, CUstream stream)
-{
-	(void)stream;
-	return release(API_cuMemFreeAsync_ptsz, pointer);
-}
+#define ALLOCATE_IN(name, is_per_thread)                                                           \
+	CUresult name(CUdeviceptr *ret_pointer, size_t bytes, CUstream stream)                     \
+	{                                                                                          \
+		CUresult error = allocate(API_##name, ret_pointer, bytes);                         \
+                                                                                                   \
+		note_captured(API_##name, error, stream, is_per_thread, bytes);                    \
+		return error;                                                                      \
+	}
+#define RELEASE_IN(name, is_per_thread)                                                            \
+	CUresult name(CUdeviceptr pointer, CUstream stream)                                        \
+	{                                                                                          \
+		CUresult error = release(API_##name, pointer);                                     \
+                                                                                                   \
+		note_captured(API_##name, error, stream, is_per_thread, 0);                        \
+		return error;                                                                      \
+	}
+ALLOCATE_IN(cuMemAllocAsync, false)
+ALLOCATE_IN(cuMemAllocAsync_ptsz, true)
+RELEASE_IN(cuMemFreeAsync, false)
+RELEASE_IN(cuMemFreeAsync_ptsz, true)
 
 CUresult cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
 {

@@ -204,6 +204,67 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 	return error ? api_fail(API_cuDevicePrimaryCtxRelease_v2, error) : CUDA_SUCCESS;
 }
 
+CUresult context_push(struct context *context)
+{
+	if (!context || current_count == CONTEXT_STACK)
+		return CUDA_ERROR_INVALID_VALUE;
+	current[current_count++] = context;
+	return CUDA_SUCCESS;
+}
+
+/* A context of its own, beside the device's primary one. */
+static CUresult create_context(enum api api, CUcontext *ret_context, CUdevice device)
+{
+	CUresult error = enter_device(api, device);
+	struct context *context;
+
+	if (error)
+		return error;
+	context = calloc(1, sizeof(*context));
+	if (context) {
+		context->device = device;
+		context->physical = driver.device[device].physical;
+		context->legacy = stream_new(context);
+	}
+	if (!context || !context->legacy) {
+		free(context);
+		return api_fail(api, CUDA_ERROR_OUT_OF_MEMORY);
+	}
+	context->legacy->is_legacy = true;
+	error = context_push(context);
+	if (error)
+		return api_fail(api, error);
+	*ret_context = context;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *ret_context, unsigned int flags, CUdevice device)
+{
+	(void)flags;
+	return create_context(API_cuCtxCreate_v2, ret_context, device);
+}
+
+CUresult cuCtxCreate_v4(CUcontext *ret_context, const void *params, unsigned int flags,
+			CUdevice device)
+{
+	(void)params, (void)flags;
+	return create_context(API_cuCtxCreate_v4, ret_context, device);
+}
+
+/* Its memory stays: works may still name it. */
+CUresult cuCtxDestroy_v2(CUcontext context)
+{
+	CUresult error = api_enter(API_cuCtxDestroy_v2);
+
+	if (error)
+		return error;
+	if (!context || context == &driver.device[context->device])
+		return api_fail(API_cuCtxDestroy_v2, CUDA_ERROR_INVALID_CONTEXT);
+	if (context_current() == context)
+		current_count--;
+	return CUDA_SUCCESS;
+}
+
 CUresult cuCtxSetCurrent(CUcontext context)
 {
 	CUresult error = api_enter(API_cuCtxSetCurrent);
@@ -225,10 +286,8 @@ CUresult cuCtxPushCurrent_v2(CUcontext context)
 
 	if (error)
 		return error;
-	if (!context || current_count == CONTEXT_STACK)
-		return api_fail(API_cuCtxPushCurrent_v2, CUDA_ERROR_INVALID_VALUE);
-	current[current_count++] = context;
-	return CUDA_SUCCESS;
+	error = context_push(context);
+	return error ? api_fail(API_cuCtxPushCurrent_v2, error) : CUDA_SUCCESS;
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext *ret_context)

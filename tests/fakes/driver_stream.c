@@ -152,6 +152,8 @@ static CUresult submit(struct stream *stream, struct work *work)
 {
 	CUresult error = CUDA_SUCCESS;
 
+	if (stream->graph && stream->graph->is_invalid)
+		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (stream->graph && work->is_sync)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	if (stream->graph) {
@@ -224,6 +226,7 @@ static CUresult drain(struct stream *stream)
 
 	pthread_mutex_lock(&stream->lock);
 	if (stream->graph) {
+		stream->graph->is_invalid = true;
 		pthread_mutex_unlock(&stream->lock);
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}

@@ -25,7 +25,8 @@ int fake_cuda_next_error(const char *api, int error, unsigned int times);
 /* Each call of the entry point sleeps so long before it does anything.  0; -ENOENT. */
 int fake_cuda_set_call_ns(const char *api, uint64_t ns);
 
-/* A counter of an entry point: calls errors captured executed bytes wait_ns.  UINT64_MAX: no such
+/* A counter of an entry point: calls errors captured executed bytes captured_bytes wait_ns.
+ * UINT64_MAX: no such
  * one. calls = errors + captured + executed, for launches and copies when all streams are at
  * rest. */
 uint64_t fake_cuda_count(const char *api, const char *what);

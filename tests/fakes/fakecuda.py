@@ -37,7 +37,13 @@ DRIVER = {
     "cuLaunchKernelEx": "pppp", "cuLaunchKernelEx_ptsz": "pppp",
     "cuLaunchCooperativeKernel": "puuuuuuupp", "cuLaunchCooperativeKernel_ptsz": "puuuuuuupp",
     "cuGraphLaunch": "pp", "cuGraphLaunch_ptsz": "pp", "cuStreamBeginCapture": "p",
-    "cuStreamBeginCapture_v2": "pi", "cuStreamEndCapture": "pp", "cuStreamIsCapturing": "pp",
+    "cuStreamBeginCapture_v2": "pi", "cuStreamBeginCapture_v2_ptsz": "pi",
+    "cuStreamBeginCaptureToGraph": "ppppzi", "cuStreamEndCapture": "pp",
+    "cuStreamEndCapture_ptsz": "pp", "cuStreamIsCapturing": "pp",
+    "cuGraphCreate": "pu", "cuGraphAddKernelNode_v2": "pppzp", "cuGraphAddMemcpyNode": "pppzpp",
+    "cuGraphAddMemsetNode": "pppzpp", "cuGraphAddChildGraphNode": "pppzp",
+    "cuGraphAddNode_v2": "ppppzp", "cuGraphClone": "pp", "cuGraphExecUpdate_v2": "ppp",
+    "cuCtxCreate_v2": "pui", "cuCtxCreate_v4": "ppui", "cuCtxDestroy_v2": "p",
     "cuGraphInstantiateWithFlags": "ppd", "cuGraphInstantiateWithParams": "ppp",
     "cuGraphDestroy": "p", "cuGraphExecDestroy": "p",
     "cuMemcpyAsync": "ddzp", "cuMemcpyHtoDAsync_v2": "dpzp", "cuMemcpyDtoHAsync_v2": "pdzp",
@@ -63,6 +69,9 @@ RUNTIME = {
     "cudaDeviceSynchronize": "", "cudaMalloc": "pz", "cudaMallocAsync": "pzp", "cudaFree": "d",
     "cudaFreeAsync": "dp", "cudaMallocHost": "pz", "cudaHostAlloc": "pzu", "cudaFreeHost": "p",
     "cudaMemcpy": "ppzi", "cudaMemcpyAsync": "ppzip", "cudaMemset": "piz",
+    "cudaMemcpy2D": "pzpzzzi", "cudaMemcpy2DAsync": "pzpzzzip", "cudaMemcpy3D": "p",
+    "cudaMemcpy3DAsync": "pp", "cudaMemcpyToSymbol": "ppzzi",
+    "cudaMemcpyFromSymbolAsync": "ppzzip",
     "cudaMemsetAsync": "pizp", "cudaStreamCreate": "p", "cudaStreamDestroy": "p",
     "cudaStreamSynchronize": "p", "cudaStreamSynchronize_ptsz": "p", "cudaStreamQuery": "p",
     "cudaStreamWaitEvent": "ppu", "cudaEventCreate": "p", "cudaEventDestroy": "p",
@@ -115,7 +124,50 @@ class Copy3D(ctypes.Structure):
                 ("height", ctypes.c_size_t), ("depth", ctypes.c_size_t)]
 
 
+class RuntimeCopy3D(ctypes.Structure):
+    """What cudaMemcpy3D takes."""
+    _fields_ = [("_0", ctypes.c_size_t * 4), ("src", ctypes.c_void_p * 4),
+                ("_1", ctypes.c_size_t * 4), ("dst", ctypes.c_void_p * 4),
+                ("width", ctypes.c_size_t), ("height", ctypes.c_size_t),
+                ("depth", ctypes.c_size_t), ("kind", ctypes.c_int)]
+
+
+class KernelNode(ctypes.Structure):
+    """What cuGraphAddKernelNode_v2 takes."""
+    _fields_ = [("function", ctypes.c_void_p), ("grid", ctypes.c_uint * 3),
+                ("block", ctypes.c_uint * 3), ("smem", ctypes.c_uint),
+                ("params", ctypes.c_void_p), ("extra", ctypes.c_void_p),
+                ("kernel", ctypes.c_void_p), ("context", ctypes.c_void_p)]
+
+
+class FillNode(ctypes.Structure):
+    """What cuGraphAddMemsetNode takes."""
+    _fields_ = [("dst", ctypes.c_uint64), ("pitch", ctypes.c_size_t), ("value", ctypes.c_uint),
+                ("element_bytes", ctypes.c_uint), ("width", ctypes.c_size_t),
+                ("height", ctypes.c_size_t), ("context", ctypes.c_void_p)]
+
+
+class CopyNode(ctypes.Structure):
+    """What cuGraphAddNode_v2 takes of a copy."""
+    _fields_ = [("flags", ctypes.c_int * 2), ("context", ctypes.c_void_p), ("copy", Copy3D)]
+
+
+class AnyNode(ctypes.Union):
+    _fields_ = [("kernel", KernelNode), ("copy", CopyNode), ("fill", FillNode),
+                ("graph", ctypes.c_void_p), ("_reserved", ctypes.c_uint64 * 29)]
+
+
+class NodeParams(ctypes.Structure):
+    """What cuGraphAddNode_v2 takes: NODES says the types."""
+    _fields_ = [("type", ctypes.c_int), ("_0", ctypes.c_int * 3), ("of", AnyNode),
+                ("_1", ctypes.c_uint64)]
+
+
+NODES = {"kernel": 0, "copy": 1, "fill": 2, "graph": 4}
+
+
 def declare(library, table):
+    """Says of the entry points that a library has what they take."""
     for name, letters in table.items():
         function = getattr(library, name, None)
         if function:
@@ -263,15 +315,28 @@ class Cuda:
     # ------------------------------------------------ graphs
 
     @contextlib.contextmanager
-    def capture(self, stream):
+    def capture(self, stream, mode=0, into=None):
         """Gives a ctypes pointer that is the graph's after the block."""
         graph = ctypes.c_void_p()
-        self.call("cuStreamBeginCapture_v2", stream, 0)
+        if into is None:
+            self.call("cuStreamBeginCapture_v2", stream, mode)
+        else:
+            self.call("cuStreamBeginCaptureToGraph", stream, into, None, None, 0, mode)
         yield graph
         self.call("cuStreamEndCapture", stream, ctypes.byref(graph))
 
     def instantiate(self, graph):
         return self.get("cuGraphInstantiateWithFlags", graph, 0)
+
+    def graph(self):
+        return self.get("cuGraphCreate", 0)
+
+    def add(self, api, graph, params, *more):
+        """A node, by the entry point that takes such."""
+        node = ctypes.c_void_p()
+        params = ctypes.byref(params) if isinstance(params, ctypes.Structure) else params
+        edges = (None,) if api == "cuGraphAddNode_v2" else ()
+        self.call(api, ctypes.byref(node), graph, None, *edges, 0, params, *more)
 
     def graph_launch(self, instance, stream=None):
         self.call("cuGraphLaunch", instance, stream)

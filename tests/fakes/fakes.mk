@@ -14,7 +14,7 @@ FAKES_FLAGS_nofp := -fomit-frame-pointer -DCUDART_NO_FRAMES $(if $(FAKES_X86),-f
 FAKES_CFLAGS := -std=gnu17 $(WARNINGS) -D_GNU_SOURCE -O2 -g -fPIC -U_FORTIFY_SOURCE -fno-stack-protector -fno-tree-slp-vectorize -MMD -MP
 FAKES_LDFLAGS := -shared -Wl,-Bsymbolic -Wl,--build-id -Wl,--no-undefined '-Wl,-rpath,$$ORIGIN'
 FAKES_DRIVER := $(basename $(notdir $(wildcard tests/fakes/driver_*.c))) truth
-FAKES_CUDART := cudart_state cudart_launch cudart_calls
+FAKES_CUDART := cudart_state cudart_launch cudart_calls cudart_copies
 
 # $(call fakes_objects,VARIANT,MAJOR,NAMES)
 fakes_objects = $(3:%=$(FAKES)/obj/$(1)/$(2)/%.o)

@@ -202,7 +202,8 @@ static uint64_t value_of(const struct named *row, size_t count, const char *what
 	{                                                                                          \
 		{"calls", &(row)->calls},	{"errors", &(row)->errors},                        \
 		{"captured", &(row)->captured}, {"executed", &(row)->executed},                    \
-		{"bytes", &(row)->bytes},	{"wait_ns", &(row)->wait_ns},                      \
+		{"bytes", &(row)->bytes},	{"captured_bytes", &(row)->captured_bytes},        \
+		{"wait_ns", &(row)->wait_ns},                                                      \
 	}
 #define KERNEL_NAMED(row)                                                                          \
 	{                                                                                          \
@@ -281,7 +282,7 @@ void truth_zero(void)
 		struct api_row *row = &truth.api[i];
 
 		row->calls = row->errors = row->captured = row->executed = row->bytes = 0;
-		row->wait_ns = 0;
+		row->captured_bytes = row->wait_ns = 0;
 	}
 	for (unsigned int i = 0; i < KERNEL_ROWS; i++)
 		for (struct kernel_row *row = truth.bucket[i]; row; row = row->next)

@@ -2,6 +2,7 @@
 #include "agent/cuda.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,17 @@ static bool is_alive(void *context, struct pp_process_id id)
 	return process && !process->exit_ns;
 }
 
+/* Keeps what a row's kernel is called. */
+static int note_name(void *context, const struct cuda_fresh *fresh)
+{
+	const struct cuda *cuda = context;
+	const struct pp_cuda_handle handle = {.id = fresh->what.id, .handle = fresh->what.ident};
+
+	return fresh->name ? cuda_names_note_text(cuda->handles, &handle, fresh->name,
+						  cuda->sources.texts)
+			   : 0;
+}
+
 int cuda_collect(struct cuda *cuda, struct counts *counts)
 {
 	const struct cuda_side *side = cuda ? probes_cuda(cuda->sources.probes) : NULL;
@@ -97,11 +109,14 @@ int cuda_collect(struct cuda *cuda, struct counts *counts)
 	if (!side)
 		return 0;
 	tables.totals = cuda_side_totals(side);
+	tables.removed = cuda_side_removed(side);
 	cuda_names_tidy(cuda->handles, is_alive, cuda);
 	kernel_names_tidy(cuda->names, is_alive, cuda);
 	err = cuda_names_collect(cuda->handles, cuda_side_names(side), cuda->sources.texts);
 	if (!err)
 		err = cuda_totals_collect(cuda->totals, &tables, counts, &rows);
+	if (!err)
+		err = cuda_totals_fresh(cuda->totals, note_name, cuda);
 	return err ? err : cuda_side_set_count(side, rows);
 }
 
@@ -115,6 +130,41 @@ int cuda_name_kernels(struct cuda *cuda, const struct counts *counts, const stru
 uint64_t cuda_unnamed(const struct cuda *cuda)
 {
 	return cuda ? kernel_names_unnamed(cuda->names) : 0;
+}
+
+static void put_stream(const struct pp_cuda_what *what, char ret_text[CUDA_TEXT_BYTES])
+{
+	static const char *const named[] = {[PP_CUDA_STREAM_NONE] = "",
+					    [PP_CUDA_STREAM_DEFAULT] = "default",
+					    [PP_CUDA_STREAM_PER_THREAD] = "per-thread"};
+
+	if (what->stream < ARRAY_SIZE(named))
+		snprintf(ret_text, CUDA_TEXT_BYTES, "%s", named[what->stream]);
+	else
+		snprintf(ret_text, CUDA_TEXT_BYTES, "0x%" PRIx64, (uint64_t)what->stream);
+}
+
+static void put_graph(const struct pp_cuda_what *what, char ret_text[CUDA_TEXT_BYTES])
+{
+	const struct cuda_function *function = cuda_function_get(what->api);
+
+	ret_text[0] = '\0';
+	if (function && function->has_graph && what->ident != PP_CUDA_IDENT_OTHERS)
+		snprintf(ret_text, CUDA_TEXT_BYTES, "graph@0x%" PRIx64, (uint64_t)what->ident);
+}
+
+static void put_device(const struct cuda *cuda, const struct pp_cuda_what *what,
+		       char ret_text[CUDA_TEXT_BYTES])
+{
+	const struct cuda_sources *sources = &cuda->sources;
+	int device = what->device - 1;
+
+	if (device < 0 && sources->device_of)
+		device = sources->device_of(sources->context, what->id);
+	if (device < 0)
+		snprintf(ret_text, CUDA_TEXT_BYTES, "unknown");
+	else
+		snprintf(ret_text, CUDA_TEXT_BYTES, "%d", device);
 }
 
 static const char *kernel_of(const struct cuda *cuda, const struct pp_cuda_what *what)
@@ -139,9 +189,9 @@ int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_ca
 	ret_call->direction =
 		what->direction < ARRAY_SIZE(directions) ? directions[what->direction] : "";
 	ret_call->kernel = kernel_of(cuda, what);
-	snprintf(ret_call->device, sizeof(ret_call->device), "unknown");
-	if (what->device)
-		snprintf(ret_call->device, sizeof(ret_call->device), "%u", what->device - 1U);
+	put_device(cuda, what, ret_call->device);
+	put_stream(what, ret_call->stream);
+	put_graph(what, ret_call->graph);
 	return 0;
 }
 

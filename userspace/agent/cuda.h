@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include <pyprofd/process.h>
+
 #include "base/cleanup.h"
 #include "base/slice.h"
 
@@ -34,6 +36,10 @@ struct cuda_sources {
 	const struct dictionary *dictionary;
 	struct file_table *files;
 	struct foreign *foreign;
+	/* Returns the number of the one device that a process uses, whose context is older than the
+	 * run; below 0: it is not known.  NULL: nobody knows. */
+	int (*device_of)(void *context, struct pp_process_id id);
+	void *context;
 };
 
 /* *ret_cuda is NULL when it is not captured; all functions take that.  Returns 0 or -ENOMEM. */
@@ -51,6 +57,8 @@ struct cuda_call {
 	char device[CUDA_TEXT_BYTES];
 	const char *direction;
 	const char *kernel;
+	char stream[CUDA_TEXT_BYTES];
+	char graph[CUDA_TEXT_BYTES]; /* graph@0xHANDLE, of the instance that is launched */
 };
 /* detail: the counter's.  Returns 0; -ENOENT: it is not known. */
 int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_call);

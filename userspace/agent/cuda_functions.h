@@ -14,6 +14,9 @@ struct cuda_function {
 	const char *name;
 	bool is_runtime;	  /* of libcudart; else of libcuda */
 	bool has_kernel;	  /* parameter `ident` is a kernel, which may have a name */
+	bool has_graph;		  /* it is an instance of a graph */
+	bool is_first;		  /* probed also where few can be: before Linux 6.6 */
+	bool is_of_events;	  /* probed only while something is captured: it is called often */
 	struct pp_cuda_site site; /* without `api`, which is its index, and is_end */
 };
 
@@ -24,6 +27,10 @@ const struct cuda_function *cuda_function_get(size_t api);
 bool cuda_function_is_launch(const struct cuda_function *function);
 /* Returns the name that labels have: without the number of its version. */
 const char *cuda_function_label(size_t api, char ret_text[64]);
+
+/* Returns the labels of those of a library that count calls and are not first, a comma between two
+ * of them.  The caller frees it; NULL: there is no memory. */
+char *cuda_functions_left_out(bool is_runtime);
 
 /* Returns whether a file is called as CUDA's driver library is, or as its runtime: libcuda.so.1,
  * libcuda.so.580.65.06; libcudart.so.12, libcudart-d0da41ae.so.11.0. */

@@ -59,6 +59,8 @@ static void fill_line(const struct cuda_call *call, const struct cuda_fresh *fre
 						.bytes = fresh->bytes,
 						.host_ns = fresh->host_ns,
 						.wait_ns = fresh->wait_ns,
+						.captured = fresh->captured,
+						.nodes = fresh->nodes,
 						.spread = fresh->spread}};
 	for (size_t i = 0; i < PP_CUDA_HISTOGRAM; i++)
 		ret_line->sums.histogram[i] = fresh->histogram[i];

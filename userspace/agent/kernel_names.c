@@ -40,6 +40,7 @@ enum state {
 struct kernel {
 	uint64_t hash; /* first: hash_set.h */
 	struct pp_cuda_handle handle;
+	uint32_t life;	  /* struct pp_cuda_what: of the handle */
 	char *name;	  /* owned; NULL: none was set */
 	uint64_t text_id; /* of what the driver was given; 0: nothing, or it is not known */
 	const char *text; /* borrowed, in this round: that text, which is asked about; or NULL */
@@ -118,11 +119,12 @@ void kernel_names_free(struct kernel_names *names)
 
 /* ---- kernels ---- */
 
-static uint64_t hash_of(const struct pp_cuda_handle *handle)
+static uint64_t hash_of(const struct pp_cuda_handle *handle, uint32_t life)
 {
 	uint64_t hash = (uint64_t)handle->id.tgid << 32 | handle->id.generation;
 
 	hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15ULL ^ handle->handle;
+	hash = (hash ^ hash >> 31) * 0x9e3779b97f4a7c15ULL ^ life;
 	return (hash ^ hash >> 32) * 0x9e3779b97f4a7c15ULL;
 }
 
@@ -138,28 +140,32 @@ static struct pp_cuda_handle handle_of(const struct kernel_names *names,
 {
 	const struct pp_cuda_handle handle = {.id = what->id, .handle = what->ident};
 
-	return cuda_names_origin(names->sources.handles, &handle);
+	return cuda_names_origin(names->sources.handles, &handle, what->life);
 }
 
 /* Returns NULL also where a program has chosen a handle whose hash another one has. */
-static struct kernel *find(const struct kernel_names *names, const struct pp_cuda_handle *handle)
+static struct kernel *find(const struct kernel_names *names, const struct pp_cuda_handle *handle,
+			   uint32_t life)
 {
-	struct kernel *kernel = hash_set_find(&names->set, hash_of(handle));
+	struct kernel *kernel = hash_set_find(&names->set, hash_of(handle, life));
 
-	return kernel && are_equal(&kernel->handle, handle) ? kernel : NULL;
+	return kernel && kernel->life == life && are_equal(&kernel->handle, handle) ? kernel : NULL;
 }
 
 /* Returns NULL where there is no room. */
-static struct kernel *get(struct kernel_names *names, const struct pp_cuda_handle *handle)
+static struct kernel *get(struct kernel_names *names, const struct pp_cuda_handle *handle,
+			  uint32_t life)
 {
-	struct kernel *kernel = find(names, handle);
-	const uint64_t hash = hash_of(handle);
+	struct kernel *kernel = find(names, handle, life);
+	const uint64_t hash = hash_of(handle, life);
 
 	if (kernel || names->set.count >= KERNELS_MAX || hash_set_find(&names->set, hash))
 		return kernel;
 	kernel = hash_set_get(&names->set, hash, sizeof(*kernel));
-	if (kernel)
+	if (kernel) {
 		kernel->handle = *handle;
+		kernel->life = life;
+	}
 	return kernel;
 }
 
@@ -289,18 +295,32 @@ static int note_text(struct kernel_names *names, struct kernel *kernel, const ch
 	return 0;
 }
 
+/* Returns what the driver was given for a row's handle when the row was made, or else what it was
+ * given later. */
+static const char *text_of(const struct kernel_names *names, const struct pp_cuda_what *what,
+			   uint64_t row, uint64_t *ret_id)
+{
+	const struct cuda_names *handles = names->sources.handles;
+	const struct pp_cuda_handle handle = handle_of(names, what);
+	const char *text;
+
+	*ret_id = cuda_totals_name(names->sources.totals, row);
+	text = *ret_id ? cuda_names_find_text(handles, what->id, *ret_id) : NULL;
+	return text ? text : cuda_names_find(handles, &handle, what->life, ret_id);
+}
+
 static int note_launch(struct kernel_names *names, const struct pp_cuda_what *what,
-		       const struct cuda_function *function, uint64_t stack)
+		       const struct cuda_function *function, const struct pp_count_key *key)
 {
 	const struct pp_cuda_handle handle = handle_of(names, what);
-	struct kernel *kernel = get(names, &handle);
+	struct kernel *kernel = get(names, &handle, what->life);
 	uint64_t id;
 	const char *text;
 	int err = 0;
 
 	if (!kernel)
 		return 0;
-	text = cuda_names_find(names->sources.handles, &handle, &id);
+	text = text_of(names, what, key->detail, &id);
 	if (text)
 		return note_text(names, kernel, text, id);
 	if (kernel->state == KERNEL_NAMED)
@@ -308,7 +328,7 @@ static int note_launch(struct kernel_names *names, const struct pp_cuda_what *wh
 	kernel->order = UINT32_MAX;
 	if (function->is_runtime)
 		err = note_function(names, kernel);
-	return err ? err : note_site(names, kernel, stack);
+	return err ? err : note_site(names, kernel, key->user_stack);
 }
 
 static int compare_questions(const void *a, const void *b)
@@ -344,7 +364,7 @@ static int note_all(struct kernel_names *names, const struct counts *counts)
 			what = cuda_totals_what(names->sources.totals, key->detail);
 		function = what ? cuda_function_get(what->api) : NULL;
 		if (function && function->has_kernel && what->ident != PP_CUDA_IDENT_OTHERS)
-			err = note_launch(names, what, function, key->user_stack);
+			err = note_launch(names, what, function, key);
 	}
 	if (names->question_count)
 		qsort(names->question, names->question_count, sizeof(*names->question),
@@ -575,7 +595,7 @@ void kernel_names_tidy(struct kernel_names *names,
 const char *kernel_names_get(struct kernel_names *names, const struct pp_cuda_what *what)
 {
 	const struct pp_cuda_handle handle = handle_of(names, what);
-	struct kernel *kernel = find(names, &handle);
+	struct kernel *kernel = find(names, &handle, what->life);
 
 	if (kernel && kernel->state == KERNEL_UNKNOWN)
 		count_unnamed(names, kernel);

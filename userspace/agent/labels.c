@@ -136,7 +136,11 @@ static int label_cuda(const struct labels *labels, struct profile_sample *sample
 		err = label_string(labels, sample, "kernel", call.kernel);
 	if (!err)
 		err = label_string(labels, sample, "direction", call.direction);
-	return err ? err : label_string(labels, sample, "device", call.device);
+	if (!err)
+		err = label_string(labels, sample, "device", call.device);
+	if (!err)
+		err = label_string(labels, sample, "stream", call.stream);
+	return err ? err : label_string(labels, sample, "graph", call.graph);
 }
 
 static int label_kind(const struct labels *labels, struct profile_sample *sample,

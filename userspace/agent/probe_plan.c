@@ -167,21 +167,34 @@ static bool add_name(struct probe_leg *leg, const char *name)
 
 static bool are_alike(const struct cuda_function *a, const struct cuda_function *b)
 {
-	return a->is_runtime == b->is_runtime && a->site.has_end == b->site.has_end;
+	return a->is_runtime == b->is_runtime && a->site.has_end == b->site.has_end &&
+	       a->is_first == b->is_first && a->is_of_events == b->is_of_events;
+}
+
+/* Steps over functions that are not probed. */
+static size_t skip_others(size_t at)
+{
+	const struct cuda_function *function;
+
+	while ((function = cuda_function_get(at)) && !function->is_first)
+		at++;
+	return at;
 }
 
 /* Makes a row of functions from `first` on.  Returns the first one that is not in it. */
-static size_t add_cuda_row(struct probe_plan *plan, size_t first)
+static size_t add_cuda_row(struct probe_plan *plan, size_t first, bool takes_twins)
 {
 	const struct cuda_function *function = cuda_function_get(first), *next = function;
 	struct probe_row *row = &plan->row[plan->count++];
 	struct probe_leg leg = {.wanted.kind = PROBE_WANTED_ANY_OF,
-				.wanted.takes_twins = 1,
+				.wanted.takes_twins = takes_twins,
 				.does = PP_SITE_CUDA};
 	size_t at = first;
 
 	while (next && are_alike(function, next) && add_name(&leg, next->name))
 		next = cuda_function_get(++at);
+	if (function->is_of_events && plan->cuda_events_row == PP_PROBES_MAX)
+		plan->cuda_events_row = (uint32_t)plan->count - 1;
 	row->name = "cuda";
 	row->place = function->is_runtime ? PROBE_IN_RUNTIME : PROBE_IN_DRIVER;
 	row->cuda_first = first;
@@ -194,18 +207,20 @@ static size_t add_cuda_row(struct probe_plan *plan, size_t first)
 	return at;
 }
 
-static void add_cuda(struct probe_plan *plan, uint32_t events)
+static void add_cuda(struct probe_plan *plan, uint32_t events, bool takes_all)
 {
 	static const char *const launches[PP_CUDA_LAUNCHES] = {
 		[PP_CUDA_HIT_LAUNCH] = "cuda_launch",
 		[PP_CUDA_HIT_LAUNCH_DEAR] = "cuda_launch_stepped"};
+	const size_t count = cuda_function_count();
 
-	plan->cuda_row = plan->cuda_launch_row = PP_PROBES_MAX;
+	plan->cuda_row = plan->cuda_launch_row = plan->cuda_events_row = PP_PROBES_MAX;
 	if (!(events & PP_CAPTURE_CUDA))
 		return;
 	plan->cuda_row = (uint32_t)plan->count;
-	for (size_t at = 0; at < cuda_function_count();)
-		at = add_cuda_row(plan, at);
+	for (size_t at = takes_all ? 0 : skip_others(0); at < count;
+	     at = takes_all ? at : skip_others(at))
+		at = add_cuda_row(plan, at, takes_all);
 	plan->cuda_launch_row = (uint32_t)plan->count;
 	for (size_t i = 0; i < ARRAY_SIZE(launches); i++)
 		plan->row[plan->count++] =
@@ -252,7 +267,7 @@ static void add_spec(struct probe_plan *plan, const struct probe_spec *spec)
 	}
 }
 
-int probe_plan_make(const struct options *options, struct probe_plan *ret_plan)
+int probe_plan_make(const struct options *options, bool takes_all, struct probe_plan *ret_plan)
 {
 	const size_t room = ARRAY_SIZE(python_probes) + PROBE_ALLOC_ROWS + CUDA_ROWS_MAX +
 			    options->probe_count;
@@ -265,7 +280,7 @@ int probe_plan_make(const struct options *options, struct probe_plan *ret_plan)
 	}
 	add_python(&plan, options->events);
 	add_alloc(&plan, options->events);
-	add_cuda(&plan, options->events);
+	add_cuda(&plan, options->events, takes_all);
 	for (size_t i = 0; i < options->probe_count; i++)
 		add_spec(&plan, &options->probe[i]);
 	for (size_t i = 0; i < plan.count; i++)

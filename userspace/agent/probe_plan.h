@@ -60,6 +60,8 @@ struct probe_plan {
 	uint32_t cuda_row;  /* the first of CUDA's; the same */
 	/* PP_CUDA_LAUNCHES rows without places: launches of a kind go on and off together. */
 	uint32_t cuda_launch_row;
+	/* The first of these that is probed only while something is captured; the same. */
+	uint32_t cuda_events_row;
 };
 
 /* Returns whether the probe is one of the interpreter's own. */
@@ -72,8 +74,9 @@ bool probe_row_is_of_python(const struct probe_row *row);
 /* Returns whether the row's probes need that. */
 bool probe_row_needs_line(const struct probe_row *row);
 
-/* Returns 0 or -ENOMEM. */
-int probe_plan_make(const struct options *options, struct probe_plan *ret_plan);
+/* takes_all: false where each place of code has a link of its own: of CUDA's functions only the
+ * first ones are probed, without their twins.  Returns 0 or -ENOMEM. */
+int probe_plan_make(const struct options *options, bool takes_all, struct probe_plan *ret_plan);
 void probe_plan_release(struct probe_plan *plan);
 /* Returns what a function of a row of allocators does, by its place among the leg's names; NULL: of
  * another row. */

@@ -59,6 +59,7 @@ struct probe_worker {
 	struct user_times user_times;
 	struct user_quota put_off; /* tells each user once */
 	struct probe_times times;
+	uint64_t held; /* probes that are to be off whatever their times, one bit each */
 	uint32_t hit_ns[PP_PROBES_MAX];
 	uint32_t launch_probe; /* the first of CUDA's launches; PP_PROBES_MAX: there are none */
 	size_t process_count; /* when a pace was looked at last */
@@ -252,6 +253,12 @@ static void drop(struct probe_worker *worker, struct task *task)
 	user_times_add(&worker->user_times, uid, mono_ns() - began_ns, mono_ns());
 }
 
+/* Returns which probes are to be off. */
+static uint64_t off_now(const struct probe_worker *worker)
+{
+	return worker->times.off | worker->held;
+}
+
 /* Returns the first task whose user may have one now; NULL: there is none. */
 static struct task *find_task(struct probe_worker *worker)
 {
@@ -283,7 +290,7 @@ static bool step(struct probe_worker *worker)
 	task = find_task(worker);
 	if (!task)
 		return false;
-	off = worker->times.off;
+	off = off_now(worker);
 	worker->running = task;
 	worker->running_since_ns = mono_ns();
 	worker->is_late_told = false;
@@ -300,14 +307,14 @@ static bool step(struct probe_worker *worker)
 /* Returns a task whose links are not as they are to be; NULL: there is none. */
 static struct task *find_stale(const struct probe_worker *worker)
 {
+	const uint64_t off = off_now(worker);
 	struct task *task;
 
 	LL_FOREACH (worker->attached, task)
-		if (task->off != worker->times.off && !task->job.tracepoint[0])
+		if (task->off != off && !task->job.tracepoint[0])
 			return task;
 	LL_FOREACH (worker->done, task)
-		if (task->off != worker->times.off && !task->job.tracepoint[0] &&
-		    !task->result.err)
+		if (task->off != off && !task->job.tracepoint[0] && !task->result.err)
 			return task;
 	return NULL;
 }
@@ -383,7 +390,7 @@ static void take_turns(struct probe_worker *worker)
 	if (worker->times.off & ~was_off)
 		probe_times_close(&worker->times, &now);
 	while ((task = find_stale(worker))) {
-		const uint64_t off = worker->times.off;
+		const uint64_t off = off_now(worker);
 
 		pthread_mutex_unlock(&background->mutex);
 		if (await_locks(worker))
@@ -591,6 +598,35 @@ bool probe_worker_is_idle(struct probe_worker *worker)
 	is_idle = !worker->todo;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return is_idle;
+}
+
+void probe_worker_hold(struct probe_worker *worker, uint32_t probe, bool is_held)
+{
+	pthread_mutex_lock(&worker->background.mutex);
+	worker->held = (worker->held & ~(1ULL << probe)) | (uint64_t)is_held << probe;
+	pthread_cond_broadcast(&worker->background.has_changed);
+	pthread_mutex_unlock(&worker->background.mutex);
+}
+
+static bool has_off(const struct task *list, uint32_t probe)
+{
+	const struct task *task;
+
+	LL_FOREACH (list, task)
+		if (task->off >> probe & 1 && !task->result.err)
+			return true;
+	return false;
+}
+
+bool probe_worker_is_on(struct probe_worker *worker, uint32_t probe)
+{
+	bool is_on;
+
+	pthread_mutex_lock(&worker->background.mutex);
+	is_on = !worker->todo && !has_off(worker->attached, probe) &&
+		!has_off(worker->done, probe);
+	pthread_mutex_unlock(&worker->background.mutex);
+	return is_on;
 }
 
 bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKER_WHAT_BYTES])

@@ -97,6 +97,10 @@ void probe_worker_bound_launches(struct probe_worker *worker, uint32_t first_pro
 /* Sets for how much of the time it is on, and what a hit takes beside our program. */
 void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_t share_ppm,
 			    uint32_t hit_ns);
+/* Takes a probe off, or puts it on again; before its first job it is to be on. */
+void probe_worker_hold(struct probe_worker *worker, uint32_t probe, bool is_held);
+/* Returns whether all that was handed over has the probe's links now. */
+bool probe_worker_is_on(struct probe_worker *worker, uint32_t probe);
 /* Reads what the probes have cost.  Returns 0; -EAGAIN: nothing is loaded yet; -errno. */
 int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_costs);
 /* Returns for how long a probe has been on whose hits have a bound. */

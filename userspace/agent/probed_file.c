@@ -14,6 +14,7 @@
 #include "agent/probe_wants.h"
 #include "agent/probe_worker.h"
 #include "agent/site_numbers.h"
+#include "base/log.h"
 #include "elf/probe_sites.h"
 
 /* Of one place of the interpreter's own probes in a file.  A CPython has one or two, and the kernel
@@ -49,9 +50,13 @@ static uint32_t group_of(const struct probed_file_sources *sources, uint32_t row
 	return 1 + probe_bounds_leader(sources->bounds, row);
 }
 
-/* Launches of a kind have a link of their own, and all else of CUDA's together has one. */
-static uint32_t group_of_cuda(const struct probed_file_sources *sources, uint32_t hit)
+/* Launches of a kind have a link of their own, as what is probed for a time has, and all else of
+ * CUDA's together has one. */
+static uint32_t group_of_cuda(const struct probed_file_sources *sources,
+			      const struct cuda_function *function, uint32_t hit)
 {
+	if (function->is_of_events)
+		return 1 + sources->plan->cuda_events_row;
 	return 1 + (hit < PP_CUDA_LAUNCHES ? sources->plan->cuda_launch_row + hit
 					   : sources->plan->cuda_row);
 }
@@ -66,6 +71,7 @@ static void set_cuda(struct probed_file *file, const struct cuda_function *funct
 	site->cuda.api = (uint16_t)(row->cuda_first + place->alternative);
 	site->cuda.hit = is_dear + (cuda_function_is_launch(function) ? PP_CUDA_HIT_LAUNCH
 								     : PP_CUDA_HIT_OTHER);
+	site->cuda.is_twin = place->is_twin;
 	file->has_driver |= row->place == PROBE_IN_DRIVER;
 	file->has_runtime |= row->place == PROBE_IN_RUNTIME;
 }
@@ -114,7 +120,7 @@ static int add_site(struct probed_file *file, const struct probed_file_sources *
 	if (cuda) {
 		set_cuda(file, cuda, &sources->plan->row[row], site, &made->site);
 		made->site.cuda.is_end = leg->is_return;
-		made->group = group_of_cuda(sources, made->site.cuda.hit);
+		made->group = group_of_cuda(sources, cuda, made->site.cuda.hit);
 	}
 	file->site_count++;
 	return 0;
@@ -207,4 +213,17 @@ bool probed_file_is_same_code(const struct probed_file *a, const struct probed_f
 {
 	return a->id == b->id || (a->inode && a->device == b->device && a->inode == b->inode &&
 				  sites_are_equal(a, b));
+}
+
+void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2])
+{
+	OWNED_MEM char *names = NULL;
+
+	if (!(file->has_driver || file->has_runtime) || is_told[file->has_runtime])
+		return;
+	is_told[file->has_runtime] = true;
+	names = cuda_functions_left_out(file->has_runtime);
+	log_warn("before Linux 6.6 only the most important functions of CUDA are probed, so calls "
+		 "of these are missing, and those for the default stream of each thread: %s",
+		 names ? names : "the others");
 }

@@ -56,5 +56,8 @@ void probed_file_drop_sites(struct probed_file *file, struct site_numbers *numbe
 void probed_file_note_inode(struct probed_file *file, int fd);
 /* Returns whether links of one are hit where those of the other are: each hit would count twice. */
 bool probed_file_is_same_code(const struct probed_file *a, const struct probed_file *b);
+/* Tells which functions of a library of CUDA's are not probed before Linux 6.6: once for the driver
+ * and once for the runtime. */
+void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2]);
 
 #endif

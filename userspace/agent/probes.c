@@ -12,6 +12,7 @@
 
 #include "agent/command_file.h"
 #include "agent/cuda_bounds.h"
+#include "agent/cuda_events.h"
 #include "agent/probe_names.h"
 #include "agent/probe_wants.h"
 #include "agent/probe_worker.h"
@@ -54,12 +55,14 @@ struct probes {
 	struct pp_process_id prepared_id; /* of its process before that */
 	struct probe_bounds bounds;
 	struct cuda_bounds *cuda_bounds; /* owned */
+	struct cuda_events cuda_events;
 	struct user_quota file_quota; /* entries of `file` */
 	struct probe_known *known;    /* owned; of each row */
 	struct site_numbers numbers;
 	uint32_t next_job;
 	uint64_t refused; /* jobs that the kernel refused */
-	bool is_full_told;
+	bool is_full_told, takes_all;
+	bool is_cuda_told[2]; /* of driver and runtime: that not all functions are probed */
 };
 
 /* ---- files ---- */
@@ -153,6 +156,8 @@ static int add_answer(struct probes *probes, struct probed_file *made,
 	if (made->is_refused)
 		return 0;
 	err = take_answer(probes, sites, list, made);
+	if (!probes->takes_all)
+		probed_file_tell_left_out(made, probes->is_cuda_told);
 	if (err != -ENOSPC)
 		return err;
 	/* It is not asked about again, unless another user maps it. */
@@ -672,6 +677,7 @@ void probes_tick(struct probes *probes)
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());
 	cuda_bounds_look(probes->cuda_bounds, mono_ns());
+	cuda_events_look(&probes->cuda_events, probes->worker, mono_ns());
 	fade_open_calls(probes->sources.kernel);
 }
 
@@ -688,14 +694,15 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 	probes->next_job = 1;
 	probes->file_quota.total = FILES_MAX;
 	site_numbers_init(&probes->numbers);
-	if (sources->options->events_are_default && !probe_links_can_share()) {
+	probes->takes_all = probe_links_can_share();
+	if (sources->options->events_are_default && !probes->takes_all) {
 		log_debug("gc and import are left out: on kernels before 6.6 they take "
 			  "CAP_SYS_ADMIN, which pyprofd keeps only for who asks for them, as "
 			  "--events cpu,gc,import");
 		*ret_probes = NULL;
 		return 0;
 	}
-	err = probe_plan_make(sources->options, &probes->plan);
+	err = probe_plan_make(sources->options, probes->takes_all, &probes->plan);
 	if (err || !probes->plan.count) {
 		*ret_probes = err ? *ret_probes : NULL;
 		return err;
@@ -713,6 +720,7 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 			      &probes->cuda_bounds);
 	if (err)
 		return err;
+	cuda_events_begin(&probes->cuda_events, &probes->plan, probes->worker);
 	*ret_probes = TAKE(probes);
 	return 0;
 }

@@ -14,6 +14,11 @@
 #include "pyprofd_cuda.skel.h"
 #include "pyprofd_cuda_older.skel.h"
 
+/* As many free entries of a map that forgets the oldest each CPU may keep for itself:
+ * kernel/bpf/bpf_lru_list.c: LOCAL_FREE_TARGET.  Without them a machine with many CPUs would forget
+ * what is in use. */
+#define LRU_FREE_BY_CPU 128U
+
 struct cuda_side {
 	struct pyprofd_cuda *skeleton;
 };
@@ -36,6 +41,21 @@ static struct bpf_object_skeleton *create(void *context)
 	return side->skeleton->skeleton;
 }
 
+static int make_room(const struct bpf_object *object, uint32_t cpus)
+{
+	static const char *const names[] = {"cuda_processes", "cuda_threads",  "cuda_calls",
+					    "cuda_names",     "cuda_contexts", "cuda_objects"};
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names) && !err; i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
+
+		err = bpf_map__set_max_entries(map, bpf_map__max_entries(map) +
+							    cpus * LRU_FREE_BY_CPU);
+	}
+	return err;
+}
+
 /* Sets all that must be known before the load. */
 static int prepare(void *context)
 {
@@ -48,6 +68,8 @@ static int prepare(void *context)
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.scratch,
 					       kernel_side_places(kernel) * PP_WALK_LEVELS);
+	if (!err)
+		err = make_room(skeleton->obj, kernel_side_places(kernel));
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
 	if (err || !probe_links_can_share())
@@ -106,6 +128,11 @@ int cuda_side_totals(const struct cuda_side *side)
 	return bpf_map__fd(side->skeleton->maps.cuda_totals);
 }
 
+int cuda_side_removed(const struct cuda_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.cuda_removed);
+}
+
 int cuda_side_names(const struct cuda_side *side)
 {
 	return bpf_map__fd(side->skeleton->maps.cuda_names);
@@ -126,6 +153,22 @@ int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_ga
 int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site)
 {
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_sites), &number, site,
+				   BPF_ANY);
+}
+
+int cuda_side_captures(const struct cuda_side *side, uint32_t *ret_captures)
+{
+	const uint32_t at = PP_CUDA_CAPTURES;
+
+	return bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.cuda_events), &at,
+				   ret_captures);
+}
+
+int cuda_side_follow_events(const struct cuda_side *side, bool are_followed)
+{
+	const uint32_t at = PP_CUDA_FOLLOWED, value = are_followed;
+
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_events), &at, &value,
 				   BPF_ANY);
 }
 

@@ -5,6 +5,7 @@
 #ifndef ATTACH_CUDA_SIDE_H
 #define ATTACH_CUDA_SIDE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,8 +27,9 @@ DEFINE_OWNED(struct cuda_side, cuda_side)
 int cuda_side_program(const struct cuda_side *side);
 int cuda_side_site_now(const struct cuda_side *side);
 int cuda_side_programs(const struct cuda_side *side);
-/* The same: cuda_totals[] and cuda_names[]. */
+/* The same: cuda_totals[], cuda_removed[] and cuda_names[]. */
 int cuda_side_totals(const struct cuda_side *side);
+int cuda_side_removed(const struct cuda_side *side);
 int cuda_side_names(const struct cuda_side *side);
 /* The same: cuda_threads[], whose values have so many bytes and begin with struct pp_cuda_hits. */
 int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes);
@@ -38,6 +40,10 @@ int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_
 /* Says which launches of a kind (enum pp_cuda_hit) are counted, and how often.  Returns 0 or
  * -errno. */
 int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_gate *gate);
+/* Tells how many captures of streams have begun.  Returns 0 or -errno. */
+int cuda_side_captures(const struct cuda_side *side, uint32_t *ret_captures);
+/* Says whether functions of events are sites.  Returns 0 or -errno. */
+int cuda_side_follow_events(const struct cuda_side *side, bool are_followed);
 /* Says how many rows of totals there are, once rows were removed.  Returns 0 or -errno. */
 int cuda_side_set_count(const struct cuda_side *side, uint64_t rows);
 

@@ -17,6 +17,7 @@ struct name {
 	struct pp_cuda_handle handle;
 	uint64_t text; /* its id */
 	uint64_t of;   /* without a text: the handle that it stands for */
+	uint32_t life; /* since which it has it */
 	bool is_ended;
 	char *name; /* owned; NULL: that handle's */
 };
@@ -126,6 +127,7 @@ static int set_name(struct cuda_names *names, const struct pp_cuda_handle *handl
 	names->bytes += copy ? strlen(copy) : 0;
 	name->text = value->text;
 	name->of = value->of;
+	name->life = value->life;
 	return 0;
 }
 
@@ -138,12 +140,14 @@ static int on_name(void *context, const void *key, const void *value)
 {
 	const struct collecting *collecting = context;
 	const struct pp_cuda_name *now = value;
-	const struct name *known = find(collecting->names, key);
+	struct name *known = find(collecting->names, key);
 	const char *text = NULL;
 	int err;
 
-	if (known && known->text == now->text && known->of == now->of)
+	if (known && known->text == now->text && known->of == now->of) {
+		known->life = now->life;
 		return 0;
+	}
 	if (now->text) {
 		text = text_table_find(collecting->texts, now->text);
 		if (!text)
@@ -186,10 +190,18 @@ void cuda_names_tidy(struct cuda_names *names,
 		hash_set_filter(&names->set, is_kept, names);
 }
 
-struct pp_cuda_handle cuda_names_origin(const struct cuda_names *names,
-					const struct pp_cuda_handle *handle)
+static const struct name *find_in(const struct cuda_names *names,
+				  const struct pp_cuda_handle *handle, uint32_t life)
 {
 	const struct name *name = find(names, handle);
+
+	return name && name->life == life ? name : NULL;
+}
+
+struct pp_cuda_handle cuda_names_origin(const struct cuda_names *names,
+					const struct pp_cuda_handle *handle, uint32_t life)
+{
+	const struct name *name = find_in(names, handle, life);
 	struct pp_cuda_handle origin = *handle;
 
 	if (name && name->of)
@@ -198,13 +210,52 @@ struct pp_cuda_handle cuda_names_origin(const struct cuda_names *names,
 }
 
 const char *cuda_names_find(const struct cuda_names *names, const struct pp_cuda_handle *handle,
-			    uint64_t *ret_text)
+			    uint32_t life, uint64_t *ret_text)
 {
-	const struct pp_cuda_handle origin = cuda_names_origin(names, handle);
-	const struct name *name = find(names, &origin);
+	const struct pp_cuda_handle origin = cuda_names_origin(names, handle, life);
+	const struct name *name = find_in(names, &origin, life);
 
 	if (!name || !name->name)
 		return NULL;
 	*ret_text = name->text;
 	return name->name;
+}
+
+/* ---- what rows are called ---- */
+
+/* Texts have ids that are hashes, among handles that are addresses. */
+static struct pp_cuda_handle key_of(struct pp_process_id id, uint64_t text)
+{
+	return (struct pp_cuda_handle){.id = id, .handle = text};
+}
+
+int cuda_names_note_text(struct cuda_names *names, const struct pp_cuda_handle *handle,
+			 uint64_t text, const struct text_table *texts)
+{
+	const struct pp_cuda_handle key = key_of(handle->id, text);
+	const char *string = text_table_find(texts, text);
+	const struct name *known = find(names, handle);
+	int err;
+
+	if (find(names, &key))
+		return 0;
+	/* It was sent in an earlier epoch. */
+	if (known && known->of)
+		known = find(names,
+			     &(struct pp_cuda_handle){.id = handle->id, .handle = known->of});
+	if (!string && known && known->text == text)
+		string = known->name;
+	if (!string)
+		return 0;
+	err = set_name(names, &key, &(struct pp_cuda_name){.text = text}, string);
+	return err == -ENOSPC ? 0 : err;
+}
+
+const char *cuda_names_find_text(const struct cuda_names *names, struct pp_process_id id,
+				 uint64_t text)
+{
+	const struct pp_cuda_handle key = key_of(id, text);
+	const struct name *name = find(names, &key);
+
+	return name ? name->name : NULL;
 }

@@ -20,6 +20,7 @@ struct sums {
 	uint64_t calls, bytes, host_ns, wait_ns;
 	uint64_t squares;			/* as in struct pp_cuda_totals */
 	uint32_t histogram[PP_CUDA_HISTOGRAM]; /* goes round, as the kernel side's does */
+	uint64_t captured, nodes, unknown; /* these have no stacks */
 };
 
 /* How far a row's sums have been given to its counters. */
@@ -35,6 +36,7 @@ struct kept {
 struct row {
 	uint64_t id; /* first: hash_set.h */
 	struct pp_cuda_what what;
+	uint64_t name;
 	struct sums now, counted;
 	struct sums fresh;	/* what this window divides */
 	struct pp_count walked; /* the sum of the window's counters */
@@ -42,7 +44,8 @@ struct row {
 	struct kept kept[KEPT_ROWS];
 	uint32_t kept_count;
 	uint32_t kept_window;
-	bool is_ended; /* its process; the kernel side's row is removed */
+	uint32_t idle; /* windows since it had something new */
+	bool is_ended; /* its process, or it was idle: the kernel side's row is removed */
 };
 
 struct cuda_totals {
@@ -97,15 +100,20 @@ int cuda_totals_note(struct cuda_totals *totals, uint64_t id, const struct pp_cu
 	if (err)
 		return err;
 	row->what = now->what;
+	row->name = now->name;
 	row->now = (struct sums){.calls = now->calls,
 				 .bytes = now->bytes,
 				 .host_ns = now->host_ns,
 				 .wait_ns = now->wait_ns,
-				 .squares = now->squares};
+				 .squares = now->squares,
+				 .captured = now->captured,
+				 .nodes = now->nodes,
+				 .unknown = now->unknown};
 	memcpy(row->now.histogram, now->histogram, sizeof(row->now.histogram));
 	return 0;
 }
 
+/* Returns whether there is something to divide among stacks. */
 static bool has_any(const struct sums *sums)
 {
 	return sums->calls || sums->bytes || sums->host_ns || sums->wait_ns;
@@ -118,9 +126,13 @@ static void take_fresh(struct row *row)
 				   .bytes = row->now.bytes - row->counted.bytes,
 				   .host_ns = row->now.host_ns - row->counted.host_ns,
 				   .wait_ns = row->now.wait_ns - row->counted.wait_ns,
-				   .squares = row->now.squares - row->counted.squares};
+				   .squares = row->now.squares - row->counted.squares,
+				   .captured = row->now.captured - row->counted.captured,
+				   .nodes = row->now.nodes - row->counted.nodes,
+				   .unknown = row->now.unknown - row->counted.unknown};
 	for (size_t i = 0; i < PP_CUDA_HISTOGRAM; i++)
 		row->fresh.histogram[i] = row->now.histogram[i] - row->counted.histogram[i];
+	row->idle = has_any(&row->fresh) || row->fresh.captured ? 0 : row->idle + 1;
 	row->counted = row->now;
 	row->walked = (struct pp_count){};
 	row->passed = (struct passed){};
@@ -322,10 +334,37 @@ static void note_ended(struct cuda_totals *totals, const struct cuda_tables *tab
 	}
 }
 
+/* Says to the kernel side that a process that goes on has one row less. */
+static void note_removed(const struct cuda_tables *tables, struct pp_process_id id)
+{
+	uint64_t removed = 0;
+
+	(void)table_get(tables->removed, &id, &removed);
+	removed++;
+	(void)table_set(tables->removed, &id, &removed);
+}
+
+/* Removes a row that is not needed any more.  Returns whether it was. */
+static bool remove_row(struct row *row, const struct cuda_tables *tables, bool are_many)
+{
+	const bool is_idle = are_many && row->idle >= CUDA_TOTALS_IDLE_WINDOWS &&
+			     row->what.ident != PP_CUDA_IDENT_OTHERS;
+
+	if ((!row->is_ended && !is_idle) || table_remove(tables->totals, &row->id))
+		return false;
+	if (row->is_ended)
+		(void)table_remove(tables->removed, &row->what.id);
+	else
+		note_removed(tables, row->what.id);
+	row->is_ended = true;
+	return true;
+}
+
 int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *tables,
 			struct counts *counts, uint64_t *ret_rows)
 {
 	uint64_t rows;
+	bool are_many;
 	int err;
 
 	hash_set_filter(&totals->set, is_kept, totals);
@@ -337,12 +376,10 @@ int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *ta
 	if (err)
 		return err;
 	rows = totals->set.count;
-	for (size_t i = 0; i <= totals->set.mask; i++) {
-		const struct row *row = totals->set.slot[i];
-
-		if (row && row->is_ended && !table_remove(tables->totals, &row->id))
+	are_many = rows > CUDA_TOTALS_MANY;
+	for (size_t i = 0; i <= totals->set.mask; i++)
+		if (totals->set.slot[i] && remove_row(totals->set.slot[i], tables, are_many))
 			rows--;
-	}
 	*ret_rows = rows;
 	return 0;
 }
@@ -372,19 +409,30 @@ int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh,
 		const struct row *row = totals->set.slot[i];
 		struct cuda_fresh fresh;
 
-		if (!row || !has_any(&row->fresh))
+		if (!row || (!has_any(&row->fresh) && !row->fresh.captured))
 			continue;
 		fresh = (struct cuda_fresh){.id = row->id,
 					    .what = row->what,
+					    .name = row->name,
 					    .calls = row->fresh.calls,
 					    .bytes = row->fresh.bytes,
 					    .host_ns = row->fresh.host_ns,
 					    .wait_ns = row->fresh.wait_ns,
+					    .captured = row->fresh.captured,
+					    .nodes = row->fresh.nodes,
+					    .unknown = row->fresh.unknown,
 					    .spread = spread_of(row)};
 		memcpy(fresh.histogram, row->fresh.histogram, sizeof(fresh.histogram));
 		err = on_fresh(context, &fresh);
 	}
 	return err;
+}
+
+uint64_t cuda_totals_name(const struct cuda_totals *totals, uint64_t id)
+{
+	const struct row *row = hash_set_find(&totals->set, id);
+
+	return row ? row->name : 0;
 }
 
 const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id)

@@ -30,10 +30,14 @@ int cuda_totals_note(struct cuda_totals *totals, uint64_t id, const struct pp_cu
 int cuda_totals_divide(struct cuda_totals *totals, struct counts *counts);
 
 /* Does both with the kernel side's table, and removes the rows of ended processes from it: they
- * stay known here until the next call.  *ret_rows: how many rows the table has then.  Returns 0;
- * -ENOMEM; -errno. */
+ * stay known here until the next call.  Where there are many it removes those, too, that had
+ * nothing new for some windows: else a process whose kernels get ever new handles would have no
+ * room left.  (A call that such a row gets in the microsecond of its removal is lost.)  *ret_rows:
+ * how many rows the table has then.  Returns 0; -ENOMEM; -errno. */
+#define CUDA_TOTALS_MANY (PP_CUDA_TOTALS_MAX / 4)
+#define CUDA_TOTALS_IDLE_WINDOWS 6U
 struct cuda_tables {
-	int totals; /* descriptor */
+	int totals, removed; /* descriptors */
 	bool (*is_alive)(void *context, struct pp_process_id id);
 	void *context;
 };
@@ -44,16 +48,22 @@ int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *ta
 struct cuda_fresh {
 	uint64_t id;
 	struct pp_cuda_what what;
+	uint64_t name; /* as struct pp_cuda_totals */
 	uint64_t calls, bytes, host_ns, wait_ns;
+	uint64_t captured; /* calls that were recorded, not run: none of `calls` */
+	uint64_t nodes;	   /* kernels that `calls` ran, where these launch graphs */
+	uint64_t unknown;  /* of `calls`, such that may have run more than that */
 	uint64_t spread; /* profile/cuda_line.h: struct cuda_line_sums */
 	uint32_t histogram[PP_CUDA_HISTOGRAM]; /* of host_ns */
 };
 /* Returns 0, or an error that ends it. */
 typedef int cuda_on_fresh(void *context, const struct cuda_fresh *fresh);
 /* Calls back for each row with something new in that window, until the next
- * cuda_totals_collect(). */
+ * cuda_totals_collect().  Returns 0, or an error of on_fresh. */
 int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh, void *context);
 
+/* Returns the id of the text that a row's kernel is called by; 0: none. */
+uint64_t cuda_totals_name(const struct cuda_totals *totals, uint64_t id);
 /* Returns what a row's calls do, by the counters' detail; NULL: it is not known.  Valid until the
  * next cuda_totals_collect(). */
 const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id);

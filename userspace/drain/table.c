@@ -108,6 +108,16 @@ int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry 
 	return 0;
 }
 
+int table_get(int map_fd, const void *key, void *ret_value)
+{
+	return bpf_map_lookup_elem(map_fd, key, ret_value);
+}
+
+int table_set(int map_fd, const void *key, const void *value)
+{
+	return bpf_map_update_elem(map_fd, key, value, BPF_ANY);
+}
+
 int table_remove(int map_fd, const void *key)
 {
 	return bpf_map_delete_elem(map_fd, key);

@@ -17,7 +17,9 @@ typedef int table_on_entry(void *context, const void *key, const void *value);
 /* Reads all entries; those that are added meanwhile may be missing.  Returns as table_drain(). */
 int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
 	       void *context);
-/* Removes one entry.  Returns 0 or -errno. */
+/* Read, write or remove one entry.  Return 0 or -errno. */
+int table_get(int map_fd, const void *key, void *ret_value);
+int table_set(int map_fd, const void *key, const void *value);
 int table_remove(int map_fd, const void *key);
 
 #endif

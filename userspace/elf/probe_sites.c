@@ -17,6 +17,7 @@
 _Static_assert(PLACES >= 2 * PROBE_SITES_PER_FILE, "there is always a free place");
 _Static_assert(PROBE_WANTED_MAX <= 64, "a bit for each");
 _Static_assert(USDT_NAME_MAX_BYTES == PROBE_NAME_MAX_BYTES, "every name can be wanted");
+_Static_assert(PROBE_NAMES_MAX_BYTES / 2 <= UINT8_MAX, "alternatives have numbers");
 
 static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
@@ -72,8 +73,11 @@ static void add_site(struct finding *finding, const struct probe_site *found)
 	uint64_t size;
 	const uint8_t *at;
 
-	if (*place)
+	if (*place) {
+		/* One that has a name without that is not of each thread. */
+		sites->site[*place - 1].is_twin &= found->is_twin;
 		return;
+	}
 	if (sites->site_count == PROBE_SITES_PER_FILE) {
 		refuse(finding, found->wanted, PROBE_REFUSED_FULL);
 		return;
@@ -199,14 +203,15 @@ static bool is_twin(const char *behind, uint64_t room)
 	       (!memcmp(behind, "_ptsz", TWIN_BYTES) || !memcmp(behind, "_ptds", TWIN_BYTES));
 }
 
-/* Returns whether a symbol has this name, with a version or without: "malloc@@GLIBC_2.2.5". */
-static bool is_named(const char *name, uint64_t room, const struct alternative *wanted,
-		     bool takes_twins)
+/* Returns whether a symbol has this name, with a version or without: "malloc@@GLIBC_2.2.5".
+ * *twin: whether twins are taken, and then whether it is one. */
+static bool is_named(const char *name, uint64_t room, const struct alternative *wanted, bool *twin)
 {
 	if (room <= wanted->size || memcmp(name, wanted->name, wanted->size))
 		return false;
 	name += wanted->size;
-	if (takes_twins && is_twin(name, room - wanted->size))
+	*twin = *twin && is_twin(name, room - wanted->size);
+	if (*twin)
 		name += TWIN_BYTES;
 	return !*name || *name == '@';
 }
@@ -280,12 +285,16 @@ static void compare_symbol(struct finding *finding, const Elf64_Sym *symbol, con
 
 		if (!elf_work_pay(finding->image->work, 1, ELF_WORK_PER_SYMBOL))
 			return;
-		while (next_alternative(wanted, &at))
-			if (is_named(name, room, &at, wanted->takes_twins))
+		while (next_alternative(wanted, &at)) {
+			bool twin = wanted->takes_twins;
+
+			if (is_named(name, room, &at, &twin))
 				add_function(finding,
 					     (struct probe_site){.wanted = i,
-								 .alternative = at.number},
+								 .alternative = at.number,
+								 .is_twin = twin},
 					     symbol);
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ struct probe_site {
 	/* 1: nothing has been pushed yet, so that a return address can be taken from here. */
 	uint8_t is_entry;
 	uint8_t arg_count;
+	uint8_t is_twin; /* 1: under all its names it is one (struct probe_wanted) */
 	struct pp_probe_arg arg[PP_PROBE_ARGS]; /* of a USDT probe */
 };
 

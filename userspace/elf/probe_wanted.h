@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define PROBE_WANTED_MAX 64U
-#define PROBE_NAME_MAX_BYTES 128U /* with its NUL */
+#define PROBE_NAME_MAX_BYTES 128U  /* with its NUL */
+#define PROBE_NAMES_MAX_BYTES 368U /* of PROBE_WANTED_ANY_OF; the same */
 
 enum probe_wanted_kind {
 	PROBE_WANTED_USDT,     /* provider and name */
@@ -21,7 +22,7 @@ struct probe_wanted {
 	uint32_t kind;
 	uint32_t wants_nearest; /* 1: names that are near are told if it is not there */
 	char provider[PROBE_NAME_MAX_BYTES]; /* "" for functions */
-	char name[PROBE_NAME_MAX_BYTES];
+	char name[PROBE_NAMES_MAX_BYTES];
 	/* 1: calls of the function with 0 as first argument need not hit the site.  Where the
 	 * function tests for that first the site may lie behind, at an instruction that costs
 	 * less. */

@@ -196,6 +196,14 @@ static bool is_arg_sound(const struct pp_probe_arg *arg)
 	       (arg->index == PP_ARG_NO_INDEX || arg->index < REGISTERS_MAX) && arg->scale <= 3;
 }
 
+static bool are_args_sound(const struct probe_site *site)
+{
+	for (size_t i = 0; i < PP_PROBE_ARGS; i++)
+		if (!is_arg_sound(&site->arg[i]))
+			return false;
+	return true;
+}
+
 /* Only static probes have a semaphore and arguments, only functions an entry. */
 static bool is_site_sound(const struct probe_site *site, const struct probe_wanted *wanted)
 {
@@ -208,12 +216,9 @@ static bool is_site_sound(const struct probe_site *site, const struct probe_want
 	if (!is_usdt && (site->semaphore_offset || site->arg_count))
 		return false;
 	if (site->alternative &&
-	    (wanted->kind != PROBE_WANTED_ANY_OF || site->alternative >= PROBE_NAME_MAX_BYTES / 2))
+	    (wanted->kind != PROBE_WANTED_ANY_OF || site->alternative >= PROBE_NAMES_MAX_BYTES / 2))
 		return false;
-	for (size_t i = 0; i < PP_PROBE_ARGS; i++)
-		if (!is_arg_sound(&site->arg[i]))
-			return false;
-	return true;
+	return site->is_twin <= wanted->takes_twins && are_args_sound(site);
 }
 
 static bool is_found_sound(const struct probe_found *found)

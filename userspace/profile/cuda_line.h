@@ -20,8 +20,8 @@
 /* All saturate at UINT64_MAX. */
 struct cuda_line_sums {
 	uint64_t calls;
-	uint64_t captured; /* of these, such that a graph recorded instead of running them */
-	uint64_t nodes;	   /* kernels, copies and fills of the graphs that were launched */
+	uint64_t captured; /* calls that a graph recorded and that did not run: none of `calls` */
+	uint64_t nodes;	   /* kernels of the graphs that were launched, as far as they are known */
 	uint64_t bytes;
 	uint64_t host_ns; /* from call to return, of calls whose end is a site */
 	uint64_t wait_ns; /* of these, such that wait for the device */

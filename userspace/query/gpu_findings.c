@@ -77,13 +77,13 @@ static void refuse(struct gpu_finding *finding, const char *missing)
 /* Returns the kernels that the process had run: a graph's count one by one. */
 static double launched(const struct gpu_sums *sums)
 {
-	return fmax(sums->launches - sums->captured, 0) + sums->nodes;
+	return sums->launches + sums->nodes;
 }
 
 /* Returns the calls that launch. */
 static double launch_calls(const struct gpu_sums *sums)
 {
-	return fmax(sums->launches - sums->captured, 0) + sums->graph_launches;
+	return sums->launches + sums->graph_launches;
 }
 
 static uint32_t doubt_of_launches(const struct gpu_sums *sums)

@@ -54,8 +54,9 @@ enum gpu_finding_id {
  * and all that samples tell. */
 struct gpu_sums {
 	double wall_ns; /* recorded, from its first call to its last one */
-	double launches, captured, graph_launches;
-	double nodes; /* of the graphs that were launched */
+	double launches, graph_launches;
+	double captured; /* launches that a graph recorded: none of the others */
+	double nodes;	 /* kernels of the graphs that were launched */
 	double syncs, sync_wait_ns;
 	double median_wait_ns; /* of a synchronisation; NAN: not known */
 	double copy_wait_ns;

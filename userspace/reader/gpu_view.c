@@ -121,7 +121,7 @@ static void print_section_head(const struct gpu_shown *shown, const struct secti
 	       text_color(shown->color, TEXT_PLAIN));
 }
 
-/* Writes what a graph's calls did: "12 captured", "340 nodes". */
+/* Writes what a graph's calls did: "12 captured", "340 kernels in graphs". */
 static void print_graph_note(const struct gpu_call *call)
 {
 	if (!call->is_whole)
@@ -129,7 +129,7 @@ static void print_graph_note(const struct gpu_call *call)
 	if (call->sums->captured)
 		printf(", %" PRIu64 " captured", call->sums->captured);
 	if (call->sums->nodes)
-		printf(", %" PRIu64 " nodes", call->sums->nodes);
+		printf(", %" PRIu64 " kernels in graphs", call->sums->nodes);
 }
 
 static void print_call(const struct gpu_shown *shown, const struct gpu_call *call)

@@ -67,7 +67,7 @@ int watch_exit(void *ctx, struct task_struct *task);
 #define HOST_THREADS 16U
 
 struct host_entry {
-	uint64_t key[6], value[16];
+	uint64_t key[6], value[32];
 	bool is_taken;
 };
 
@@ -76,6 +76,15 @@ struct host_hash {
 	struct host_entry entry[HOST_ENTRIES];
 	uint32_t key_bytes, value_bytes, room;
 	long refuses; /* what an update answers; 0: it works */
+};
+
+/* A map of the test's own, beside those that are named below. */
+#define HOST_MORE 10U
+struct host_more {
+	void *map;
+	struct host_hash *hash; /* NULL: an array */
+	void *array;
+	uint32_t count, value_bytes;
 };
 
 struct host_record {
@@ -124,6 +133,8 @@ struct host {
 
 	struct host_hash processes, contexts, thread_states, codes, sent, counts[2], ledgers,
 		claims, waits[2], coarse[2];
+	struct host_more more[HOST_MORE];
+	uint32_t more_count;
 	struct pp_fill fill[PP_FILL_COUNT];
 	struct pp_count rest[2 * PP_REST_ROWS];
 	struct host_record record[HOST_RECORDS];
@@ -161,8 +172,18 @@ static struct host_entry *hash_find(struct host_hash *hash, const void *key)
 	return NULL;
 }
 
+static struct host_more *more_of(void *map)
+{
+	for (uint32_t i = 0; i < host->more_count; i++)
+		if (host->more[i].map == map)
+			return &host->more[i];
+	return NULL;
+}
+
 static struct host_hash *hash_of(void *map)
 {
+	if (more_of(map))
+		return more_of(map)->hash;
 	if (map == &processes)
 		return &host->processes;
 	if (map == &contexts)
@@ -192,9 +213,12 @@ static struct host_hash *hash_of(void *map)
 
 void *bpf_map_lookup_elem(void *map, const void *key)
 {
+	const struct host_more *more = more_of(map);
 	struct host_entry *entry;
 	struct host_hash *hash;
 
+	if (more && !more->hash)
+		return array_at(more->array, key, more->count, more->value_bytes);
 	if (map == &config)
 		return array_at(&host->config, key, 1, sizeof(host->config));
 	if (map == &scratch)
@@ -449,6 +473,29 @@ static void host_hash_init(struct host_hash *hash, uint32_t key_bytes, uint32_t 
 	hash->room = HOST_ENTRIES;
 }
 
+static inline void host_add_hash(void *map, uint32_t key_bytes, uint32_t value_bytes)
+{
+	struct host_more *more = &host->more[host->more_count++];
+
+	assert_true(host->more_count <= HOST_MORE);
+	more->map = map;
+	more->hash = calloc(1, sizeof(*more->hash));
+	assert_non_null(more->hash);
+	host_hash_init(more->hash, key_bytes, value_bytes);
+}
+
+static inline void host_add_array(void *map, uint32_t count, uint32_t value_bytes)
+{
+	struct host_more *more = &host->more[host->more_count++];
+
+	assert_true(host->more_count <= HOST_MORE);
+	more->map = map;
+	more->array = calloc(count, value_bytes);
+	assert_non_null(more->array);
+	more->count = count;
+	more->value_bytes = value_bytes;
+}
+
 static void host_add_region(size_t at, uint64_t start, uint64_t size)
 {
 	host->region[at].start = start;
@@ -542,6 +589,10 @@ static int host_teardown(void **state)
 	host_drop_records();
 	for (size_t i = 0; i < sizeof(host->region) / sizeof(host->region[0]); i++)
 		free(host->region[i].bytes);
+	for (uint32_t i = 0; i < host->more_count; i++) {
+		free(host->more[i].hash);
+		free(host->more[i].array);
+	}
 	free(host);
 	host = NULL;
 	return 0;

@@ -246,8 +246,19 @@ def runtime(_):
     alone = ctypes.CDLL(os.path.join(os.environ["ALONE"], "libcudart.so.12"))
     common.ready()
     await_file("go")
+    fakecuda.declare(alone, fakecuda.RUNTIME)
+    stream = ctypes.c_void_p(0x5000)
     for _ in range(200):
-        alone.cudaLaunchKernel(ctypes.c_void_p(0x7000))
+        alone.cudaLaunchKernel(ctypes.c_void_p(0x7000), 1, 1, 1, 1, None, 0, stream)
+    deep = fakecuda.RuntimeCopy3D(width=10, height=20, depth=300, kind=2)
+    for _ in range(3):
+        alone.cudaMemcpy2D(DEVICE, 64, HOST, 64, 30, 40, 1)
+        alone.cudaMemcpy2DAsync(DEVICE, 64, HOST, 64, 50, 60, 1, stream)
+        alone.cudaMemcpy3D(ctypes.byref(deep))
+        alone.cudaMemcpy3DAsync(ctypes.byref(deep), stream)
+        alone.cudaMemcpyToSymbol(DEVICE, HOST, 77, 0, 1)
+        alone.cudaMemcpyFromSymbolAsync(HOST, DEVICE, 99, 0, 2, stream)
+        assert alone.cudaStreamBeginCapture(stream, 0) == 35
     open(common.path("half"), "w").close()
     await_file("further")
     cuda = fakecuda.Cuda()
@@ -263,12 +274,15 @@ def await_file(name):
         time.sleep(0.01)
 
 
-def main():
-    mode = globals()[sys.argv[1]]
+def main(modes, before=()):
+    """before: what modes do before `ready`"""
+    mode = modes[sys.argv[1]]
     if mode is runtime:
         cuda = runtime(None)
     else:
         cuda = fakecuda.Cuda(**json.loads(sys.argv[2] if len(sys.argv) > 2 else "{}"))
+        if sys.argv[1] in before:
+            before[sys.argv[1]](cuda)
         common.ready()
         await_file("go")
         mode(cuda)
@@ -278,4 +292,5 @@ def main():
         time.sleep(0.01)
 
 
-main()
+if __name__ == "__main__":
+    main(globals())

@@ -12,6 +12,8 @@
 #define KERNELS 8U
 #define TIMES 400U
 #define SYNCS 20U
+#define CAPTURED 100U
+#define GRAPHS 10U
 
 static CUcontext context;
 static CUfunction kernel[KERNELS];
@@ -57,6 +59,23 @@ static void *drive_thread(void *unused)
 	return NULL;
 }
 
+/* Launches that a graph records, and the graph's. */
+__attribute__((noinline)) static void capture(void)
+{
+	CUgraphExec instance;
+	CUstream stream;
+	CUgraph graph;
+
+	check(cuStreamCreate(&stream, 0));
+	check(cuStreamBeginCapture_v2(stream, 0));
+	for (unsigned int i = 0; i < CAPTURED; i++)
+		check(cuLaunchKernel(kernel[0], 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+	check(cuStreamEndCapture(stream, &graph));
+	check(cuGraphInstantiateWithFlags(&instance, graph, 0));
+	for (unsigned int i = 0; i < GRAPHS; i++)
+		check(cuGraphLaunch(instance, stream));
+}
+
 int main(void)
 {
 	pthread_t thread[THREADS];
@@ -73,6 +92,7 @@ int main(void)
 		check(cuStreamSynchronize(NULL));
 		check(cuMemcpyHtoDAsync_v2(0, NULL, 1000, NULL));
 	}
+	capture();
 	done = fopen("/tmp/cuda-done", "w");
 	if (done)
 		fclose(done);

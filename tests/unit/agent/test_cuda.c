@@ -27,6 +27,8 @@ static struct {
 	unsigned int collected, handles_tidied, names_tidied, handles_read, resolved;
 	uint64_t rows;
 	bool alive;
+	unsigned int noted; /* names of rows */
+	int note_error;
 } seen;
 
 const struct cuda_side *probes_cuda(struct probes *probes)
@@ -39,6 +41,12 @@ int cuda_side_totals(const struct cuda_side *side)
 {
 	(void)side;
 	return 11;
+}
+
+int cuda_side_removed(const struct cuda_side *side)
+{
+	(void)side;
+	return 13;
 }
 
 int cuda_side_names(const struct cuda_side *side)
@@ -87,6 +95,17 @@ int cuda_names_collect(struct cuda_names *names, int map_fd, const struct text_t
 	/* Processes that have ended are forgotten first: their handles are given out again. */
 	assert_int_equal(seen.names_tidied, ++seen.handles_read);
 	return 0;
+}
+
+int cuda_names_note_text(struct cuda_names *names, const struct pp_cuda_handle *handle,
+			 uint64_t text, const struct text_table *texts)
+{
+	(void)names, (void)texts;
+	assert_int_equal(handle->id.tgid, 70);
+	assert_int_equal(handle->handle, 0x7000);
+	assert_int_equal(text, 6);
+	seen.noted++;
+	return seen.note_error;
 }
 
 int kernel_names_new(const struct kernel_names_sources *sources, struct kernel_names **ret_names)
@@ -145,6 +164,7 @@ int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *ta
 {
 	(void)totals, (void)counts;
 	assert_int_equal(tables->totals, 11);
+	assert_int_equal(tables->removed, 13);
 	seen.alive = tables->is_alive(tables->context, (struct pp_process_id){.tgid = 70});
 	assert_false(tables->is_alive(tables->context, (struct pp_process_id){.tgid = 71}));
 	seen.collected++;
@@ -158,10 +178,12 @@ const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, ui
 	return is_known ? &what : NULL;
 }
 
+static uint64_t row_name;
 int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh, void *context)
 {
 	(void)totals;
-	return on_fresh(context, &(struct cuda_fresh){.calls = 3});
+	return on_fresh(context,
+			&(struct cuda_fresh){.what = what, .name = row_name, .calls = 3});
 }
 
 uint32_t modules_get_gpu(struct modules *modules)
@@ -180,6 +202,7 @@ static struct cuda *make(void)
 
 	memset(&seen, 0, sizeof(seen));
 	process = (struct process){};
+	row_name = 0;
 	is_known = is_loaded = true;
 	assert_int_equal(cuda_new(&sources, &cuda), 0);
 	assert_non_null(cuda);
@@ -268,6 +291,83 @@ static void names__are_found_in_slices(void **state)
 	assert_int_equal(cuda_unnamed(NULL), 0);
 }
 
+static void call__has_its_stream_and_its_graph(void **state)
+{
+	static const struct {
+		uint64_t stream;
+		const char *label;
+	} cases[] = {{0, ""},
+		     {1, "default"},
+		     {2, "per-thread"},
+		     {3, "0x3"},
+		     {0x55d0c0ffee00, "0x55d0c0ffee00"}};
+	OWNED(cuda) struct cuda *cuda = make();
+	struct cuda_call call;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		what = (struct pp_cuda_what){.id = {.tgid = 70},
+					     .ident = 0x5000,
+					     .stream = cases[i].stream,
+					     .api = api_of("cuGraphLaunch")};
+		assert_int_equal(cuda_find(cuda, 1, &call), 0);
+		assert_string_equal(call.stream, cases[i].label);
+		assert_string_equal(call.graph, "graph@0x5000");
+	}
+	what.api = api_of("cuLaunchKernel");
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.graph, "");
+}
+
+/* The handle may have another one by the time the window ends. */
+static void collect__keeps_the_names_of_rows(void **state)
+{
+	OWNED(cuda) struct cuda *cuda = make();
+
+	(void)state;
+	what = (struct pp_cuda_what){
+		.id = {.tgid = 70}, .ident = 0x7000, .api = api_of("cuLaunchKernel")};
+	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(seen.noted, 0);
+	row_name = 6;
+	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(seen.noted, 1);
+	seen.note_error = -ENOMEM;
+	assert_int_equal(cuda_collect(cuda, NULL), -ENOMEM);
+}
+
+static int device;
+static int device_of(void *context, struct pp_process_id id)
+{
+	assert_ptr_equal(context, &device);
+	assert_int_equal(id.tgid, 70);
+	return device;
+}
+
+static void device__of_an_older_context_is_asked_for(void **state)
+{
+	static const struct options options = {.events = PP_CAPTURE_CUDA};
+	const struct cuda_sources sources = {
+		.options = &options, .device_of = device_of, .context = &device};
+	OWNED(cuda) struct cuda *cuda = NULL;
+	struct cuda_call call;
+
+	(void)state;
+	is_known = true;
+	assert_int_equal(cuda_new(&sources, &cuda), 0);
+	what = (struct pp_cuda_what){.id = {.tgid = 70}, .api = api_of("cuCtxSynchronize")};
+	device = 3;
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.device, "3");
+	device = -1;
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.device, "unknown");
+	what.device = 1;
+	device = 5;
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.device, "0");
+}
+
 static void kernel__is_the_leaf_of_a_launch(void **state)
 {
 	OWNED(cuda) struct cuda *cuda = make();
@@ -321,6 +421,9 @@ int main(void)
 		cmocka_unit_test(collect__does_nothing_before_a_library_was_found),
 		cmocka_unit_test(call__has_its_names),
 		cmocka_unit_test(names__are_found_in_slices),
+		cmocka_unit_test(call__has_its_stream_and_its_graph),
+		cmocka_unit_test(collect__keeps_the_names_of_rows),
+		cmocka_unit_test(device__of_an_older_context_is_asked_for),
 		cmocka_unit_test(kernel__is_the_leaf_of_a_launch),
 		cmocka_unit_test(fresh__is_none_where_it_is_not_captured),
 	};

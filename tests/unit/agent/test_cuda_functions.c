@@ -3,6 +3,7 @@
 #include "agent/cuda_functions.h"
 
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct cuda_function *find(const char *name)
@@ -30,6 +31,93 @@ static void functions__parameters_are_where_cuda_h_has_them(void **state)
 	assert_int_equal(find("cuModuleGetFunction")->site.text, 3);
 	assert_int_equal(find("cuLibraryGetKernel")->site.out, 1);
 	assert_int_equal(find("cuKernelGetFunction")->site.ident, 2);
+}
+
+static void functions__streams_are_where_cuda_h_has_them(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t stream;
+	} cases[] = {{"cuLaunchKernel", 9},	    {"cuLaunchCooperativeKernel", 9},
+		     {"cuGraphLaunch", 2},	    {"cuMemcpyHtoDAsync_v2", 4},
+		     {"cuMemcpyPeerAsync", 6},	    {"cuMemcpy3DAsync_v2", 2},
+		     {"cuMemcpyBatchAsync", 9},	    {"cuMemcpyBatchAsync_v2", 8},
+		     {"cuMemsetD2D8Async", 6},	    {"cuMemAllocAsync", 3},
+		     {"cuMemFreeAsync", 2},	    {"cuStreamSynchronize", 1},
+		     {"cuStreamBeginCapture_v2", 1}, {"cuStreamWaitEvent", 1},
+		     {"cuEventRecord", 2},	    {"cudaLaunchKernel", 8},
+		     {"cudaMemcpyAsync", 5},	    {"cudaMemcpy2DAsync", 8},
+		     {"cudaMemcpyToSymbolAsync", 6}, {"cuMemcpyHtoD_v2", 0},
+		     {"cuCtxSynchronize", 0}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(find(cases[i].name)->site.stream, cases[i].stream);
+	assert_int_equal(find("cuLaunchKernelEx")->site.stream, 1);
+	assert_int_equal(find("cuLaunchKernelEx")->site.stream_at, 32);
+	assert_int_equal(find("cudaLaunchKernelExC")->site.stream_at, 32);
+	assert_int_equal(find("cuLaunchKernel")->site.stream_at, 0);
+}
+
+static void functions__of_captures_and_graphs(void **state)
+{
+	(void)state;
+	assert_int_equal(find("cuStreamBeginCapture")->site.kind, 0);
+	assert_int_equal(find("cuStreamBeginCapture_v2")->site.kind, 2);
+	assert_int_equal(find("cuStreamBeginCaptureToGraph")->site.kind, 6);
+	assert_int_equal(find("cuStreamEndCapture")->site.out, 2);
+	assert_int_equal(find("cuGraphInstantiateWithParams")->site.object,
+			 PP_CUDA_OBJECT_INSTANCE);
+	assert_int_equal(find("cuGraphClone")->site.object, PP_CUDA_OBJECT_GRAPH);
+	assert_int_equal(find("cuGraphExecUpdate_v2")->site.text, 2);
+	assert_int_equal(find("cuGraphAddKernelNode_v2")->site.node, PP_CUDA_NODE_KERNEL);
+	assert_int_equal(find("cuGraphAddMemcpyNode")->site.bytes[0], 5);
+	assert_int_equal(find("cuGraphAddNode")->site.bytes[0], 5);
+	assert_int_equal(find("cuGraphAddNode_v2")->site.bytes[0], 6);
+	assert_int_equal(find("cuGraphAddChildGraphNode")->site.text, 5);
+	assert_int_equal(find("cuCtxCreate_v2")->site.ident, 3);
+	assert_int_equal(find("cuCtxCreate_v3")->site.ident, 5);
+	assert_int_equal(find("cuCtxCreate_v4")->site.ident, 4);
+	assert_int_equal(find("cuModuleGetFunction")->site.ident, 2);
+	assert_true(find("cuGraphLaunch")->has_graph);
+	assert_false(find("cuLaunchKernel")->has_graph);
+}
+
+/* What a stream records is what goes on when the call has returned. */
+static void functions__that_are_recorded_have_a_stream(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < cuda_function_count(); i++) {
+		const struct pp_cuda_site *site = &cuda_function_get(i)->site;
+
+		if (site->does == PP_CUDA_CALL && site->node)
+			assert_true(site->stream || site->layout == PP_CUDA_LAYOUT_BATCH);
+		assert_true(!site->layout || site->bytes[0]);
+		assert_int_equal(site->is_twin, 0);
+	}
+}
+
+/* Those of a library that are probed before Linux 6.6. */
+static void functions__eight_of_a_library_come_first(void **state)
+{
+	unsigned int count[2] = {};
+	char *left_out;
+
+	(void)state;
+	for (size_t i = 0; i < cuda_function_count(); i++)
+		count[cuda_function_get(i)->is_runtime] += cuda_function_get(i)->is_first;
+	assert_int_equal(count[0], 8);
+	assert_int_equal(count[1], 8);
+	left_out = cuda_functions_left_out(false);
+	assert_non_null(strstr(left_out, "cuMemcpyDtoDAsync, "));
+	assert_null(strstr(left_out, "cuLaunchKernel,"));
+	assert_null(strstr(left_out, "cuStreamSynchronize"));
+	assert_null(strstr(left_out, "cuModuleGetFunction"));
+	assert_null(strstr(left_out, "cuda"));
+	free(left_out);
+	left_out = cuda_functions_left_out(true);
+	assert_memory_equal(left_out, "cuda", 4);
+	free(left_out);
 }
 
 /* What waits has an end; what is timed without is an allocation. */
@@ -84,6 +172,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions__parameters_are_where_cuda_h_has_them),
+		cmocka_unit_test(functions__streams_are_where_cuda_h_has_them),
+		cmocka_unit_test(functions__of_captures_and_graphs),
+		cmocka_unit_test(functions__that_are_recorded_have_a_stream),
+		cmocka_unit_test(functions__eight_of_a_library_come_first),
 		cmocka_unit_test(functions__that_wait_have_an_end),
 		cmocka_unit_test(label__has_no_version),
 		cmocka_unit_test(libraries__are_known_by_their_names),

@@ -26,6 +26,7 @@
 static struct {
 	/* Row i is the counter's detail i. */
 	struct pp_cuda_what row[MAX];
+	uint64_t row_name[MAX]; /* id of the text that row i is called by */
 	uint64_t of[MAX];      /* handle that handle 0x7000 + i stands for; 0: none */
 	const char *text[MAX]; /* that the driver was given for it */
 	uint64_t text_id[MAX];
@@ -47,26 +48,43 @@ static char path[] = "/usr/lib/libblas.so";
 static struct file file = {.id = FILE_ID, .path = path};
 
 struct pp_cuda_handle cuda_names_origin(const struct cuda_names *handles,
-					const struct pp_cuda_handle *handle)
+					const struct pp_cuda_handle *handle, uint32_t life)
 {
 	struct pp_cuda_handle origin = *handle;
 
 	assert_non_null(handles);
+	if (life)
+		return origin;
 	if (handle->handle - 0x7000 < MAX && fake.of[handle->handle - 0x7000])
 		origin.handle = fake.of[handle->handle - 0x7000];
 	return origin;
 }
 
+/* All of these are of life 0. */
 const char *cuda_names_find(const struct cuda_names *handles, const struct pp_cuda_handle *handle,
-			    uint64_t *ret_text)
+			    uint32_t life, uint64_t *ret_text)
 {
 	const uint64_t i = handle->handle - 0x7000;
 
 	(void)handles;
-	if (i >= MAX || !fake.text[i])
+	if (i >= MAX || !fake.text[i] || life)
 		return NULL;
 	*ret_text = fake.text_id[i];
 	return fake.text[i];
+}
+
+const char *cuda_names_find_text(const struct cuda_names *handles, struct pp_process_id id,
+				 uint64_t text)
+{
+	(void)handles;
+	assert_int_equal(id.tgid, 70);
+	return text == 500 ? "_Z5gemmv" : NULL;
+}
+
+uint64_t cuda_totals_name(const struct cuda_totals *totals, uint64_t id)
+{
+	(void)totals;
+	return id < MAX ? fake.row_name[id] : 0;
 }
 
 const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id)
@@ -268,6 +286,29 @@ static void name__that_the_driver_was_given_is_demangled_once(void **state)
 	resolve();
 	assert_string_equal(name_of(0x7001), "plain");
 	assert_string_equal(name_of(0x7002), "axpy");
+}
+
+/* The handle was given out again: rows of before have their own name, and those of a later life
+ * none that the handle had. */
+static void name__of_a_row_is_what_its_kernel_was_called_then(void **state)
+{
+	struct pp_cuda_what what = {.id = {.tgid = 70}, .ident = 0x7001};
+
+	(void)state;
+	add(0x7001);
+	add(0x7001);
+	add(0x7001);
+	fake.row[1].life = 1;
+	fake.row[2].life = 2;
+	fake.row_name[1] = 500;
+	fake.has_stack = false;
+	set_text(0x7001, 5, "_Z4axpyfPf");
+	resolve();
+	assert_string_equal(name_of(0x7001), "_Z4axpyfPf");
+	what.life = 1;
+	assert_string_equal(kernel_names_get(names, &what), "_Z5gemmv");
+	what.life = 2;
+	assert_string_equal(kernel_names_get(names, &what), "kernel@0x7001");
 }
 
 static void name__that_cannot_be_demangled_stays_as_it_is(void **state)
@@ -536,6 +577,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(name__that_the_driver_was_given_is_demangled_once),
+		TEST(name__of_a_row_is_what_its_kernel_was_called_then),
 		TEST(name__that_cannot_be_demangled_stays_as_it_is),
 		TEST(name__that_is_cut_is_shown_so),
 		TEST(names__are_asked_about_as_many_as_fit),

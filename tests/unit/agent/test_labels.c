@@ -66,7 +66,10 @@ int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_ca
 	*ret_call = (struct cuda_call){.api = "cuLaunchKernel",
 				       .device = "0",
 				       .direction = detail == 2 ? "HtoD" : "",
+				       .stream = "0x80",
 				       .kernel = detail == 1 ? "axpy" : ""};
+	if (detail == 2)
+		strcpy(ret_call->graph, "graph@0x5");
 	return 0;
 }
 
@@ -318,9 +321,10 @@ static void cuda__has_what_the_call_does(void **state)
 {
 	(void)state;
 	assert_string_equal(label_of(PP_KIND_CUDA, 1),
-			    "api=cuLaunchKernel kernel=axpy device=0 pid=70 tid=71");
+			    "api=cuLaunchKernel kernel=axpy device=0 stream=0x80 pid=70 tid=71");
 	assert_string_equal(label_of(PP_KIND_CUDA_BYTES, 2),
-			    "api=cuLaunchKernel direction=HtoD device=0 pid=70 tid=71");
+			    "api=cuLaunchKernel direction=HtoD device=0 stream=0x80 "
+			    "graph=graph@0x5 pid=70 tid=71");
 	assert_string_equal(label_of(PP_KIND_CUDA_WAIT, 3), "pid=70 tid=71");
 }
 

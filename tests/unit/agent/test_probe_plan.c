@@ -35,7 +35,7 @@ static void plan_for(struct run *run, uint32_t events, const char *const *text)
 		assert_int_equal(probe_spec_parse(text[options.probe_count],
 						  &run->spec[options.probe_count], why),
 				 0);
-	assert_int_equal(probe_plan_make(&options, &run->plan), 0);
+	assert_int_equal(probe_plan_make(&options, true, &run->plan), 0);
 }
 
 static void make__without_probes_is_empty(void **state)
@@ -97,7 +97,7 @@ static void make__cuda_has_every_function_once(void **state)
 	assert_int_equal(run.plan.cuda_row, 0);
 	for (uint32_t i = 0; i < run.plan.cuda_launch_row; i++) {
 		const struct probe_row *row = &run.plan.row[i];
-		char names[PROBE_NAME_MAX_BYTES], *name, *rest = names;
+		char names[PROBE_NAMES_MAX_BYTES], *name, *rest = names;
 		uint8_t alternative = 0;
 
 		assert_true(probe_row_is_of_cuda(row));
@@ -124,6 +124,55 @@ static void make__cuda_has_every_function_once(void **state)
 	last = &run.plan.row[run.plan.cuda_launch_row - 1];
 	assert_true(probe_row_is_in(last, "libcudart.so.12", false));
 	assert_false(probe_row_is_in(last, NULL, false));
+}
+
+/* Where each place of code has a link of its own: of each library those that are first, and no
+ * twins. */
+static void make__cuda_has_few_functions_where_few_can_be_probed(void **state)
+{
+	const struct options options = {.events = PP_CAPTURE_CUDA};
+	CLEANUP(run_release) struct run run = {};
+	size_t functions = 0;
+
+	(void)state;
+	assert_int_equal(probe_plan_make(&options, false, &run.plan), 0);
+	assert_true(run.plan.cuda_events_row >= run.plan.count);
+	for (uint32_t i = 0; i < run.plan.count; i++) {
+		const char *name = run.plan.row[i].leg[0].wanted.name;
+
+		assert_int_equal(run.plan.row[i].leg[0].wanted.takes_twins, 0);
+		for (uint8_t at = 0; *name; at++) {
+			const struct cuda_function *function = probe_plan_cuda(&run.plan, i, at);
+
+			assert_true(function->is_first);
+			assert_memory_equal(function->name, name, strlen(function->name));
+			name += strcspn(name, " ");
+			name += strspn(name, " ");
+			functions++;
+		}
+	}
+	assert_int_equal(functions, 16);
+}
+
+static void make__cudas_events_come_and_go_alone(void **state)
+{
+	CLEANUP(run_release) struct run run = {};
+	unsigned int count = 0;
+
+	(void)state;
+	plan_for(&run, PP_CAPTURE_CUDA, NULL);
+	assert_in_range(run.plan.cuda_events_row, 1, run.plan.count - 1);
+	for (uint32_t i = 0; i < run.plan.count; i++) {
+		const bool are_events = strstr(run.plan.row[i].leg[0].wanted.name, "EventRecord");
+
+		for (uint8_t at = 0; at < 3; at++)
+			if (are_events)
+				assert_true(probe_plan_cuda(&run.plan, i, at)->is_of_events);
+		count += are_events;
+	}
+	assert_int_equal(count, 2);
+	assert_non_null(strstr(run.plan.row[run.plan.cuda_events_row].leg[0].wanted.name,
+			       "cuStreamWaitEvent"));
 }
 
 static void row_needs_line__only_functions_of_python(void **state)
@@ -189,6 +238,8 @@ int main(void)
 		cmocka_unit_test(make__gc_and_import_have_a_beginning_and_an_end),
 		cmocka_unit_test(make__function_with_return_begins_and_ends_a_call),
 		cmocka_unit_test(make__cuda_has_every_function_once),
+		cmocka_unit_test(make__cuda_has_few_functions_where_few_can_be_probed),
+		cmocka_unit_test(make__cudas_events_come_and_go_alone),
 		cmocka_unit_test(row_needs_line__only_functions_of_python),
 		cmocka_unit_test(row_is_in__path_is_that_of_the_process_or_its_target_here),
 		cmocka_unit_test(row_is_in__name_is_the_last_part),

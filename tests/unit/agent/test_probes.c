@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/command_file.c agent/probed_file.c agent/probe_plan.c agent/cuda_functions.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
+/* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/command_file.c agent/probed_file.c agent/probe_plan.c agent/cuda_functions.c agent/cuda_events.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
 /* Files, the child that finds places, and the thread that attaches are stand-ins that write down
  * what they are asked for. */
 #include "agent/cuda_bounds.h"
@@ -16,6 +16,7 @@
 #include <pyprofd/user_share.h>
 
 #include "agent/probe_worker.h"
+#include "attach/cuda_side.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
 #include "attach/tracepoint_names.h"
@@ -33,9 +34,10 @@ struct process *process_table_find_tgid(const struct process_table *table, uint3
 	return NULL;
 }
 
+static bool can_share = true;
 bool probe_links_can_share(void)
 {
-	return true;
+	return can_share;
 }
 
 static struct pp_user_share shares[PP_USER_SHARES];
@@ -45,7 +47,7 @@ struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
 	return shares;
 }
 
-static char calls[2048];
+static char calls[16384];
 static struct file files[FILES];
 static int error_of_child, error_of_tracepoint;
 static uint32_t sites_in_file; /* of each wanted probe */
@@ -94,6 +96,33 @@ const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
 {
 	(void)worker;
 	return NULL;
+}
+
+static uint64_t held; /* probes */
+void probe_worker_hold(struct probe_worker *worker, uint32_t probe, bool is_held)
+{
+	(void)worker;
+	held = (held & ~(1ULL << probe)) | (uint64_t)is_held << probe;
+}
+
+bool probe_worker_is_on(struct probe_worker *worker, uint32_t probe)
+{
+	(void)worker, (void)probe;
+	return true;
+}
+
+int cuda_side_captures(const struct cuda_side *side, uint32_t *ret_captures)
+{
+	(void)side, (void)ret_captures;
+	fail();
+	return 0;
+}
+
+int cuda_side_follow_events(const struct cuda_side *side, bool are_followed)
+{
+	(void)side, (void)are_followed;
+	fail();
+	return 0;
 }
 
 /* What probes cost is none of this test's business. */
@@ -342,6 +371,8 @@ static int setup(void **state)
 	has_result = false;
 	late = NULL;
 	uid_of_process = 0;
+	can_share = true;
+	held = 0;
 	for (uint32_t i = 0; i < FILES; i++)
 		files[i] = (struct file){.id = PP_FILE_FIRST + i,
 					 .path = path,
@@ -510,6 +541,49 @@ static void runtime__is_probed_where_there_is_no_driver(void **state)
 	assert_string_equal(called(), "");
 }
 
+/* Events' functions are probed when something is captured. */
+static void cudas_events__are_held_back(void **state)
+{
+	(void)state;
+	open_cuda(false);
+	assert_int_equal(held, 1ULL << probes_plan(probes).cuda_events_row);
+}
+
+/* Before Linux 6.6 few functions are probed, and what is left out is told once. */
+static void cudas_functions__that_are_left_out_are_told(void **state)
+{
+	FILE *file = tmpfile();
+	const int before = dup(STDERR_FILENO);
+	char text[8192] = "";
+	size_t size;
+
+	(void)state;
+	can_share = false;
+	open_cuda(false);
+	assert_int_equal(held, 0);
+	sites_in_file = 1;
+	assert_int_equal(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
+	see(7, 2);
+	see(8, 2);
+	see(9, 1);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	rewind(file);
+	size = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	assert_non_null(strstr(text, "cudaMemcpy2DAsync, "));
+	assert_non_null(strstr(text, "cuMemcpyDtoDAsync, "));
+	/* A line for each library. */
+	assert_int_equal(strrchr(text, '\n') - text + 1, size);
+	*strchr(text, '\n') = ' ';
+	assert_int_equal(strchr(text, '\n') - text + 1, size);
+	assert_null(strstr(text, " cudaLaunchKernel,"));
+	assert_true(was_called("look cudaLaunchKernel cudaLaunchKernelExC cudaGraphLaunch "
+			       "cudaMemcpyAsync"));
+	assert_false(was_called("cudaMemset"));
+	assert_false(was_called("cudaEventRecord"));
+}
+
 /* The driver's file may be there and have nothing. */
 static void runtime__is_probed_where_the_driver_has_no_functions(void **state)
 {
@@ -674,6 +748,8 @@ int main(void)
 		TEST(files_of_one_inode__share_a_link),
 		TEST(files_of_one_inode__are_attached_once_a_process),
 		TEST(runtime__is_probed_where_there_is_no_driver),
+		TEST(cudas_events__are_held_back),
+		TEST(cudas_functions__that_are_left_out_are_told),
 		TEST(runtime__is_probed_where_the_driver_has_no_functions),
 		TEST(child_that_is_late__is_asked_again),
 		TEST(other_files__are_not_looked_into),

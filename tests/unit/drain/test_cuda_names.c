@@ -64,7 +64,7 @@ static const char *name_of(uint32_t tgid, uint64_t handle)
 {
 	const struct pp_cuda_handle wanted = handle_of(tgid, handle);
 	uint64_t text = 0;
-	const char *name = cuda_names_find(names, &wanted, &text);
+	const char *name = cuda_names_find(names, &wanted, 0, &text);
 
 	assert_int_equal(!name, !text);
 	return name;
@@ -126,6 +126,63 @@ static void handle__that_is_used_again_has_its_last_name(void **state)
 	assert_string_equal(name_of(70, 0x7000), "second");
 }
 
+/* A module was unloaded before the row, or before the name, was there. */
+static void name__of_another_life_is_not_the_handles(void **state)
+{
+	const struct pp_cuda_handle handle = handle_of(70, 0x7000);
+	const struct pp_cuda_handle function = handle_of(70, 0x7100);
+	uint64_t text;
+
+	(void)state;
+	kernel.handle[0] = handle;
+	kernel.name[0] = (struct pp_cuda_name){.text = 5, .life = 3};
+	kernel.handle[1] = function;
+	kernel.name[1] = (struct pp_cuda_name){.of = 0x7000, .life = 3};
+	kernel.count = 2;
+	send(5, "axpy");
+	collect();
+	assert_null(cuda_names_find(names, &handle, 2, &text));
+	assert_null(cuda_names_find(names, &handle, 4, &text));
+	assert_string_equal(cuda_names_find(names, &handle, 3, &text), "axpy");
+	assert_string_equal(cuda_names_find(names, &function, 3, &text), "axpy");
+	assert_int_equal(cuda_names_origin(names, &function, 3).handle, 0x7000);
+	assert_int_equal(cuda_names_origin(names, &function, 4).handle, 0x7100);
+	/* It was told once more. */
+	kernel.name[0].life = 4;
+	collect();
+	assert_string_equal(cuda_names_find(names, &handle, 4, &text), "axpy");
+	assert_null(cuda_names_find(names, &handle, 3, &text));
+}
+
+static void text__stays_when_the_handle_has_another_name(void **state)
+{
+	const struct pp_cuda_handle handle = handle_of(70, 0x7000);
+	const struct pp_cuda_handle function = handle_of(70, 0x7100);
+
+	(void)state;
+	assert_int_equal(cuda_names_note_text(names, &handle, 5, texts), 0);
+	assert_null(cuda_names_find_text(names, handle.id, 5));
+	send(5, "first");
+	assert_int_equal(cuda_names_note_text(names, &handle, 5, texts), 0);
+	kernel.handle[0] = handle;
+	kernel.name[0].text = 6;
+	kernel.handle[1] = function;
+	kernel.name[1].of = 0x7000;
+	kernel.count = 2;
+	send(6, "second");
+	collect();
+	assert_string_equal(cuda_names_find_text(names, handle.id, 5), "first");
+	assert_null(cuda_names_find_text(names, handle_of(71, 0).id, 5));
+	/* One that was sent in an earlier epoch is still the handle's. */
+	text_table_end_epoch(texts);
+	text_table_end_epoch(texts);
+	assert_int_equal(cuda_names_note_text(names, &function, 6, texts), 0);
+	assert_string_equal(cuda_names_find_text(names, handle.id, 6), "second");
+	assert_int_equal(cuda_names_note_text(names, &handle, 7, texts), 0);
+	assert_null(cuda_names_find_text(names, handle.id, 7));
+	assert_string_equal(cuda_names_find_text(names, handle.id, 5), "first");
+}
+
 /* CUfunction and CUkernel of one kernel. */
 static void handle__that_stands_for_another_is_called_as_that(void **state)
 {
@@ -138,8 +195,8 @@ static void handle__that_stands_for_another_is_called_as_that(void **state)
 	kernel.count = 1;
 	collect();
 	assert_null(name_of(70, 0x7100));
-	assert_int_equal(cuda_names_origin(names, &function).handle, 0x7000);
-	assert_int_equal(cuda_names_origin(names, &kernel_handle).handle, 0x7000);
+	assert_int_equal(cuda_names_origin(names, &function, 0).handle, 0x7000);
+	assert_int_equal(cuda_names_origin(names, &kernel_handle, 0).handle, 0x7000);
 	kernel.handle[1] = kernel_handle;
 	kernel.name[1].text = 5;
 	kernel.count = 2;
@@ -151,7 +208,7 @@ static void handle__that_stands_for_another_is_called_as_that(void **state)
 	send(6, "gemm");
 	collect();
 	assert_string_equal(name_of(70, 0x7100), "gemm");
-	assert_int_equal(cuda_names_origin(names, &function).handle, 0x7100);
+	assert_int_equal(cuda_names_origin(names, &function, 0).handle, 0x7100);
 	/* Some stand for each other, as no driver's do. */
 	kernel.name[0] = (struct pp_cuda_name){.of = 0x7000};
 	kernel.name[1] = (struct pp_cuda_name){.of = 0x7100};
@@ -232,6 +289,8 @@ int main(void)
 		TEST(handle__that_is_used_again_has_its_last_name),
 		TEST(tidy__forgets_ended_processes),
 		TEST(handle__that_stands_for_another_is_called_as_that),
+		TEST(name__of_another_life_is_not_the_handles),
+		TEST(text__stays_when_the_handle_has_another_name),
 		TEST(names__are_bounded),
 		TEST(names__are_bounded_in_bytes),
 		TEST(collect__passes_errors_on),

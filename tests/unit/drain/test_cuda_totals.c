@@ -18,12 +18,15 @@ static struct counts counts;
 
 /* Instead of drain/table.c: the kernel's table is an array here. */
 #define TABLE_FD 5
+#define REMOVED_FD 6
+#define ROWS (CUDA_TOTALS_MANY + 2)
 static struct {
-	uint64_t id[4];
-	struct pp_cuda_totals value[4];
+	uint64_t id[ROWS];
+	struct pp_cuda_totals value[ROWS];
 	size_t count;
-	uint64_t removed[4];
+	uint64_t removed[ROWS];
 	size_t removed_count;
+	uint64_t told; /* how many rows of `process` were removed */
 	uint32_t dead; /* tgid */
 	int err;
 } kernel;
@@ -41,8 +44,28 @@ int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry 
 	return err;
 }
 
+int table_get(int map_fd, const void *key, void *ret_value)
+{
+	assert_int_equal(map_fd, REMOVED_FD);
+	assert_int_equal(((const struct pp_process_id *)key)->tgid, 70);
+	if (!kernel.told)
+		return -ENOENT;
+	*(uint64_t *)ret_value = kernel.told;
+	return 0;
+}
+
+int table_set(int map_fd, const void *key, const void *value)
+{
+	assert_int_equal(map_fd, REMOVED_FD);
+	assert_int_equal(((const struct pp_process_id *)key)->tgid, 70);
+	kernel.told = *(const uint64_t *)value;
+	return 0;
+}
+
 int table_remove(int map_fd, const void *key)
 {
+	if (map_fd == REMOVED_FD)
+		return 0;
 	assert_int_equal(map_fd, TABLE_FD);
 	kernel.removed[kernel.removed_count++] = *(const uint64_t *)key;
 	return 0;
@@ -276,7 +299,10 @@ static void many__counters_of_a_row_keep_the_largest(void **state)
 static int collect(uint64_t *ret_rows)
 {
 	const struct cuda_tables tables = {
-		.totals = TABLE_FD, .is_alive = is_alive, .context = &kernel};
+		.totals = TABLE_FD,
+		.removed = REMOVED_FD,
+		.is_alive = is_alive,
+		.context = &kernel};
 
 	return cuda_totals_collect(totals, &tables, &counts, ret_rows);
 }
@@ -311,6 +337,51 @@ static void collect__removes_the_rows_of_ended_processes_once_counted(void **sta
 	assert_null(cuda_totals_what(totals, ID + 2));
 	assert_int_equal(cuda_totals_what(totals, ID)->id.tgid, 70);
 	assert_int_equal(counts.count, 0);
+}
+
+/* Where there are many rows, those go that had nothing new for some windows. */
+static void collect__removes_idle_rows_of_many(void **state)
+{
+	uint64_t rows = 0;
+
+	(void)state;
+	kernel.count = ROWS;
+	for (size_t i = 0; i < ROWS; i++) {
+		kernel.id[i] = 2 * i + 1;
+		kernel.value[i] = (struct pp_cuda_totals){.what = {.id = process}, .calls = 1};
+	}
+	kernel.value[1].what.ident = PP_CUDA_IDENT_OTHERS;
+	for (uint32_t i = 0; i <= CUDA_TOTALS_IDLE_WINDOWS; i++) {
+		assert_int_equal(kernel.removed_count, 0);
+		kernel.value[0].calls++;
+		next();
+		assert_int_equal(collect(&rows), 0);
+	}
+	assert_int_equal(rows, 2);
+	assert_int_equal(kernel.removed_count, ROWS - 2);
+	assert_int_equal(kernel.told, ROWS - 2);
+	assert_non_null(cuda_totals_what(totals, 5));
+	/* One that comes again is a new one. */
+	kernel.count = 3;
+	kernel.value[2].calls = 9;
+	next();
+	assert_int_equal(collect(&rows), 0);
+	assert_int_equal(of(0, PP_KIND_CUDA).samples, 9);
+	assert_int_equal(rows, 3);
+}
+
+static void collect__few_rows_stay(void **state)
+{
+	uint64_t rows = 0;
+
+	(void)state;
+	kernel.count = 1;
+	kernel.id[0] = ID;
+	kernel.value[0] = (struct pp_cuda_totals){.what = {.id = process}, .calls = 1};
+	for (uint32_t i = 0; i < 3 * CUDA_TOTALS_IDLE_WINDOWS; i++)
+		assert_int_equal(collect(&rows), 0);
+	assert_int_equal(rows, 1);
+	assert_int_equal(kernel.removed_count, 0);
 }
 
 static void collect__passes_errors_on(void **state)
@@ -374,6 +445,42 @@ static void fresh__is_what_the_last_window_had(void **state)
 	assert_int_equal(fresh.histogram[7], 0);
 }
 
+static void fresh__has_what_was_captured_and_what_graphs_ran(void **state)
+{
+	struct pp_cuda_totals now = {.what = {.id = process, .ident = 0x1234, .stream = 2},
+				     .name = 77,
+				     .calls = 5,
+				     .captured = 7,
+				     .nodes = 900,
+				     .unknown = 1};
+
+	(void)state;
+	assert_int_equal(cuda_totals_note(totals, ID, &now), 0);
+	divide();
+	assert_int_equal(take_fresh(), 1);
+	assert_int_equal(fresh.what.stream, 2);
+	assert_int_equal(fresh.name, 77);
+	assert_int_equal(fresh.calls, 5);
+	assert_int_equal(fresh.captured, 7);
+	assert_int_equal(fresh.nodes, 900);
+	assert_int_equal(fresh.unknown, 1);
+	assert_int_equal(cuda_totals_name(totals, ID), 77);
+	assert_int_equal(cuda_totals_name(totals, ID + 2), 0);
+	/* Of the next window only what is new. */
+	now.captured = 9;
+	assert_int_equal(cuda_totals_note(totals, ID, &now), 0);
+	next();
+	divide();
+	assert_int_equal(take_fresh(), 1);
+	assert_int_equal(fresh.captured, 2);
+	assert_int_equal(fresh.calls, 0);
+	/* Such calls have no stacks. */
+	assert_int_equal(counts.count, 0);
+	next();
+	divide();
+	assert_int_equal(take_fresh(), 0);
+}
+
 static void fresh__ends_with_an_error(void **state)
 {
 	unsigned int count = 0;
@@ -430,8 +537,11 @@ int main(void)
 		TEST(counters__of_no_row_count_nothing),
 		TEST(many__counters_of_a_row_keep_the_largest),
 		TEST(collect__removes_the_rows_of_ended_processes_once_counted),
+		TEST(collect__removes_idle_rows_of_many),
+		TEST(collect__few_rows_stay),
 		TEST(collect__passes_errors_on),
 		TEST(fresh__is_what_the_last_window_had),
+		TEST(fresh__has_what_was_captured_and_what_graphs_ran),
 		TEST(fresh__ends_with_an_error),
 		TEST(spread__is_0_where_each_call_was_walked),
 	};

@@ -219,6 +219,30 @@ static void function__has_the_sites_of_its_twins(void **state)
 	assert_int_equal(sites.site[0].offset, MADE_CODE);
 	assert_int_equal(sites.site[1].offset, MADE_CODE + 16);
 	assert_int_equal(sites.site[1].alternative, 1);
+	assert_int_equal(sites.site[0].is_twin, 0);
+	assert_int_equal(sites.site[1].is_twin, 1);
+}
+
+/* Whichever of its names comes first. */
+static void function__that_is_its_own_twin_is_none(void **state)
+{
+	static const char *const names[][2] = {{"f", "f_ptsz"}, {"f_ptsz", "f"}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		OWNED(elf_image) struct elf_image *image = NULL;
+		struct probe_wanted wanted = wanted_of(PROBE_WANTED_ANY_OF, "", "f");
+
+		setup(NULL);
+		wanted.takes_twins = 1;
+		for (size_t j = 0; j < 2; j++)
+			made_symbol(&elf, names[i][j], CODE, 16, STT_FUNC);
+		image = made_open(&elf);
+		assert_int_equal(probe_sites_find(image, &wanted, 1, &sites), 0);
+		assert_int_equal(sites.site_count, 1);
+		assert_int_equal(sites.site[0].is_twin, 0);
+		probe_sites_release(&sites);
+	}
 }
 
 static void assert_moved(const char *code, size_t size, uint64_t symbol_size, uint64_t offset,
@@ -554,6 +578,7 @@ int main(void)
 		TEST(usdt__more_sites_than_are_kept_are_counted),
 		TEST(function__site_is_its_first_instruction),
 		TEST(function__has_the_sites_of_its_twins),
+		TEST(function__that_is_its_own_twin_is_none),
 		TEST(function__site_is_behind_endbr64_but_no_other_instruction),
 		TEST(function__site_may_be_behind_a_test_for_null),
 		TEST(function__at_the_end_of_code_is_not_moved_out_of_it),

@@ -99,7 +99,7 @@ static void probes__unsound_ones_are_not_asked_for(void **state)
 	assert_int_equal(foreign_new("", &foreign), 0);
 	assert_int_equal(ask(foreign, wanted, 0, &sites), -EINVAL);
 	assert_int_equal(ask(foreign, wanted, PROBE_WANTED_MAX + 1, &sites), -EINVAL);
-	memset(wanted[PROBE_WANTED_MAX - 1].name, 'n', PROBE_NAME_MAX_BYTES);
+	memset(wanted[PROBE_WANTED_MAX - 1].name, 'n', PROBE_NAMES_MAX_BYTES);
 	assert_int_equal(ask(foreign, wanted, PROBE_WANTED_MAX, &sites), -EINVAL);
 }
 
@@ -259,11 +259,20 @@ static void answer__site_that_cannot_be_is_refused(void **state)
 	ASSERT_ANSWER(false, function->alternative = 1);
 	ASSERT_ANSWER(true, {
 		for_these[1].kind = PROBE_WANTED_ANY_OF;
-		function->alternative = 63;
+		function->alternative = PROBE_NAMES_MAX_BYTES / 2 - 1;
 	});
 	ASSERT_ANSWER(false, {
 		for_these[1].kind = PROBE_WANTED_ANY_OF;
-		function->alternative = 64;
+		function->alternative = PROBE_NAMES_MAX_BYTES / 2;
+	});
+	ASSERT_ANSWER(false, function->is_twin = 1);
+	ASSERT_ANSWER(true, {
+		for_these[1].takes_twins = 1;
+		function->is_twin = 1;
+	});
+	ASSERT_ANSWER(false, {
+		for_these[1].takes_twins = 1;
+		function->is_twin = 2;
 	});
 }
 

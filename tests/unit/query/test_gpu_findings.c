@@ -96,8 +96,9 @@ static void sync__needs_one_for_fifty_launches(void **state)
 	assert_int_equal(verdict(&sums, GPU_FINDING_SYNC), GPU_FOUND);
 	sums.launches = 50001;
 	assert_int_equal(verdict(&sums, GPU_FINDING_SYNC), GPU_NOT_FOUND);
-	/* What graphs run counts by kernels, and what they record has not run. */
-	sums.captured = 1001;
+	/* What graphs run counts by kernels; what they record has not run. */
+	sums.launches = 49000;
+	sums.captured = 2000;
 	assert_int_equal(verdict(&sums, GPU_FINDING_SYNC), GPU_FOUND);
 	sums.nodes = 2000;
 	assert_int_equal(verdict(&sums, GPU_FINDING_SYNC), GPU_NOT_FOUND);
