@@ -127,7 +127,17 @@ static __always_inline void cuda_call_record(const struct cuda_hit *h, __u64 cap
 		      node == PP_CUDA_NODE_INSTANCE ? h->what.ident : bytes);
 }
 
-static __always_inline void cuda_call_begin(struct pt_regs *ctx, struct cuda_hit *h,
+/* Returns whether the call leaves no work in its stream, as it is recorded into a graph.  What is
+ * recorded by a guess alone may run. */
+static __always_inline bool cuda_leaves_nothing(const struct cuda_hit *h,
+						const struct cuda_thread *thread, __u64 capture)
+{
+	return capture && (capture != thread->capture ||
+			   cuda_is_captured(h->thread, thread->generation, h->what.stream));
+}
+
+/* Returns whether the call leaves no work in its stream. */
+static __always_inline bool cuda_call_begin(struct pt_regs *ctx, struct cuda_hit *h,
 					    const struct cuda_thread *thread)
 {
 	const struct pp_cuda_site *site = h->site;
@@ -145,12 +155,12 @@ static __always_inline void cuda_call_begin(struct pt_regs *ctx, struct cuda_hit
 	capture = cuda_capture_now(h, thread);
 	if (capture)
 		cuda_call_record(h, capture, bytes);
-	totals = cuda_totals_make(h);
+	totals = h->scale ? cuda_totals_make(h) : NULL;
 	if (!totals)
-		return;
+		return cuda_leaves_nothing(h, thread, capture);
 	if (capture) {
 		__sync_fetch_and_add(&totals->captured, scaled(1, h->scale));
-		return;
+		return cuda_leaves_nothing(h, thread, capture);
 	}
 	__sync_fetch_and_add(&totals->calls, scaled(1, h->scale));
 	if (site->node == PP_CUDA_NODE_INSTANCE)
@@ -163,6 +173,7 @@ static __always_inline void cuda_call_begin(struct pt_regs *ctx, struct cuda_hit
 		cuda_call_walk(ctx, h, stands_for, bytes);
 	else if (site->has_end)
 		cuda_call_remember(PT_REGS_SP(ctx), h->id, 0, 0);
+	return false;
 }
 
 /* ---- contexts ---- */
@@ -192,6 +203,7 @@ __noinline int cuda_context_set(__u64 id, __u64 context, __u32 does)
 
 	if (!thread)
 		return 1;
+	cuda_context_choose(thread, context, does);
 	if (does == PP_CUDA_POP_CONTEXT) {
 		thread->device = thread->contexts & 0xff;
 		thread->contexts >>= 8;
@@ -214,8 +226,10 @@ __noinline int cuda_context_note(__u64 id, __u64 context, __u64 device, __u32 do
 		return 1;
 	key.id.tgid = id >> 32;
 	key.id.generation = thread->generation;
-	if (does == PP_CUDA_MAKE_CONTEXT)
+	if (does == PP_CUDA_MAKE_CONTEXT) {
+		cuda_context_choose(thread, context, PP_CUDA_PUSH_CONTEXT);
 		cuda_context_push(thread, value);
+	}
 	return bpf_map_update_elem(&cuda_contexts, &key, &value, BPF_ANY) ? 1 : 0;
 }
 
@@ -236,6 +250,8 @@ static __always_inline void cuda_object_end(const struct cuda_hit *h, __u64 hand
 {
 	const __u32 generation = h->what.id.generation;
 
+	if (h->site->object == PP_CUDA_OBJECT_STREAM)
+		cuda_stream_drop(generation, handle);
 	if (h->site->object == PP_CUDA_OBJECT_STREAM)
 		cuda_stream_ended(generation, handle);
 	else if (h->site->object == PP_CUDA_OBJECT_CONTEXT)
@@ -305,19 +321,34 @@ static __always_inline void cuda_note_begin(struct pt_regs *ctx, const struct cu
 	}
 }
 
+/* Returns the stream or the context that a call synchronises; 0: the thread's context. */
+static __always_inline __u64 cuda_synced_by(struct pt_regs *ctx, const struct cuda_hit *h)
+{
+	if (h->site->syncs == PP_CUDA_SYNC_STREAM)
+		return cuda_stream_name(h->what.stream, h->site->is_twin);
+	return h->site->context ? cuda_parameter(ctx, h->site->context) : 0;
+}
+
 static __always_inline void cuda_begin(struct pt_regs *ctx, struct cuda_hit *h,
 				       struct cuda_thread *thread)
 {
 	const struct pp_cuda_site *site = h->site;
 	__u64 ident;
 
+	cuda_launch_left(thread, PT_REGS_SP(ctx));
 	switch (site->does) {
 	case PP_CUDA_CALL:
-		cuda_call_begin(ctx, h, thread);
+		/* A launch that does not count queues work all the same. */
+		if (!cuda_call_begin(ctx, h, thread) && cuda_queues(h))
+			cuda_queue(thread, cuda_stream_name(h->what.stream, site->is_twin),
+				   PT_REGS_SP(ctx));
+		if (site->waits)
+			cuda_wait_begin(PT_REGS_SP(ctx), site->syncs, cuda_synced_by(ctx, h));
 		return;
 	case PP_CUDA_SET_DEVICE:
 		ident = (__u32)cuda_parameter(ctx, site->ident);
 		thread->device = ident < CUDA_DEVICE_MAX ? ident + 1 : 0;
+		thread->context = thread->device;
 		return;
 	case PP_CUDA_SET_CONTEXT:
 	case PP_CUDA_PUSH_CONTEXT:
@@ -485,6 +516,8 @@ static __always_inline void cuda_end(struct pt_regs *ctx, const struct cuda_hit 
 	const bool moves = h->site->bytes[0];
 	const struct cuda_call *call;
 
+	if (h->site->waits)
+		cuda_wait_end(key.sp, h->site->syncs, PT_REGS_RC(ctx));
 	if (h->site->does == PP_CUDA_CALL) {
 		cuda_call_returned(key.sp, h->site->waits | (moves ? 2 : 0));
 		return;
@@ -511,8 +544,9 @@ static __always_inline void cuda_handle(struct pt_regs *ctx)
 	h.cfg = cfg;
 	h.thread = bpf_get_current_pid_tgid();
 	thread = cuda_thread_get(h.thread, cfg);
-	if (!thread || !cuda_hit_count(&h, thread))
+	if (!thread)
 		return;
+	cuda_hit_count(&h, thread);
 	h.what.id.tgid = h.thread >> 32;
 	h.what.id.generation = thread->generation;
 	h.what.device = thread->device;

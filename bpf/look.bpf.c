@@ -17,6 +17,12 @@ static __always_inline bool waits_for_gil(const struct pp_thread *t, __u64 word)
 	return py && gil_owns(t, py, word);
 }
 
+/* Returns whether a thread had to stop, whatever it was doing. */
+static __always_inline bool wait_is_forced(enum pp_wait wait)
+{
+	return wait == PP_WAIT_STOPPED || wait == PP_WAIT_FAULT;
+}
+
 __noinline int thread_set_wait(__u32 tid, __u32 task_state)
 {
 	struct pp_config *cfg = config_get();
@@ -32,6 +38,8 @@ __noinline int thread_set_wait(__u32 tid, __u32 task_state)
 				   &state->call_site);
 	if (wait == PP_WAIT_LOCK && waits_for_gil(t, state->call_site.argument))
 		wait = PP_WAIT_GIL;
+	else if (task_state && state->call_site.gpu == PP_GPU_WAIT && !wait_is_forced(wait))
+		wait = PP_WAIT_GPU;
 	t->wait = wait;
 	return 0;
 }
@@ -86,7 +94,8 @@ static __always_inline void walk_thread(struct switch_state *state, struct pp_wa
 	walk_wait_site(w, slot, t, site, regs);
 	/* For a thread that was not unwound before, Python and the GIL are known only now. */
 	thread_set_wait(t->tid, task_state);
-	site->flags |= t->wait << PP_COUNT_WAIT_SHIFT;
+	site->flags |= t->wait << PP_COUNT_WAIT_SHIFT |
+		       (__u32)state->call_site.gpu << PP_COUNT_GPU_SHIFT;
 }
 
 /* Returns the entry for a new wait site: the next one in turn is evicted. */

@@ -3,6 +3,7 @@
  * switch-in.  The program runs as the thread that is switched out, with its run queue locked: no
  * allocation, no sleep, no page fault. */
 #include "lib/budget.bpf.h"
+#include "lib/gpu.bpf.h"
 #include "lib/look.bpf.h"
 #include "lib/threads.bpf.h"
 #include "lib/timeline_switch.bpf.h"
@@ -135,17 +136,21 @@ static __always_inline __u32 wait_site_find(const struct pp_thread *t, __u64 key
 /* Returns the wait site of a preempted thread.  It stopped at an arbitrary instruction, so we use
  * the stack of its last sample or, until its first one and where samples are taken, of its last
  * unwind.  PP_THREAD_WAIT_SITES: an unwind is due. */
-static __always_inline __u32 preempted_site(struct pp_thread *t, const struct pp_config *cfg)
+static __always_inline __u32 preempted_site(struct pp_thread *t, __u32 gpu,
+					    const struct pp_config *cfg)
 {
 	struct pp_wait_site *site = &t->site[PP_WAIT_SITE_PREEMPTED];
 	const struct pp_wait_site *last = wait_site_at(t, t->at);
 
 	if (t->seen_stack && cfg->epoch - t->seen_epoch < 2)
-		wait_site_stack(t->tid, t->seen_stack, t->seen_flags);
+		wait_site_stack(t->tid, t->seen_stack, t->seen_flags, gpu);
 	else if (cfg->flags & PP_CONFIG_SEE_RUNNING && t->at != PP_WAIT_SITE_PREEMPTED &&
 		 last->key && last->user_stack)
-		wait_site_stack(t->tid, last->user_stack, last->flags);
-	return site->key == preempted_key(cfg) ? PP_WAIT_SITE_PREEMPTED : PP_THREAD_WAIT_SITES;
+		wait_site_stack(t->tid, last->user_stack, last->flags, gpu);
+	return site->key == preempted_key(cfg) &&
+			       (site->flags & PP_COUNT_GPU_BITS) == gpu << PP_COUNT_GPU_SHIFT ?
+		       PP_WAIT_SITE_PREEMPTED :
+		       PP_THREAD_WAIT_SITES;
 }
 
 /* Returns whether a known wait site is unwound again now.  If the budget refuses, the cached stack
@@ -231,6 +236,15 @@ static __always_inline bool wait_look(void *ctx, struct switch_state *state, str
 	return true;
 }
 
+/* Returns the enum pp_gpu of a thread that is switched out.  sp: 0 if it is preempted. */
+static __always_inline __u32 gpu_at_switch(const struct pp_thread *t, __u64 sp,
+					   const struct pp_config *cfg)
+{
+	if (likely(!t->gpu))
+		return PP_GPU_UNKNOWN;
+	return gpu_of_thread(&t->id, &t->tid, sp, cfg);
+}
+
 /* Finds the wait site of the wait that begins; PP_THREAD_WAIT_SITES: it is none of the known
  * ones. */
 static __always_inline __u32 site_of_wait(struct switch_state *state, struct pp_thread *t,
@@ -242,9 +256,11 @@ static __always_inline __u32 site_of_wait(struct switch_state *state, struct pp_
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
 	if (!task_state) {
 		t->last_key = preempted_key(cfg);
-		return preempted_site(t, cfg);
+		state->call_site.gpu = gpu_at_switch(t, 0, cfg);
+		return preempted_site(t, state->call_site.gpu, cfg);
 	}
 	read_call_site(prev, &state->registers_at, regs, &state->call_site);
+	state->call_site.gpu = gpu_at_switch(t, state->call_site.sp, cfg);
 	state->call_site.is_disk = waits_for_disk(prev, task_state);
 	t->last_key = wait_site_key(t, &state->call_site, task_state, cfg);
 	return wait_site_find(t, t->last_key);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Moves the sums of threads to the counters, in functions of their own for the verifier. */
 #include "lib/chance.bpf.h"
+#include "lib/gpu.bpf.h"
 #include "lib/threads.bpf.h"
 
 /* How many waits may reuse a cached stack before we unwind again: at a new wait site, and at most
@@ -219,6 +220,8 @@ __noinline int thread_identify(__u32 tid, __u32 tgid, __u64 now_ns)
 		matches = context && context->flags & PP_CONTEXT_MATCHES;
 	}
 	thread_turns(t, &id, matches, now_ns);
+	if (!t->gpu && gpu_is_used(&t->id.tgid, cfg))
+		t->gpu = 1;
 	return 0;
 }
 
@@ -441,7 +444,7 @@ int wait_site_put_off(__u32 tid, __u32 at)
 	return 0;
 }
 
-int wait_site_stack(__u32 tid, __u64 stack, __u32 flags)
+int wait_site_stack(__u32 tid, __u64 stack, __u32 flags, __u32 gpu)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
@@ -452,8 +455,9 @@ int wait_site_stack(__u32 tid, __u64 stack, __u32 flags)
 		return 0;
 	site = &t->site[PP_WAIT_SITE_PREEMPTED];
 	key = preempted_key(cfg);
-	flags = (flags & ~(PP_COUNT_WAIT_BITS | PP_COUNT_GIL_HELD)) | PP_COUNT_EARLIER |
-		PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT;
+	flags = (flags & ~(PP_COUNT_WAIT_BITS | PP_COUNT_GIL_HELD | PP_COUNT_GPU_BITS)) |
+		PP_COUNT_EARLIER | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT |
+		gpu << PP_COUNT_GPU_SHIFT;
 	if (site->user_stack != stack || site->flags != flags || site->key != key) {
 		wait_site_count(tid, PP_WAIT_SITE_PREEMPTED, COUNTING_SWITCH);
 		wait_site_clear(site, cfg);

@@ -2,6 +2,7 @@
 /* Follows the process lifecycle: a child gets its parent's process context before its first
  * instruction, and an exec drops it.  Mappings come from the perf side-band
  * (userspace/discover/sideband.c). */
+#include "lib/gpu.bpf.h"
 #include "lib/threads.bpf.h"
 
 static __always_inline void tell(struct pp_event *event, const char *comm)
@@ -120,18 +121,21 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	struct pp_event event = {.type = PP_EVENT_EXIT, .time_ns = bpf_ktime_get_ns()};
+	struct pp_config *cfg = config_get();
 	__u32 *generation;
 
+	event.tid = task->pid;
+	if (cfg && cfg->gpu_sight)
+		gpu_wait_drop(&event.tid); /* killed inside of a call */
 	/* do_exit() has already taken this thread off `live`. */
 	if (task->signal->live.counter > 0 || task->flags & PF_KTHREAD)
 		return 0;
-	event.tid = task->pid;
 	event.id.tgid = task->tgid;
 	generation = bpf_map_lookup_elem(&processes, &event.id.tgid);
 	if (!generation)
 		return 0;
 	event.id.generation = *generation;
-	identify_last(task, &event, config_get());
+	identify_last(task, &event, cfg);
 	bpf_map_delete_elem(&processes, &event.id.tgid);
 	bpf_map_delete_elem(&contexts, &event.id);
 	processes_changed();

@@ -7,6 +7,7 @@
 #include "lib/count.bpf.h"
 #include "lib/cuda_graphs.bpf.h"
 #include "lib/cuda_layouts.bpf.h"
+#include "lib/cuda_streams.bpf.h"
 #include "lib/frames.bpf.h"
 
 #if defined(__TARGET_ARCH_arm64)
@@ -113,6 +114,28 @@ static __always_inline __u64 cuda_stream(struct pt_regs *ctx, const struct pp_cu
 	return site->is_twin ? PP_CUDA_STREAM_PER_THREAD : PP_CUDA_STREAM_DEFAULT;
 }
 
+/* Returns whether a call that runs may leave work in its stream; its direction is known. */
+static __always_inline bool cuda_queues(const struct cuda_hit *h)
+{
+	const __u8 way = h->what.direction;
+
+	return h->site->queues &&
+	       (h->site->queues != PP_CUDA_QUEUES_ON_DEVICE ||
+		(way != PP_CUDA_HTOD && way != PP_CUDA_DTOH && way != PP_CUDA_HTOH));
+}
+
+/* A call may leave work in its stream.  Most find that their thread has marked it in this round. */
+static __always_inline void cuda_queue(struct cuda_thread *thread, __u64 stream, __u64 sp)
+{
+	const __u64 *rounds = cuda_rounds_of(bpf_get_current_pid_tgid() >> 32);
+
+	/* Before the round is read. */
+	*(volatile __u64 *)&thread->sp = sp;
+	if (likely(rounds && thread->stream == stream && thread->round == cuda_round(rounds)))
+		return;
+	cuda_mark(stream);
+}
+
 /* ---- whose call it is ---- */
 
 /* Looks up the process of the current thread, and notes it for its next calls. */
@@ -143,6 +166,7 @@ __noinline int cuda_thread_note(__u64 id)
 		return bpf_map_update_elem(&cuda_threads, &id, &fresh, BPF_ANY) ? 1 : 0;
 	known->changes = fresh.changes;
 	known->is_wanted = fresh.is_wanted;
+	known->round = 0; /* what it has marked may be forgotten: cuda_side_see() */
 	return 0;
 }
 
@@ -163,23 +187,21 @@ static __always_inline struct cuda_thread *cuda_thread_get(__u64 id, const struc
 	return thread;
 }
 
-/* Notes a hit, and sets what it counts as.  Returns false when it does not count. */
-static __always_inline bool cuda_hit_count(struct cuda_hit *h, struct cuda_thread *thread)
+/* Notes a hit, and sets what it counts as; 0: it does not count. */
+static __always_inline void cuda_hit_count(struct cuda_hit *h, struct cuda_thread *thread)
 {
 	__u32 kind = h->site->hit;
 	const struct pp_gate *gate;
 
 	if (kind >= PP_CUDA_HITS)
-		return false;
+		return;
 	thread->hits.of[kind]++;
 	h->scale = 1 << PP_GATE_SCALE_SHIFT;
 	if (kind >= PP_CUDA_LAUNCHES)
-		return true;
+		return;
 	gate = bpf_map_lookup_elem(&cuda_gates, &kind);
-	if (likely(gate && !gate->until_ns))
-		return true;
-	h->scale = gate_scale(gate, bpf_ktime_get_ns());
-	return h->scale;
+	if (unlikely(!gate || gate->until_ns))
+		h->scale = gate_scale(gate, bpf_ktime_get_ns());
 }
 
 /* ---- totals ---- */

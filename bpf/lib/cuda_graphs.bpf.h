@@ -283,6 +283,15 @@ __noinline __u64 cuda_captured(__u64 id, __u32 generation, __u64 handle, __u64 o
 	return own;
 }
 
+/* Returns whether a stream is captured for sure. */
+__noinline int cuda_is_captured(__u64 id, __u32 generation, __u64 handle)
+{
+	__u64 number = 0;
+
+	return !!capture_of(generation, stream_of_thread(handle, id), PP_CUDA_OBJECT_STREAM,
+			    &number);
+}
+
 /* An event of a captured stream is part of the capture; of another one no longer. */
 __noinline int cuda_event_recorded(__u64 id, __u32 generation, __u64 handle, __u64 event)
 {

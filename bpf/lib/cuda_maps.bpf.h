@@ -106,6 +106,15 @@ struct cuda_thread {
 	__u32 life;
 	__u32 pad;
 	__u64 capture; /* its own, with which calls on other streams may go; 0: none */
+	/* Its context, and the one that was there before a push: struct cuda_streams. */
+	__u64 context, below;
+	/* The stream that it has marked last, and in which round: lib/cuda_streams.bpf.h. */
+	__u64 stream, round;
+	/* At its last launch; 0: that has returned.  lib/cuda_launchers.bpf.h. */
+	__u64 sp;
+	__u64 task;	   /* address */
+	__u32 is_launcher; /* it is among those of its process */
+	__u32 was_unknown; /* it has queued or waited before it chose a context */
 };
 struct cuda_threads_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -123,6 +132,74 @@ struct cuda_gates_map {
 	__type(value, struct pp_gate);
 };
 struct cuda_gates_map cuda_gates SEC(".maps");
+
+/* Of each process: the round that its last synchronisation has begun (pyprofd/gpu.h).  Processes
+ * with one hash share it, which costs them look-ups. */
+#define CUDA_ROUNDS 256U
+struct cuda_rounds_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CUDA_ROUNDS);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+struct cuda_rounds_map cuda_rounds SEC(".maps");
+
+/* The streams of a process that had work.  Values of `handle` and `context` that are none: see
+ * lib/cuda_streams.bpf.h. */
+#define CUDA_STREAMS 32U
+#define CUDA_LAUNCHERS 16U
+struct cuda_stream {
+	__u64 handle;	      /* 0: the row is free */
+	__u64 context;	      /* in which it was first used */
+	__u64 marked, synced; /* rounds: all that was queued before `synced` has ended */
+};
+struct cuda_streams {
+	__u32 is_whole;	  /* the process' calls have been seen from the first one on */
+	__u32 is_divided; /* several contexts were seen */
+	__u32 has_more;	  /* threads that launch and are not listed here */
+	__u32 pad;
+	__u64 context; /* the only one that was seen; 0: none */
+	struct cuda_stream stream[CUDA_STREAMS];
+	__u32 launcher[CUDA_LAUNCHERS]; /* tid; 0: free */
+};
+struct cuda_streams_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PP_GPU_PROCESSES_MAX);
+	__type(key, struct pp_process_id);
+	__type(value, struct cuda_streams);
+};
+struct cuda_streams_map cuda_streams SEC(".maps");
+
+/* A new one of these, which is too large for the stack. */
+struct cuda_no_streams_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cuda_streams);
+};
+struct cuda_no_streams_map cuda_no_streams SEC(".maps");
+
+/* Rows of cuda_streams that are being taken, those of launchers behind those of streams: only one
+ * CPU can insert the entry. */
+struct cuda_claim {
+	__u32 tgid, row;
+};
+struct cuda_claims_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct cuda_claim);
+	__type(value, __u32);
+};
+struct cuda_claims_map cuda_claims SEC(".maps");
+
+/* tgid -> generation of processes that began when their library had all its probes (agent). */
+struct cuda_wholes_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4 * PP_GPU_PROCESSES_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+struct cuda_wholes_map cuda_wholes SEC(".maps");
 
 /* A call under way, whose end is a site.  Threads may end in it: the oldest go. */
 struct cuda_call_key {

@@ -5,6 +5,7 @@
 #ifndef BPF_LIB_EVENT_H
 #define BPF_LIB_EVENT_H
 
+#include "lib/gpu.bpf.h"
 #include "lib/timeline.bpf.h"
 #include "lib/user_registers.bpf.h"
 #include "lib/walk.bpf.h"
@@ -22,6 +23,9 @@ static __always_inline void event_count(struct bpf_perf_event_data *ctx, struct 
 		w->stop = PP_STOP_NO_USER;
 	} else if (!take_user_registers(w, task, ctx, hit_user)) {
 		w->thread_pointer = CURRENT_READ(task, TASK_THREAD_POINTER);
+		if (unlikely(w->is_gpu && w->kind == PP_KIND_CPU))
+			w->count_flags |= gpu_of_thread(&w->id, &w->tid, w->sp, cfg)
+					  << PP_COUNT_GPU_SHIFT;
 		walk_user(slot);
 		if (unlikely(is_incomplete(w)) && !walk_emit_incomplete(slot)) {
 			if (timeline_is_on)

@@ -3,6 +3,7 @@
 #ifndef BPF_LIB_IDENTIFY_H
 #define BPF_LIB_IDENTIFY_H
 
+#include "lib/gpu.bpf.h"
 #include "lib/user.bpf.h"
 
 /* Reports a tgid that no fork and no scan of /proc has shown. */
@@ -45,6 +46,7 @@ static __always_inline void look_up_process(struct pp_walk *w, struct task_struc
 	w->id.generation = generation ? *generation : 0;
 	w->process_changes = changes;
 	w->is_identified = !!generation;
+	w->is_gpu = gpu_is_used(&w->id.tgid, cfg);
 	w->cred = (__u64)BPF_CORE_READ(task, cred);
 	w->user = (__u32)user_of_cred(w->cred);
 	w->user_key = pp_user_key(w->user, cfg->name_secret);

@@ -52,8 +52,8 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 }
 
 /* Returns the key that tells this wait site from others without an unwind: registers, Python's
- * innermost instruction, the system call and its first argument.  The epoch is part of the key, so
- * each site is unwound again in the next epoch. */
+ * innermost instruction, the system call and its first argument, what the GPU has to do.  The epoch
+ * is part of the key, so each site is unwound again in the next epoch. */
 static __always_inline __u64 wait_site_key(const struct pp_thread *t, const struct call_site *site,
 					   __u32 task_state, const struct pp_config *cfg)
 {
@@ -63,8 +63,8 @@ static __always_inline __u64 wait_site_key(const struct pp_thread *t, const stru
 	where = site->pc * 0x9e3779b97f4a7c15ULL + site->sp * 0xc2b2ae3d27d4eb4fULL;
 	what = frame * 0x165667b19e3779f9ULL + instruction * 0xd6e8feb86659fd93ULL;
 	where ^= where >> 32;
-	what += (site->number << 40) + (site->is_disk << 39) + ((__u64)cfg->epoch << 8) +
-		(task_state & 0xff);
+	what += (site->gpu << 62) + (site->number << 40) + (site->is_disk << 39) +
+		((__u64)cfg->epoch << 8) + (task_state & 0xff);
 	/* The registers of a preempted thread have arbitrary values. */
 	return hash_mix(hash_mix(where, what), task_state ? site->argument : 0) | 1;
 }

@@ -7,6 +7,7 @@
 #include "lib/walk_state.bpf.h"
 
 #include <pyprofd/config.h>
+#include <pyprofd/gpu.h>
 #include <pyprofd/process.h>
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
@@ -255,6 +256,23 @@ struct ledgers_map {
 };
 PP_MAP struct ledgers_map ledgers SEC(".maps");
 
+/* tgid -> what its calls tell of its work on the GPU; tid -> the synchronisation it is in (agent:
+ * one entry each where event `cuda` is not captured). */
+struct gpu_processes_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pp_gpu_process);
+};
+PP_MAP struct gpu_processes_map gpu_processes SEC(".maps");
+struct gpu_waits_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pp_gpu_wait);
+};
+PP_MAP struct gpu_waits_map gpu_waits SEC(".maps");
+
 /* What walks may cost (lib/budget.bpf.h). */
 struct budget {
 	__u64 started_ns; /* of the period */
@@ -292,6 +310,7 @@ PP_MAP struct times_map times SEC(".maps");
 struct call_site {
 	__u64 pc, sp, number, argument;
 	__u64 is_disk; /* block I/O is under way */
+	__u64 gpu;     /* enum pp_gpu of the thread */
 };
 
 /* The cached stacks of a wait site before it was unwound again. */

@@ -168,8 +168,8 @@ int wait_site_plan(__u32 tid, __u32 at, __u64 now_ns);
 /* Postpones an unwind that was due. */
 int wait_site_put_off(__u32 tid, __u32 at);
 /* Sets the cached stack of the wait site for preemptions to one that a sample or another unwind has
- * found. */
-int wait_site_stack(__u32 tid, __u64 stack, __u32 flags);
+ * found.  gpu: enum pp_gpu of the thread now. */
+int wait_site_stack(__u32 tid, __u64 stack, __u32 flags, __u32 gpu);
 
 static __always_inline struct pp_wait_site_sum *sum_open(struct pp_wait_site *site, __u32 window)
 {

@@ -120,8 +120,10 @@ static __always_inline void copy_sampled(struct user_registers *to,
 	const volatile __u64 *from = (const volatile __u64 *)ctx;
 
 #pragma unroll
-	for (__u32 i = 0; i < SAVED_WORDS; i++)
+	for (__u32 i = 0; i < SAVED_WORDS; i++) {
 		((__u64 *)to)[i] = from[i];
+		FORGET();
+	}
 }
 
 static __always_inline int use_registers(struct pp_walk *w, const struct user_registers *regs)

@@ -87,6 +87,7 @@ struct pp_walk {
 	struct pp_process_id id;
 	__u32 process_changes; /* of struct pp_config, when `id` and `context` were looked up */
 	__u32 is_identified;   /* there they were: they hold while nothing changes */
+	__u32 is_gpu;	       /* the process was in gpu_processes[] then */
 	__u32 tid;
 	__u32 count_flags;
 	__u64 started_ns;

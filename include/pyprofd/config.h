@@ -48,6 +48,9 @@ struct pp_config {
 	/* The agent empties ledgers[], writes 0 and counts up; the kernel side counts rows. */
 	__u32 ledgers_taken, ledger_turn;
 	__u64 name_secret; /* random and odd: pp_user_key() */
+	/* pyprofd/gpu.h: counts the times that all calls of CUDA began to be seen; 0: none are.
+	 * gpu_is_blind: launches are not. */
+	__u32 gpu_sight, gpu_is_blind;
 };
 
 #endif

@@ -86,6 +86,17 @@ enum pp_cuda_node {
 	PP_CUDA_NODE_UNKNOWN,
 };
 
+/* What a call that returns without an error has waited for: everything that was queued there when
+ * it began. */
+enum pp_cuda_sync {
+	PP_CUDA_SYNC_NONE,    /* something else, as an event or a copy */
+	PP_CUDA_SYNC_STREAM,  /* parameter `stream` */
+	PP_CUDA_SYNC_CONTEXT, /* the thread's, or parameter `context` */
+};
+
+/* Of pp_cuda_site.queues: only where neither side of a copy is known to be the host's memory. */
+#define PP_CUDA_QUEUES_ON_DEVICE 2U
+
 /* What a handle is, beside a kernel's. */
 enum pp_cuda_object {
 	PP_CUDA_OBJECT_STREAM = 1,
@@ -141,9 +152,11 @@ struct pp_cuda_site {
 	__u8 node;	  /* enum pp_cuda_node */
 	__u8 object;	  /* enum pp_cuda_object */
 	__u8 hit;	  /* enum pp_cuda_hit */
-	__u8 pad;
+	__u8 queues;	  /* 1: it may leave work in the stream; PP_CUDA_QUEUES_ON_DEVICE */
+	__u8 syncs;	  /* enum pp_cuda_sync */
+	__u8 context;	  /* parameter */
 };
-_Static_assert(sizeof(struct pp_cuda_site) == 22, "pp_cuda_site crosses the kernel boundary");
+_Static_assert(sizeof(struct pp_cuda_site) == 24, "pp_cuda_site crosses the kernel boundary");
 
 /* What is added up apart. */
 struct pp_cuda_what {

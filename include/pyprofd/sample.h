@@ -5,6 +5,7 @@
 #define PYPROFD_SAMPLE_H
 
 #include <linux/types.h>
+#include <pyprofd/gpu.h>
 #include <pyprofd/kinds.h>
 #include <pyprofd/limits.h>
 #include <pyprofd/process.h>
@@ -18,12 +19,14 @@ enum pp_count_flag {
 	PP_COUNT_SWEPT = 8,  /* asleep since before the start: include/pyprofd/scan.h */
 	/* preempted: the stack is that of the thread's last sample or walk */
 	PP_COUNT_EARLIER = 16,
+	PP_COUNT_GPU_SHIFT = 5,	     /* bits 5..6: enum pp_gpu, when it began */
 	PP_COUNT_STOP_SHIFT = 8,     /* bits 8..15: enum pp_stop of the native walk */
 	PP_COUNT_PY_STOP_SHIFT = 16, /* bits 16..23: enum pp_py_stop */
 	PP_COUNT_WAIT_SHIFT = 24,    /* bits 24..28: enum pp_wait */
 };
 
 #define PP_COUNT_WAIT_BITS (0x1fU << PP_COUNT_WAIT_SHIFT)
+#define PP_COUNT_GPU_BITS (3U << PP_COUNT_GPU_SHIFT)
 
 /* Returns the enum pp_wait of these flags. */
 static __inline__ __u32 pp_count_wait(__u32 flags)

@@ -157,7 +157,9 @@
 	X(CUDA_GRAPHS_UNKNOWN, "cuda_graphs_unknown",                                              \
 	  "launches of CUDA graphs that may have more kernels than are known")                     \
 	X(CUDA_BYTES_GUESSED, "cuda_bytes_guessed",                                                \
-	  "batches of copies whose bytes are scaled: only some sizes were read")
+	  "batches of copies whose bytes are scaled: only some sizes were read")                   \
+	X(GPU_FULL, "gpu_full",                                                                    \
+	  "CUDA calls that no label `gpu` knows of: the table of processes or waits was full")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

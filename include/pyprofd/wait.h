@@ -30,7 +30,8 @@
 	X(FAULT, "page fault", FAULT)                                                              \
 	X(RUN_QUEUE, "run queue", RUN_QUEUE) /* preempted, or woken and not running yet */        \
 	X(STOPPED, "stopped", STOPPED) /* by a signal or a tracer */                               \
-	X(KERNEL, "kernel", UNKNOWN) /* a lock or an event inside another syscall */
+	X(KERNEL, "kernel", UNKNOWN) /* a lock or an event inside another syscall */               \
+	X(GPU, "gpu", GPU)	     /* inside of a synchronisation with it */
 
 #define PP_ENUM_WAIT(id, label, group) PP_WAIT_##id,
 enum pp_wait { PP_WAITS(PP_ENUM_WAIT) PP_WAIT_COUNT };
@@ -43,6 +44,7 @@ enum pp_wait { PP_WAITS(PP_ENUM_WAIT) PP_WAIT_COUNT };
 	X(LOCK, "lock")                                                                            \
 	X(DISK, "disk")                                                                            \
 	X(NET, "net")                                                                              \
+	X(GPU, "GPU wait")                                                                         \
 	X(SLEEP, "sleep")                                                                          \
 	X(CHILD, "child")                                                                          \
 	X(FAULT, "page fault")                                                                     \
@@ -135,7 +137,8 @@ struct pp_thread {
 	__u32 seen_flags;    /* of the last sample's stack: enum pp_count_flag */
 	__u32 seen_epoch;    /* of that sample: pp_config.epoch */
 	__u32 user;	     /* whose share of threads[] the slot is part of; 0: root */
-	__u32 pad;
+	__u8 gpu; /* 1: its process may be in gpu_processes[] */
+	__u8 pad[3];
 	__u64 seen_stack;    /* hash of that stack; 0: none */
 	__u64 created_ns;   /* when a switch first saw the thread, or it executed another program */
 	__u64 first_ns;	    /* when this tid first had the slot; an exec does not change it */
@@ -217,7 +220,7 @@ static __inline__ void pp_wait_key_to_blame(struct pp_count_key *key,
 	key->tid = site->blame_tid;
 	key->kind = PP_KIND_BLAME;
 	key->detail = 0;
-	key->flags = (site->flags & PP_COUNT_WAIT_BITS) | PP_COUNT_PYTHON |
+	key->flags = (site->flags & (PP_COUNT_WAIT_BITS | PP_COUNT_GPU_BITS)) | PP_COUNT_PYTHON |
 		     PP_STOP_ROOT << PP_COUNT_STOP_SHIFT;
 }
 

@@ -16,7 +16,7 @@ graph of 200,000 stacks is drawn), page (how soon the page of pyprofd-serve show
 gc, import and mem add to the agent's own cost), fleet-push (what 200 nodes
 push to a Pyroscope: docs/fleet.md), serve-cost (what pyprofd-serve takes beside the agent), probes
 (what a hit of a user probe costs, beside an empty program's), cuda (the same for launches of CUDA),
-oracle (programs that know the truth
+gpu-label (what label gpu adds to a sample), oracle (programs that know the truth
 under all profilers: docs/accuracy.md; --cases takes some of them).
 Prints ratios of this run and writes them to build/bench.json.  Nothing is asserted: the machine's
 noise is printed beside each number.
@@ -46,6 +46,7 @@ import cuda_launches  # noqa: E402
 import dumps  # noqa: E402
 import faults  # noqa: E402
 import fleet_push  # noqa: E402
+import gpu_labels  # noqa: E402
 import harness  # noqa: E402
 import kernel_bpf  # noqa: E402
 import measure  # noqa: E402
@@ -665,6 +666,11 @@ def section_oracle(peers, quick):
     return oracle.section(peers, quick, say, ORACLE_CASES)
 
 
+def section_gpu_label(peers, quick):
+    del peers
+    return gpu_labels.compare(pyprofd, say, quick)
+
+
 SECTIONS = {
     "bpf": section_bpf, "pairs": section_pairs, "samples": section_samples, "fleet": section_fleet,
     "start": section_start, "short": section_short, "leak": section_leak, "switch": section_switch,
@@ -673,7 +679,7 @@ SECTIONS = {
     "alloc": section_alloc, "defaults": section_defaults,
     "oracle": section_oracle, "store-day": section_store_day, "fleet-push": section_fleet_push,
     "serve-cost": section_serve_cost, "probes": section_probes,
-    "cuda": section_cuda
+    "cuda": section_cuda, "gpu-label": section_gpu_label
 }
 ORACLE_CASES = ""
 

@@ -124,6 +124,7 @@ CUresult cuCtxCreate_v2(CUcontext *ret_context, unsigned int flags, CUdevice dev
 CUresult cuCtxCreate_v4(CUcontext *ret_context, const void *params, unsigned int flags,
 			CUdevice device);
 CUresult cuCtxDestroy_v2(CUcontext context);
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags);
 CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxPushCurrent_v2(CUcontext context);
 CUresult cuCtxPopCurrent_v2(CUcontext *ret_context);

@@ -109,6 +109,7 @@ struct context {
 	CUdevice device;
 	unsigned int physical; /* device before CUDA_VISIBLE_DEVICES */
 	unsigned int users;
+	_Atomic unsigned int flags; /* cuDevicePrimaryCtxSetFlags(), of which CU_CTX_SCHED_SPIN */
 	struct stream *legacy;
 };
 
@@ -184,6 +185,8 @@ __attribute__((noinline)) CUresult stream_submit(struct stream *stream, struct w
 /* The same, and waits for the end: a sync copy. */
 CUresult stream_submit_and_wait(struct stream *stream, struct work *work);
 void stream_wait(struct stream *stream, uint64_t number);
+/* The same in a call of the program, on the CPU where its context is to spin. */
+void stream_wait_for_caller(struct stream *stream, uint64_t number);
 /* After a wait: adds it to the entry point's and begins a drained interval when there is nothing
  * left. */
 void sync_end(enum api api, uint64_t began_ns);

@@ -94,6 +94,7 @@ static const struct entry entries[] = {
 	ONE("cuDevicePrimaryCtxRelease", cuDevicePrimaryCtxRelease_v2),
 	ONE("cuCtxCreate", cuCtxCreate_v4),
 	ONE("cuCtxDestroy", cuCtxDestroy_v2),
+	ONE("cuDevicePrimaryCtxSetFlags", cuDevicePrimaryCtxSetFlags_v2),
 	ONE("cuCtxSetCurrent", cuCtxSetCurrent),
 	ONE("cuCtxPushCurrent", cuCtxPushCurrent_v2),
 	ONE("cuCtxPopCurrent", cuCtxPopCurrent_v2),

@@ -82,7 +82,7 @@ CUresult cuEventSynchronize(CUevent event)
 	if (event->graph)
 		return api_fail(API_cuEventSynchronize, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	if (event->stream)
-		stream_wait(event->stream, event->number);
+		stream_wait_for_caller(event->stream, event->number);
 	sync_end(API_cuEventSynchronize, began_ns);
 	return CUDA_SUCCESS;
 }

@@ -265,6 +265,15 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 	return CUDA_SUCCESS;
 }
 
+CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)
+{
+	CUresult error = enter_device(API_cuDevicePrimaryCtxSetFlags_v2, device);
+
+	if (!error)
+		atomic_store(&driver.device[device].flags, flags);
+	return error;
+}
+
 CUresult cuCtxSetCurrent(CUcontext context)
 {
 	CUresult error = api_enter(API_cuCtxSetCurrent);

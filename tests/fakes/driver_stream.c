@@ -197,18 +197,44 @@ CUresult stream_submit_and_wait(struct stream *stream, struct work *work)
 	pthread_mutex_unlock(&stream->lock);
 	if (error)
 		return api_fail(work->api, error);
-	stream_wait(stream, number);
+	stream_wait_for_caller(stream, number);
 	sync_end(work->api, began_ns);
 	return CUDA_SUCCESS;
 }
 
 /* ---------------------------------------------------------------- synchronizing */
 
+/* Called with the stream's lock. */
+static void wait_done(struct stream *stream, uint64_t number, bool spins)
+{
+	while (stream->done < number) {
+		if (!spins) {
+			pthread_cond_wait(&stream->has_done, &stream->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&stream->lock);
+		for (int i = 0; i < 100; i++)
+			__asm__ volatile("" ::: "memory");
+		pthread_mutex_lock(&stream->lock);
+	}
+}
+
+static bool spins(const struct stream *stream)
+{
+	return atomic_load(&stream->context->flags) & CU_CTX_SCHED_SPIN;
+}
+
 void stream_wait(struct stream *stream, uint64_t number)
 {
 	pthread_mutex_lock(&stream->lock);
-	while (stream->done < number)
-		pthread_cond_wait(&stream->has_done, &stream->lock);
+	wait_done(stream, number, false);
+	pthread_mutex_unlock(&stream->lock);
+}
+
+void stream_wait_for_caller(struct stream *stream, uint64_t number)
+{
+	pthread_mutex_lock(&stream->lock);
+	wait_done(stream, number, spins(stream));
 	pthread_mutex_unlock(&stream->lock);
 }
 
@@ -231,8 +257,7 @@ static CUresult drain(struct stream *stream)
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 	}
 	number = stream->queued;
-	while (stream->done < number)
-		pthread_cond_wait(&stream->has_done, &stream->lock);
+	wait_done(stream, number, spins(stream));
 	if (stream->queued == number && stream->is_dirty) {
 		stream->is_dirty = false;
 		atomic_fetch_sub(&truth.dirty_streams, 1);
@@ -341,7 +366,7 @@ CUresult cuStreamCreate(CUstream *ret_stream, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-/* What is queued still runs.  The stream counts as clean: nobody can synchronize it any more. */
+/* What is queued still runs: the stream stays dirty until its context is synchronized. */
 CUresult cuStreamDestroy_v2(CUstream stream)
 {
 	CUresult error = api_enter(API_cuStreamDestroy_v2);
@@ -351,9 +376,6 @@ CUresult cuStreamDestroy_v2(CUstream stream)
 	if ((uintptr_t)stream <= (uintptr_t)CU_STREAM_PER_THREAD)
 		return api_fail(API_cuStreamDestroy_v2, CUDA_ERROR_INVALID_HANDLE);
 	pthread_mutex_lock(&stream->lock);
-	if (stream->is_dirty)
-		atomic_fetch_sub(&truth.dirty_streams, 1);
-	stream->is_dirty = false;
 	stream->is_gone = true;
 	pthread_cond_signal(&stream->has_work);
 	pthread_mutex_unlock(&stream->lock);

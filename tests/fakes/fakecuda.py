@@ -30,6 +30,7 @@ DRIVER = {
     "cuInit": "u", "cuDriverGetVersion": "p", "cuDeviceGet": "pi", "cuDeviceGetCount": "p",
     "cuDeviceGetName": "pii", "cuDeviceGetUuid": "pi", "cuDeviceGetUuid_v2": "pi",
     "cuDevicePrimaryCtxRetain": "pi", "cuDevicePrimaryCtxRelease_v2": "i",
+    "cuDevicePrimaryCtxSetFlags_v2": "iu",
     "cuCtxSetCurrent": "p", "cuCtxPushCurrent_v2": "p", "cuCtxPopCurrent_v2": "p",
     "cuCtxGetCurrent": "p", "cuCtxGetDevice": "p", "cuCtxSynchronize": "",
     "cuCtxSynchronize_v2": "p", "cuGetProcAddress_v2": "spidp",
@@ -246,6 +247,10 @@ class Cuda:
         if device not in self.contexts:
             self.contexts[device] = self.get("cuDevicePrimaryCtxRetain", device)
         self.call("cuCtxSetCurrent", self.contexts[device])
+
+    def spin(self, device=0):
+        """Threads wait for the device on the CPU from now on, as with CU_CTX_SCHED_SPIN."""
+        self.call("cuDevicePrimaryCtxSetFlags_v2", device, 1)
 
     def kernel(self, name, ns=None, params=None, by="function"):
         """A handle of the kernel: by "module" (cuModuleGetFunction), "library" (a CUkernel), or

@@ -11,18 +11,27 @@
 
 #define CALL .does = PP_CUDA_CALL
 #define LAUNCH(kernel, into)                                                                       \
-	{CALL, .ident = (kernel), .stream = (into), .node = PP_CUDA_NODE_KERNEL}
+	{CALL,                                                                                     \
+	 .queues = 1,                                                                              \
+	 .ident = (kernel),                                                                        \
+	 .stream = (into),                                                                         \
+	 .node = PP_CUDA_NODE_KERNEL}
 /* cuda.h: CUlaunchConfig, driver_types.h: cudaLaunchConfig_t. */
 #define LAUNCH_CONFIG(kernel, config)                                                              \
 	{CALL,                                                                                     \
+	 .queues = 1,                                                                              \
 	 .ident = (kernel),                                                                        \
 	 .stream = (config),                                                                       \
 	 .stream_at = 32,                                                                          \
 	 .node = PP_CUDA_NODE_KERNEL}
 #define LAUNCH_GRAPH(instance, into)                                                               \
-	{CALL, .ident = (instance), .stream = (into), .node = PP_CUDA_NODE_INSTANCE}
+	{CALL,                                                                                     \
+	 .queues = 1,                                                                              \
+	 .ident = (instance),                                                                      \
+	 .stream = (into),                                                                         \
+	 .node = PP_CUDA_NODE_INSTANCE}
 /* Copies and fills that go on when the call has returned. */
-#define LATER(into) CALL, .stream = (into), .node = PP_CUDA_NODE_COPY
+#define LATER(into) CALL, .queues = 1, .stream = (into), .node = PP_CUDA_NODE_COPY
 #define COPY(size, way, into) {LATER(into), .bytes = {size}, .direction = PP_CUDA_##way}
 #define COPY_KIND(size, way, into) {LATER(into), .bytes = {size}, .kind = (way)}
 #define COPY_2D(width, height, way, into) {LATER(into), .bytes = {width, height}, .kind = (way)}
@@ -34,20 +43,25 @@
 #define FILL(count, shift, into) {LATER(into), .bytes = {count}, .bytes_shift = (shift)}
 #define FILL_2D(width, height, shift, into)                                                        \
 	{LATER(into), .bytes = {width, height}, .bytes_shift = (shift)}
-#define FILL_NOW(count, shift) {CALL, .bytes = {count}, .bytes_shift = (shift)}
+/* Of the device's memory they go on as well ("API synchronization behavior" of the CUDA Driver
+ * API). */
+#define FILL_NOW(count, shift) {CALL, .queues = 1, .bytes = {count}, .bytes_shift = (shift)}
 #define FILL_NOW_2D(width, height, shift)                                                          \
-	{CALL, .bytes = {width, height}, .bytes_shift = (shift)}
+	{CALL, .queues = 1, .bytes = {width, height}, .bytes_shift = (shift)}
 /* What has ended when the call returns. */
 #define TIMED CALL, .has_end = 1
 #define WAITS TIMED, .waits = 1
-#define COPY_NOW(size, way) {WAITS, .bytes = {size}, .direction = PP_CUDA_##way}
-#define COPY_NOW_KIND(size, way) {WAITS, .bytes = {size}, .kind = (way)}
-#define COPY_NOW_2D(width, height, way) {WAITS, .bytes = {width, height}, .kind = (way)}
-#define COPY_NOW_LAYOUT(of) {WAITS, .layout = PP_CUDA_LAYOUT_##of, .bytes = {1}}
+/* Unless both sides are the device's, by the same text. */
+#define COPIES WAITS, .queues = PP_CUDA_QUEUES_ON_DEVICE
+#define COPY_NOW(size, way) {COPIES, .bytes = {size}, .direction = PP_CUDA_##way}
+#define COPY_NOW_KIND(size, way) {COPIES, .bytes = {size}, .kind = (way)}
+#define COPY_NOW_2D(width, height, way) {COPIES, .bytes = {width, height}, .kind = (way)}
+#define COPY_NOW_LAYOUT(of) {COPIES, .layout = PP_CUDA_LAYOUT_##of, .bytes = {1}}
 #define COPY_NOW_PEERS                                                                             \
-	{WAITS, .layout = PP_CUDA_LAYOUT_3D, .bytes = {1}, .direction = PP_CUDA_PEER}
+	{COPIES, .layout = PP_CUDA_LAYOUT_3D, .bytes = {1}, .direction = PP_CUDA_PEER}
 #define SYNC {WAITS}
-#define SYNC_STREAM(of) {WAITS, .stream = (of)}
+#define SYNC_STREAM(of) {WAITS, .syncs = PP_CUDA_SYNC_STREAM, .stream = (of)}
+#define SYNC_CONTEXT(of) {WAITS, .syncs = PP_CUDA_SYNC_CONTEXT, .context = (of)}
 #define ALLOC(size) {TIMED, .bytes = {size}}
 #define ALLOC_2D(width, height) {TIMED, .bytes = {width, height}}
 #define ALLOC_IN(size, into)                                                                       \
@@ -134,9 +148,9 @@
 	X(cuEventRecordWithFlags, DRIVER, EVENTS, RECORD_EVENT(1, 2))                              \
 	X(cuStreamWaitEvent, DRIVER, EVENTS, AWAIT_EVENT(2, 1))                                    \
 	X(cuStreamSynchronize, DRIVER, FIRST, SYNC_STREAM(1))                                      \
-	X(cuCtxSynchronize, DRIVER, FIRST, SYNC)                                                   \
+	X(cuCtxSynchronize, DRIVER, FIRST, SYNC_CONTEXT(0))                                        \
 	X(cuEventSynchronize, DRIVER, FIRST, SYNC)                                                 \
-	X(cuCtxSynchronize_v2, DRIVER, 0, SYNC)                                                    \
+	X(cuCtxSynchronize_v2, DRIVER, 0, SYNC_CONTEXT(1))                                         \
 	X(cuMemcpy, DRIVER, 0, COPY_NOW(3, UNIFIED))                                               \
 	X(cuMemcpyHtoD_v2, DRIVER, 0, COPY_NOW(3, HTOD))                                           \
 	X(cuMemcpyDtoH_v2, DRIVER, 0, COPY_NOW(3, DTOH))                                           \
@@ -211,7 +225,7 @@
 	X(cudaStreamWaitEvent, RUNTIME, EVENTS, AWAIT_EVENT(2, 1))                                 \
 	X(cudaMemcpy, RUNTIME, FIRST, COPY_NOW_KIND(3, 4))                                         \
 	X(cudaStreamSynchronize, RUNTIME, FIRST, SYNC_STREAM(1))                                   \
-	X(cudaDeviceSynchronize, RUNTIME, FIRST, SYNC)                                             \
+	X(cudaDeviceSynchronize, RUNTIME, FIRST, SYNC_CONTEXT(0))                                  \
 	X(cudaEventSynchronize, RUNTIME, FIRST, SYNC)                                              \
 	X(cudaMemcpy2D, RUNTIME, 0, COPY_NOW_2D(5, 6, 7))                                          \
 	X(cudaMemcpy2DToArray, RUNTIME, 0, COPY_NOW_2D(6, 7, 8))                                   \

@@ -53,6 +53,16 @@ static int label_python(const struct labels *labels, struct profile_sample *samp
 	return err;
 }
 
+/* What the GPU had to do for the process when the sample was taken, or when the wait began. */
+static int label_gpu(const struct labels *labels, struct profile_sample *sample, uint32_t flags)
+{
+#define GPU_LABEL(id, label) [PP_GPU_##id] = label,
+	static const char *const gpu[PP_GPU_COUNT] = {PP_GPUS(GPU_LABEL)};
+
+	return label_string(labels, sample, "gpu",
+			    gpu[(flags & PP_COUNT_GPU_BITS) >> PP_COUNT_GPU_SHIFT]);
+}
+
 static int label_identity(const struct labels *labels, struct profile_sample *sample,
 			  struct process *process)
 {
@@ -173,6 +183,8 @@ int labels_add(const struct labels *labels, struct profile_sample *sample,
 	const uint32_t tid = sample_tid(labels, key, process);
 	int err = label_kind(labels, sample, key);
 
+	if (!err)
+		err = label_gpu(labels, sample, key->flags);
 	if (err)
 		return err;
 	label_number(sample, "pid", key->id.tgid);

@@ -374,6 +374,22 @@ static void set_gate(struct probe_worker *worker, uint32_t probe, const struct p
 		(void)probe_side_set_gate(worker->objects.side, probe, gate);
 }
 
+/* Where launches are not probed, nobody knows what is queued.  before: their probes are still as
+ * they were. */
+static void set_sight(struct probe_worker *worker, uint64_t was_off, bool before)
+{
+	uint64_t launches, off;
+
+	if (!worker->objects.cuda || worker->launch_probe > PP_PROBES_MAX - PP_CUDA_LAUNCHES)
+		return;
+	launches = ((1ULL << PP_CUDA_LAUNCHES) - 1) << worker->launch_probe;
+	off = worker->times.off & launches;
+	if (before && off & ~was_off)
+		cuda_side_go_blind(worker->objects.cuda);
+	else if (!before && !off && was_off & launches)
+		cuda_side_see(worker->objects.cuda);
+}
+
 /* With the mutex, but not while it works: takes probes off and puts them on when it is time for
  * that. */
 static void take_turns(struct probe_worker *worker)
@@ -389,6 +405,7 @@ static void take_turns(struct probe_worker *worker)
 	now = pace_now(worker);
 	if (worker->times.off & ~was_off)
 		probe_times_close(&worker->times, &now);
+	set_sight(worker, was_off, true);
 	while ((task = find_stale(worker))) {
 		const uint64_t off = off_now(worker);
 
@@ -408,6 +425,7 @@ static void take_turns(struct probe_worker *worker)
 		    probe_times_apply(&worker->times, i, &now, &gate))
 			set_gate(worker, i, &gate);
 	}
+	set_sight(worker, was_off, false);
 }
 
 static void wait_for_work(struct probe_worker *worker)

@@ -24,6 +24,8 @@ struct probed_file {
 	uint32_t id;	 /* of struct file */
 	uint32_t uid;	 /* whose process mapped it when it was looked into: for shares */
 	uint32_t job;	 /* of all processes; 0: none */
+	/* CLOCK_MONOTONIC: since when it is attached; 0: not yet */
+	uint64_t attached_ns;
 	bool is_refused; /* the user's share was used up, or breakpoints must not go there */
 	struct probe_worker_site *site; /* owned; NULL: it has none of the probes */
 	size_t site_count;

@@ -15,9 +15,11 @@
 #include "agent/cuda_events.h"
 #include "agent/probe_names.h"
 #include "agent/probe_wants.h"
+#include "agent/probe_warnings.h"
 #include "agent/probe_worker.h"
 #include "agent/probed_file.h"
 #include "agent/site_numbers.h"
+#include "attach/cuda_side.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
 #include "base/array.h"
@@ -60,8 +62,8 @@ struct probes {
 	struct probe_known *known;    /* owned; of each row */
 	struct site_numbers numbers;
 	uint32_t next_job;
-	uint64_t refused; /* jobs that the kernel refused */
-	bool is_full_told, takes_all;
+	struct probe_warnings warnings;
+	bool takes_all;
 	bool is_cuda_told[2]; /* of driver and runtime: that not all functions are probed */
 };
 
@@ -81,39 +83,6 @@ static int take_answer(struct probes *probes, const struct probe_sites *sites,
 								      .bounds = &probes->bounds,
 								      .numbers = &probes->numbers},
 					sites, list);
-}
-
-static void tell_full(struct probes *probes)
-{
-	if (!probes->is_full_told)
-		log_warn("probes are missing in some programs: more than %u processes have them",
-			 ATTACHED_MAX);
-	probes->is_full_told = true;
-}
-
-static void tell_shares(struct probes *probes)
-{
-	uint32_t uid;
-
-	while (user_quota_tell(&probes->numbers.quota, &uid) ||
-	       user_quota_tell(&probes->file_quota, &uid))
-		log_warn("user %u: probes are missing in some programs, as their files have too "
-			 "many places for them; others keep theirs (sites_refused)",
-			 uid);
-}
-
-static void tell_refused(struct probes *probes, const char *what, pid_t pid, const char *why)
-{
-	char whose[32] = "";
-
-	if (pid)
-		snprintf(whose, sizeof(whose), " for process %d", pid);
-	probes->refused++;
-	/* The first, the second, the fourth ... */
-	if (!(probes->refused & (probes->refused - 1)))
-		log_warn("probes in '%s' are not attached%s, so their events are missing: %s "
-			 "(%llu such failures so far)",
-			 what, whose, why, (unsigned long long)probes->refused);
 }
 
 static int add_file(struct probes *probes, const struct file *file, uint32_t uid, const char *path,
@@ -151,7 +120,7 @@ static int add_answer(struct probes *probes, struct probed_file *made,
 	int err;
 
 	if (made->is_refused && sites->site_count)
-		tell_refused(probes, made->path, 0,
+		probe_warn_refused(&probes->warnings, made->path, 0,
 			     "a program (FUSE) makes up the file, and may never answer");
 	if (made->is_refused)
 		return 0;
@@ -241,7 +210,7 @@ static int start_job(struct probes *probes, struct file *file, const struct prob
 	int err = make_job(probes, file, known, pid, ret_job);
 
 	if (err)
-		tell_refused(probes, known->path, pid, strerror(-err));
+		probe_warn_refused(&probes->warnings, known->path, pid, strerror(-err));
 	return err;
 }
 
@@ -308,7 +277,7 @@ static void attach_process(struct probes *probes, const struct process *process,
 		return;
 	if (probes->attached_count >= ATTACHED_MAX ||
 	    ARRAY_RESERVE(probes->attached, probes->attached_count, probes->attached_capacity)) {
-		tell_full(probes);
+		probe_warn_full(&probes->warnings, ATTACHED_MAX);
 		return;
 	}
 	made = &probes->attached[probes->attached_count];
@@ -323,10 +292,12 @@ static void attach_everywhere(struct probes *probes, struct file *file, struct p
 {
 	const struct probed_file *partner = find_partner(probes, known);
 
-	if (partner)
+	if (partner) {
 		known->job = partner->job;
-	else
+		known->attached_ns = partner->attached_ns;
+	} else {
 		(void)start_job(probes, file, known, 0, &known->job);
+	}
 }
 
 static void see_later(struct probes *probes, struct pp_process_id id)
@@ -410,6 +381,18 @@ static void see_runtimes(struct probes *probes, const struct process *process)
 	}
 }
 
+/* Of a process that began when the library had all its probes every call is seen. */
+static void see_whole(const struct probes *probes, const struct process *process,
+		      const struct probed_file *known)
+{
+	const struct cuda_side *side = probe_worker_cuda(probes->worker);
+
+	if (known->has_driver && side && known->attached_ns &&
+	    process->start_ns > known->attached_ns &&
+	    process->start_ns > cuda_side_seen_since(side))
+		(void)cuda_side_add_whole(side, process->id);
+}
+
 /* Returns -EAGAIN when the file could not be looked into yet. */
 static int see_file(struct probes *probes, const struct process *process, uint32_t id)
 {
@@ -432,6 +415,8 @@ static int see_file(struct probes *probes, const struct process *process, uint32
 		attach_process(probes, process, file, known);
 	else if (!known->job)
 		attach_everywhere(probes, file, known);
+	else
+		see_whole(probes, process, known);
 	return 0;
 }
 
@@ -569,11 +554,16 @@ int probes_check(struct probes *probes)
 
 static void on_result(struct probes *probes, const struct probe_result *result)
 {
+	struct probed_file *file;
+
 	if (result->err && result->err != -ESRCH)
-		tell_refused(probes, result->what, result->pid, result->why);
+		probe_warn_refused(&probes->warnings, result->what, result->pid, result->why);
 	else if (!result->err)
 		log_debug("%s: %zu places have probes after %.1f ms", result->what,
 			  result->site_count, (double)result->took_ns / 1e6);
+	for (file = probes->file; file && !result->err; file = file->hh.next)
+		if (file->job == result->id)
+			file->attached_ns = mono_ns();
 }
 
 bool probes_are_ready(struct probes *probes)
@@ -628,27 +618,6 @@ static void drop_gone(struct probes *probes)
 	}
 }
 
-static void tell_late(struct probes *probes)
-{
-	char what[PROBE_WORKER_WHAT_BYTES];
-	uint32_t uid, tgid;
-
-	if (probe_worker_tell_holder(probes->worker, &tgid))
-		log_warn("process %u keeps the lock of its mappings: probes come and go when it "
-			 "lets go, for until then no process of the machine could fork; events of "
-			 "new programs are missing",
-			 tgid);
-	while (probe_worker_tell_put_off(probes->worker, &uid))
-		log_warn("user %u: probes come late into his programs, as their files are mapped "
-			 "so often that each breakpoint takes long; others have theirs before",
-			 uid);
-
-	if (probe_worker_is_late(probes->worker, what))
-		log_warn("the kernel has not put the probes into '%s' for ten seconds: until it "
-			 "has, no other program gets any, and events of new ones are missing",
-			 what);
-}
-
 /* Some of the calls that users have open will never end. */
 static void fade_open_calls(const struct kernel_side *kernel)
 {
@@ -669,10 +638,11 @@ void probes_tick(struct probes *probes)
 
 	if (!probes)
 		return;
-	tell_late(probes);
+	probe_warn_late(probes->worker);
 	while (probe_worker_result(probes->worker, &result))
 		on_result(probes, &result);
-	tell_shares(probes);
+	probe_warn_shares(&probes->numbers.quota);
+	probe_warn_shares(&probes->file_quota);
 	see_again(probes);
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());

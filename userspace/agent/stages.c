@@ -12,6 +12,7 @@
 
 #include "agent/coverage.h"
 #include "agent/gauges.h"
+#include "agent/gpu_times.h"
 #include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/live.h"
@@ -232,6 +233,7 @@ static int open_kernel(struct agent *agent)
 		.timeline = agent->options->timeline,
 		.wakers = agent->options->wakers,
 		.victims = agent->keeper,
+		.gpu = agent->options->events & PP_CAPTURE_CUDA,
 	};
 	CLEANUP(cpu_list_release) struct cpu_list online = {};
 	char why[512] = "";
@@ -420,6 +422,15 @@ static int open_cuda(struct agent *agent)
 	return err ? err : open_gauges(agent);
 }
 
+static int open_gpu_times(struct agent *agent)
+{
+	const struct gpu_times_sources sources = {.options = agent->options,
+						  .probes = agent->probes,
+						  .processes = agent->processes};
+
+	return gpu_times_new(&sources, &agent->gpu_times);
+}
+
 static int open_watch(struct agent *agent)
 {
 	const bool has_probes = agent->probes || agent->exact;
@@ -577,6 +588,7 @@ static void prepare_window(struct agent *agent)
 					.cuda = agent->cuda_report,
 					.gauges = agent->gauges,
 					.gauge_lines = &agent->gauge_lines,
+					.gpu_times = agent->gpu_times,
 					.epochs = &agent->epochs,
 					.live = agent->live,
 					.facts = &agent->facts,
@@ -614,34 +626,14 @@ static int open_output(struct agent *agent)
 
 int stages_open(struct agent *agent)
 {
-	int err = open_output(agent);
+	static int (*const open[])(struct agent *) = {
+		open_output, fill_filter, open_kernel,	 open_tables,	   open_probes,
+		open_exact,  open_cuda,	  open_gpu_times, open_watch,	   open_waits,
+		open_resident, open_stacks_ring, open_timeline, open_live, open_memory};
+	int err = 0;
 
-	if (!err)
-		err = fill_filter(agent);
-	if (!err)
-		err = open_kernel(agent);
-	if (!err)
-		err = open_tables(agent);
-	if (!err)
-		err = open_probes(agent);
-	if (!err)
-		err = open_exact(agent);
-	if (!err)
-		err = open_cuda(agent);
-	if (!err)
-		err = open_watch(agent);
-	if (!err)
-		err = open_waits(agent);
-	if (!err)
-		err = open_resident(agent);
-	if (!err)
-		err = open_stacks_ring(agent);
-	if (!err)
-		err = open_timeline(agent);
-	if (!err)
-		err = open_live(agent);
-	if (!err)
-		err = open_memory(agent);
+	for (size_t i = 0; i < ARRAY_SIZE(open) && !err; i++)
+		err = open[i](agent);
 	if (!err)
 		prepare_window(agent);
 	return err;
@@ -702,6 +694,7 @@ void stages_release(struct agent *agent)
 	exact_free(agent->exact);
 	cuda_report_free(agent->cuda_report);
 	cuda_free(agent->cuda);
+	gpu_times_free(agent->gpu_times);
 	scans_free(agent->scans);
 	waits_free(agent->waits);
 	resident_free(agent->resident);

@@ -82,6 +82,7 @@ struct agent {
 	struct exact *exact;   /* NULL: neither calls nor lines are captured */
 	struct cuda *cuda;     /* NULL: it is not captured */
 	struct cuda_report *cuda_report;
+	struct gpu_times *gpu_times; /* NULL: as well */
 	struct waits *waits;   /* NULL: waits are not captured */
 	struct scans *scans;   /* NULL: as well */
 	struct resident *resident; /* NULL: memory is not captured */

@@ -10,6 +10,7 @@
 #include "agent/epochs.h"
 #include "agent/gauge_lines.h"
 #include "agent/gauges.h"
+#include "agent/gpu_times.h"
 #include "agent/identities.h"
 #include "agent/live.h"
 #include "agent/modules.h"
@@ -170,6 +171,8 @@ static int collect(struct window *window)
 		err = exact_collect(window->exact, closing->ended_ns, counts);
 	if (!err)
 		err = cuda_collect(samples->cuda, counts);
+	if (!err)
+		err = gpu_times_collect(window->gpu_times);
 	if (!err)
 		err = waits_divide(samples->waits, &slots, counts);
 	window->facts->bounded += counts->bounded;
@@ -335,6 +338,8 @@ static int write_profiles(struct window *window, const struct slice *slice)
 	if (!err)
 		err = gauge_lines_describe(gauges_closed(window->gauges), window->gauge_lines,
 					   profiles);
+	if (!err)
+		err = gpu_times_describe(window->gpu_times, profiles);
 	if (!err)
 		err = probes_describe(window->probes, profiles);
 	if (!err) {

@@ -28,6 +28,7 @@ struct live;
 struct options;
 struct output;
 struct process_watch;
+struct gpu_times;
 struct resident;
 struct scans;
 struct stack_intake;
@@ -68,6 +69,7 @@ struct window {
 	struct cuda_report *cuda;  /* NULL: what programs have the GPU do is not */
 	struct gauges *gauges;	   /* NULL: CUDA is not captured */
 	const struct gauge_lines_sources *gauge_lines;
+	struct gpu_times *gpu_times; /* NULL: cuda is not captured */
 	struct epochs *epochs;
 	struct live *live; /* NULL: there is no socket */
 	struct window_facts *facts;

@@ -9,6 +9,7 @@
 #include "attach/object_builds.h"
 #include "attach/probe_links.h"
 #include "attach/shared_object.h"
+#include "base/clock.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_cuda.skel.h"
@@ -21,6 +22,8 @@
 
 struct cuda_side {
 	struct pyprofd_cuda *skeleton;
+	const struct kernel_side *kernel; /* borrowed */
+	_Atomic uint64_t seen_since_ns;
 };
 
 /* What the functions of struct object_builds need. */
@@ -96,6 +99,8 @@ int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
 	if (err)
 		return err;
 	kernel_side_add_maps(kernel, side->skeleton->obj);
+	side->kernel = kernel;
+	cuda_side_see(side);
 	*ret_side = TAKE(side);
 	return 0;
 }
@@ -148,6 +153,96 @@ int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_ga
 {
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_gates), &kind, gate,
 				   BPF_ANY);
+}
+
+struct cuda_side_states cuda_side_states(const struct cuda_side *side)
+{
+	const struct pyprofd_cuda *skeleton = side->skeleton;
+
+	return (struct cuda_side_states){
+		.processes = bpf_map__fd(skeleton->maps.gpu_processes),
+		.streams = bpf_map__fd(skeleton->maps.cuda_streams),
+		.wholes = bpf_map__fd(skeleton->maps.cuda_wholes),
+		.stream_bytes = bpf_map__value_size(skeleton->maps.cuda_streams),
+		.shares = kernel_side_user_shares(side->kernel)};
+}
+
+/* Reads at most `room` keys of 4 or 8 bytes.  Returns how many. */
+static uint32_t read_keys(const struct bpf_map *map, uint64_t *key, uint32_t room)
+{
+	const void *last = NULL;
+	uint32_t count = 0;
+
+	while (count < room && !bpf_map_get_next_key(bpf_map__fd(map), last, &key[count]))
+		last = &key[count++];
+	return count;
+}
+
+static void clear(const struct bpf_map *map)
+{
+	uint64_t key[PP_GPU_PROCESSES_MAX];
+	uint32_t count;
+
+	_Static_assert(sizeof(struct pp_process_id) == sizeof(key[0]), "room for each key");
+	while ((count = read_keys(map, key, ARRAY_SIZE(key))))
+		for (uint32_t i = 0; i < count; i++)
+			(void)bpf_map_delete_elem(bpf_map__fd(map), &key[i]);
+}
+
+/* Nothing is known of any process from now on.  The kernel side does not write meanwhile: it is
+ * blind. */
+static void forget_states(const struct cuda_side *side, uint32_t sight)
+{
+	const int fd = bpf_map__fd(side->skeleton->maps.gpu_processes);
+	const uint64_t now_ns = mono_ns();
+	uint64_t key[PP_GPU_PROCESSES_MAX];
+	uint32_t count = read_keys(side->skeleton->maps.gpu_processes, key, ARRAY_SIZE(key));
+	struct pp_gpu_process process;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (bpf_map_lookup_elem(fd, &key[i], &process))
+			continue;
+		pp_gpu_forget(&process, now_ns);
+		process.sight = sight;
+		(void)bpf_map_update_elem(fd, &key[i], &process, BPF_EXIST);
+	}
+}
+
+void cuda_side_go_blind(struct cuda_side *side)
+{
+	volatile struct pp_config *config = kernel_side_config(side->kernel);
+
+	side->seen_since_ns = UINT64_MAX;
+	__atomic_store_n(&config->gpu_is_blind, 1, __ATOMIC_SEQ_CST);
+	forget_states(side, config->gpu_sight);
+}
+
+void cuda_side_see(struct cuda_side *side)
+{
+	volatile struct pp_config *config = kernel_side_config(side->kernel);
+	const uint32_t sight = config->gpu_sight + 1;
+
+	side->seen_since_ns = UINT64_MAX; /* no process is whole now */
+	__atomic_store_n(&config->gpu_is_blind, 1, __ATOMIC_SEQ_CST);
+	clear(side->skeleton->maps.cuda_wholes);
+	clear(side->skeleton->maps.cuda_streams);
+	forget_states(side, sight);
+	/* Threads forget what they have marked; none marks now. */
+	__atomic_fetch_add(&config->process_changes, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&config->gpu_sight, sight, __ATOMIC_SEQ_CST);
+	side->seen_since_ns = mono_ns();
+	__atomic_store_n(&config->gpu_is_blind, 0, __ATOMIC_SEQ_CST);
+}
+
+uint64_t cuda_side_seen_since(const struct cuda_side *side)
+{
+	return side->seen_since_ns;
+}
+
+int cuda_side_add_whole(const struct cuda_side *side, struct pp_process_id id)
+{
+	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_wholes), &id.tgid,
+				   &id.generation, BPF_ANY);
 }
 
 int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site)

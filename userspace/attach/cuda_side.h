@@ -15,6 +15,7 @@
 
 struct cuda_side;
 struct kernel_side;
+struct pp_user_share;
 
 /* Loads the program.  Returns 0 or -errno with one line in `why`. */
 int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
@@ -33,6 +34,26 @@ int cuda_side_removed(const struct cuda_side *side);
 int cuda_side_names(const struct cuda_side *side);
 /* The same: cuda_threads[], whose values have so many bytes and begin with struct pp_cuda_hits. */
 int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes);
+
+/* The same: gpu_processes[], cuda_streams[] and what a value of these takes, cuda_wholes[];
+ * user_shares[], mapped. */
+struct cuda_side_states {
+	int processes, streams, wholes;
+	uint32_t stream_bytes;
+	struct pp_user_share *shares;
+};
+struct cuda_side_states cuda_side_states(const struct cuda_side *side);
+
+/* Launches are not seen from here on: before their probes go.  Until cuda_side_see() what processes
+ * have queued is not known. */
+void cuda_side_go_blind(struct cuda_side *side);
+/* They are seen again.  Nothing is known of what was queued before. */
+void cuda_side_see(struct cuda_side *side);
+/* Returns since when all calls are seen, CLOCK_MONOTONIC.  Any thread. */
+uint64_t cuda_side_seen_since(const struct cuda_side *side);
+/* Says that all calls of a process have been and will be seen: until that is said, what it may have
+ * queued before is not known.  Returns 0 or -errno. */
+int cuda_side_add_whole(const struct cuda_side *side, struct pp_process_id id);
 
 /* Says what a hit of a site does; a hit before that does nothing.  number: 1 .. PP_SITES_MAX - 1.
  * Returns 0 or -errno. */

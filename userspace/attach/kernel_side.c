@@ -126,6 +126,14 @@ static void set_waits(struct kernel_side *side, bool is_on)
 	bpf_map__set_max_entries(skeleton->maps.slot_claims, 1);
 }
 
+static void set_gpu(const struct kernel_side *side, bool is_on)
+{
+	if (!is_on)
+		return;
+	bpf_map__set_max_entries(side->skeleton->maps.gpu_processes, PP_GPU_PROCESSES_MAX);
+	bpf_map__set_max_entries(side->skeleton->maps.gpu_waits, PP_GPU_WAITS_MAX);
+}
+
 /* A kernel whose tracepoint has other arguments, or none, tells of no victim. */
 static void set_victims(const struct kernel_side *side, bool is_on)
 {
@@ -187,6 +195,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	set_timeline(side, options->timeline, sizes.timeline_bytes);
 	set_wakers(side, options->wakers);
 	set_victims(side, options->victims);
+	set_gpu(side, options->gpu);
 	side->memory.page_count = PP_MAX_PAGES;
 	side->memory.rule_count = PP_MAX_RULES;
 	side->memory.shard_count = map_sizes_row_shards(

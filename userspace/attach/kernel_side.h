@@ -26,6 +26,7 @@ struct kernel_side_options {
 	bool timeline;			/* send records for the timeline; needs waits */
 	bool wakers;			/* record who ended waits; needs waits */
 	bool victims;			/* tell which processes end for want of memory */
+	bool gpu;			/* keep the states of processes with CUDA */
 };
 
 struct kernel_side;

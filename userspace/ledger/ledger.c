@@ -352,6 +352,7 @@ void ledger_format(const struct ledger_line *line, const char *comm, char *text,
 	static const char *const name[PP_LEDGER_COUNT] = {
 		[PP_LEDGER_GIL] = "gil",	 [PP_LEDGER_LOCK] = "lock",
 		[PP_LEDGER_DISK] = "disk",	 [PP_LEDGER_NET] = "net",
+		[PP_LEDGER_GPU] = "gpu",
 		[PP_LEDGER_SLEEP] = "sleep",	 [PP_LEDGER_CHILD] = "child",
 		[PP_LEDGER_FAULT] = "fault",	 [PP_LEDGER_STOPPED] = "stopped",
 		[PP_LEDGER_RUN_QUEUE] = "run_queue", [PP_LEDGER_UNKNOWN] = "unknown",
@@ -370,8 +371,10 @@ void ledger_format(const struct ledger_line *line, const char *comm, char *text,
 		       seconds(cpu_ns) * (double)line->part[i] / (double)weight);
 	if (!weight)
 		append(&room, " unsampled=%.3f", seconds(cpu_ns));
+	/* Most machines have no GPU: its part is there where it is not 0. */
 	for (unsigned int i = PP_LEDGER_CPU + 1; i < PP_LEDGER_COUNT; i++)
-		append(&room, " %s=%.3f", name[i], seconds(line->total_ns[i]));
+		if (i != PP_LEDGER_GPU || line->total_ns[i])
+			append(&room, " %s=%.3f", name[i], seconds(line->total_ns[i]));
 	if (line->checked_ns)
 		append(&room, " off_scheduler=%+.2f%%",
 		       100.0 * (double)line->over_ns / (double)line->checked_ns);

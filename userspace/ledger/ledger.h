@@ -89,8 +89,8 @@ int ledger_by_cpu(const void *left, const void *right);
  * ledger_take_turns().  One more line, "pid=0 comm= ... processes=N", sums up the others. */
 #define LEDGER_LINES_MAX 256U
 /* Formats "pid=12 comm=python3 threads=4 seconds=40.000 python=1.204 ... unknown=0.000
- * off_scheduler=+0.01%": seconds, and over_ns in percent of threads x wall.  Cut to `size` bytes
- * with the NUL. */
+ * off_scheduler=+0.01%": seconds, and over_ns in percent of threads x wall.  gpu=N is between net
+ * and sleep where it is not 0.  Cut to `size` bytes with the NUL. */
 void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size);
 
 #endif

@@ -9,6 +9,7 @@
 #include "profile/cuda_line.h"
 #include "profile/gauge_line.h"
 #include "profile/memory_line.h"
+#include "profile/queue_line.h"
 
 /* ---- which windows the file has ---- */
 
@@ -181,6 +182,7 @@ static bool is_of_window(const char *text)
 	return !strncmp(text, "ledger ", strlen("ledger ")) ||
 	       !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) ||
 	       !strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) ||
+	       !strncmp(text, QUEUE_LINE_PREFIX, strlen(QUEUE_LINE_PREFIX)) ||
 	       !strncmp(text, "facts ", strlen("facts ")) || cuda_line_is(text);
 }
 

@@ -17,7 +17,7 @@
 #define MAX_SECONDS 1e12 /* in one field, so that sums of it stay finite */
 
 /* As the ledger writes them. */
-static const char *const waits[] = {"gil",   "lock",  "disk",	 "net",	      "sleep",
+static const char *const waits[] = {"gil",   "lock",  "disk",    "net",       "gpu",    "sleep",
 				    "child", "fault", "stopped", "run_queue", "unknown"};
 
 _Static_assert(ARRAY_SIZE(waits) == MACHINE_WAITS, "one sum a reason");

@@ -11,7 +11,7 @@
 
 #include "base/index_table.h"
 
-#define MACHINE_WAITS 10U
+#define MACHINE_WAITS 11U
 /* The most processes with sums of their own.  A hostile profile may name more; those are counted
  * and left out. */
 #define MACHINE_MAX_PROCESSES 65536U

@@ -19,6 +19,8 @@ static const char *shown_name(unsigned int wait)
 
 	if (!strcmp(name, "fault"))
 		return "page fault";
+	if (!strcmp(name, "gpu"))
+		return "GPU";
 	return strcmp(name, "run_queue") ? name : "run queue";
 }
 

@@ -132,7 +132,7 @@ struct host {
 	bool missing_helper; /* and bpf_core_enum_value_exists() to all */
 
 	struct host_hash processes, contexts, thread_states, codes, sent, counts[2], ledgers,
-		claims, waits[2], coarse[2];
+		claims, waits[2], coarse[2], gpu_processes, gpu_waits;
 	struct host_more more[HOST_MORE];
 	uint32_t more_count;
 	struct pp_fill fill[PP_FILL_COUNT];
@@ -208,6 +208,10 @@ static struct host_hash *hash_of(void *map)
 		return &host->coarse[1];
 	if (map == &slot_claims)
 		return &host->claims;
+	if (map == &gpu_processes)
+		return &host->gpu_processes;
+	if (map == &gpu_waits)
+		return &host->gpu_waits;
 	return map == &ledgers ? &host->ledgers : NULL;
 }
 
@@ -562,6 +566,8 @@ static int host_setup(void **state)
 	}
 	host->cpu_place = 1;
 	host_hash_init(&host->claims, sizeof(uint32_t), sizeof(uint32_t));
+	host_hash_init(&host->gpu_processes, sizeof(uint32_t), sizeof(struct pp_gpu_process));
+	host_hash_init(&host->gpu_waits, sizeof(uint32_t), sizeof(struct pp_gpu_wait));
 	host_hash_init(&host->ledgers, sizeof(struct pp_process_id), sizeof(struct pp_ledger_sum));
 	host->random = 1;
 	scratch_levels = PP_WALK_LEVELS;

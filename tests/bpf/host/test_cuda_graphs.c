@@ -327,6 +327,9 @@ static void guess__is_that_a_capturing_thread_does_nothing_else(void **state)
 	assert_true(is_captured(71, OTHER));
 	assert_int_equal(host->losses[PP_LOSS_CUDA_CAPTURED_GUESSED], 1);
 	assert_false(is_captured(72, OTHER));
+	/* For label `gpu` a guess does not count. */
+	assert_false(cuda_is_captured(thread_of(71), GENERATION, OTHER));
+	assert_true(cuda_is_captured(thread_of(71), GENERATION, STREAM));
 	/* The legacy stream joins no capture. */
 	assert_false(is_captured(71, PP_CUDA_STREAM_DEFAULT));
 	assert_int_equal(host->losses[PP_LOSS_CUDA_CAPTURED_GUESSED], 1);

@@ -75,6 +75,40 @@ static void sample__row_of_the_open_table_tells_that_a_stack_was_sent(void **sta
 	assert_int_equal(host->record_count, 3);
 }
 
+/* What the GPU had to do for the process: of processes with CUDA alone. */
+static void sample__has_the_state_of_the_processes_gpu(void **state)
+{
+	struct pp_gpu_process process = {
+		.generation = 3, .sight = 1, .marked = 7, .idle = 7, .sure = 1};
+	struct pp_gpu_wait wait = {.sp = SP + 8};
+	const uint32_t tgid = 70, tid = 71;
+	static const enum pp_gpu expected[] = {PP_GPU_UNKNOWN, PP_GPU_QUEUED, PP_GPU_DRAINED,
+					       PP_GPU_WAIT, PP_GPU_DRAINED};
+
+	(void)state;
+	begin();
+	host->config.gpu_sight = 1;
+	for (uint32_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		const struct pp_count_key *key;
+		struct pp_count count;
+
+		if (i == 1)
+			host->config.process_changes++; /* its first call of CUDA */
+		process.idle = process.marked + (i > 1);
+		wait.sp = i == 4 ? SP - 8 : SP + 8; /* the last: it has left without a return */
+		if (i)
+			bpf_map_update_elem(&gpu_processes, &tgid, &process, BPF_ANY);
+		if (i > 2)
+			bpf_map_update_elem(&gpu_waits, &tid, &wait, BPF_ANY);
+		memset(host->counts[0].entry, 0, sizeof(host->counts[0].entry));
+		sample_now();
+		key = the_key(0, &count);
+		assert_int_equal((key->flags & PP_COUNT_GPU_BITS) >> PP_COUNT_GPU_SHIFT,
+				 expected[i]);
+		assert_int_equal(stop_of(key), PP_STOP_ROOT);
+	}
+}
+
 /* Whoever knows how a stack is hashed makes one with the hash of another user's. */
 static void sample__equal_stacks_of_two_users_have_names_that_nobody_knows(void **state)
 {
@@ -480,6 +514,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		host_test(sample__new_stack_is_sent_and_counted),
 		host_test(sample__known_stack_is_only_counted),
+		host_test(sample__has_the_state_of_the_processes_gpu),
 		host_test(sample__row_of_the_open_table_tells_that_a_stack_was_sent),
 		host_test(sample__equal_stacks_of_two_users_have_names_that_nobody_knows),
 		host_test(sample__window_names_the_table),

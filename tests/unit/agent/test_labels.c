@@ -198,6 +198,24 @@ static void python__has_its_version_the_gil_and_collections(void **state)
 			    "pid=70 tid=71 ppid=0 thread_name=worker gc=collecting");
 }
 
+static void gpu__is_what_the_process_has_queued(void **state)
+{
+	static const char *const expected[] = {"pid=70 tid=71", "gpu=queued pid=70 tid=71",
+					       "gpu=drained pid=70 tid=71",
+					       "gpu=wait pid=70 tid=71"};
+	const struct who nobody = {};
+
+	(void)state;
+	for (uint32_t gpu = PP_GPU_UNKNOWN; gpu < PP_GPU_COUNT; gpu++) {
+		struct pp_count_key key = key_of(PP_KIND_CPU, 71, gpu << PP_COUNT_GPU_SHIFT);
+
+		assert_string_equal(labels_of(&key, &nobody), expected[gpu]);
+		key.flags |= (uint32_t)PP_WAIT_GPU << PP_COUNT_WAIT_SHIFT;
+		key.kind = PP_KIND_WAIT;
+		assert_non_null(strstr(labels_of(&key, &nobody), "wait=gpu "));
+	}
+}
+
 static void wait__has_its_reason_and_how_it_was_found(void **state)
 {
 	const struct who nobody = {};
@@ -336,6 +354,7 @@ int main(void)
 		TEST(labels__without_a_value_are_left_out),
 		TEST(thread__of_all_stacks_together_has_no_number),
 		TEST(python__has_its_version_the_gil_and_collections),
+		TEST(gpu__is_what_the_process_has_queued),
 		TEST(wait__has_its_reason_and_how_it_was_found),
 		TEST(blame__is_of_the_thread_that_the_host_knows),
 		TEST(process__has_the_labels_of_its_identity),

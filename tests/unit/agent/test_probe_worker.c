@@ -127,6 +127,30 @@ int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_ga
 	return 0;
 }
 
+static uint32_t blind; /* launches are not seen; with the mutex */
+
+static void set_blind(uint32_t is_blind)
+{
+	pthread_mutex_lock(&mutex);
+	blind = is_blind;
+	pthread_mutex_unlock(&mutex);
+}
+
+/* While all links are still there. */
+void cuda_side_go_blind(struct cuda_side *side)
+{
+	(void)side;
+	assert_int_equal(get(&kernel.attached), 2);
+	set_blind(1);
+}
+
+void cuda_side_see(struct cuda_side *side)
+{
+	(void)side;
+	assert_int_equal(get(&kernel.attached), 2);
+	set_blind(0);
+}
+
 uint32_t mapping_locks_holder(int link)
 {
 	assert_int_equal(link, 8);
@@ -453,9 +477,10 @@ static void cuda__launches_of_a_kind_go_off_alone(void **state)
 	await_attached(1);
 	while (launch_gate().until_ns != 1)
 		assert_true(mono_ns() < end_ns);
+	assert_int_equal(get(&blind), 1);
 	probe_worker_set_share(worker, 8 + PP_CUDA_HIT_LAUNCH_DEAR, PROBE_DUTY_FULL, 10000);
 	await_attached(2);
-	while (launch_gate().until_ns)
+	while (launch_gate().until_ns || get(&blind))
 		assert_true(mono_ns() < end_ns);
 	assert_true(probe_worker_on_ns(worker, 8) > probe_worker_on_ns(worker, 9));
 }

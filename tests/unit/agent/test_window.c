@@ -19,6 +19,7 @@
 #include "agent/epochs.h"
 #include "agent/gauge_lines.h"
 #include "agent/gauges.h"
+#include "agent/gpu_times.h"
 #include "agent/identities.h"
 #include "agent/live.h"
 #include "agent/modules.h"
@@ -268,6 +269,17 @@ int cuda_name_kernels(struct cuda *cuda, const struct counts *counts, const stru
 {
 	(void)counts, (void)slice;
 	return cuda ? call("kernels") : 0;
+}
+
+int gpu_times_collect(struct gpu_times *times)
+{
+	return times ? call("gpu") : 0;
+}
+
+int gpu_times_describe(struct gpu_times *times, struct profiles *profiles_of)
+{
+	(void)profiles_of;
+	return times ? call("gpu_told") : 0;
 }
 
 static bool counts_calls; /* exact calls are captured */
@@ -727,6 +739,20 @@ static void close__memory_is_read_once_and_told(void **state)
 	assert_int_equal(close_as(WINDOW_LAST), 0);
 	assert_non_null(strstr(calls, " memory_told write"));
 	assert_false(read_as_part);
+}
+
+/* At each window's end, as its processes may have ended; told of a profile. */
+static void close__what_the_gpu_had_to_do_is_taken_and_told(void **state)
+{
+	(void)state;
+	window.gpu_times = (struct gpu_times *)calls;
+	opened_at(1000);
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	assert_non_null(strstr(calls, " gpu divide"));
+	assert_null(strstr(calls, "gpu_told"));
+	calls[0] = '\0';
+	assert_int_equal(close_as(WINDOW_LAST), 0);
+	assert_non_null(strstr(calls, " gpu_told write"));
 }
 
 /* Of one file only the last window has what is held; clients do not get it. */
@@ -1209,6 +1235,7 @@ int main(void)
 		TEST(close__collects_in_the_order_in_which_nothing_is_missed),
 		TEST(close__memory_is_read_once_and_told),
 		TEST(close__gauges_are_told_where_profiles_end),
+		TEST(close__what_the_gpu_had_to_do_is_taken_and_told),
 		TEST(close__held_is_read_before_rows_are_named),
 		TEST(open__without_memory_is_an_error),
 		TEST(close__next_window_begins_where_this_one_ends),

@@ -178,6 +178,7 @@ static void ledger__every_reason_has_its_group(void **state)
 		[PP_WAIT_UDP] = PP_LEDGER_NET,	      [PP_WAIT_SOCKET] = PP_LEDGER_NET,
 		[PP_WAIT_EVENTFD] = PP_LEDGER_NET,    [PP_WAIT_TERMINAL] = PP_LEDGER_NET,
 		[PP_WAIT_POLL] = PP_LEDGER_NET,	      [PP_WAIT_IO_URING] = PP_LEDGER_NET,
+		[PP_WAIT_GPU] = PP_LEDGER_GPU,
 		[PP_WAIT_CHILD] = PP_LEDGER_CHILD,    [PP_WAIT_FAULT] = PP_LEDGER_FAULT,
 		[PP_WAIT_RUN_QUEUE] = PP_LEDGER_RUN_QUEUE,
 		[PP_WAIT_STOPPED] = PP_LEDGER_STOPPED, [PP_WAIT_KERNEL] = PP_LEDGER_UNKNOWN,
@@ -586,6 +587,9 @@ static void format__samples_divide_the_cpu_time(void **state)
 	line.checked_ns = 6 * S;
 	ledger_format(&line, "python3", text, sizeof(text));
 	assert_non_null(strstr(text, " unknown=0.831 off_scheduler=-2.50%"));
+	line.total_ns[PP_LEDGER_GPU] = 8 * MS;
+	ledger_format(&line, "python3", text, sizeof(text));
+	assert_non_null(strstr(text, " net=1.995 gpu=0.008 sleep=3.442 "));
 }
 
 static void format__rest_says_how_many_processes_it_sums_up(void **state)

@@ -29,8 +29,9 @@ static void machine__each_field_of_the_ledger_has_its_sum(void **state)
 {
 	static const char *const comment[] = {
 		"ledger pid=7 comm=a threads=1 seconds=9.000 python=1.000 native=2.000 "
-		"kernel=3.000 gil=0.500 lock=0.250 disk=0.125 net=4.000 sleep=5.000 child=6.000 "
-		"fault=7.000 stopped=8.000 run_queue=9.000 unknown=10.000 off_scheduler=+0.10%",
+		"kernel=3.000 gil=0.500 lock=0.250 disk=0.125 net=4.000 gpu=2.500 "
+		"sleep=5.000 child=6.000 fault=7.000 stopped=8.000 run_queue=9.000 "
+		"unknown=10.000 off_scheduler=+0.10%",
 		"ledger pid=7 comm=a threads=1 unsampled=0.500 gil=0.500"};
 	CLEANUP(machine_release) struct machine machine = {0};
 	const struct machine_process *process;
@@ -43,9 +44,11 @@ static void machine__each_field_of_the_ledger_has_its_sum(void **state)
 	assert_true(wait(process, "gil") == 1.0);
 	assert_true(wait(process, "lock") == 0.25);
 	assert_true(wait(process, "disk") == 0.125);
+	assert_true(wait(process, "gpu") == 2.5);
 	assert_true(wait(process, "run_queue") == 9.0);
 	assert_true(wait(process, "unknown") == 10.0);
-	assert_true(machine_wait_s(process) == 1.0 + 0.25 + 0.125 + 4 + 5 + 6 + 7 + 8 + 9 + 10);
+	assert_true(machine_wait_s(process) ==
+		    1.0 + 0.25 + 0.125 + 4 + 2.5 + 5 + 6 + 7 + 8 + 9 + 10);
 }
 
 static void machine__the_busiest_come_first_then_those_that_wait_most(void **state)

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/memory_file.h"
 
-#define NO_WAITS "\"net\":0,\"sleep\":0,\"child\":0,\"fault\":0,\"stopped\":0,"
+#define NO_WAITS "\"net\":0,\"gpu\":0,\"sleep\":0,\"child\":0,\"fault\":0,\"stopped\":0,"
 
 /* The text is the caller's to free. */
 static char *written(const char *const *comment, size_t count, uint32_t pid)

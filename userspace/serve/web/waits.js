@@ -10,7 +10,7 @@ const PLACES = [
 	["python", "Python", 212, 72, 70, 55], ["native", "native", 36, 82, 64, 50], ["kernel", "kernel", 352, 70, 72, 55],
 	["unsampled", "on CPU, unsampled", 212, 30, 80, 40], ["running", "on CPU", 212, 72, 70, 55],
 	["run_queue", "run queue", 14, 88, 55, 55], ["gil", "GIL", 285, 50, 60, 60],
-	["lock", "lock", 262, 45, 74, 45], ["disk", "disk", 150, 45, 48, 45], ["net", "net", 178, 50, 60, 38],
+	["lock", "lock", 262, 45, 74, 45], ["disk", "disk", 150, 45, 48, 45], ["net", "net", 178, 50, 60, 38], ["gpu", "GPU", 68, 62, 48, 42],
 	["child", "child", 90, 35, 62, 38], ["fault", "page fault", 330, 60, 60, 55], ["sleep", "sleep", 220, 14, 84, 28],
 	["stopped", "stopped", 220, 10, 62, 45], ["unknown", "unknown", 50, 10, 72, 38],
 ];

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which streams of a process may have work queued, as its calls prove it (include/pyprofd/gpu.h).
+ *
+ * A synchronisation starts a new round when it begins.  What queues work marks its stream with the
+ * round that it reads.  When the synchronisation returns without an error, all that was marked in
+ * earlier rounds has ended; what another thread queued meanwhile has its round or a later one, and
+ * stays.  No value is ever taken back, so there is nothing to lock: who marks reads the round once
+ * more, and marks again when it has changed.
+ *
+ * Of a process that is not whole, a row CUDA_BEFORE for each context stands for what was queued
+ * there before we looked: a synchronisation of that context alone ends it.  docs/design/0049. */
+#ifndef BPF_LIB_CUDA_STREAMS_H
+#define BPF_LIB_CUDA_STREAMS_H
+
+#include "lib/count.bpf.h"
+#include "lib/cuda_launchers.bpf.h"
+#include "lib/gpu.bpf.h"
+#include "lib/threads.bpf.h"
+
+/* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD of cuda.h; a stream's handle is a pointer. */
+#define CUDA_LEGACY 1ULL
+#define CUDA_PER_THREAD 2ULL
+/* With a thread's id: its own default stream; its context, which is not known. */
+#define CUDA_OF_THREAD (1ULL << 63)
+/* Instead of a stream: what was queued before we looked; streams that were destroyed with work in
+ * them; those that found no row. */
+#define CUDA_BEFORE (3ULL << 62)
+#define CUDA_GONE (CUDA_BEFORE + 1)
+#define CUDA_OTHERS (CUDA_BEFORE + 2)
+/* Instead of a context: that of device 0, where no thread chose one; more than one. */
+#define CUDA_CONTEXT_FIRST 1ULL
+#define CUDA_CONTEXT_MIXED CUDA_BEFORE
+
+#define CUDA_ROW_OF_OTHERS (CUDA_STREAMS - 1)
+
+/* ---- rounds ---- */
+
+static __always_inline __u64 *cuda_rounds_of(__u32 tgid)
+{
+	__u32 index = tgid * 0x9e3779b1U >> 24;
+
+	_Static_assert(CUDA_ROUNDS == 1 << 8, "the hash has 8 bits");
+	return bpf_map_lookup_elem(&cuda_rounds, &index);
+}
+
+static __always_inline __u64 cuda_round(const __u64 *rounds)
+{
+	return *(const volatile __u64 *)rounds + 1;
+}
+
+/* ---- how long the process was in each state ---- */
+
+/* Notes the state that the process has now.  Two may come here at the same time: the one that
+ * changes `since` counts, and looks once more at what the other may have seen first. */
+static __always_inline void gpu_turn(struct pp_gpu_process *process)
+{
+#pragma unroll
+	for (int i = 0; i < 2; i++) {
+		const __u64 was = *(volatile __u64 *)&process->since;
+		const __u64 state = pp_gpu_of(process);
+		const __u32 old = was & (PP_GPU_COUNT - 1);
+		const __u64 now_ns = bpf_ktime_get_ns();
+
+		if (old == state)
+			return;
+#ifdef HAVE_CMPXCHG
+		if (__sync_val_compare_and_swap(&process->since, was,
+						now_ns << PP_GPU_SINCE_SHIFT | state) != was)
+			continue;
+#else
+		*(volatile __u64 *)&process->since = now_ns << PP_GPU_SINCE_SHIFT | state;
+#endif
+		if (old < PP_GPU_WAIT)
+			__sync_fetch_and_add(&process->total_ns[old],
+					     now_ns - (was >> PP_GPU_SINCE_SHIFT));
+	}
+}
+
+/* ---- processes ---- */
+
+static __always_inline bool cuda_is_whole(const struct pp_process_id *id)
+{
+	const __u32 *generation = bpf_map_lookup_elem(&cuda_wholes, &id->tgid);
+
+	return generation && *generation == id->generation;
+}
+
+/* Returns whether a user has as many processes with a state as he may. */
+static __always_inline bool gpu_processes_are_refused(__u32 user)
+{
+	const struct pp_user_share *share = share_of(user);
+
+	return share && share->gpu_processes >= PP_GPU_PROCESSES_MAX / PP_GPU_USERS;
+}
+
+static __always_inline void gpu_processes_count(__u32 user, __s32 more)
+{
+	struct pp_user_share *share = share_of(user);
+
+	if (share && (more > 0 || share->gpu_processes))
+		__sync_fetch_and_add(&share->gpu_processes, more);
+}
+
+/* Makes the streams of a process, and sets what its state is with them.  Returns false when there
+ * is no room. */
+static __always_inline bool cuda_streams_make(const struct pp_process_id *id,
+					      struct pp_gpu_process *state)
+{
+	__u32 zero = 0;
+	const struct cuda_streams *none = bpf_map_lookup_elem(&cuda_no_streams, &zero);
+	struct cuda_streams *streams;
+	bool is_first;
+
+	if (!none)
+		return false;
+	is_first = !bpf_map_update_elem(&cuda_streams, id, none, BPF_NOEXIST);
+	streams = bpf_map_lookup_elem(&cuda_streams, id);
+	if (!streams)
+		return false;
+	if (cuda_is_whole(id))
+		streams->is_whole = 1;
+	/* Had it streams before, a synchronisation must tell. */
+	state->idle = state->sure = is_first && streams->is_whole;
+	state->since = bpf_ktime_get_ns() << PP_GPU_SINCE_SHIFT | pp_gpu_of(state);
+	return true;
+}
+
+/* Makes the state of the current thread's process.  Returns nonzero when there is no room. */
+__noinline int cuda_process_make(__u32 generation, __u32 sight)
+{
+	struct pp_process_id id = {.tgid = bpf_get_current_pid_tgid() >> 32,
+				   .generation = generation};
+	struct pp_gpu_process fresh = {.generation = generation, .sight = sight};
+	const struct pp_gpu_process *known = bpf_map_lookup_elem(&gpu_processes, &id.tgid);
+	int err = 0;
+
+	if (!generation)
+		return 1;
+	/* Another process that had this id, or another program. */
+	if (known && (known->generation != generation || known->sight != sight)) {
+		gpu_processes_count(known->user, -1);
+		bpf_map_delete_elem(&gpu_processes, &id.tgid);
+		known = NULL;
+	}
+	fresh.user = user_of_current();
+	if ((!known && gpu_processes_are_refused(fresh.user)) || !cuda_streams_make(&id, &fresh))
+		err = -7; /* E2BIG */
+	else if (!known)
+		err = bpf_map_update_elem(&gpu_processes, &id.tgid, &fresh, BPF_NOEXIST);
+	if (!err && !known)
+		gpu_processes_count(fresh.user, 1);
+	if (err == -7)
+		count_loss(PP_LOSS_GPU_FULL);
+	else
+		processes_changed(); /* walks and slots of threads look again */
+	return err == -7;
+}
+
+/* Returns the state of a process; NULL: it has none, or an earlier one. */
+static __always_inline struct pp_gpu_process *gpu_process_of(__u32 tgid, __u32 generation,
+							     const struct pp_config *cfg)
+{
+	struct pp_gpu_process *process = bpf_map_lookup_elem(&gpu_processes, &tgid);
+
+	return process && process->generation == generation && process->sight == cfg->gpu_sight
+		       ? process
+		       : NULL;
+}
+
+/* ---- contexts ---- */
+
+/* Returns the context of the current thread.  One that chose none is in that of device 0, if we
+ * have seen all calls; else it counts as in the only one that is seen, 0 here. */
+static __always_inline __u64 cuda_context_of(const struct cuda_thread *thread,
+					     const struct cuda_streams *streams)
+{
+	if (thread->context)
+		return thread->context;
+	if (streams->is_whole)
+		return CUDA_CONTEXT_FIRST;
+	if (!streams->is_divided)
+		return 0;
+	return CUDA_OF_THREAD | (__u32)bpf_get_current_pid_tgid();
+}
+
+static __always_inline bool cuda_is_default(__u64 handle)
+{
+	return handle == CUDA_LEGACY || handle & CUDA_OF_THREAD;
+}
+
+/* A process turns out to use several contexts.  What was queued in "the only one" was queued in
+ * device 0's if we have seen all calls; else nobody knows in which. */
+__noinline int cuda_divide(__u32 generation)
+{
+	struct pp_process_id id = {.tgid = bpf_get_current_pid_tgid() >> 32,
+				   .generation = generation};
+	struct cuda_streams *streams = bpf_map_lookup_elem(&cuda_streams, &id);
+	struct pp_gpu_process *process = bpf_map_lookup_elem(&gpu_processes, &id.tgid);
+	const __u64 *rounds = cuda_rounds_of(id.tgid);
+
+	if (!streams || !process || !rounds)
+		return 1;
+	streams->is_divided = 1;
+	for (__u32 i = 0; i < CUDA_STREAMS; i++) {
+		struct cuda_stream *stream = &streams->stream[i];
+
+		if (!stream->handle || stream->context)
+			continue;
+		stream->context = streams->is_whole ? CUDA_CONTEXT_FIRST : CUDA_CONTEXT_MIXED;
+		if (streams->is_whole || !cuda_is_default(stream->handle))
+			continue;
+		stream->handle = CUDA_BEFORE;
+		stream->marked = process->unsure = cuda_round(rounds);
+	}
+	return 0;
+}
+
+/* Notes that a context is used. */
+static __always_inline void cuda_context_see(struct cuda_streams *streams, __u64 context,
+					     bool is_another, __u32 generation)
+{
+	if (!context || streams->is_divided)
+		return;
+	if (streams->context != context && (streams->context || is_another))
+		cuda_divide(generation);
+	else
+		streams->context = context;
+}
+
+/* Notes that the current thread's context is used, and returns it.  A thread that chooses one after
+ * it has worked without was probably in another one before. */
+static __always_inline __u64 cuda_context_use(struct cuda_streams *streams,
+					      struct cuda_thread *thread)
+{
+	cuda_context_see(streams, cuda_context_of(thread, streams),
+			 !streams->is_whole && thread->was_unknown, thread->generation);
+	if (!thread->context)
+		thread->was_unknown = 1;
+	return cuda_context_of(thread, streams);
+}
+
+/* The current thread goes on with a context.  does: enum pp_cuda_does.  Of those below it one is
+ * kept. */
+static __always_inline void cuda_context_choose(struct cuda_thread *thread, __u64 context,
+						__u32 does)
+{
+	if (does == PP_CUDA_POP_CONTEXT)
+		context = thread->below;
+	thread->below = does == PP_CUDA_PUSH_CONTEXT ? thread->context : 0;
+	thread->context = context;
+}
+
+/* ---- rows of streams ---- */
+
+/* Returns a stream's name among the rows. */
+static __always_inline __u64 cuda_stream_name(__u64 handle, bool per_thread)
+{
+	if (handle > CUDA_PER_THREAD)
+		return handle;
+	if (handle == CUDA_PER_THREAD || (!handle && per_thread))
+		return CUDA_OF_THREAD | (__u32)bpf_get_current_pid_tgid();
+	return CUDA_LEGACY;
+}
+
+static __always_inline bool cuda_is_stream(const struct cuda_streams *streams,
+					   const struct cuda_stream *stream, __u64 handle,
+					   __u64 context)
+{
+	return stream->handle == handle && (stream->context == context || !streams->is_divided ||
+					    !cuda_is_default(handle));
+}
+
+/* Takes a free row. */
+static __always_inline bool cuda_row_take(struct cuda_stream *stream, __u32 row, __u64 handle,
+					  __u64 context)
+{
+	bool is_taken;
+
+	if (!cuda_claim(row))
+		return false;
+	is_taken = !*(volatile __u64 *)&stream->handle;
+	if (is_taken) {
+		stream->context = context;
+		*(volatile __u64 *)&stream->handle = handle;
+	}
+	cuda_unclaim(row);
+	return is_taken;
+}
+
+/* Returns the index of a stream's row, which is made when there is none. */
+__noinline int cuda_row(__u32 generation, __u64 handle, __u64 context)
+{
+	struct pp_process_id id = {.tgid = bpf_get_current_pid_tgid() >> 32,
+				   .generation = generation};
+	struct cuda_streams *streams = bpf_map_lookup_elem(&cuda_streams, &id);
+	struct cuda_stream *others;
+
+	if (!streams)
+		return 0;
+	for (__u32 i = 0; i < CUDA_ROW_OF_OTHERS; i++) {
+		struct cuda_stream *stream = &streams->stream[i];
+
+		if (!cuda_is_stream(streams, stream, handle, context))
+			continue;
+		/* A copy may be queued in a stream of another context than the thread's. */
+		if (stream->context != context)
+			stream->context = streams->is_divided ? CUDA_CONTEXT_MIXED : 0;
+		return i;
+	}
+	for (__u32 i = 0; i < CUDA_ROW_OF_OTHERS; i++)
+		if (!streams->stream[i].handle &&
+		    cuda_row_take(&streams->stream[i], i, handle, context))
+			return i;
+	others = &streams->stream[CUDA_ROW_OF_OTHERS];
+	if (others->handle && others->context != context)
+		context = streams->is_divided ? CUDA_CONTEXT_MIXED : 0;
+	others->context = context;
+	others->handle = CUDA_OTHERS;
+	return CUDA_ROW_OF_OTHERS;
+}
+
+/* Marks a row, of work or of what may be left from before. */
+static __always_inline void cuda_row_mark(struct cuda_streams *streams,
+					  struct pp_gpu_process *process, __u32 row, __u64 round,
+					  bool is_before)
+{
+	BARRIER(row);
+	if (row >= CUDA_STREAMS)
+		return;
+	*(volatile __u64 *)&streams->stream[row].marked = round;
+	if (is_before)
+		*(volatile __u64 *)&process->unsure = round;
+	else
+		*(volatile __u64 *)&process->marked = round;
+}
+
+/* Makes the row of what was queued in a context before we looked, if it may have been. */
+static __always_inline void cuda_see_before(struct cuda_streams *streams,
+					    struct pp_gpu_process *process, __u32 generation,
+					    __u64 context, const __u64 *rounds)
+{
+	__u32 row;
+
+	if (streams->is_whole)
+		return;
+	row = cuda_row(generation, CUDA_BEFORE, context);
+	BARRIER(row);
+	if (row < CUDA_STREAMS && !streams->stream[row].marked)
+		cuda_row_mark(streams, process, row, cuda_round(rounds), true);
+}
+
+/* ---- calls ---- */
+
+/* Finds the state of the current thread's process, and makes it. */
+static __always_inline struct cuda_streams *cuda_streams_get(const struct cuda_thread *thread,
+							     const struct pp_config *cfg)
+{
+	struct pp_process_id id = {.tgid = bpf_get_current_pid_tgid() >> 32,
+				   .generation = thread->generation};
+	struct cuda_streams *streams = bpf_map_lookup_elem(&cuda_streams, &id);
+
+	if (cfg->gpu_is_blind)
+		return NULL;
+	if (likely(streams && gpu_process_of(id.tgid, id.generation, cfg)))
+		return streams;
+	if (cuda_process_make(id.generation, cfg->gpu_sight))
+		return NULL;
+	return bpf_map_lookup_elem(&cuda_streams, &id);
+}
+
+/* The current thread queues work in a stream. */
+__noinline int cuda_mark(__u64 handle)
+{
+	const __u64 thread_id = bpf_get_current_pid_tgid();
+	const struct pp_config *cfg = config_get();
+	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &thread_id);
+	const __u64 *rounds = cuda_rounds_of(thread_id >> 32);
+	struct cuda_streams *streams;
+	struct pp_gpu_process *process;
+	__u64 context, round = 0;
+	__u32 row;
+
+	if (!cfg || !thread || !rounds)
+		return 1;
+	streams = cuda_streams_get(thread, cfg);
+	process = gpu_process_of(thread_id >> 32, thread->generation, cfg);
+	if (!streams || !process)
+		return 1;
+	if (!thread->is_launcher)
+		cuda_launcher_join(streams, thread);
+	context = cuda_context_use(streams, thread);
+	cuda_see_before(streams, process, thread->generation, context, rounds);
+	row = cuda_row(thread->generation, handle, context);
+	for (int i = 0; i < 3 && round != cuda_round(rounds); i++) {
+		round = cuda_round(rounds);
+		cuda_row_mark(streams, process, row, round, false);
+	}
+	gpu_turn(process);
+	thread->stream = handle;
+	thread->round = round;
+	return 0;
+}
+
+/* Begins a synchronisation of this kind (enum pp_cuda_sync): what returned calls of earlier rounds
+ * have queued there will have ended when it returns.  wait->stream: its name, or a context. */
+static __always_inline void cuda_sync_begin(__u32 kind, struct pp_gpu_wait *wait)
+{
+	const __u64 thread_id = bpf_get_current_pid_tgid();
+	const struct pp_config *cfg = config_get();
+	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &thread_id);
+	__u64 *rounds = cuda_rounds_of(thread_id >> 32);
+	struct cuda_streams *streams;
+	struct pp_gpu_process *process;
+
+	if (!cfg || !thread || !rounds)
+		return;
+	streams = cuda_streams_get(thread, cfg);
+	process = gpu_process_of(thread_id >> 32, thread->generation, cfg);
+	if (!streams || !process)
+		return;
+	if (kind == PP_CUDA_SYNC_CONTEXT && wait->stream)
+		cuda_context_see(streams, wait->stream, false, thread->generation);
+	wait->context = cuda_context_use(streams, thread);
+	cuda_see_before(streams, process, thread->generation, wait->context, rounds);
+	if (kind == PP_CUDA_SYNC_CONTEXT && wait->stream)
+		wait->context = wait->stream;
+	__sync_fetch_and_add(rounds, 1);
+	wait->round = cuda_round(rounds);
+	/* Who begins a launch from here on marks its stream with this round. */
+	if (cuda_others_launch(thread->generation,
+			       kind == PP_CUDA_SYNC_STREAM ? wait->stream : 0))
+		wait->round = 0;
+}
+
+/* What the rows of a process say. */
+struct cuda_left {
+	__u64 newest; /* the last synchronisation of any row */
+	bool has_work, has_before;
+};
+
+static __always_inline void cuda_row_look(struct cuda_stream *stream, struct cuda_left *left)
+{
+	const __u64 marked = *(volatile __u64 *)&stream->marked;
+	const __u64 synced = *(volatile __u64 *)&stream->synced;
+	const __u64 handle = stream->handle;
+
+	if (!handle)
+		return;
+	if (synced > left->newest)
+		left->newest = synced;
+	if (marked >= synced && handle == CUDA_BEFORE)
+		left->has_before = true;
+	else if (marked >= synced)
+		left->has_work = true;
+	else if (handle == CUDA_GONE)
+		*(volatile __u64 *)&stream->handle = 0;
+}
+
+static __always_inline bool cuda_is_synced(const struct cuda_streams *streams,
+					   const struct cuda_stream *stream, __u32 kind,
+					   const struct pp_gpu_wait *wait)
+{
+	if (kind == PP_CUDA_SYNC_STREAM)
+		return cuda_is_stream(streams, stream, wait->stream, wait->context);
+	return !streams->is_divided || stream->context == wait->context;
+}
+
+/* Notes in the rows that a synchronisation covers that it has returned, and looks at all. */
+static __always_inline void cuda_rows_sync(struct cuda_streams *streams, __u32 kind,
+					   const struct pp_gpu_wait *wait, struct cuda_left *left)
+{
+	for (__u32 i = 0; i < CUDA_STREAMS; i++) {
+		struct cuda_stream *stream = &streams->stream[i];
+
+		if (cuda_is_synced(streams, stream, kind, wait) && stream->synced < wait->round)
+			*(volatile __u64 *)&stream->synced = wait->round;
+		cuda_row_look(stream, left);
+	}
+}
+
+/* A synchronisation has returned without an error. */
+static __always_inline void cuda_synced(__u32 kind, const struct pp_gpu_wait *wait)
+{
+	const __u64 thread_id = bpf_get_current_pid_tgid(), round = wait->round;
+	const struct pp_config *cfg = config_get();
+	const struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &thread_id);
+	struct pp_process_id id = {.tgid = thread_id >> 32};
+	struct cuda_left left = {.newest = round};
+	struct cuda_streams *streams;
+	struct pp_gpu_process *process;
+
+	if (!cfg || !thread || !round)
+		return;
+	id.generation = thread->generation;
+	streams = bpf_map_lookup_elem(&cuda_streams, &id);
+	process = gpu_process_of(id.tgid, id.generation, cfg);
+	if (!streams || !process)
+		return;
+	if (!streams->is_whole && cuda_is_whole(&id))
+		streams->is_whole = 1;
+	cuda_rows_sync(streams, kind, wait, &left);
+	if (!left.has_work && process->idle < left.newest)
+		*(volatile __u64 *)&process->idle = left.newest;
+	if ((streams->is_whole || !left.has_before) && process->sure < left.newest)
+		*(volatile __u64 *)&process->sure = left.newest;
+	gpu_turn(process);
+}
+
+/* A stream is destroyed: what is queued in it still runs, and another one may get its handle. */
+__noinline int cuda_stream_drop(__u32 generation, __u64 handle)
+{
+	struct pp_process_id id = {.tgid = bpf_get_current_pid_tgid() >> 32,
+				   .generation = generation};
+	struct cuda_streams *streams = bpf_map_lookup_elem(&cuda_streams, &id);
+
+	if (!streams || handle <= CUDA_PER_THREAD)
+		return 1;
+	for (__u32 i = 0; i < CUDA_ROW_OF_OTHERS; i++) {
+		struct cuda_stream *stream = &streams->stream[i];
+
+		if (stream->handle == handle)
+			stream->handle = stream->marked >= stream->synced ? CUDA_GONE : 0;
+	}
+	return 0;
+}
+
+/* ---- threads inside of a call ---- */
+
+/* Returns 0 when the current thread is noted as waiting, in place of what it waited for before. */
+static __always_inline int gpu_wait_set(const __u32 *tid, struct pp_gpu_wait *wait)
+{
+	const struct pp_gpu_wait *known = bpf_map_lookup_elem(&gpu_waits, tid);
+	struct pp_user_share *share;
+
+	wait->user = known ? known->user : user_of_current();
+	share = share_of(wait->user);
+	if (!known && share && share->gpu_waits >= PP_GPU_WAITS_MAX / PP_GPU_USERS)
+		return 1;
+	if (bpf_map_update_elem(&gpu_waits, tid, wait, BPF_ANY))
+		return 1;
+	if (!known && share)
+		__sync_fetch_and_add(&share->gpu_waits, 1);
+	return 0;
+}
+
+/* The current thread goes into a call that waits for the device.  sp: at its first instruction.
+ * kind: enum pp_cuda_sync.  stream: struct pp_gpu_wait.  One call may make another: the outermost
+ * counts. */
+__noinline int cuda_wait_begin(__u64 sp, __u32 kind, __u64 stream)
+{
+	struct pp_gpu_wait wait = {.sp = sp, .stream = stream};
+	const struct pp_config *cfg = config_get();
+	const struct pp_gpu_wait *known;
+	__u32 tid = bpf_get_current_pid_tgid();
+	struct pp_thread *slot = cfg ? thread_at(tid, 0, cfg) : NULL;
+
+	if (!cfg || !cfg->gpu_sight)
+		return 1;
+	known = bpf_map_lookup_elem(&gpu_waits, &tid);
+	if (known && sp < known->sp)
+		return 0;
+	if (kind)
+		cuda_sync_begin(kind, &wait);
+	if (gpu_wait_set(&tid, &wait)) {
+		count_loss(PP_LOSS_GPU_FULL);
+		return 1;
+	}
+	/* Else its slot is told so a little later: thread_identify(). */
+	if (slot && slot->tid == tid)
+		slot->gpu = 1;
+	return 0;
+}
+
+/* It has returned with this CUresult. */
+__noinline int cuda_wait_end(__u64 sp, __u32 kind, __u32 result)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	const struct pp_gpu_wait *known = bpf_map_lookup_elem(&gpu_waits, &tid);
+
+	if (!known || known->sp > sp)
+		return 1;
+	if (known->sp == sp && kind && !result)
+		cuda_synced(kind, known);
+	gpu_wait_drop(&tid);
+	return 0;
+}
+
+#endif
