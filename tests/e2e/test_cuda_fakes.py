@@ -171,6 +171,55 @@ def test_stream_0_of_the_twins_is_the_threads_own():
     assert time.monotonic() - began > 0.4
 
 
+def test_events_know_how_far_apart_they_were_complete():
+    c = cuda()
+    kernel, stream = c.kernel(ADD, ns=30 * MS), c.stream()
+    events = [c.event() for _ in range(3)]
+    c.call("cuEventRecord", events[0], stream)
+    c.launch(kernel, stream=stream)
+    c.launch(kernel, stream=stream)
+    c.call("cuEventRecord", events[1], stream)
+    fails(600, c.call, "cuEventElapsedTime", ctypes.byref(ctypes.c_float()), events[0], events[1])
+    c.synchronize(stream)
+    time.sleep(0.05)
+    c.call("cuEventRecord", events[2], stream)
+    apart = c.get("cuEventElapsedTime", events[0], events[1], kind=ctypes.c_float)
+    assert 60 <= apart < 90, apart
+    apart = c.get("cuEventElapsedTime", events[1], events[2], kind=ctypes.c_float)
+    assert 50 <= apart < 90, apart
+
+
+PTX = b"""
+.version 6.0
+.target sm_50
+.visible .entry spins(.param .u64 ns, .param .u64 end)
+{
+	mov.u64 %begin, %globaltimer;
+}
+.visible .entry does_nothing(.param .u64 a)
+{
+	ret;
+}
+"""
+
+
+def test_kernels_of_ptx_are_those_in_the_text_and_some_spin():
+    c = cuda()
+    fails(218, c.get, "cuModuleLoadData", b".version 6.0\n")
+    module = c.get("cuModuleLoadData", PTX)
+    fails(500, c.get, "cuModuleGetFunction", module, b"spin")
+    spins = c.get("cuModuleGetFunction", module, b"spins")
+    nothing = c.get("cuModuleGetFunction", module, b"does_nothing")
+    values = [ctypes.c_uint64(40 * MS), ctypes.c_uint64(0)]
+    params = (ctypes.c_void_p * 2)(*[ctypes.addressof(value) for value in values])
+    for function in (spins, nothing):
+        c.call("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, None, params, None)
+    began = time.monotonic()
+    c.synchronize()
+    assert time.monotonic() - began < 10
+    assert c.kernel_count("spins", "ns") == 40 * MS and c.kernel_count("does_nothing", "ns") == 0
+
+
 def test_a_full_queue_makes_launches_wait():
     c = cuda()
     kernel, stream = c.kernel(ADD, ns=MS // 10), c.stream()

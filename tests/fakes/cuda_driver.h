@@ -89,6 +89,7 @@ CUresult cuEventDestroy_v2(CUevent event);
 PTSZ(cuEventRecord, (CUevent event, CUstream stream))
 CUresult cuEventQuery(CUevent event);
 CUresult cuEventSynchronize(CUevent event);
+CUresult cuEventElapsedTime(float *ret_ms, CUevent begin, CUevent end);
 
 CUresult cuMemAlloc_v2(CUdeviceptr *ret_pointer, size_t bytes);
 CUresult cuMemFree_v2(CUdeviceptr pointer);

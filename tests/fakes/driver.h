@@ -54,6 +54,7 @@ struct kernel_row {
 	char name[256];
 	counter duration_ns;
 	_Atomic unsigned int param_count;
+	_Atomic bool spins; /* as many ns as its first parameter says, not duration_ns */
 	counter calls, captured, executed, in_graphs, threads, ns;
 	struct kernel_row *next; /* of its bucket */
 };
@@ -156,6 +157,7 @@ struct work {
 	struct graph_exec *exec;
 	struct stream *awaited; /* of a WORK_WAIT: until its work number awaited_number is done */
 	uint64_t awaited_number;
+	uint64_t ended_ns; /* in the stream's ring, until that comes round */
 };
 
 struct stream {
@@ -174,6 +176,7 @@ struct stream {
 struct event {
 	struct stream *stream;
 	uint64_t number;     /* complete when so many works of the stream are */
+	uint64_t begun_ns;   /* when it was recorded, if that is when it was complete; else 0 */
 	struct graph *graph; /* recorded while it was captured */
 };
 

@@ -67,6 +67,7 @@ static const struct entry entries[] = {
 	PTSZ_OF("cuEventRecord", cuEventRecord),
 	ONE("cuEventQuery", cuEventQuery),
 	ONE("cuEventSynchronize", cuEventSynchronize),
+	ONE("cuEventElapsedTime", cuEventElapsedTime),
 	ONE("cuMemAlloc", cuMemAlloc_v2),
 	ONE("cuMemFree", cuMemFree_v2),
 	PTSZ_OF("cuMemAllocAsync", cuMemAllocAsync),

@@ -41,6 +41,7 @@ static CUresult record(enum api api, CUevent event, CUstream handle, bool is_per
 	pthread_mutex_lock(&stream->lock);
 	event->stream = stream;
 	event->number = stream->queued;
+	event->begun_ns = stream->done == stream->queued ? now_ns() : 0;
 	event->graph = stream->graph;
 	pthread_mutex_unlock(&stream->lock);
 	add(event->graph ? &truth.api[api].captured : &truth.api[api].executed, 1);
@@ -68,6 +69,38 @@ CUresult cuEventQuery(CUevent event)
 		error = CUDA_ERROR_NOT_READY;
 	pthread_mutex_unlock(&event->stream->lock);
 	return error;
+}
+
+/* When it was complete; 0: it is not, or the stream has forgotten. */
+static uint64_t complete_ns(const struct event *event)
+{
+	struct stream *stream = event->stream;
+	uint64_t ns = event->begun_ns;
+
+	if (!stream || ns)
+		return ns;
+	pthread_mutex_lock(&stream->lock);
+	if (stream->done >= event->number && stream->queued - event->number < STREAM_QUEUE_WORKS)
+		ns = stream->ring[(event->number - 1) % STREAM_QUEUE_WORKS].ended_ns;
+	pthread_mutex_unlock(&stream->lock);
+	return ns;
+}
+
+CUresult cuEventElapsedTime(float *ret_ms, CUevent begin, CUevent end)
+{
+	CUresult error = api_enter(API_cuEventElapsedTime);
+	uint64_t begun_ns, ended_ns;
+
+	if (error)
+		return error;
+	if (!begin || !end)
+		return api_fail(API_cuEventElapsedTime, CUDA_ERROR_INVALID_HANDLE);
+	begun_ns = complete_ns(begin);
+	ended_ns = complete_ns(end);
+	if (!begun_ns || !ended_ns)
+		return api_fail(API_cuEventElapsedTime, CUDA_ERROR_NOT_READY);
+	*ret_ms = (float)((double)(int64_t)(ended_ns - begun_ns) / 1e6);
+	return CUDA_SUCCESS;
 }
 
 CUresult cuEventSynchronize(CUevent event)

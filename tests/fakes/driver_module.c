@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Modules, libraries, and the handles of their kernels.  A name has one handle in a module, made
- * when it is asked for.  Handles of what was unloaded are given out again, the last one first. */
+ * when it is asked for.  Handles of what was unloaded are given out again, the last one first.
+ *
+ * PTX is not run, but a kernel that reads %globaltimer is taken for one that spins: it runs for as
+ * many ns as its first parameter says. */
 #include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct module {
+	char *ptx; /* its text; NULL: it was no text, and has whatever is asked for */
 	struct function *functions;
 	struct module *next;
 };
@@ -15,14 +19,24 @@ static struct module *modules;
 static struct function *unused;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static CUresult load(enum api api, struct module **ret_module)
+/* Texts begin so; images of other kinds with bytes that are no text. */
+static bool is_text(const char *image)
+{
+	return image && (*image == '.' || *image == '/' || *image == '\n');
+}
+
+static CUresult load(enum api api, struct module **ret_module, const char *image)
 {
 	CUresult error = api_enter(api);
 	struct module *module;
 
 	if (error)
 		return error;
+	if (is_text(image) && (!strstr(image, ".version ") || !strstr(image, ".target sm_")))
+		return api_fail(api, CUDA_ERROR_INVALID_PTX);
 	module = calloc(1, sizeof(*module));
+	if (module && is_text(image))
+		module->ptx = strdup(image);
 	if (!module)
 		return api_fail(api, CUDA_ERROR_OUT_OF_MEMORY);
 	pthread_mutex_lock(&lock);
@@ -35,17 +49,16 @@ static CUresult load(enum api api, struct module **ret_module)
 
 CUresult cuModuleLoadData(CUmodule *ret_module, const void *image)
 {
-	(void)image;
-	return load(API_cuModuleLoadData, ret_module);
+	return load(API_cuModuleLoadData, ret_module, image);
 }
 
 CUresult cuLibraryLoadData(CUlibrary *ret_library, const void *code, int *jit_options,
 			   void **jit_values, unsigned int jit_count, int *options, void **values,
 			   unsigned int option_count)
 {
-	(void)code, (void)jit_options, (void)jit_values, (void)jit_count;
+	(void)jit_options, (void)jit_values, (void)jit_count;
 	(void)options, (void)values, (void)option_count;
-	return load(API_cuLibraryLoadData, ret_library);
+	return load(API_cuLibraryLoadData, ret_library, code);
 }
 
 static CUresult unload(enum api api, struct module *module)
@@ -68,6 +81,7 @@ static CUresult unload(enum api api, struct module *module)
 			function->next = unused;
 			unused = function;
 		}
+		free(module->ptx);
 		free(module);
 	} else {
 		error = CUDA_ERROR_INVALID_HANDLE;
@@ -110,6 +124,41 @@ static struct function *make(struct module *module, struct kernel_row *row, bool
 	return function;
 }
 
+/* Where the text of a kernel begins, behind its name; NULL: it has none of this name. */
+static const char *find_entry(const char *ptx, const char *name)
+{
+	static const char entry[] = ".entry ";
+	const size_t size = strlen(name);
+
+	for (const char *at = strstr(ptx, entry); at; at = strstr(at, entry)) {
+		at += strlen(entry);
+		if (!strncmp(at, name, size) && strchr(" (\n", at[size]))
+			return at + size;
+	}
+	return NULL;
+}
+
+static size_t count_texts(const char *from, const char *to, const char *text)
+{
+	size_t count = 0;
+
+	for (const char *at = strstr(from, text); at && (!to || at < to); at = strstr(at + 1, text))
+		count++;
+	return count;
+}
+
+/* What PTX tells of a kernel.  Returns whether it is there. */
+static bool take_from_ptx(const char *ptx, const char *name, struct kernel_row *row)
+{
+	const char *begin = find_entry(ptx, name), *body = begin ? strchr(begin, '{') : NULL;
+
+	if (!body)
+		return false;
+	row->param_count = (unsigned int)count_texts(begin, body, ".param ");
+	row->spins = count_texts(body, strstr(body, ".entry "), "%globaltimer") != 0;
+	return true;
+}
+
 /* Kernels whose names begin with "missing" are not there. */
 static CUresult look_up(enum api api, struct function **ret_function, struct module *module,
 			const char *name)
@@ -128,6 +177,8 @@ static CUresult look_up(enum api api, struct function **ret_function, struct mod
 	row = truth_kernel(name);
 	if (!row)
 		return api_fail(api, CUDA_ERROR_OUT_OF_MEMORY);
+	if (module->ptx && !take_from_ptx(module->ptx, name, row))
+		return api_fail(api, CUDA_ERROR_NOT_FOUND);
 	pthread_mutex_lock(&lock);
 	for (function = module->functions; function; function = function->next)
 		if (function->row == row && function->is_kernel == is_kernel)

@@ -86,6 +86,7 @@ static void *run_works(void *argument)
 		run(stream, &work);
 		pthread_mutex_lock(&stream->lock);
 		atomic_fetch_sub(&truth.outstanding, 1);
+		stream->ring[stream->done % STREAM_QUEUE_WORKS].ended_ns = stream->end_ns;
 		stream->done++;
 		pthread_cond_broadcast(&stream->has_done);
 	}

@@ -58,6 +58,8 @@ DRIVER = {
     "cuStreamQuery": "p", "cuStreamWaitEvent": "ppu", "cuStreamCreate": "pu",
     "cuStreamDestroy_v2": "p", "cuEventCreate": "pu", "cuEventDestroy_v2": "p",
     "cuEventRecord": "pp", "cuEventQuery": "p", "cuEventSynchronize": "p",
+    "cuEventElapsedTime": "ppp",
+    "cuEventElapsedTime": "ppp",
     "cuMemAlloc_v2": "pz", "cuMemFree_v2": "d", "cuMemAllocAsync": "pzp", "cuMemFreeAsync": "dp",
     "cuMemHostAlloc": "pzu", "cuMemAllocHost_v2": "pz", "cuMemFreeHost": "p",
     "cuMemGetInfo_v2": "pp", "cuModuleLoadData": "ps", "cuModuleGetFunction": "pps",
