@@ -158,6 +158,7 @@ help:
 	@echo 'make hostile        attacks by an unprivileged user (ARGS=-k REGEX); a minute of them is in check'
 	@echo 'make faults         calls that fail, each place of each in turn (ARGS=--points N): never a crash or a silent end'
 	@echo 'make fakes          stand-ins of the CUDA libraries, for tests, in $(BUILD)/tests/fakes'
+	@echo 'make gpu-bundle     $(GPU_BUNDLE): what to run on a machine with a GPU, to ask it what no other can tell'
 	@echo 'make soak           half an hour beside 200 programs a second: nothing grows; 100 kills lose a window each'
 	@echo 'make mutants        small changes to the product: do the unit tests notice? (ARGS=--only AREA -n COUNT)'
 	@echo 'make check-service  the systemd unit and sudo in a guest with systemd (ARGS=SERIES of Linux)'
@@ -241,7 +242,7 @@ cross-objects: $(SKELETON_NAMES:%=$(BUILD)/%.bpf.o) $(LIB_OBJ) $(MAIN_SRC:%.c=$(
 
 print-clang: ; @echo $(CLANG)
 
-C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c tests/web/*.c tests/fakes/*.[ch])
+C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c tests/web/*.c tests/fakes/*.[ch] tests/gpu/*.[ch])
 format: ; clang-format-19 -i $(C_FILES)
 format-check: ; clang-format-19 --dry-run -Werror $(C_FILES)
 tidy: $(GEN) ; clang-tidy-19 --quiet $(wildcard userspace/*/*.c) -- -std=gnu17 $(CPPFLAGS)

@@ -7,7 +7,7 @@ DEPS_TEST := libcmocka-dev python3 pmccabe groff-base binutils xz-utils \
 	libclang-rt-19-dev|libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev llvm-19|llvm \
 	qemu-system-x86 busybox-static gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
 	bpftrace linux-perf|linux-tools-generic python3-venv python3-greenlet graphviz golang-go chromium \
-	fonts-dejavu-core npm procps btrfs-progs debootstrap
+	fonts-dejavu-core npm procps btrfs-progs debootstrap libbz2-dev
 
 # Quoted, as `|` means something to the shell.
 quoted = $(foreach word,$(1),'$(word)')

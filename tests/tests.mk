@@ -83,10 +83,15 @@ $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 PUSH_MAIN := $(BUILD)/tests/e2e/push_main
 $(PUSH_MAIN): $(PUSH_MAIN).o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(SERVE_LIBS) -o $@
+# Static libraries may be missing: what needs them is skipped then.
 e2e-programs: $(PUSH_MAIN) fakes
+	@$(MAKE) -s --no-print-directory gpu-programs || echo '# no programs that ask a GPU'
 
 # Libraries that stand for CUDA's, on machines without a GPU: make fakes
 include tests/fakes/fakes.mk
+
+# What is run on a machine with a GPU: make gpu-bundle
+include tests/gpu/gpu.mk
 
 .PHONY: fuzz fuzz-programs e2e e2e-programs bench bench-reader soak
 fuzz-programs: $(FUZZ_BIN)
