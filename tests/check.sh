@@ -94,7 +94,7 @@ step_lint() {
 	one 'pins' tests/lint/check_pins.sh
 	one 'names in data-flow.md' tests/lint/check_trips.py
 	one 'hardening' tests/lint/check_hardening.sh "$build"
-	one 'stacks of BPF programs' tests/lint/check_bpf_stack.py "$build"
+	one 'BPF programs' tests/lint/check_bpf.py "$build"
 	sum $ok $bad $missed
 }
 # Under address and undefined sanitizers, whose build sees all that another one sees; a finding or a leak ends a program

@@ -207,16 +207,19 @@ __noinline int cuda_capture_begin(__u64 id, __u64 handle, __u32 mode)
 	return 0;
 }
 
-/* Adds what one graph has to another one. */
+/* Adds what one graph has to another one.  from NULL: nobody knows. */
 static __always_inline void graph_merge(struct cuda_object *into, const struct cuda_object *from)
 {
+	if (!from || from->is_partial)
+		into->is_partial = 1;
+	if (!from)
+		return;
 	__sync_fetch_and_add(&into->kernels, from->kernels);
 	__sync_fetch_and_add(&into->bytes, from->bytes);
-	if (from->is_partial)
-		into->is_partial = 1;
 }
 
-/* A graph has been captured; its nodes may have been added to by hand, too. */
+/* A graph has been captured; its nodes may have been added to by hand, too.  capture NULL: it was
+ * not seen to begin. */
 static __always_inline void graph_captured(__u32 generation, __u64 graph,
 					   const struct cuda_object *capture)
 {
@@ -226,9 +229,7 @@ static __always_inline void graph_captured(__u32 generation, __u64 graph,
 		graph_merge(known, capture);
 		return;
 	}
-	made.kernels = capture->kernels;
-	made.bytes = capture->bytes;
-	made.is_partial = capture->is_partial;
+	graph_merge(&made, capture);
 	object_set(generation, graph, PP_CUDA_OBJECT_GRAPH, &made);
 }
 
@@ -237,7 +238,6 @@ __noinline int cuda_capture_end(__u64 id, __u64 handle, __u64 graph, __u32 resul
 {
 	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &id);
 	const __u64 stream = stream_of_thread(handle, id);
-	const struct cuda_object unseen = {.is_partial = 1};
 	struct cuda_object *capture;
 	struct cuda_process *process;
 	__u64 number = 0;
@@ -251,7 +251,7 @@ __noinline int cuda_capture_end(__u64 id, __u64 handle, __u64 graph, __u32 resul
 	if (capture && !are_launches_whole())
 		capture->is_partial = 1;
 	if (graph && !result)
-		graph_captured(thread->generation, graph, capture ? capture : &unseen);
+		graph_captured(thread->generation, graph, capture);
 	if (!capture ||
 	    (result && result != CAPTURE_INVALIDATED && result != CAPTURE_UNJOINED))
 		return 0;
@@ -358,7 +358,7 @@ __noinline int cuda_node_add(__u32 generation, __u64 handle, __u32 kinds, __u64 
 		all = object_get(generation, what,
 				 node == PP_CUDA_NODE_GRAPH ? PP_CUDA_OBJECT_GRAPH
 							    : PP_CUDA_OBJECT_INSTANCE);
-		graph_merge(into, all ? all : &unseen);
+		graph_merge(into, all);
 		return 0;
 	}
 	into->is_partial = 1;

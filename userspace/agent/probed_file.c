@@ -223,7 +223,8 @@ void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2])
 		return;
 	is_told[file->has_runtime] = true;
 	names = cuda_functions_left_out(file->has_runtime);
-	log_warn("before Linux 6.6 only the most important functions of CUDA are probed, so calls "
-		 "of these are missing, and those for the default stream of each thread: %s",
-		 names ? names : "the others");
+	log_warn("before Linux 6.6 only launches, copies to and from the device and "
+		 "synchronisations of CUDA are probed: other calls are missing, and those for the "
+		 "default stream of each thread (--verbose names them)");
+	log_debug("not probed: %s", names ? names : "out of memory");
 }

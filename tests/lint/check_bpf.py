@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""check_bpf_stack.py [-v] BUILD   Would the oldest kernels take the stacks of our BPF programs?
+"""check_bpf.py [-v] BUILD   Would the oldest kernels take our BPF programs?
 
 The kernel adds up the stack of each chain of calls (kernel/bpf/verifier.c:
 check_max_stack_depth()).  Older ones round each function's up to 32 bytes, newer ones to 16: a
@@ -9,6 +9,10 @@ from the object files.  -v prints the deepest chain of each program.
 
 Programs that can be preempted, those of user probes and of raw tracepoints, must have a tail call
 (bpf/lib/private_stack.bpf.h): else the kernel gives them a stack of the CPU's from 6.13 on.
+
+Objects for Linux before 5.12, NAME_older.bpf.o and those that have no such twin, must have no
+atomic instruction but an addition whose result is not used: the verifier refuses others ("BPF_STX
+uses reserved fields").  Compilers make them of plain source, as an OR of an addition of 0.
 """
 import collections
 import pathlib
@@ -25,9 +29,10 @@ CALL, PSEUDO_CALL, TAIL_CALL = 0x85, 1, 12
 MOVE_64, ADD_64 = 0xbf, 0x07  # rX = rY; rX += constant
 LOAD_CONSTANT = 0x18  # two instructions
 CLASS_LOAD, CLASS_STORES = 1, (2, 3)
+ATOMICS, ATOMIC_ADD = (0xc3, 0xdb), 0  # of 4 and 8 bytes; the constant says which
 
 Section = collections.namedtuple("Section", "name type flags offset size link info")
-Function = collections.namedtuple("Function", "name section stack calls has_tail_call")
+Function = collections.namedtuple("Function", "name section stack calls has_tail_call atomics")
 PREEMPTIBLE = re.compile(r"(uprobe|uretprobe|usdt|kprobe|raw_tp)\b")
 
 
@@ -94,6 +99,16 @@ def has_tail_call(code):
                for at in range(0, len(code), 8))
 
 
+def count_new_atomics(code):
+    """How many atomic instructions there are that Linux before 5.12 has not."""
+    found, at = 0, 0
+    while at < len(code):
+        opcode, _, _, constant = struct.unpack_from("<BBhi", code, at)
+        found += opcode in ATOMICS and constant != ATOMIC_ADD
+        at += 16 if opcode == LOAD_CONSTANT else 8
+    return found
+
+
 def functions_of(path):
     """{(section, offset): Function} of an object."""
     data = path.read_bytes()
@@ -116,7 +131,7 @@ def functions_of(path):
             elif symbols[number][2]:  # not of a function of the kernel
                 targets.append((symbols[number][2], symbols[number][3]))
         found[index, value] = Function(name, sections[index].name, stack, set(targets),
-                                       has_tail_call(code))
+                                       has_tail_call(code), count_new_atomics(code))
     return found
 
 
@@ -142,6 +157,12 @@ def main():
     failed = 0
     for path in paths:
         functions, known = functions_of(path), {}
+        if not path.with_name(path.name.replace(".bpf.o", "_older.bpf.o")).exists():
+            for function in functions.values():
+                if function.atomics:
+                    print("%s: %s: %d atomic instructions that Linux before 5.12 has not" % (
+                        path.name, function.name, function.atomics))
+                    failed += 1
         for at, function in functions.items():
             if function.section == ".text":
                 continue
