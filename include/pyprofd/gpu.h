@@ -34,7 +34,9 @@ struct pp_gpu_process {
 	/* The same of what may have been queued before its calls were seen. */
 	__u64 unsure, sure;
 	__u64 since; /* CLOCK_MONOTONIC << PP_GPU_SINCE_SHIFT | enum pp_gpu, of the state */
-	__u64 total_ns[PP_GPU_WAIT]; /* in each state, up to then */
+	/* In each state, up to then.  The last is not used: verifiers before Linux 5.12 do not see
+	 * that a state of two bits that is not the last is below it. */
+	__u64 total_ns[PP_GPU_COUNT];
 };
 #define PP_GPU_SINCE_SHIFT 2
 
