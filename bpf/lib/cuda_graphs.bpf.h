@@ -149,18 +149,20 @@ static __always_inline void capture_drop(struct cuda_process *process, __u32 gen
 		count_loss(PP_LOSS_CUDA_CAPTURES_UNSEEN);
 }
 
+static __always_inline bool is_gate_open(__u32 kind)
+{
+	const struct pp_gate *gate = bpf_map_lookup_elem(&cuda_gates, &kind);
+
+	return gate && !gate->until_ns;
+}
+
 /* Returns whether each launch is a hit: not where they are probed for a part of the time, in which
- * some of a capture are missing. */
+ * some of a capture are missing.  No loop: its counter of 32 bits would be put on the stack, where
+ * verifiers before Linux 5.16 do not follow it. */
 static __always_inline bool are_launches_whole(void)
 {
-	bool are_whole = true;
-
-	for (__u32 kind = 0; kind < PP_CUDA_LAUNCHES; kind++) {
-		const struct pp_gate *gate = bpf_map_lookup_elem(&cuda_gates, &kind);
-
-		are_whole &= gate && !gate->until_ns;
-	}
-	return are_whole;
+	_Static_assert(PP_CUDA_LAUNCHES == 2, "each kind of launches is looked at");
+	return is_gate_open(PP_CUDA_HIT_LAUNCH) && is_gate_open(PP_CUDA_HIT_LAUNCH_DEAR);
 }
 
 /* Counts a capture, so that the agent follows events.  Returns whether it does so by now. */
