@@ -152,7 +152,7 @@ help:
 	@echo 'make run            install what is missing, build, profile until Ctrl-C, with a page at the address it prints (as root; ARGS=...)'
 	@echo 'make check          install what the tests need, build, run every test (as root)'
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web hostile e2e cases kernels'
-	@echo 'make check-long     all of check and what it leaves out (all attacks, too), then unit tests without sanitizers, faults, 200 kills, fuzzing, mutants, check-service'
+	@echo 'make check-long     all of check and what it leaves out (all attacks, too), then unit tests without sanitizers, faults, 10 minutes of probes in preemptible guests, 200 kills, fuzzing, mutants, check-service'
 	@echo 'make web            the pages in Chromium (ARGS=--shots DIRECTORY keeps pictures)'
 	@echo 'make unit-DIRECTORY    the unit tests of userspace/DIRECTORY'
 	@echo 'make hostile        attacks by an unprivileged user (ARGS=-k REGEX); a minute of them is in check'
@@ -185,6 +185,7 @@ check-long: test-deps
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60 || failed="$$failed fuzz"; \
 	$(MAKE) --no-print-directory mutants || failed="$$failed mutants"; \
 	BUILD=$(BUILD) tests/service/run.sh || failed="$$failed service"; \
+	BUILD=$(BUILD) tests/kernel-matrix/run.sh --soak 600 6.18 7.2 || failed="$$failed soak-of-probes"; \
 	KILLS=200 BUILD=$(BUILD) tests/e2e/run.py -k hostile_output.killed_at_any_moment || failed="$$failed kills"; \
 	KILLS=100 BUILD=$(BUILD) tests/e2e/run.py -k cuda_kills || failed="$$failed cuda-kills"; \
 	[ -z "$$failed" ] || { echo "check-long, failed:$$failed"; exit 1; }

@@ -49,7 +49,7 @@ done
 cp "$python$lib"/*.py "$d/py$lib/"
 rm -rf "$d/py$lib"/pydoc* "$d/py$lib"/_pydecimal.py "$d/py$lib"/turtle.py
 cp "$here"/guest/*.py "$here/../e2e/pprof.py" "$d/py/t/"
-cp "$here/guest/run.sh" "$d/t/run.sh"
+cp "$here"/guest/*.sh "$d/t/"
 # shellcheck disable=SC2086 # CC may be `ccache gcc`
 ${CC:-cc} -static -O1 -Wall -o "$d/t/service_caps" "$here/guest/service_caps.c"
 # shellcheck disable=SC2086

@@ -2,15 +2,14 @@
 /* probed CALLS SECONDS   Once /tmp/go is there, 64 threads, each in a function of its own name,
  * call probed_call() CALLS times; then they go on in probed_again() for so many seconds.  Prints
  * the number of the counted calls. */
+#include "threads.h"
+
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-#define APART __attribute__((noinline, noclone, noipa))
-#define AFTER_IT() __asm__ volatile("" ::: "memory")
 
 static long calls;
 static double seconds;
@@ -58,10 +57,6 @@ static double now(void)
 		AFTER_IT();                                                                        \
 		return context;                                                                    \
 	}
-#define EIGHT(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
-#define ALL(X)                                                                                     \
-	EIGHT(X, 0) EIGHT(X, 1) EIGHT(X, 2) EIGHT(X, 3) EIGHT(X, 4) EIGHT(X, 5) EIGHT(X, 6)        \
-	EIGHT(X, 7)
 ALL(THREAD)
 #define NAME(n) thread_##n,
 static void *(*const functions[])(void *) = {ALL(NAME)};
