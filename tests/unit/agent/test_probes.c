@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/probes.c agent/probe_names.c agent/probe_wants.c agent/site_numbers.c agent/command_file.c agent/probed_file.c agent/probe_plan.c agent/cuda_functions.c agent/cuda_events.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
+/* sources: agent/probes.c agent/probe_names.c agent/probe_warnings.c agent/probe_wants.c agent/site_numbers.c agent/command_file.c agent/probed_file.c agent/probe_plan.c agent/cuda_functions.c agent/cuda_events.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
 /* Files, the child that finds places, and the thread that attaches are stand-ins that write down
  * what they are asked for. */
 #include "agent/cuda_bounds.h"
