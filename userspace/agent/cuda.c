@@ -102,7 +102,9 @@ static int note_name(void *context, const struct cuda_fresh *fresh)
 int cuda_collect(struct cuda *cuda, struct counts *counts)
 {
 	const struct cuda_side *side = cuda ? probes_cuda(cuda->sources.probes) : NULL;
-	struct cuda_tables tables = {.is_alive = is_alive, .context = cuda};
+	struct cuda_tables tables = {.is_timed = cuda_function_is_timed,
+				     .is_alive = is_alive,
+				     .context = cuda};
 	uint64_t rows;
 	int err;
 

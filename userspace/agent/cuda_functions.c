@@ -293,6 +293,13 @@ bool cuda_function_is_launch(const struct cuda_function *function)
 	return function->site.does == PP_CUDA_CALL && function->site.ident;
 }
 
+bool cuda_function_is_timed(size_t api)
+{
+	const struct cuda_function *function = cuda_function_get(api);
+
+	return function && function->site.does == PP_CUDA_CALL && function->site.has_end;
+}
+
 const char *cuda_function_label(size_t api, char ret_text[64])
 {
 	const struct cuda_function *function = cuda_function_get(api);

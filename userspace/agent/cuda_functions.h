@@ -25,6 +25,8 @@ size_t cuda_function_count(void);
 const struct cuda_function *cuda_function_get(size_t api);
 /* Returns whether it launches a kernel or a graph: nothing else is called as often. */
 bool cuda_function_is_launch(const struct cuda_function *function);
+/* Returns whether its calls are timed. */
+bool cuda_function_is_timed(size_t api);
 /* Returns the name that labels have: without the number of its version. */
 const char *cuda_function_label(size_t api, char ret_text[64]);
 

@@ -45,7 +45,8 @@ struct row {
 	uint32_t kept_count;
 	uint32_t kept_window;
 	uint32_t idle; /* windows since it had something new */
-	bool is_ended; /* its process, or it was idle: the kernel side's row is removed */
+	bool is_ended;	 /* its process */
+	bool is_removed; /* the kernel side's row */
 };
 
 struct cuda_totals {
@@ -320,7 +321,7 @@ static bool is_kept(const void *context, const void *entry)
 	const struct row *row = entry;
 
 	(void)context;
-	return !row->is_ended;
+	return !row->is_removed;
 }
 
 /* What has ended before the table is read has its last sums there. */
@@ -344,25 +345,65 @@ static void note_removed(const struct cuda_tables *tables, struct pp_process_id 
 	(void)table_set(tables->removed, &id, &removed);
 }
 
+/* What was noted of processes that have ended makes room for others. */
+static int on_removed(void *context, const void *key, const void *value)
+{
+	const struct cuda_tables *tables = context;
+	struct pp_process_id id;
+
+	(void)value;
+	memcpy(&id, key, sizeof(id));
+	if (!tables->is_alive(tables->context, id))
+		(void)table_remove(tables->removed, &id);
+	return 0;
+}
+
+/* Returns whether a call of the row has not returned: its time will be added. */
+static bool has_open_calls(const struct row *row, const struct cuda_tables *tables)
+{
+	uint64_t returned = 0;
+
+	if (!tables->is_timed(row->what.api))
+		return false;
+	for (size_t i = 0; i < PP_CUDA_HISTOGRAM; i++)
+		returned += row->now.histogram[i];
+	return (uint32_t)returned != (uint32_t)row->now.calls;
+}
+
+/* Returns whether something was added since the table was read. */
+static bool has_changed(const struct row *row, const struct cuda_tables *tables)
+{
+	struct pp_cuda_totals now;
+
+	return !table_get(tables->totals, &row->id, &now) &&
+	       (now.calls != row->now.calls || now.captured != row->now.captured);
+}
+
+static bool is_needed(const struct row *row, const struct cuda_tables *tables, bool are_many)
+{
+	return !are_many || row->idle < CUDA_TOTALS_IDLE_WINDOWS ||
+	       row->what.ident == PP_CUDA_IDENT_OTHERS || has_open_calls(row, tables) ||
+	       has_changed(row, tables);
+}
+
 /* Removes a row that is not needed any more.  Returns whether it was. */
 static bool remove_row(struct row *row, const struct cuda_tables *tables, bool are_many)
 {
-	const bool is_idle = are_many && row->idle >= CUDA_TOTALS_IDLE_WINDOWS &&
-			     row->what.ident != PP_CUDA_IDENT_OTHERS;
+	int err;
 
-	if ((!row->is_ended && !is_idle) || table_remove(tables->totals, &row->id))
+	if (!row->is_ended && is_needed(row, tables, are_many))
 		return false;
-	if (row->is_ended)
-		(void)table_remove(tables->removed, &row->what.id);
-	else
+	err = table_remove(tables->totals, &row->id);
+	row->is_removed = !err || err == -ENOENT;
+	if (row->is_removed && !row->is_ended)
 		note_removed(tables, row->what.id);
-	row->is_ended = true;
-	return true;
+	return row->is_removed;
 }
 
 int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *tables,
 			struct counts *counts, uint64_t *ret_rows)
 {
+	struct cuda_tables sweeping = *tables;
 	uint64_t rows;
 	bool are_many;
 	int err;
@@ -381,7 +422,8 @@ int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *ta
 		if (totals->set.slot[i] && remove_row(totals->set.slot[i], tables, are_many))
 			rows--;
 	*ret_rows = rows;
-	return 0;
+	return table_read(tables->removed, sizeof(struct pp_process_id), sizeof(uint64_t),
+			  on_removed, &sweeping);
 }
 
 /* ---- what a window had ---- */

@@ -31,13 +31,14 @@ int cuda_totals_divide(struct cuda_totals *totals, struct counts *counts);
 
 /* Does both with the kernel side's table, and removes the rows of ended processes from it: they
  * stay known here until the next call.  Where there are many it removes those, too, that had
- * nothing new for some windows: else a process whose kernels get ever new handles would have no
- * room left.  (A call that such a row gets in the microsecond of its removal is lost.)  *ret_rows:
- * how many rows the table has then.  Returns 0; -ENOMEM; -errno. */
+ * nothing new for some windows, and of which no call goes on: else a process whose kernels get ever
+ * new handles would have no room left.  (A call that such a row gets in the microsecond of its
+ * removal is lost.)  *ret_rows: how many rows the table has then.  Returns 0; -ENOMEM; -errno. */
 #define CUDA_TOTALS_MANY (PP_CUDA_TOTALS_MAX / 4)
 #define CUDA_TOTALS_IDLE_WINDOWS 6U
 struct cuda_tables {
 	int totals, removed; /* descriptors */
+	bool (*is_timed)(size_t api); /* its calls have a time when they return */
 	bool (*is_alive)(void *context, struct pp_process_id id);
 	void *context;
 };

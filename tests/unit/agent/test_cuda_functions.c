@@ -136,6 +136,11 @@ static void functions__that_wait_have_an_end(void **state)
 	assert_true(find("cuMemcpyDtoH_v2")->site.waits);
 	assert_false(find("cuMemAlloc_v2")->site.waits);
 	assert_false(find("cuLaunchKernel")->site.has_end);
+	for (size_t i = 0; i < cuda_function_count(); i++)
+		assert_int_equal(cuda_function_is_timed(i),
+				 cuda_function_get(i)->site.has_end &&
+					 cuda_function_get(i)->site.does == PP_CUDA_CALL);
+	assert_false(cuda_function_is_timed(cuda_function_count()));
 	assert_null(cuda_function_get(cuda_function_count()));
 }
 

@@ -28,14 +28,20 @@ static struct {
 	size_t removed_count;
 	uint64_t told; /* how many rows of `process` were removed */
 	uint32_t dead; /* tgid */
-	int err;
+	uint64_t busy; /* the row that gets a call after it was read */
+	int err, remove_err;
 } kernel;
+
+static const struct pp_process_id process = {.tgid = 70, .generation = 3};
+#define TIMED_API 9U
 
 int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
 	       void *context)
 {
 	int err = kernel.err;
 
+	if (map_fd == REMOVED_FD)
+		return kernel.told ? on_entry(context, &process, &kernel.told) : 0;
 	assert_int_equal(map_fd, TABLE_FD);
 	assert_int_equal(key_bytes, sizeof(uint64_t));
 	assert_int_equal(value_bytes, sizeof(struct pp_cuda_totals));
@@ -44,8 +50,21 @@ int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry 
 	return err;
 }
 
+static int get_row(uint64_t id, struct pp_cuda_totals *ret_row)
+{
+	for (size_t i = 0; i < kernel.count; i++)
+		if (kernel.id[i] == id) {
+			kernel.value[i].calls += kernel.busy == id;
+			*ret_row = kernel.value[i];
+			return 0;
+		}
+	return -ENOENT;
+}
+
 int table_get(int map_fd, const void *key, void *ret_value)
 {
+	if (map_fd == TABLE_FD)
+		return get_row(*(const uint64_t *)key, ret_value);
 	assert_int_equal(map_fd, REMOVED_FD);
 	assert_int_equal(((const struct pp_process_id *)key)->tgid, 70);
 	if (!kernel.told)
@@ -64,9 +83,14 @@ int table_set(int map_fd, const void *key, const void *value)
 
 int table_remove(int map_fd, const void *key)
 {
-	if (map_fd == REMOVED_FD)
+	if (map_fd == REMOVED_FD) {
+		assert_memory_equal(key, &process, sizeof(process));
+		kernel.told = 0;
 		return 0;
+	}
 	assert_int_equal(map_fd, TABLE_FD);
+	if (kernel.remove_err)
+		return kernel.remove_err;
 	kernel.removed[kernel.removed_count++] = *(const uint64_t *)key;
 	return 0;
 }
@@ -97,8 +121,6 @@ static int teardown(void **state)
 	counts_release(&counts);
 	return 0;
 }
-
-static const struct pp_process_id process = {.tgid = 70, .generation = 3};
 
 static void note(uint64_t id, uint64_t calls, uint64_t bytes, uint64_t host_ns, uint64_t wait_ns)
 {
@@ -296,11 +318,17 @@ static void many__counters_of_a_row_keep_the_largest(void **state)
 	assert_int_equal(of(15, PP_KIND_CUDA).samples, 7);
 }
 
+static bool is_timed(size_t api)
+{
+	return api == TIMED_API;
+}
+
 static int collect(uint64_t *ret_rows)
 {
 	const struct cuda_tables tables = {
 		.totals = TABLE_FD,
 		.removed = REMOVED_FD,
+		.is_timed = is_timed,
 		.is_alive = is_alive,
 		.context = &kernel};
 
@@ -339,17 +367,23 @@ static void collect__removes_the_rows_of_ended_processes_once_counted(void **sta
 	assert_int_equal(counts.count, 0);
 }
 
+/* A table of many rows with one call each. */
+static void fill_kernel(void)
+{
+	kernel.count = ROWS;
+	for (size_t i = 0; i < ROWS; i++) {
+		kernel.id[i] = 2 * i + 1;
+		kernel.value[i] = (struct pp_cuda_totals){.what = {.id = process}, .calls = 1};
+	}
+}
+
 /* Where there are many rows, those go that had nothing new for some windows. */
 static void collect__removes_idle_rows_of_many(void **state)
 {
 	uint64_t rows = 0;
 
 	(void)state;
-	kernel.count = ROWS;
-	for (size_t i = 0; i < ROWS; i++) {
-		kernel.id[i] = 2 * i + 1;
-		kernel.value[i] = (struct pp_cuda_totals){.what = {.id = process}, .calls = 1};
-	}
+	fill_kernel();
 	kernel.value[1].what.ident = PP_CUDA_IDENT_OTHERS;
 	for (uint32_t i = 0; i <= CUDA_TOTALS_IDLE_WINDOWS; i++) {
 		assert_int_equal(kernel.removed_count, 0);
@@ -368,6 +402,86 @@ static void collect__removes_idle_rows_of_many(void **state)
 	assert_int_equal(collect(&rows), 0);
 	assert_int_equal(of(0, PP_KIND_CUDA).samples, 9);
 	assert_int_equal(rows, 3);
+}
+
+static void collect_until_idle(uint64_t *ret_rows)
+{
+	for (uint32_t i = 0; i <= CUDA_TOTALS_IDLE_WINDOWS; i++) {
+		next();
+		assert_int_equal(collect(ret_rows), 0);
+	}
+}
+
+static void collect__keeps_an_idle_row_that_gets_a_call_meanwhile(void **state)
+{
+	uint64_t rows = 0;
+
+	(void)state;
+	fill_kernel();
+	kernel.busy = 5;
+	collect_until_idle(&rows);
+	assert_int_equal(rows, 1);
+	kernel.busy = 0;
+	kernel.id[0] = 5;
+	kernel.value[0] = kernel.value[2];
+	kernel.count = 1;
+	next();
+	assert_int_equal(collect(&rows), 0);
+	assert_int_equal(of(0, PP_KIND_CUDA).samples, 1);
+}
+
+/* A synchronisation may take for many windows. */
+static void collect__keeps_an_idle_row_of_a_call_that_goes_on(void **state)
+{
+	uint64_t rows = 0;
+
+	(void)state;
+	fill_kernel();
+	kernel.value[2].what.api = kernel.value[3].what.api = TIMED_API;
+	kernel.value[3].histogram[4] = 1;
+	collect_until_idle(&rows);
+	assert_int_equal(rows, 1);
+	for (size_t i = 0; i < kernel.removed_count; i++)
+		assert_int_not_equal(kernel.removed[i], kernel.id[2]);
+}
+
+/* The kernel side has room for so many processes only. */
+static void collect__forgets_the_rows_removed_of_ended_processes(void **state)
+{
+	uint64_t rows = 0;
+
+	(void)state;
+	fill_kernel();
+	collect_until_idle(&rows);
+	assert_int_equal(kernel.told, ROWS);
+	kernel.count = 0;
+	assert_int_equal(collect(&rows), 0);
+	assert_int_equal(kernel.told, ROWS);
+	kernel.dead = process.tgid;
+	assert_int_equal(collect(&rows), 0);
+	assert_int_equal(kernel.told, 0);
+}
+
+static void collect__counts_a_row_once_that_cannot_be_removed(void **state)
+{
+	uint64_t rows = 0;
+
+	(void)state;
+	kernel.id[0] = ID;
+	kernel.value[0] = (struct pp_cuda_totals){.what = {.id = process}, .calls = 3};
+	kernel.count = 1;
+	assert_int_equal(collect(&rows), 0);
+	kernel.dead = process.tgid;
+	kernel.remove_err = -EBUSY;
+	for (uint32_t i = 0; i < 3; i++) {
+		next();
+		assert_int_equal(collect(&rows), 0);
+		assert_int_equal(counts.count, 0);
+		assert_int_equal(rows, 1);
+	}
+	kernel.remove_err = -ENOENT;
+	assert_int_equal(collect(&rows), 0);
+	assert_int_equal(rows, 0);
 }
 
 static void collect__few_rows_stay(void **state)
@@ -538,6 +652,10 @@ int main(void)
 		TEST(many__counters_of_a_row_keep_the_largest),
 		TEST(collect__removes_the_rows_of_ended_processes_once_counted),
 		TEST(collect__removes_idle_rows_of_many),
+		TEST(collect__keeps_an_idle_row_that_gets_a_call_meanwhile),
+		TEST(collect__keeps_an_idle_row_of_a_call_that_goes_on),
+		TEST(collect__forgets_the_rows_removed_of_ended_processes),
+		TEST(collect__counts_a_row_once_that_cannot_be_removed),
 		TEST(collect__few_rows_stay),
 		TEST(collect__passes_errors_on),
 		TEST(fresh__is_what_the_last_window_had),
