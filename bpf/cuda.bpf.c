@@ -269,7 +269,9 @@ static __always_inline void cuda_event(struct pt_regs *ctx, const struct cuda_hi
 
 	if (likely(!thread->captures))
 		return;
-	if (h->site->does == PP_CUDA_RECORD_EVENT)
+	if (h->site->kind && cuda_parameter(ctx, h->site->kind) & EVENT_RECORD_EXTERNAL)
+		cuda_forget(thread->generation, event, PP_CUDA_OBJECT_EVENT);
+	else if (h->site->does == PP_CUDA_RECORD_EVENT)
 		cuda_event_recorded(h->thread, thread->generation, cuda_stream(ctx, h->site),
 				    event);
 	else
@@ -307,7 +309,7 @@ static __always_inline void cuda_note_begin(struct pt_regs *ctx, const struct cu
 			  ident);
 		return;
 	case PP_CUDA_BEGIN_CAPTURE:
-		cuda_note(sp, cuda_stream(ctx, site), 0,
+		cuda_note(sp, cuda_stream(ctx, site), ident,
 			  site->kind ? cuda_parameter(ctx, site->kind) : 0);
 		return;
 	case PP_CUDA_END_CAPTURE:
@@ -488,7 +490,7 @@ static __always_inline void cuda_noted(const struct cuda_hit *h, const struct cu
 	switch (h->site->does) {
 	case PP_CUDA_BEGIN_CAPTURE:
 		if (!result)
-			cuda_capture_begin(h->thread, call->id, call->more);
+			cuda_capture_begin(h->thread, call->id, call->more, call->what);
 		return;
 	case PP_CUDA_UPDATE_GRAPH:
 		if (!result)

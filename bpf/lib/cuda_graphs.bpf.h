@@ -18,6 +18,8 @@
 #define CAPTURE_RELAXED 2U
 #define CAPTURE_INVALIDATED 901U
 #define CAPTURE_UNJOINED 904U
+/* CU_EVENT_RECORD_EXTERNAL: a node records the event, which takes its capture nowhere. */
+#define EVENT_RECORD_EXTERNAL 1U
 /* For so long a thread's capture is taken to have what it puts into other streams: one that has
  * gone wrong may never be ended. */
 #define CAPTURE_GUESS_NS 10000000000ULL
@@ -178,12 +180,14 @@ static __always_inline bool are_events_followed(void)
 	return followed && *followed;
 }
 
-/* A capture has begun. */
-__noinline int cuda_capture_begin(__u64 id, __u64 handle, __u32 mode)
+/* A capture has begun.  graph: to which it adds; 0: it makes one. */
+__noinline int cuda_capture_begin(__u64 id, __u64 handle, __u32 mode, __u64 graph)
 {
 	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &id);
 	const __u64 stream = stream_of_thread(handle, id);
-	struct cuda_object capture = {.capture = stream, .is_partial = !are_launches_whole()};
+	struct cuda_object capture = {.capture = stream,
+				      .is_partial = !are_launches_whole(),
+				      .adds = !!graph};
 	struct cuda_object part = {};
 	const struct cuda_object *before;
 	struct cuda_process *process;
@@ -220,18 +224,20 @@ static __always_inline void graph_merge(struct cuda_object *into, const struct c
 	__sync_fetch_and_add(&into->bytes, from->bytes);
 }
 
-/* A graph has been captured; its nodes may have been added to by hand, too.  capture NULL: it was
- * not seen to begin. */
+/* A graph has been captured.  What is known of its handle is of one that was destroyed unseen, as
+ * by a reset of the device, unless the capture added to it.  capture NULL: it was not seen to
+ * begin. */
 static __always_inline void graph_captured(__u32 generation, __u64 graph,
 					   const struct cuda_object *capture)
 {
 	struct cuda_object *known = object_get(generation, graph, PP_CUDA_OBJECT_GRAPH), made = {};
 
-	if (known) {
+	if (known && capture && capture->adds) {
 		graph_merge(known, capture);
 		return;
 	}
 	graph_merge(&made, capture);
+	made.is_partial |= capture && capture->adds;
 	object_set(generation, graph, PP_CUDA_OBJECT_GRAPH, &made);
 }
 
@@ -343,9 +349,11 @@ __noinline int cuda_node_add(__u32 generation, __u64 handle, __u32 kinds, __u64 
 	const __u32 node = kinds & 0xff;
 	const struct cuda_object unseen = {.is_partial = 1}, *all;
 
-	/* Made before pyprofd began. */
+	/* A capture has ended meanwhile; a graph was made before pyprofd began. */
 	if (!into)
-		return object_set(generation, handle, kinds >> 8, &unseen);
+		return kinds >> 8 == PP_CUDA_OBJECT_CAPTURE
+			       ? 0
+			       : object_set(generation, handle, kinds >> 8, &unseen);
 	switch (node) {
 	case PP_CUDA_NODE_KERNEL:
 		__sync_fetch_and_add(&into->kernels, 1);

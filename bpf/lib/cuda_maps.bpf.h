@@ -254,7 +254,7 @@ struct cuda_object {
 	__u32 kernels;
 	__u32 is_partial; /* it may have more than that */
 	__u32 life;	  /* of a module: the process's since it was unloaded */
-	__u32 pad;
+	__u32 adds;	  /* of a capture: to a graph that was there before */
 };
 struct cuda_objects_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

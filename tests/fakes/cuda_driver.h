@@ -87,6 +87,7 @@ CUresult cuStreamDestroy_v2(CUstream stream);
 CUresult cuEventCreate(CUevent *ret_event, unsigned int flags);
 CUresult cuEventDestroy_v2(CUevent event);
 PTSZ(cuEventRecord, (CUevent event, CUstream stream))
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags);
 CUresult cuEventQuery(CUevent event);
 CUresult cuEventSynchronize(CUevent event);
 CUresult cuEventElapsedTime(float *ret_ms, CUevent begin, CUevent end);

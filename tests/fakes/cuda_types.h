@@ -41,6 +41,7 @@ enum {
 /* Streams that are numbers. */
 #define CU_STREAM_DEFAULT ((CUstream)0)
 #define CU_CTX_SCHED_SPIN 1U
+#define CU_EVENT_RECORD_EXTERNAL 1U
 #define CU_STREAM_LEGACY ((CUstream)1)
 #define CU_STREAM_PER_THREAD ((CUstream)2)
 

@@ -65,6 +65,7 @@ static const struct entry entries[] = {
 	ONE("cuEventCreate", cuEventCreate),
 	ONE("cuEventDestroy", cuEventDestroy_v2),
 	PTSZ_OF("cuEventRecord", cuEventRecord),
+	ONE("cuEventRecordWithFlags", cuEventRecordWithFlags),
 	ONE("cuEventQuery", cuEventQuery),
 	ONE("cuEventSynchronize", cuEventSynchronize),
 	ONE("cuEventElapsedTime", cuEventElapsedTime),

@@ -28,10 +28,13 @@ CUresult cuEventDestroy_v2(CUevent event)
 	return event ? CUDA_SUCCESS : api_fail(API_cuEventDestroy_v2, CUDA_ERROR_INVALID_HANDLE);
 }
 
-static CUresult record(enum api api, CUevent event, CUstream handle, bool is_per_thread)
+/* is_external: of a captured stream, a node records it, which takes no other stream with it. */
+static CUresult record(enum api api, CUevent event, CUstream handle, bool is_per_thread,
+		       bool is_external)
 {
 	CUresult error = api_enter(api);
 	struct stream *stream;
+	bool is_captured;
 
 	if (error)
 		return error;
@@ -42,20 +45,27 @@ static CUresult record(enum api api, CUevent event, CUstream handle, bool is_per
 	event->stream = stream;
 	event->number = stream->queued;
 	event->begun_ns = stream->done == stream->queued ? now_ns() : 0;
-	event->graph = stream->graph;
+	event->graph = is_external ? NULL : stream->graph;
+	is_captured = stream->graph;
 	pthread_mutex_unlock(&stream->lock);
-	add(event->graph ? &truth.api[api].captured : &truth.api[api].executed, 1);
+	add(is_captured ? &truth.api[api].captured : &truth.api[api].executed, 1);
 	return CUDA_SUCCESS;
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream)
 {
-	return record(API_cuEventRecord, event, stream, false);
+	return record(API_cuEventRecord, event, stream, false, false);
 }
 
 CUresult cuEventRecord_ptsz(CUevent event, CUstream stream)
 {
-	return record(API_cuEventRecord_ptsz, event, stream, true);
+	return record(API_cuEventRecord_ptsz, event, stream, true, false);
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags)
+{
+	return record(API_cuEventRecordWithFlags, event, stream, false,
+		      flags & CU_EVENT_RECORD_EXTERNAL);
 }
 
 CUresult cuEventQuery(CUevent event)

@@ -82,8 +82,15 @@
 	{.does = PP_CUDA_FORGET, .ident = (what), .object = PP_CUDA_OBJECT_##kind}
 #define BEGIN_CAPTURE(of, mode)                                                                    \
 	{.does = PP_CUDA_BEGIN_CAPTURE, .has_end = 1, .stream = (of), .kind = (mode)}
+#define CAPTURE_INTO(of, graph, mode)                                                              \
+	{.does = PP_CUDA_BEGIN_CAPTURE,                                                            \
+	 .has_end = 1,                                                                             \
+	 .stream = (of),                                                                           \
+	 .ident = (graph),                                                                         \
+	 .kind = (mode)}
 #define END_CAPTURE(of, graph) {GIVES(END_CAPTURE, graph), .stream = (of)}
-#define RECORD_EVENT(event, of) {.does = PP_CUDA_RECORD_EVENT, .ident = (event), .stream = (of)}
+#define RECORD_EVENT(event, of, flags)                                                             \
+	{.does = PP_CUDA_RECORD_EVENT, .ident = (event), .stream = (of), .kind = (flags)}
 #define AWAIT_EVENT(event, by) {.does = PP_CUDA_AWAIT_EVENT, .ident = (event), .stream = (by)}
 #define MAKE_GRAPH(graph) {GIVES(MAKE_GRAPH, graph)}
 #define CLONE(graph, of)                                                                           \
@@ -120,6 +127,9 @@
 	X(cuMemcpy2DAsync_v2, DRIVER, 0, COPY_LAYOUT(2D, 2))                                       \
 	X(cuMemcpy3DAsync_v2, DRIVER, 0, COPY_LAYOUT(3D, 2))                                       \
 	X(cuMemcpy3DPeerAsync, DRIVER, 0, COPY_PEERS(2))                                           \
+	X(cuMemcpyHtoAAsync_v2, DRIVER, 0, COPY(4, HTOD, 5))                                       \
+	X(cuMemcpyAtoHAsync_v2, DRIVER, 0, COPY(4, DTOH, 5))                                       \
+	X(cuMemcpyWithAttributesAsync, DRIVER, 0, COPY(3, UNIFIED, 5))                             \
 	X(cuMemcpyBatchAsync, DRIVER, 0, COPY_BATCH(3, 4, 9))                                      \
 	X(cuMemcpyBatchAsync_v2, DRIVER, 0, COPY_BATCH(3, 4, 8))                                   \
 	X(cuMemsetD8Async, DRIVER, 0, FILL(3, 0, 4))                                               \
@@ -144,8 +154,8 @@
 	X(cuStreamDestroy_v2, DRIVER, 0, FORGET(1, STREAM))                                        \
 	X(cuGraphDestroy, DRIVER, 0, FORGET(1, GRAPH))                                             \
 	X(cuGraphExecDestroy, DRIVER, 0, FORGET(1, INSTANCE))                                      \
-	X(cuEventRecord, DRIVER, EVENTS, RECORD_EVENT(1, 2))                                       \
-	X(cuEventRecordWithFlags, DRIVER, EVENTS, RECORD_EVENT(1, 2))                              \
+	X(cuEventRecord, DRIVER, EVENTS, RECORD_EVENT(1, 2, 0))                                    \
+	X(cuEventRecordWithFlags, DRIVER, EVENTS, RECORD_EVENT(1, 2, 3))                           \
 	X(cuStreamWaitEvent, DRIVER, EVENTS, AWAIT_EVENT(2, 1))                                    \
 	X(cuStreamSynchronize, DRIVER, FIRST, SYNC_STREAM(1))                                      \
 	X(cuCtxSynchronize, DRIVER, FIRST, SYNC_CONTEXT(0))                                        \
@@ -160,6 +170,11 @@
 	X(cuMemcpy2DUnaligned_v2, DRIVER, 0, COPY_NOW_LAYOUT(2D))                                  \
 	X(cuMemcpy3D_v2, DRIVER, 0, COPY_NOW_LAYOUT(3D))                                           \
 	X(cuMemcpy3DPeer, DRIVER, 0, COPY_NOW_PEERS)                                               \
+	X(cuMemcpyHtoA_v2, DRIVER, 0, COPY_NOW(4, HTOD))                                           \
+	X(cuMemcpyAtoH_v2, DRIVER, 0, COPY_NOW(4, DTOH))                                           \
+	X(cuMemcpyDtoA_v2, DRIVER, 0, COPY_NOW(4, DTOD))                                           \
+	X(cuMemcpyAtoD_v2, DRIVER, 0, COPY_NOW(4, DTOD))                                           \
+	X(cuMemcpyAtoA_v2, DRIVER, 0, COPY_NOW(5, DTOD))                                           \
 	X(cuMemAlloc_v2, DRIVER, 0, ALLOC(2))                                                      \
 	X(cuMemAllocPitch_v2, DRIVER, 0, ALLOC_2D(3, 4))                                           \
 	X(cuMemAllocAsync, DRIVER, 0, ALLOC_IN(2, 3))                                              \
@@ -179,7 +194,8 @@
 	X(cuCtxCreate_v4, DRIVER, 0, MAKE_CONTEXT(1, 4))                                           \
 	X(cuStreamBeginCapture, DRIVER, 0, BEGIN_CAPTURE(1, 0))                                    \
 	X(cuStreamBeginCapture_v2, DRIVER, 0, BEGIN_CAPTURE(1, 2))                                 \
-	X(cuStreamBeginCaptureToGraph, DRIVER, 0, BEGIN_CAPTURE(1, 6))                             \
+	X(cuStreamBeginCaptureToGraph, DRIVER, 0, CAPTURE_INTO(1, 2, 6))                           \
+	X(cuStreamBeginRecaptureToGraph, DRIVER, 0, BEGIN_CAPTURE(1, 2))                           \
 	X(cuStreamEndCapture, DRIVER, 0, END_CAPTURE(1, 2))                                        \
 	X(cuGraphCreate, DRIVER, 0, MAKE_GRAPH(1))                                                 \
 	X(cuGraphClone, DRIVER, 0, CLONE(1, 2))                                                    \
@@ -196,7 +212,8 @@
 	X(cuGraphAddMemsetNode, DRIVER, 0, ADD_LAYOUT(FILL, 5))                                    \
 	X(cuGraphAddChildGraphNode, DRIVER, 0, ADD_CHILD(5))                                       \
 	X(cuGraphAddNode, DRIVER, 0, ADD_NODE(5))                                                  \
-	X(cuGraphAddNode_v2, DRIVER, 0, ADD_NODE(6))
+	X(cuGraphAddNode_v2, DRIVER, 0, ADD_NODE(6))                                               \
+	X(cuGraphAddNode_v3, DRIVER, 0, ADD_NODE(6))
 
 #define RUNTIME_CALLS(X)                                                                           \
 	X(cudaLaunchKernel, RUNTIME, KERNEL | FIRST, LAUNCH(1, 8))                                 \
@@ -209,6 +226,9 @@
 	X(cudaMemcpy2DFromArrayAsync, RUNTIME, 0, COPY_2D(6, 7, 8, 9))                             \
 	X(cudaMemcpy3DAsync, RUNTIME, 0, COPY_LAYOUT(RUNTIME_3D, 2))                               \
 	X(cudaMemcpyPeerAsync, RUNTIME, 0, COPY(5, PEER, 6))                                       \
+	X(cudaMemcpyToArrayAsync, RUNTIME, 0, COPY_KIND(5, 6, 7))                                  \
+	X(cudaMemcpyFromArrayAsync, RUNTIME, 0, COPY_KIND(5, 6, 7))                                \
+	X(cudaMemcpyWithAttributesAsync, RUNTIME, 0, COPY(3, UNIFIED, 5))                          \
 	X(cudaMemcpyToSymbolAsync, RUNTIME, 0, COPY_KIND(3, 5, 6))                                 \
 	X(cudaMemcpyFromSymbolAsync, RUNTIME, 0, COPY_KIND(3, 5, 6))                               \
 	X(cudaMemcpyBatchAsync, RUNTIME, 0, COPY_BATCH(3, 4, 0))                                   \
@@ -220,23 +240,27 @@
 	X(cudaStreamDestroy, RUNTIME, 0, FORGET(1, STREAM))                                        \
 	X(cudaGraphDestroy, RUNTIME, 0, FORGET(1, GRAPH))                                          \
 	X(cudaGraphExecDestroy, RUNTIME, 0, FORGET(1, INSTANCE))                                   \
-	X(cudaEventRecord, RUNTIME, EVENTS, RECORD_EVENT(1, 2))                                    \
-	X(cudaEventRecordWithFlags, RUNTIME, EVENTS, RECORD_EVENT(1, 2))                           \
+	X(cudaEventRecord, RUNTIME, EVENTS, RECORD_EVENT(1, 2, 0))                                 \
+	X(cudaEventRecordWithFlags, RUNTIME, EVENTS, RECORD_EVENT(1, 2, 3))                        \
 	X(cudaStreamWaitEvent, RUNTIME, EVENTS, AWAIT_EVENT(2, 1))                                 \
 	X(cudaMemcpy, RUNTIME, FIRST, COPY_NOW_KIND(3, 4))                                         \
 	X(cudaStreamSynchronize, RUNTIME, FIRST, SYNC_STREAM(1))                                   \
 	X(cudaDeviceSynchronize, RUNTIME, FIRST, SYNC_CONTEXT(0))                                  \
 	X(cudaEventSynchronize, RUNTIME, FIRST, SYNC)                                              \
+	X(cudaThreadSynchronize, RUNTIME, 0, SYNC_CONTEXT(0))                                      \
 	X(cudaMemcpy2D, RUNTIME, 0, COPY_NOW_2D(5, 6, 7))                                          \
 	X(cudaMemcpy2DToArray, RUNTIME, 0, COPY_NOW_2D(6, 7, 8))                                   \
 	X(cudaMemcpy2DFromArray, RUNTIME, 0, COPY_NOW_2D(6, 7, 8))                                 \
 	X(cudaMemcpy3D, RUNTIME, 0, COPY_NOW_LAYOUT(RUNTIME_3D))                                   \
 	X(cudaMemcpyPeer, RUNTIME, 0, COPY_NOW(5, PEER))                                           \
+	X(cudaMemcpyToArray, RUNTIME, 0, COPY_NOW_KIND(5, 6))                                      \
+	X(cudaMemcpyFromArray, RUNTIME, 0, COPY_NOW_KIND(5, 6))                                    \
 	X(cudaMemcpyToSymbol, RUNTIME, 0, COPY_NOW_KIND(3, 5))                                     \
 	X(cudaMemcpyFromSymbol, RUNTIME, 0, COPY_NOW_KIND(3, 5))                                   \
 	X(cudaMalloc, RUNTIME, 0, ALLOC(2))                                                        \
 	X(cudaMallocPitch, RUNTIME, 0, ALLOC_2D(3, 4))                                             \
 	X(cudaMallocAsync, RUNTIME, 0, ALLOC_IN(2, 3))                                             \
+	X(cudaMallocFromPoolAsync, RUNTIME, 0, ALLOC_IN(2, 4))                                     \
 	X(cudaMallocManaged, RUNTIME, 0, ALLOC(2))                                                 \
 	X(cudaMallocHost, RUNTIME, 0, ALLOC(2))                                                    \
 	X(cudaHostAlloc, RUNTIME, 0, ALLOC(2))                                                     \
@@ -244,7 +268,8 @@
 	X(cudaFreeAsync, RUNTIME, 0, FREE_IN(2))                                                   \
 	X(cudaFreeHost, RUNTIME, 0, FREE)                                                          \
 	X(cudaStreamBeginCapture, RUNTIME, 0, BEGIN_CAPTURE(1, 2))                                 \
-	X(cudaStreamBeginCaptureToGraph, RUNTIME, 0, BEGIN_CAPTURE(1, 6))                          \
+	X(cudaStreamBeginCaptureToGraph, RUNTIME, 0, CAPTURE_INTO(1, 2, 6))                        \
+	X(cudaStreamBeginRecaptureToGraph, RUNTIME, 0, BEGIN_CAPTURE(1, 2))                        \
 	X(cudaStreamEndCapture, RUNTIME, 0, END_CAPTURE(1, 2))                                     \
 	X(cudaGraphCreate, RUNTIME, 0, MAKE_GRAPH(1))                                              \
 	X(cudaGraphClone, RUNTIME, 0, CLONE(1, 2))                                                 \
@@ -256,9 +281,12 @@
 	X(cudaGraphAddKernelNode, RUNTIME, 0, ADD_KERNEL)                                          \
 	X(cudaGraphAddMemcpyNode, RUNTIME, 0, ADD_LAYOUT(RUNTIME_3D, 5))                           \
 	X(cudaGraphAddMemcpyNode1D, RUNTIME, 0, ADD_COPY(7))                                       \
+	X(cudaGraphAddMemcpyNodeToSymbol, RUNTIME, 0, ADD_COPY(7))                                 \
+	X(cudaGraphAddMemcpyNodeFromSymbol, RUNTIME, 0, ADD_COPY(7))                               \
 	X(cudaGraphAddMemsetNode, RUNTIME, 0, ADD_LAYOUT(FILL, 5))                                 \
 	X(cudaGraphAddChildGraphNode, RUNTIME, 0, ADD_CHILD(5))                                    \
-	X(cudaGraphAddNode, RUNTIME, 0, ADD_UNKNOWN)
+	X(cudaGraphAddNode, RUNTIME, 0, ADD_UNKNOWN)                                               \
+	X(cudaGraphAddNode_v2, RUNTIME, 0, ADD_UNKNOWN)
 
 #define FUNCTIONS(X) DRIVER_CALLS(X) RUNTIME_CALLS(X)
 

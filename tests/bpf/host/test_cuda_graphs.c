@@ -77,7 +77,12 @@ static bool is_captured(uint32_t tid, uint64_t stream)
 
 static void begin(uint32_t tid, uint64_t stream, uint32_t mode)
 {
-	assert_int_equal(cuda_capture_begin(thread_of(tid), stream, mode), 0);
+	assert_int_equal(cuda_capture_begin(thread_of(tid), stream, mode, 0), 0);
+}
+
+static void begin_into(uint32_t tid, uint64_t stream, uint64_t graph)
+{
+	assert_int_equal(cuda_capture_begin(thread_of(tid), stream, 0, graph), 0);
 }
 
 static void end(uint32_t tid, uint64_t stream, uint64_t graph, uint32_t result)
@@ -165,11 +170,44 @@ static void capture__into_a_graph_adds_to_it(void **state)
 	(void)state;
 	assert_int_equal(cuda_graph_made(GENERATION, GRAPH), 0);
 	cuda_node_add(GENERATION, GRAPH, PP_CUDA_OBJECT_GRAPH << 8 | PP_CUDA_NODE_KERNEL, 0);
-	begin(71, STREAM, 0);
+	begin_into(71, STREAM, GRAPH);
 	record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
 	record(71, STREAM, PP_CUDA_NODE_COPY, 5);
 	end(71, STREAM, GRAPH, 0);
 	assert_has(GRAPH, PP_CUDA_OBJECT_GRAPH, 2, 5, false);
+	/* What is not known may have had something before. */
+	begin_into(71, STREAM, GRAPH + 16);
+	record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
+	end(71, STREAM, GRAPH + 16, 0);
+	assert_has(GRAPH + 16, PP_CUDA_OBJECT_GRAPH, 1, 0, true);
+}
+
+/* Its handle may be that of a graph which went with its context. */
+static void capture__makes_a_graph_that_has_nothing_else(void **state)
+{
+	(void)state;
+	begin(71, STREAM, 0);
+	record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
+	record(71, STREAM, PP_CUDA_NODE_COPY, 5);
+	end(71, STREAM, GRAPH, 0);
+	begin(71, STREAM, 0);
+	record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
+	end(71, STREAM, GRAPH, 0);
+	assert_has(GRAPH, PP_CUDA_OBJECT_GRAPH, 1, 0, false);
+}
+
+/* A thread launches while another one ends the capture. */
+static void capture__that_has_ended_is_not_begun_by_a_late_call(void **state)
+{
+	uint64_t number;
+
+	(void)state;
+	begin(71, STREAM, 0);
+	number = cuda_captured(thread_of(72), GENERATION, STREAM, 0);
+	assert_true(number);
+	end(71, STREAM, GRAPH, 0);
+	cuda_node_add(GENERATION, number, PP_CUDA_OBJECT_CAPTURE << 8 | PP_CUDA_NODE_KERNEL, 0);
+	assert_null(object_get(GENERATION, number, PP_CUDA_OBJECT_CAPTURE));
 }
 
 /* ---- what goes wrong ---- */
@@ -262,7 +300,7 @@ static void capture__without_room_is_none(void **state)
 {
 	(void)state;
 	more_of(&cuda_objects)->hash->refuses = -ENOMEM;
-	assert_int_not_equal(cuda_capture_begin(thread_of(71), STREAM, 0), 0);
+	assert_int_not_equal(cuda_capture_begin(thread_of(71), STREAM, 0, 0), 0);
 	assert_int_equal(looked(71)->captures, 0);
 }
 
@@ -626,6 +664,8 @@ int main(void)
 		TEST(capture__of_two_streams_are_two),
 		TEST(capture__of_a_threads_own_stream_is_that_threads),
 		TEST(capture__into_a_graph_adds_to_it),
+		TEST(capture__makes_a_graph_that_has_nothing_else),
+		TEST(capture__that_has_ended_is_not_begun_by_a_late_call),
 		TEST(capture__that_fails_to_end_goes_on),
 		TEST(capture__that_is_invalid_ends_without_a_graph),
 		TEST(capture__that_was_not_seen_to_begin_is_told),

@@ -88,7 +88,7 @@ def spread(cuda, mode=0):
     """A capture that takes in another stream by an event."""
     kernel, other, third = cuda.kernel(ADD), cuda.kernel(OTHER), cuda.kernel(THIRD)
     first, second, aside, event = cuda.stream(), cuda.stream(), cuda.stream(), cuda.event()
-    joined = cuda.event()
+    joined, outside = cuda.event(), cuda.event()
 
     def work():
         cuda.use(0)
@@ -106,6 +106,9 @@ def spread(cuda, mode=0):
             thread = threading.Thread(target=work)
             thread.start()
             thread.join()
+            # A node that records an event takes nobody along.
+            cuda.call("cuEventRecordWithFlags", outside, second, 1)
+            cuda.call("cuStreamWaitEvent", aside, outside, 0)
             for _ in range(7):
                 cuda.launch(other, stream=aside)
         cuda.call("cuEventRecord", joined, second)

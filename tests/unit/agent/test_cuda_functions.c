@@ -48,7 +48,9 @@ static void functions__streams_are_where_cuda_h_has_them(void **state)
 		     {"cuEventRecord", 2},	    {"cudaLaunchKernel", 8},
 		     {"cudaMemcpyAsync", 5},	    {"cudaMemcpy2DAsync", 8},
 		     {"cudaMemcpyToSymbolAsync", 6}, {"cuMemcpyHtoD_v2", 0},
-		     {"cuCtxSynchronize", 0}};
+		     {"cuCtxSynchronize", 0},	    {"cuMemcpyHtoAAsync_v2", 5},
+		     {"cuMemcpyWithAttributesAsync", 5}, {"cudaMallocFromPoolAsync", 4},
+		     {"cudaMemcpyToArrayAsync", 7}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -65,6 +67,12 @@ static void functions__of_captures_and_graphs(void **state)
 	assert_int_equal(find("cuStreamBeginCapture")->site.kind, 0);
 	assert_int_equal(find("cuStreamBeginCapture_v2")->site.kind, 2);
 	assert_int_equal(find("cuStreamBeginCaptureToGraph")->site.kind, 6);
+	assert_int_equal(find("cuStreamBeginCaptureToGraph")->site.ident, 2);
+	/* It puts the graph's nodes anew. */
+	assert_int_equal(find("cuStreamBeginRecaptureToGraph")->site.ident, 0);
+	assert_int_equal(find("cuStreamBeginRecaptureToGraph")->site.kind, 2);
+	assert_int_equal(find("cuEventRecord")->site.kind, 0);
+	assert_int_equal(find("cuEventRecordWithFlags")->site.kind, 3);
 	assert_int_equal(find("cuStreamEndCapture")->site.out, 2);
 	assert_int_equal(find("cuGraphInstantiateWithParams")->site.object,
 			 PP_CUDA_OBJECT_INSTANCE);
@@ -74,6 +82,9 @@ static void functions__of_captures_and_graphs(void **state)
 	assert_int_equal(find("cuGraphAddMemcpyNode")->site.bytes[0], 5);
 	assert_int_equal(find("cuGraphAddNode")->site.bytes[0], 5);
 	assert_int_equal(find("cuGraphAddNode_v2")->site.bytes[0], 6);
+	assert_int_equal(find("cuGraphAddNode_v3")->site.bytes[0], 6);
+	assert_int_equal(find("cudaGraphAddNode_v2")->site.node, PP_CUDA_NODE_UNKNOWN);
+	assert_int_equal(find("cudaGraphAddMemcpyNodeToSymbol")->site.bytes[0], 7);
 	assert_int_equal(find("cuGraphAddChildGraphNode")->site.text, 5);
 	assert_int_equal(find("cuCtxCreate_v2")->site.ident, 3);
 	assert_int_equal(find("cuCtxCreate_v3")->site.ident, 5);
