@@ -24,7 +24,7 @@
 	Y(ALLOC, "alloc", " (allocations, and what is still held)", 0, 0)                          \
 	Y(PROBE, "probe", " (what --probe names)", 0, 0)                                           \
 	Y(LINES, "lines", " (every line of --lines)", 0, 0)                                        \
-	Y(CUDA, "cuda", " (what programs have the GPU do)", 0, 0)
+	Y(CUDA, "cuda", " (what programs have the GPU do)", 0, 1)
 
 #define PP_ENUM_CAPTURE_AT(id, ...) PP_CAPTURE_AT_##id,
 enum pp_capture_at { PP_CAPTURES(PP_ENUM_CAPTURE_AT, PP_ENUM_CAPTURE_AT) PP_CAPTURE_COUNT };

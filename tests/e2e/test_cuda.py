@@ -2,6 +2,7 @@
 """--events cuda: what stand-ins of CUDA's libraries (tests/fakes) have counted themselves, by
 function, kernel, direction and stack."""
 import collections
+import glob
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import harness
 import test_probes
@@ -383,6 +385,112 @@ def test_a_call_of_runtime_and_driver_counts_once():
             "cudaMemcpyFromSymbolAsync": ("DtoH", "0x5000", 3, 3 * 99)}, copies
         assert truth["api"]["cuLaunchKernel"]["calls"] == 300, truth["api"]
         assert by_api["cuLaunchKernel", ][CALLS] == 300, (by_api, said)
+
+
+# ---------------------------------------------------------------- nobody asks for it
+
+def of_store(out):
+    """All windows' profiles of kind cuda, as one."""
+    profiles = [harness.load(path) for path in
+                sorted(glob.glob(os.path.join(out, "*", "*", "*-cuda.pb.gz")))]
+    assert all([tuple(t) for t in one.sample_types] == TYPES for one in profiles), profiles
+    return types.SimpleNamespace(samples=[s for one in profiles for s in one.samples],
+                                 comments=[c for one in profiles for c in one.comments])
+
+
+def started_by_default(pid=None):
+    test_probes.need_links()
+    return harness.start(os.path.join(harness.temporary(), "store/"), pid, hz=None,
+                         options=["--live", "no"])
+
+
+def ended_by_default(process):
+    run = harness.finish(process, signal_number=signal.SIGINT)
+    assert run.rc == 0, run.err
+    return of_store(run.out), run.err
+
+
+def await_driver(process):
+    """The links of the stand-in of libcuda, of all that a run of all kinds may have."""
+    driver = os.path.join(os.path.realpath(harness.need_fakes()), "libcuda.so.1")
+
+    def attached():
+        assert process.poll() is None, harness.said(process)
+        return sum(count for _, path, count in test_probes.links(process) if path == driver) >= 10
+    harness.wait_for(attached, 60, "probes of %s" % driver)
+
+
+def bpf_of(process):
+    """name -> bytes, of maps, and the names of programs that a process has open"""
+    harness.need(shutil.which("bpftool"), "no bpftool")
+    maps, programs = {}, set()
+    for fdinfo in glob.glob("/proc/%d/fdinfo/*" % process.pid):
+        try:
+            with open(fdinfo, encoding="utf-8", errors="replace") as file:
+                told = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        except OSError:
+            continue
+        if "map_id" in told:
+            maps[int(told["map_id"])] = int(told["memlock"])
+        elif "prog_id" in told:
+            programs.add(int(told["prog_id"]))
+
+    def names(what):
+        listed = json.loads(subprocess.run(["bpftool", "-j", what, "list"], check=True,
+                                           stdout=subprocess.PIPE).stdout)
+        return {one["id"]: one.get("name", "") for one in listed}
+    of_maps, of_programs = names("map"), names("prog")
+    return ({of_maps.get(number, ""): size for number, size in maps.items()},
+            {of_programs.get(number, "") for number in programs})
+
+
+def of_cuda(names):
+    return {name for name in names if "cuda" in name}
+
+
+def test_a_default_run_counts_programs_that_are_older_and_younger():
+    with target("calls") as older:
+        process = started_by_default()
+        await_driver(process)
+        truth = {older.pid: go(older)}
+        with target("calls") as younger:
+            time.sleep(0.5)  # its own links, where its file system takes such
+            truth[younger.pid] = go(younger)
+            profile, said = ended_by_default(process)
+    for pid, one in truth.items():
+        agrees(profile, one, said, pid)
+        assert one["api"]["cuLaunchKernel"]["calls"] > 3000, one["api"]
+    told = {line.split(" comm=", 1)[0] for line in profile.comments if line.startswith("cuda pid=")}
+    assert {"cuda pid=%d" % pid for pid in truth} <= told, (truth.keys(), told)
+
+
+# A neighbour's stand-ins would be counted, too, and share its budget for stacks.
+test_a_default_run_counts_programs_that_are_older_and_younger.alone = True
+
+
+def test_a_default_run_loads_nothing_beside_programs_without_cuda():
+    with harness.Target("burn.py", 0) as other:
+        process = started_by_default(other.pid)
+        harness.sampling(process)
+        time.sleep(1.5)  # some ticks
+        maps, programs = bpf_of(process)
+        assert "gpu_waits" in maps and "on_cpu_sample" in programs, (maps, programs)
+        assert not of_cuda(maps) and not of_cuda(programs), (maps, programs)
+        # What samples look at of programs with CUDA: empty buckets.
+        assert maps["gpu_waits"] + maps["gpu_processes"] < 64 << 10, maps
+        names = set()
+        for child in harness.children(process.pid):
+            with open("/proc/%d/comm" % child, encoding="ascii") as file:
+                names.add(file.read().strip())
+        assert "pyprofd-gauges" not in names, names
+        profile, said = ended_by_default(process)
+        assert not profile.samples and "cuda" not in said, said
+    with target("calls") as program:
+        process = started_by_default(program.pid)
+        await_driver(process)
+        maps, programs = bpf_of(process)
+        assert "cuda_totals" in maps and of_cuda(programs), (maps, programs)
+        ended_by_default(process)
 
 
 # ---------------------------------------------------------------- harm

@@ -82,7 +82,7 @@ struct probe_prices doctor_probes_kernel(struct findings *findings, bool may_loo
 	if (err)
 		findings_add(findings, FINDING_WARN, NAME,
 			     "the kernel attaches no probe to a function of pyprofd itself: %s; "
-			     "expect no kinds gc and import, no exact calls and no --probe",
+			     "expect no kinds gc, import and cuda, no exact calls and no --probe",
 			     strerror(-err));
 	else
 		tell_prices(findings, &prices);

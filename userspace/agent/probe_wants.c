@@ -34,10 +34,19 @@ void probe_wants_row(const struct probe_plan *plan, uint32_t row, struct probe_w
 	wants->row_count = wants->count;
 }
 
+/* Asked about each file of each process whose mappings change: the many rows of CUDA's functions,
+ * which stand one after the other, are of the same files. */
+static bool is_as_row_before(const struct probe_plan *plan, uint32_t row)
+{
+	return row && probe_row_is_of_cuda(&plan->row[row]) &&
+	       plan->row[row].place == plan->row[row - 1].place;
+}
+
 bool probe_wants_any(const struct probe_plan *plan, const struct file *file)
 {
 	for (uint32_t row = 0; row < plan->count; row++)
-		if (probe_row_is_in(&plan->row[row], file->path, file->python != NULL))
+		if (!is_as_row_before(plan, row) &&
+		    probe_row_is_in(&plan->row[row], file->path, file->python != NULL))
 			return true;
 	return false;
 }

@@ -666,9 +666,9 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 	site_numbers_init(&probes->numbers);
 	probes->takes_all = probe_links_can_share();
 	if (sources->options->events_are_default && !probes->takes_all) {
-		log_debug("gc and import are left out: on kernels before 6.6 they take "
+		log_debug("gc, import and cuda are left out: on kernels before 6.6 they take "
 			  "CAP_SYS_ADMIN, which pyprofd keeps only for who asks for them, as "
-			  "--events cpu,gc,import");
+			  "--events cpu,gc,import,cuda");
 		*ret_probes = NULL;
 		return 0;
 	}

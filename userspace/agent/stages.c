@@ -29,6 +29,7 @@
 #include "agent/waits.h"
 #include "agent/walk_budgets.h"
 #include "attach/cpu_events.h"
+#include "attach/probe_links.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/cpus.h"
@@ -220,6 +221,13 @@ static uint64_t later_map_bytes(uint32_t events)
 									       : 0;
 }
 
+/* Whether calls of CUDA may be probed: probes_new(). */
+static bool may_see_cuda(const struct options *options)
+{
+	return options->events & PP_CAPTURE_CUDA &&
+	       (!options->events_are_default || probe_links_can_share());
+}
+
 static int open_kernel(struct agent *agent)
 {
 	bool waits = agent->options->events & PP_CAPTURES_OF_WAITS;
@@ -233,7 +241,7 @@ static int open_kernel(struct agent *agent)
 		.timeline = agent->options->timeline,
 		.wakers = agent->options->wakers,
 		.victims = agent->keeper,
-		.gpu = agent->options->events & PP_CAPTURE_CUDA,
+		.gpu = may_see_cuda(agent->options),
 	};
 	CLEANUP(cpu_list_release) struct cpu_list online = {};
 	char why[512] = "";

@@ -17,6 +17,7 @@
 #include "attach/map_bytes.h"
 #include "attach/mark_victim.h"
 #include "attach/object_builds.h"
+#include "attach/probe_links.h"
 #include "attach/sched_switch.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -126,12 +127,20 @@ static void set_waits(struct kernel_side *side, bool is_on)
 	bpf_map__set_max_entries(skeleton->maps.slot_claims, 1);
 }
 
+/* Most machines have no GPU: entries take memory when they are made.  Kernels before 6.1 let no
+ * program of a perf event have such maps; those whose links can be shared are later ones. */
 static void set_gpu(const struct kernel_side *side, bool is_on)
 {
+	struct bpf_map *const map[] = {side->skeleton->maps.gpu_processes,
+				       side->skeleton->maps.gpu_waits};
+	const bool is_later = is_on && probe_links_can_share();
+
 	if (!is_on)
 		return;
-	bpf_map__set_max_entries(side->skeleton->maps.gpu_processes, PP_GPU_PROCESSES_MAX);
-	bpf_map__set_max_entries(side->skeleton->maps.gpu_waits, PP_GPU_WAITS_MAX);
+	bpf_map__set_max_entries(map[0], PP_GPU_PROCESSES_MAX);
+	bpf_map__set_max_entries(map[1], PP_GPU_WAITS_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(map) && is_later; i++)
+		bpf_map__set_map_flags(map[i], BPF_F_NO_PREALLOC);
 }
 
 /* A kernel whose tracepoint has other arguments, or none, tells of no victim. */

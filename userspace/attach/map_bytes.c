@@ -33,6 +33,8 @@ uint64_t map_bytes(const struct bpf_map *map, uint32_t cpu_count)
 	case BPF_MAP_TYPE_PERCPU_ARRAY:
 		return MAP_OWN_BYTES + entries * (sizeof(void *) + value * cpu_count);
 	case BPF_MAP_TYPE_HASH: /* each CPU has a spare element, with which it replaces another */
+		if (bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)
+			return MAP_OWN_BYTES + buckets_bytes((uint32_t)entries);
 		return MAP_OWN_BYTES + (entries + cpu_count) * element +
 		       buckets_bytes((uint32_t)entries);
 	case BPF_MAP_TYPE_LRU_HASH:

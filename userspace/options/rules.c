@@ -50,7 +50,7 @@ static uint32_t default_events(const struct options *options)
 		return PP_CAPTURE_OFFCPU;
 	if (is_one_file(options) || options->clock == OPTIONS_CLOCK_CYCLES)
 		return PP_CAPTURE_CPU;
-	return options->no_probes ? PP_CAPTURES_DEFAULT & ~(PP_CAPTURE_GC | PP_CAPTURE_IMPORT)
+	return options->no_probes ? PP_CAPTURES_DEFAULT & ~PP_CAPTURES_OF_PROBES
 				  : PP_CAPTURES_DEFAULT;
 }
 

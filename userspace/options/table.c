@@ -35,8 +35,8 @@ const struct argp_option option_table[] = {
 	 "the processes of --pid: train.py:Model.step",
 	 1},
 	{"probes", KEY_PROBES, "yes|no", 0,
-	 "no: put no breakpoint into any program's memory, which leaves out gc, import and all "
-	 "other probes",
+	 "no: put no breakpoint into any program's memory, which leaves out gc, import, cuda "
+	 "and all other probes",
 	 1},
 	{"gpu-budget", KEY_GPU_BUDGET, "PCT", 0,
 	 "Percent of a CPU that probes of CUDA may take of each process, 0.1 to 100; 1 by default. "

@@ -19,6 +19,7 @@
 #include <pyprofd/user_share.h>
 
 #include "attach/map_bytes.h"
+#include "attach/probe_links.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/io.h"
@@ -54,8 +55,14 @@ static struct {
 	libbpf_print_fn_t print;
 	struct rlimit locked;
 } kernel;
+static bool can_share; /* links of probes: Linux 6.6 and later */
 static char told[2048];
 static unsigned int lines_told;
+
+bool probe_links_can_share(void)
+{
+	return can_share;
+}
 
 /* ---- what is told ---- */
 
@@ -380,6 +387,33 @@ static void open__what_is_not_asked_for_is_left_out(void **state)
 		teardown(state);
 		kernel.map_count = 0;
 	}
+}
+
+static void open__states_of_cuda_take_memory_when_it_is_used(void **state)
+{
+	static const struct {
+		bool gpu, can_share, takes;
+	} cases[] = {{false, true, false}, {true, true, false}, {true, false, true}};
+	static const char *const names[] = {"gpu_processes", "gpu_waits"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct kernel_side_options options = machine(false);
+		OWNED(kernel_side) struct kernel_side *side = NULL;
+
+		options.gpu = cases[i].gpu;
+		can_share = cases[i].can_share;
+		setup(state);
+		side = open_side(&options);
+		for (size_t at = 0; at < ARRAY_SIZE(names); at++) {
+			const struct bpf_map *map = map_named(names[at]);
+
+			assert_int_equal(bpf_map__max_entries(map) > 1, cases[i].gpu);
+			assert_int_equal(map_bytes(map, CPUS) > (64U << 10), cases[i].takes);
+		}
+		teardown(state);
+		kernel.map_count = 0;
+	}
+	can_share = false;
 }
 
 /* ---- loading ---- */
@@ -776,6 +810,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(open__maps_have_the_sizes_of_the_machine),
 		TEST(open__what_is_not_asked_for_is_left_out),
+		TEST(open__states_of_cuda_take_memory_when_it_is_used),
 		TEST(open__older_programs_are_tried_when_the_newer_are_refused),
 		TEST(open__newer_programs_are_taken_where_they_load),
 		TEST(open__refusal_says_why),

@@ -222,6 +222,9 @@ static void options_parse__events_follow_the_list_or_else_the_output(void **stat
 		{"-o cpu.pb.gz", PP_CAPTURE_CPU},
 		{"-o a.folded", PP_CAPTURE_CPU},
 		{"-o -", PP_CAPTURE_CPU},
+		/* Without breakpoints there are no gc, import and cuda. */
+		{"--probes no",
+		 PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL | PP_CAPTURE_MEM},
 		/* Waits have no cycles. */
 		{"--clock cycles", PP_CAPTURE_CPU},
 		{"--clock cycles -o a.pb.gz", PP_CAPTURE_CPU},
