@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import harness
+import test_probes
 import test_pyprof
 import test_serve
 
@@ -224,6 +225,56 @@ def test_each_window_has_its_own():
         assert re.search(r"^ *0 +\d\d\.\d +80\.0 +- ", shown, re.M), shown
         shown = test_pyprof.run("gpu", process.e2e_out)
         assert re.search(r"^ *0 +\d\d\.\d +80\.0 +- ", shown, re.M), shown
+
+
+def devices_of(path):
+    """device -> calls, in the samples and in the lines of a profile of kind cuda"""
+    profile, samples, told = harness.load(path), {}, {}
+    for sample in profile.samples:
+        device = sample.labels["device"]
+        samples[device] = samples.get(device, 0) + sample.values[0]
+    for line in profile.comments:
+        if line.startswith("cuda pid="):
+            words = dict(word.split("=", 1) for word in line.split()[1:] if "=" in word)
+            told[words["device"]] = told.get(words["device"], 0) + int(words["calls"])
+    assert samples == told, (samples, told)
+    return samples
+
+
+def test_who_is_older_is_on_the_gpu_that_nvml_tells():
+    """Its calls do not tell which one it chose; the number is NVML's own."""
+    on = "%d.process %d 1000000 5\n"
+    with steady() as program:
+        library = Library("devices 3\n" + on % (2, program.pid) + on % (0, 1))
+        process = library.start(program.pid, events="cuda", options=["--interval", "2s"])
+        await_gauges(process)
+        count = len(files(process, "cuda"))
+        harness.wait_for(lambda: len(files(process, "cuda")) > count + 1, 30, "two windows")
+        last = files(process, "cuda")[-1]
+        found = devices_of(last)
+        assert list(found) == ["nvml:2"] and found["nvml:2"] > 50, found
+        shown = test_pyprof.run("gpu", last)
+        assert "device nvml:2" in shown, shown
+        # On a second one, any call may be for either.
+        library.set("devices 3\n" + on % (2, program.pid) + on % (0, program.pid))
+        count = len(files(process, "cuda"))
+        harness.wait_for(lambda: len(files(process, "cuda")) > count + 2, 30, "three windows")
+        ended(process)
+        assert list(devices_of(files(process, "cuda")[-2])) == ["unknown"], process.e2e_out
+
+
+def test_who_says_which_gpu_it_chose_is_believed():
+    test_probes.need_links()
+    with harness.Target("cuda.py", "calls", "{}",
+                        env={"FAKES": harness.need_fakes()}) as program:
+        library = Library("devices 3\n2.process %d 1000000 5\n" % program.pid)
+        process = library.start(program.pid, events="cuda", options=["--gpu-budget", "100"])
+        test_probes.await_sites(process, 10)
+        await_gauges(process)
+        open(program.path("go"), "w").close()  # it goes on with device 1
+        program.wait("done", 90)
+        ended(process)
+        assert {device for path in files(process, "cuda") for device in devices_of(path)} == {"1"}
 
 
 # ---------------------------------------------------------------- rights

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/cuda_devices.h"
 #include "agent/cuda_functions.h"
 #include "agent/kernel_names.h"
 #include "agent/modules.h"
@@ -25,10 +26,11 @@
 
 struct cuda {
 	struct cuda_sources sources;
-	struct cuda_totals *totals; /* owned */
-	struct cuda_names *handles; /* owned */
-	struct kernel_names *names; /* owned */
-	struct frame *frame;	    /* owned: those of cuda_add_kernel() */
+	struct cuda_totals *totals;   /* owned */
+	struct cuda_names *handles;   /* owned */
+	struct kernel_names *names;   /* owned */
+	struct cuda_devices *devices; /* owned */
+	struct frame *frame;	      /* owned: those of cuda_add_kernel() */
 	size_t frame_count, frame_capacity;
 };
 
@@ -60,6 +62,8 @@ int cuda_new(const struct cuda_sources *sources, struct cuda **ret_cuda)
 	if (!err)
 		err = cuda_names_new(&cuda->handles);
 	if (!err)
+		err = cuda_devices_new(&cuda->devices);
+	if (!err)
 		err = open_names(cuda);
 	if (err)
 		return err;
@@ -74,6 +78,7 @@ void cuda_free(struct cuda *cuda)
 	cuda_totals_free(cuda->totals);
 	kernel_names_free(cuda->names);
 	cuda_names_free(cuda->handles);
+	cuda_devices_free(cuda->devices);
 	free(cuda->frame);
 	free(cuda);
 }
@@ -99,6 +104,24 @@ static int note_name(void *context, const struct cuda_fresh *fresh)
 			   : 0;
 }
 
+/* Of a row without a device: a window's samples and lines get the same answer. */
+static int note_device(const struct cuda *cuda, const struct cuda_fresh *fresh)
+{
+	const struct cuda_sources *sources = &cuda->sources;
+
+	return fresh->what.device || !sources->device_of
+		       ? 0
+		       : cuda_devices_note(cuda->devices, fresh->what.id, sources->device_of,
+					   sources->context);
+}
+
+static int note_row(void *context, const struct cuda_fresh *fresh)
+{
+	const int err = note_name(context, fresh);
+
+	return err ? err : note_device(context, fresh);
+}
+
 int cuda_collect(struct cuda *cuda, struct counts *counts)
 {
 	const struct cuda_side *side = cuda ? probes_cuda(cuda->sources.probes) : NULL;
@@ -114,11 +137,12 @@ int cuda_collect(struct cuda *cuda, struct counts *counts)
 	tables.removed = cuda_side_removed(side);
 	cuda_names_tidy(cuda->handles, is_alive, cuda);
 	kernel_names_tidy(cuda->names, is_alive, cuda);
+	cuda_devices_begin(cuda->devices, is_alive, cuda);
 	err = cuda_names_collect(cuda->handles, cuda_side_names(side), cuda->sources.texts);
 	if (!err)
 		err = cuda_totals_collect(cuda->totals, &tables, counts, &rows);
 	if (!err)
-		err = cuda_totals_fresh(cuda->totals, note_name, cuda);
+		err = cuda_totals_fresh(cuda->totals, note_row, cuda);
 	return err ? err : cuda_side_set_count(side, rows);
 }
 
@@ -155,18 +179,22 @@ static void put_graph(const struct pp_cuda_what *what, char ret_text[CUDA_TEXT_B
 		snprintf(ret_text, CUDA_TEXT_BYTES, "graph@0x%" PRIx64, (uint64_t)what->ident);
 }
 
+/* NVML counts all GPUs by their places on the bus; a program counts those that it may use
+ * (CUDA_VISIBLE_DEVICES), the fastest first.  So a number of NVML's says whose it is. */
 static void put_device(const struct cuda *cuda, const struct pp_cuda_what *what,
 		       char ret_text[CUDA_TEXT_BYTES])
 {
-	const struct cuda_sources *sources = &cuda->sources;
-	int device = what->device - 1;
+	int device;
 
-	if (device < 0 && sources->device_of)
-		device = sources->device_of(sources->context, what->id);
+	if (what->device) {
+		snprintf(ret_text, CUDA_TEXT_BYTES, "%u", what->device - 1);
+		return;
+	}
+	device = cuda_devices_find(cuda->devices, what->id);
 	if (device < 0)
 		snprintf(ret_text, CUDA_TEXT_BYTES, "unknown");
 	else
-		snprintf(ret_text, CUDA_TEXT_BYTES, "%d", device);
+		snprintf(ret_text, CUDA_TEXT_BYTES, "nvml:%d", device);
 }
 
 static const char *kernel_of(const struct cuda *cuda, const struct pp_cuda_what *what)

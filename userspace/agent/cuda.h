@@ -36,8 +36,8 @@ struct cuda_sources {
 	const struct dictionary *dictionary;
 	struct file_table *files;
 	struct foreign *foreign;
-	/* Returns the number of the one device that a process uses, whose context is older than the
-	 * run; below 0: it is not known.  NULL: nobody knows. */
+	/* cuda_devices_ask(), at the end of each window, of processes with a context that is older
+	 * than the run.  NULL: nobody knows. */
 	int (*device_of)(void *context, struct pp_process_id id);
 	void *context;
 };
@@ -54,7 +54,7 @@ int cuda_collect(struct cuda *cuda, struct counts *counts);
 #define CUDA_TEXT_BYTES 64U
 struct cuda_call {
 	char api[CUDA_TEXT_BYTES];
-	char device[CUDA_TEXT_BYTES];
+	char device[CUDA_TEXT_BYTES]; /* "0", as the program counts; "nvml:0"; "unknown" */
 	const char *direction;
 	const char *kernel;
 	char stream[CUDA_TEXT_BYTES];

@@ -189,5 +189,6 @@ int gauge_sums_device_of(const struct gauge_sums *sums, uint32_t pid)
 			return -EMFILE;
 		device = (int)sums->process[i].device;
 	}
-	return device;
+	/* It may be on another one, too. */
+	return device >= 0 && sums->left_out ? -EMFILE : device;
 }

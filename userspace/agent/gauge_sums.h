@@ -46,7 +46,8 @@ void gauge_sums_reset(struct gauge_sums *sums);
 void gauge_sums_line(const struct gauge_sums_device *device, struct gauge_line *ret_line);
 void gauge_sums_process_line(const struct gauge_sums_process *process,
 			     struct gauge_process_line *ret_line);
-/* Returns the one GPU on which the process was; -ENOENT: none is known; -EMFILE: several. */
+/* Returns the one GPU on which the process was; -ENOENT: none is known; -EMFILE: several, or some
+ * processes found no room. */
 int gauge_sums_device_of(const struct gauge_sums *sums, uint32_t pid);
 
 #endif

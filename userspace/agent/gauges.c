@@ -345,8 +345,8 @@ int gauges_device_of(const struct gauges *gauges, uint32_t pid)
 
 	if (!gauges)
 		return -ENOENT;
-	device = gauge_sums_device_of(gauges->open, pid);
-	return device == -ENOENT ? gauge_sums_device_of(gauges->closed, pid) : device;
+	device = gauge_sums_device_of(gauges->part, pid);
+	return device == -ENOENT ? gauge_sums_device_of(gauges->last_part, pid) : device;
 }
 
 static void swap(struct gauge_sums **open, struct gauge_sums **closed)

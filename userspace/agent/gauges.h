@@ -27,7 +27,8 @@ const struct gauges_round *gauges_now(const struct gauges *gauges);
 /* Returns sums since the start, of GPUs alone; NULL for NULL. */
 const struct gauge_sums *gauges_total(const struct gauges *gauges);
 /* Returns the one GPU that a process has memory of, as NVML counts GPUs (CUDA's numbers may differ:
- * CUDA_VISIBLE_DEVICES), now or in the window; -ENOENT: none is known; -EMFILE: several. */
+ * CUDA_VISIBLE_DEVICES), in this part of the window or the one before; -ENOENT: none is known;
+ * -EMFILE: several, or there were more processes than room for them. */
 int gauges_device_of(const struct gauges *gauges, uint32_t pid);
 
 /* Ends a part of a window: its sums are gauges_part()'s until the next call.  is_written: it is the

@@ -411,6 +411,13 @@ static int open_gauges(struct agent *agent)
 	return gauges_new(agent->child_program, &agent->gauges);
 }
 
+static int device_of(void *context, struct pp_process_id id)
+{
+	const struct agent *agent = context;
+
+	return gauges_device_of(agent->gauges, id.tgid);
+}
+
 static int open_cuda(struct agent *agent)
 {
 	const struct cuda_sources sources = {.options = agent->options,
@@ -419,8 +426,9 @@ static int open_cuda(struct agent *agent)
 					     .texts = agent->texts,
 					     .dictionary = agent->dictionary,
 					     .files = agent->files,
-					     .foreign = agent->foreign};
-
+					     .foreign = agent->foreign,
+					     .device_of = device_of,
+					     .context = agent};
 	struct cuda_report_sources report = {.processes = agent->processes};
 	int err = cuda_new(&sources, &agent->cuda);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/cuda.c agent/cuda_functions.c base/intern.c */
+/* sources: agent/cuda.c agent/cuda_devices.c agent/cuda_functions.c base/intern.c */
 /* The kernel side, totals, names, processes and modules are stand-ins. */
 #include "agent/cuda.h"
 
@@ -353,17 +353,24 @@ static void device__of_an_older_context_is_asked_for(void **state)
 	struct cuda_call call;
 
 	(void)state;
-	is_known = true;
+	memset(&seen, 0, sizeof(seen));
+	row_name = 0;
+	is_known = is_loaded = true;
 	assert_int_equal(cuda_new(&sources, &cuda), 0);
 	what = (struct pp_cuda_what){.id = {.tgid = 70}, .api = api_of("cuCtxSynchronize")};
-	device = 3;
-	assert_int_equal(cuda_find(cuda, 1, &call), 0);
-	assert_string_equal(call.device, "3");
-	device = -1;
+	device = -ENOENT;
+	assert_int_equal(cuda_collect(cuda, NULL), 0);
 	assert_int_equal(cuda_find(cuda, 1, &call), 0);
 	assert_string_equal(call.device, "unknown");
+	/* What comes in the middle of a window counts from the next one on. */
+	device = 3;
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.device, "unknown");
+	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.device, "nvml:3");
+	/* What the program's own calls told, in its own numbers, is not asked for. */
 	what.device = 1;
-	device = 5;
 	assert_int_equal(cuda_find(cuda, 1, &call), 0);
 	assert_string_equal(call.device, "0");
 }

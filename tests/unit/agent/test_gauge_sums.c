@@ -157,6 +157,10 @@ static void device_of__is_known_where_it_is_one(void **state)
 	assert_int_equal(gauge_sums_device_of(sums, 7), 3);
 	assert_int_equal(gauge_sums_device_of(sums, 8), -EMFILE);
 	assert_int_equal(gauge_sums_device_of(sums, 9), -ENOENT);
+	/* It may be among those that found no room, too. */
+	sums->left_out = 1;
+	assert_int_equal(gauge_sums_device_of(sums, 7), -EMFILE);
+	assert_int_equal(gauge_sums_device_of(sums, 9), -ENOENT);
 }
 
 /* One file of a long run sees more processes than there is room for. */
