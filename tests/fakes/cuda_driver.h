@@ -93,6 +93,11 @@ CUresult cuEventSynchronize(CUevent event);
 CUresult cuEventElapsedTime(float *ret_ms, CUevent begin, CUevent end);
 
 CUresult cuMemAlloc_v2(CUdeviceptr *ret_pointer, size_t bytes);
+CUresult cuMemAllocPitch_v2(CUdeviceptr *ret_pointer, size_t *ret_pitch, size_t width,
+			    size_t height, unsigned int element_bytes);
+CUresult cuMemAllocManaged(CUdeviceptr *ret_pointer, size_t bytes, unsigned int flags);
+CUresult cuMemCreate(CUdeviceptr *ret_handle, size_t bytes, const void *properties, uint64_t flags);
+CUresult cuMemRelease(CUdeviceptr handle);
 CUresult cuMemFree_v2(CUdeviceptr pointer);
 PTSZ(cuMemAllocAsync, (CUdeviceptr * ret_pointer, size_t bytes, CUstream stream))
 PTSZ(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream))
@@ -126,6 +131,7 @@ CUresult cuCtxCreate_v2(CUcontext *ret_context, unsigned int flags, CUdevice dev
 CUresult cuCtxCreate_v4(CUcontext *ret_context, const void *params, unsigned int flags,
 			CUdevice device);
 CUresult cuCtxDestroy_v2(CUcontext context);
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device);
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags);
 CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuCtxPushCurrent_v2(CUcontext context);

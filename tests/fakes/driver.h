@@ -93,6 +93,10 @@ void truth_zero(void);
 void truth_at_exit(void);
 void handles_print(FILE *file); /* driver_module.c: handles and their names, for the JSON */
 
+void memory_print(FILE *file);	/* driver_memory.c: live memory, for the JSON */
+struct context;
+void memory_drop(const struct context *context); /* the context ends */
+
 static inline uint64_t now_ns(void)
 {
 	struct timespec t;

@@ -11,6 +11,8 @@
 struct block {
 	uint64_t address, bytes;
 	struct context *context; /* NULL: host */
+	unsigned int tag;	 /* fake_cuda_set_tag() of the thread */
+	bool is_handle;		 /* cuMemCreate() */
 	struct block *next;
 };
 
@@ -18,6 +20,12 @@ static struct block *bucket[BLOCK_BUCKETS];
 static uint64_t used[DRIVER_DEVICES];  /* live bytes */
 static uint64_t given[DRIVER_DEVICES]; /* the next address is that of so many bytes; never reused */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local unsigned int tag;
+
+void fake_cuda_set_tag(unsigned int more)
+{
+	tag = more;
+}
 
 static struct block **bucket_of(uint64_t address)
 {
@@ -31,10 +39,10 @@ static void keep(struct block *block)
 }
 
 /* Out of its bucket; NULL: there is none. */
-static struct block *take(uint64_t address)
+static struct block *take(uint64_t address, bool is_handle)
 {
 	for (struct block **at = bucket_of(address); *at; at = &(*at)->next)
-		if ((*at)->address == address) {
+		if ((*at)->address == address && (*at)->is_handle == is_handle) {
 			struct block *block = *at;
 
 			*at = block->next;
@@ -49,6 +57,15 @@ static void count_live(uint64_t bytes)
 
 	if (live > get(&truth.peak_bytes))
 		truth.peak_bytes = live;
+}
+
+static uint64_t next_address(const struct context *context, size_t bytes)
+{
+	const uint64_t address =
+		DEVICE_BASE + ((uint64_t)context->device << 40) + given[context->device];
+
+	given[context->device] += (bytes + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES;
+	return address;
 }
 
 static CUresult allocate(enum api api, CUdeviceptr *ret_pointer, size_t bytes)
@@ -66,10 +83,11 @@ static CUresult allocate(enum api api, CUdeviceptr *ret_pointer, size_t bytes)
 	block = calloc(1, sizeof(*block));
 	pthread_mutex_lock(&lock);
 	if (block && bytes <= DRIVER_DEVICE_BYTES - used[context->device]) {
-		*block = (struct block){.bytes = bytes, .context = context};
-		block->address =
-			DEVICE_BASE + ((uint64_t)context->device << 40) + given[context->device];
-		given[context->device] += (bytes + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES;
+		*block = (struct block){.bytes = bytes,
+					.context = context,
+					.tag = tag,
+					.is_handle = api == API_cuMemCreate};
+		block->address = next_address(context, bytes);
 		used[context->device] += bytes;
 		keep(block);
 		count_live(bytes);
@@ -94,7 +112,7 @@ static CUresult release(enum api api, CUdeviceptr pointer)
 	if (error || !pointer)
 		return error;
 	pthread_mutex_lock(&lock);
-	block = take(pointer);
+	block = take(pointer, api == API_cuMemRelease);
 	if (block && block->context)
 		used[block->context->device] -= block->bytes;
 	pthread_mutex_unlock(&lock);
@@ -116,38 +134,120 @@ CUresult cuMemFree_v2(CUdeviceptr pointer)
 	return release(API_cuMemFree_v2, pointer);
 }
 
-/* While the stream is captured: the memory is there at once, all the same. */
-static void note_captured(enum api api, CUresult error, CUstream handle, bool is_per_thread,
-			  uint64_t bytes)
+CUresult cuMemAllocPitch_v2(CUdeviceptr *ret_pointer, size_t *ret_pitch, size_t width,
+			    size_t height, unsigned int element_bytes)
 {
-	struct stream *stream = error ? NULL : stream_find(handle, is_per_thread);
+	(void)element_bytes;
+	*ret_pitch = width;
+	return allocate(API_cuMemAllocPitch_v2, ret_pointer, width * height);
+}
 
-	if (!stream || !stream->graph)
-		return;
+CUresult cuMemAllocManaged(CUdeviceptr *ret_pointer, size_t bytes, unsigned int flags)
+{
+	(void)flags;
+	return allocate(API_cuMemAllocManaged, ret_pointer, bytes);
+}
+
+CUresult cuMemCreate(CUdeviceptr *ret_handle, size_t bytes, const void *properties, uint64_t flags)
+{
+	(void)properties, (void)flags;
+	return allocate(API_cuMemCreate, ret_handle, bytes);
+}
+
+CUresult cuMemRelease(CUdeviceptr handle)
+{
+	return release(API_cuMemRelease, handle);
+}
+
+/* ---------------------------------------------------------------- in streams */
+
+static bool is_captured(CUstream handle, bool is_per_thread)
+{
+	const struct stream *stream = stream_find(handle, is_per_thread);
+
+	return stream && stream->graph;
+}
+
+/* A node of a graph: there is an address, and no memory before the graph runs.  It is not followed
+ * further. */
+static CUresult record(enum api api, CUdeviceptr *ret_pointer, size_t bytes)
+{
+	CUresult error = api_enter(api);
+
+	if (error)
+		return error;
+	if (ret_pointer) {
+		pthread_mutex_lock(&lock);
+		*ret_pointer = next_address(context_current(), bytes);
+		pthread_mutex_unlock(&lock);
+	}
+	add(&truth.api[api].bytes, bytes);
 	add(&truth.api[api].captured, 1);
 	add(&truth.api[api].captured_bytes, bytes);
+	return CUDA_SUCCESS;
 }
 
 #define ALLOCATE_IN(name, is_per_thread)                                                           \
 	CUresult name(CUdeviceptr *ret_pointer, size_t bytes, CUstream stream)                     \
 	{                                                                                          \
-		CUresult error = allocate(API_##name, ret_pointer, bytes);                         \
-                                                                                                   \
-		note_captured(API_##name, error, stream, is_per_thread, bytes);                    \
-		return error;                                                                      \
+		return is_captured(stream, is_per_thread)                                          \
+			       ? record(API_##name, ret_pointer, bytes)                            \
+			       : allocate(API_##name, ret_pointer, bytes);                         \
 	}
 #define RELEASE_IN(name, is_per_thread)                                                            \
 	CUresult name(CUdeviceptr pointer, CUstream stream)                                        \
 	{                                                                                          \
-		CUresult error = release(API_##name, pointer);                                     \
-                                                                                                   \
-		note_captured(API_##name, error, stream, is_per_thread, 0);                        \
-		return error;                                                                      \
+		return is_captured(stream, is_per_thread) ? record(API_##name, NULL, 0)            \
+							  : release(API_##name, pointer);          \
 	}
 ALLOCATE_IN(cuMemAllocAsync, false)
 ALLOCATE_IN(cuMemAllocAsync_ptsz, true)
 RELEASE_IN(cuMemFreeAsync, false)
 RELEASE_IN(cuMemFreeAsync_ptsz, true)
+
+/* All of a context's memory is given back. */
+void memory_drop(const struct context *context)
+{
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < BLOCK_BUCKETS; i++)
+		for (struct block **at = &bucket[i]; *at;) {
+			struct block *block = *at;
+
+			if (block->context != context) {
+				at = &block->next;
+				continue;
+			}
+			*at = block->next;
+			used[context->device] -= block->bytes;
+			atomic_fetch_sub(&truth.live_bytes, block->bytes);
+			free(block);
+		}
+	pthread_mutex_unlock(&lock);
+}
+
+/* Live memory of devices: tag -> [blocks, bytes]. */
+void memory_print(FILE *file)
+{
+	uint64_t count[FAKE_CUDA_TAGS] = {0}, bytes[FAKE_CUDA_TAGS] = {0};
+	const char *comma = "";
+
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < BLOCK_BUCKETS; i++)
+		for (const struct block *block = bucket[i]; block; block = block->next)
+			if (block->context) {
+				count[block->tag % FAKE_CUDA_TAGS]++;
+				bytes[block->tag % FAKE_CUDA_TAGS] += block->bytes;
+			}
+	pthread_mutex_unlock(&lock);
+	fputs("\"live\": {", file);
+	for (unsigned int i = 0; i < FAKE_CUDA_TAGS; i++)
+		if (count[i]) {
+			fprintf(file, "%s\"%u\": [%llu, %llu]", comma, i,
+				(unsigned long long)count[i], (unsigned long long)bytes[i]);
+			comma = ", ";
+		}
+	fputs("},\n", file);
+}
 
 CUresult cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
 {
@@ -212,7 +312,7 @@ CUresult cuMemFreeHost(void *pointer)
 	if (error)
 		return error;
 	pthread_mutex_lock(&lock);
-	block = take((uintptr_t)pointer);
+	block = take((uintptr_t)pointer, false);
 	pthread_mutex_unlock(&lock);
 	if (!block)
 		return api_fail(API_cuMemFreeHost, CUDA_ERROR_INVALID_VALUE);

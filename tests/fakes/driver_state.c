@@ -251,7 +251,7 @@ CUresult cuCtxCreate_v4(CUcontext *ret_context, const void *params, unsigned int
 	return create_context(API_cuCtxCreate_v4, ret_context, device);
 }
 
-/* Its memory stays: works may still name it. */
+/* The struct stays: works may still name it. */
 CUresult cuCtxDestroy_v2(CUcontext context)
 {
 	CUresult error = api_enter(API_cuCtxDestroy_v2);
@@ -262,7 +262,18 @@ CUresult cuCtxDestroy_v2(CUcontext context)
 		return api_fail(API_cuCtxDestroy_v2, CUDA_ERROR_INVALID_CONTEXT);
 	if (context_current() == context)
 		current_count--;
+	memory_drop(context);
 	return CUDA_SUCCESS;
+}
+
+/* Of all that the context has, memory alone is given back. */
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
+{
+	CUresult error = enter_device(API_cuDevicePrimaryCtxReset_v2, device);
+
+	if (!error)
+		memory_drop(&driver.device[device]);
+	return error;
 }
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags)

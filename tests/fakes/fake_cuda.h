@@ -38,6 +38,11 @@ uint64_t fake_cuda_kernel(const char *name, const char *what);
  * DIRECTION_captured_bytes. */
 uint64_t fake_cuda_total(const char *what);
 
+/* What the calling thread allocates from now on is told apart: in the JSON, `live` has blocks and
+ * bytes of each tag below FAKE_CUDA_TAGS, as of the line that allocates. */
+#define FAKE_CUDA_TAGS 1024U
+void fake_cuda_set_tag(unsigned int tag);
+
 struct fake_cuda_interval {
 	uint64_t begin_ns, end_ns; /* end_ns 0: not over yet */
 };

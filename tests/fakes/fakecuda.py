@@ -60,6 +60,8 @@ DRIVER = {
     "cuEventRecord": "pp", "cuEventRecordWithFlags": "ppu", "cuEventQuery": "p",
     "cuEventSynchronize": "p", "cuEventElapsedTime": "ppp",
     "cuMemAlloc_v2": "pz", "cuMemFree_v2": "d", "cuMemAllocAsync": "pzp", "cuMemFreeAsync": "dp",
+    "cuMemAllocPitch_v2": "ppzzu", "cuMemAllocManaged": "pzu", "cuMemCreate": "pzpd",
+    "cuMemRelease": "d", "cuDevicePrimaryCtxReset_v2": "i",
     "cuMemHostAlloc": "pzu", "cuMemAllocHost_v2": "pz", "cuMemFreeHost": "p",
     "cuMemGetInfo_v2": "pp", "cuModuleLoadData": "ps", "cuModuleGetFunction": "pps",
     "cuModuleUnload": "p", "cuLibraryLoadData": "psppuppu", "cuLibraryGetKernel": "pps",
@@ -208,7 +210,8 @@ class Cuda:
                               ("fake_cuda_set_kernel_params", "su"), ("fake_cuda_set_copy", "dd"),
                               ("fake_cuda_next_error", "siu"), ("fake_cuda_set_call_ns", "sd"),
                               ("fake_cuda_count", "ss"), ("fake_cuda_kernel", "ss"),
-                              ("fake_cuda_total", "s"), ("fake_cuda_write_truth", "s")):
+                              ("fake_cuda_total", "s"), ("fake_cuda_write_truth", "s"),
+                              ("fake_cuda_set_tag", "u")):
             declare(self.driver, {name: letters})
         for name in ("fake_cuda_count", "fake_cuda_kernel", "fake_cuda_total"):
             getattr(self.driver, name).restype = ctypes.c_uint64
@@ -369,6 +372,10 @@ class Cuda:
 
     def total(self, what):
         return self.driver.fake_cuda_total(what.encode())
+
+    def set_tag(self, tag):
+        """What the thread allocates from now on: truth()["live"][str(tag)] is [blocks, bytes]."""
+        self.driver.fake_cuda_set_tag(tag)
 
     def reset(self):
         self.driver.fake_cuda_reset()

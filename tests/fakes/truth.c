@@ -379,6 +379,7 @@ int fake_cuda_write_truth(const char *path)
 	print_intervals(file, "drained", &truth.drained);
 	print_intervals(file, "proven", &truth.proven);
 	handles_print(file);
+	memory_print(file);
 	fputs("\"totals\": {", file);
 	print_named(file, totals, COUNT_OF(totals));
 	fprintf(file, ", \"checksum\": %llu}}\n", (unsigned long long)fake_cuda_checksum());
