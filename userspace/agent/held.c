@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <pyprofd/alloc.h>
 #include <sys/random.h>
 
 #include "agent/probes.h"
@@ -32,9 +33,9 @@ static bool was_freed_unseen(const struct adding *adding, const struct pp_block 
 	return free_debts_take(adding->sources->debts, block, owed, chance);
 }
 
-static bool on_block(void *context, const struct pp_block *block)
+/* Returns whether the block stays in the table. */
+static bool add_block(struct adding *adding, const struct pp_block *block)
 {
-	struct adding *adding = context;
 	const struct process *process =
 		process_table_find(adding->sources->processes, block->key.id);
 	const struct pp_count count = {.samples = block->objects, .weight = block->bytes};
@@ -55,6 +56,14 @@ static bool on_block(void *context, const struct pp_block *block)
 	return !has_ended;
 }
 
+static void on_block(void *context, const void *key, const void *value)
+{
+	const struct adding *adding = context;
+
+	if (!add_block(context, value))
+		(void)bpf_map_delete_elem(probes_blocks(adding->sources->probes), key);
+}
+
 int held_collect(const struct held_sources *sources, const struct held_window *window,
 		 struct held_reading *reading, struct counts *counts, const struct slice *slice)
 {
@@ -65,13 +74,16 @@ int held_collect(const struct held_sources *sources, const struct held_window *w
 	int more = 1;
 
 	if (!reading->is_begun) {
-		reading->blocks.map_fd = probes_blocks(sources->probes);
+		reading->blocks =
+			(struct map_batches){.map_fd = probes_blocks(sources->probes),
+					     .key_bytes = sizeof(struct pp_block_key),
+					     .value_bytes = sizeof(struct pp_block)};
 		reading->is_begun = true;
 	}
 	if (reading->blocks.map_fd < 0)
 		return 0;
 	while (more > 0) {
-		more = held_blocks_read(&reading->blocks, on_block, &adding);
+		more = map_batches_read(&reading->blocks, on_block, &adding);
 		if (adding.err)
 			return adding.err;
 		if (slice_is_over(slice))

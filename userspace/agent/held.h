@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-#include "drain/held_blocks.h"
+#include "drain/map_batches.h"
 
 struct counts;
 struct dictionary;
@@ -26,7 +26,7 @@ struct held_sources {
 
 /* How far the reading for one window has come.  All zeros: not begun. */
 struct held_reading {
-	struct held_blocks blocks;
+	struct map_batches blocks;
 	bool is_begun;
 };
 

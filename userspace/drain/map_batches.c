@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "drain/held_blocks.h"
+#include "drain/map_batches.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -7,28 +7,27 @@
 
 #include "base/cleanup.h"
 
-#define BATCH_BLOCKS 1024U
+#define BATCH_ENTRIES 1024U
 
-int held_blocks_read(struct held_blocks *blocks, held_blocks_on_block *on_block, void *context)
+int map_batches_read(struct map_batches *batches, map_batches_on_entry *on_entry, void *context)
 {
-	OWNED_MEM struct pp_block_key *key = calloc(BATCH_BLOCKS, sizeof(*key));
-	OWNED_MEM struct pp_block *block = calloc(BATCH_BLOCKS, sizeof(*block));
-	uint32_t in = blocks->cursor, got = BATCH_BLOCKS;
+	OWNED_MEM char *key = calloc(BATCH_ENTRIES, batches->key_bytes);
+	OWNED_MEM char *value = calloc(BATCH_ENTRIES, batches->value_bytes);
+	uint32_t in = batches->cursor, got = BATCH_ENTRIES;
 	int err;
 
-	if (!key || !block)
+	if (!key || !value)
 		return -ENOMEM;
-	if (blocks->is_over)
+	if (batches->is_over)
 		return 0;
-	err = bpf_map_lookup_batch(blocks->map_fd, blocks->is_begun ? &in : NULL, &blocks->cursor,
-				   key, block, &got, NULL);
-	/* -ENOENT: the end, with the blocks of this batch. */
+	err = bpf_map_lookup_batch(batches->map_fd, batches->is_begun ? &in : NULL,
+				   &batches->cursor, key, value, &got, NULL);
+	/* -ENOENT: the end, with the entries of this batch. */
 	if (err && err != -ENOENT)
 		return err;
-	blocks->is_begun = true;
-	blocks->is_over = err;
+	batches->is_begun = true;
+	batches->is_over = err;
 	for (uint32_t i = 0; i < got; i++)
-		if (!on_block(context, &block[i]))
-			(void)bpf_map_delete_elem(blocks->map_fd, &key[i]);
-	return !blocks->is_over;
+		on_entry(context, key + i * batches->key_bytes, value + i * batches->value_bytes);
+	return !batches->is_over;
 }
