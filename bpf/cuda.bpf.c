@@ -2,6 +2,7 @@
 /* The program of the functions of libcuda, or of libcudart where a process has no libcuda.  A site
  * says what its function does (include/pyprofd/cuda.h); ends of calls are sites of their own. */
 #include "lib/cuda.bpf.h"
+#include "lib/cuda_memory.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/private_stack.bpf.h"
 #include "lib/scratch_pool.bpf.h"
@@ -136,6 +137,12 @@ static __always_inline bool cuda_leaves_nothing(const struct cuda_hit *h,
 			   cuda_is_captured(h->thread, thread->generation, h->what.stream));
 }
 
+/* Returns whether a call allocates memory of the device. */
+static __always_inline bool cuda_allocates(const struct pp_cuda_site *site)
+{
+	return unlikely(site->object) && site->out;
+}
+
 /* Returns whether the call leaves no work in its stream. */
 static __always_inline bool cuda_call_begin(struct pt_regs *ctx, struct cuda_hit *h,
 					    const struct cuda_thread *thread)
@@ -168,11 +175,16 @@ static __always_inline bool cuda_call_begin(struct pt_regs *ctx, struct cuda_hit
 				       cuda_parameter(ctx, site->ident), h->scale);
 	if (bytes)
 		__sync_fetch_and_add(&totals->bytes, bytes);
-	stands_for = cuda_walk_due(totals, h->cfg, h->id);
+	stands_for = cuda_allocates(site) ? cuda_block_walk(h->id) :
+					    cuda_walk_due(totals, h->cfg, h->id);
 	if (stands_for)
 		cuda_call_walk(ctx, h, stands_for, bytes);
 	else if (site->has_end)
 		cuda_call_remember(PT_REGS_SP(ctx), h->id, 0, 0);
+	if (unlikely(site->object))
+		cuda_block_begin(PT_REGS_SP(ctx),
+				 cuda_parameter(ctx, site->out ? site->out : site->text),
+				 site->out ? bytes : 0, thread->generation, site->object);
 	return false;
 }
 
@@ -241,6 +253,14 @@ __noinline int cuda_context_ended(__u32 generation, __u64 context)
 	key.id.tgid = bpf_get_current_pid_tgid() >> 32;
 	key.id.generation = generation;
 	bpf_map_delete_elem(&cuda_contexts, &key);
+	cuda_memory_ended(generation, context);
+	return cuda_unload(generation, 0);
+}
+
+/* The context of a device's runtime begins anew. */
+__noinline int cuda_device_ended(__u32 generation, __u32 device)
+{
+	cuda_memory_ended(generation, PP_CUDA_ALL_OF_DEVICE | device);
 	return cuda_unload(generation, 0);
 }
 
@@ -256,6 +276,8 @@ static __always_inline void cuda_object_end(const struct cuda_hit *h, __u64 hand
 		cuda_stream_ended(generation, handle);
 	else if (h->site->object == PP_CUDA_OBJECT_CONTEXT)
 		cuda_context_ended(generation, handle);
+	else if (h->site->object == PP_CUDA_OBJECT_DEVICE)
+		cuda_device_ended(generation, h->site->ident ? (__u32)handle + 1 : h->what.device);
 	else if (h->site->object == PP_CUDA_OBJECT_MODULE)
 		cuda_unload(generation, handle);
 	else
@@ -510,6 +532,14 @@ static __always_inline void cuda_noted(const struct cuda_hit *h, const struct cu
 		cuda_handle_got(h, call, handle);
 }
 
+static __always_inline void cuda_block_returned(const struct cuda_hit *h, __u64 sp)
+{
+	if (h->site->out)
+		cuda_block_got(sp, h->what.id.generation, h->site->object);
+	else
+		cuda_block_freed(sp, h->site->object);
+}
+
 static __always_inline void cuda_end(struct pt_regs *ctx, const struct cuda_hit *h)
 {
 	/* The return address is popped already. */
@@ -521,6 +551,8 @@ static __always_inline void cuda_end(struct pt_regs *ctx, const struct cuda_hit 
 	if (h->site->waits)
 		cuda_wait_end(key.sp, h->site->syncs, PT_REGS_RC(ctx));
 	if (h->site->does == PP_CUDA_CALL) {
+		if (h->site->object && !(__u32)PT_REGS_RC(ctx))
+			cuda_block_returned(h, key.sp);
 		cuda_call_returned(key.sp, h->site->waits | (moves ? 2 : 0));
 		return;
 	}

@@ -38,6 +38,7 @@ struct cuda_totals_map cuda_totals SEC(".maps");
 /* What all processes share: one value. */
 struct cuda_machine {
 	__u64 walks_until_ns; /* lib/cuda_walks.bpf.h: walk_take() */
+	__u64 blocks_until_ns; /* the same of walks of allocations */
 	__u32 changes; /* of what struct cuda_process says behind `generation` */
 	__u32 pad;
 };
@@ -79,6 +80,7 @@ struct cuda_removed_map cuda_removed SEC(".maps");
 /* By tgid. */
 struct cuda_process {
 	__u64 walks_until_ns;
+	__u64 blocks_until_ns; /* the same of walks of allocations: lib/cuda_memory.bpf.h */
 	__u64 totals;	  /* rows that it has had made */
 	__u32 generation; /* whose all but the first is */
 	__u32 captures;	  /* that have begun and not ended */
@@ -201,7 +203,8 @@ struct cuda_wholes_map {
 };
 struct cuda_wholes_map cuda_wholes SEC(".maps");
 
-/* A call under way, whose end is a site.  Threads may end in it: the oldest go. */
+/* A call under way, whose end is a site.  Threads may end in it: the oldest go.  Of memory `what`
+ * and `more` are those of lib/cuda_memory.bpf.h: cuda_block_begin(). */
 struct cuda_call_key {
 	__u64 thread; /* pid and tgid */
 	__u64 sp;     /* at its first instruction */
@@ -263,5 +266,31 @@ struct cuda_objects_map {
 	__type(value, struct cuda_object);
 };
 struct cuda_objects_map cuda_objects SEC(".maps");
+
+/* The device's memory that is allocated. */
+struct cuda_blocks_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PP_CUDA_BLOCKS_MAX);
+	__type(key, struct pp_cuda_block_key);
+	__type(value, struct pp_cuda_block);
+};
+struct cuda_blocks_map cuda_blocks SEC(".maps");
+
+struct cuda_block_counts_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PP_CUDA_BLOCK_COUNTS);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+struct cuda_block_counts_map cuda_block_counts SEC(".maps");
+
+/* When contexts ended (include/pyprofd/cuda.h).  The agent removes what it has read. */
+struct cuda_ended_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PP_CUDA_ENDED_MAX);
+	__type(key, struct pp_cuda_handle);
+	__type(value, __u64);
+};
+struct cuda_ended_map cuda_ended SEC(".maps");
 
 #endif

@@ -67,24 +67,43 @@ static __always_inline void gap_adjust(struct pp_cuda_totals *totals, bool is_ea
 	totals->gap = gap < 1 ? 1 : gap > CUDA_GAP_MAX ? CUDA_GAP_MAX : gap;
 }
 
+/* Of what was called before the window no walk of it tells. */
+static __always_inline void walk_window(struct pp_cuda_totals *totals, const struct pp_config *cfg,
+					__u64 calls)
+{
+	if (totals->window == cfg->window)
+		return;
+	totals->window = cfg->window;
+	totals->first = 0;
+	totals->walked = calls - 1;
+}
+
+/* Returns for how many calls a walk stands that is taken now. */
+static __always_inline int walk_stands_for(struct pp_cuda_totals *totals, __u64 calls, __u64 now_ns)
+{
+	__u64 since = calls - totals->walked;
+
+	since = since < 1 ? 1 : since >> 30 ? 1 << 30 : since;
+	totals->walked = calls;
+	totals->walked_ns = now_ns;
+	totals->squares += since * since;
+	return (int)since;
+}
+
 /* Says for how many calls of a row the current one is to have its stack taken; 0: it is not.  For
  * what cuda_walk_due() lets through.  Not inlined: a walk leaves none of the stack to spare. */
 __noinline int cuda_walk_now(__u64 id)
 {
 	struct pp_cuda_totals *totals = bpf_map_lookup_elem(&cuda_totals, &id);
 	struct pp_config *cfg = config_get();
-	__u64 now_ns = bpf_ktime_get_ns(), calls, since;
+	__u64 now_ns = bpf_ktime_get_ns(), calls;
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	bool is_first;
 
 	if (!totals || !cfg)
 		return 0;
 	calls = *(volatile __u64 *)&totals->calls;
-	if (totals->window != cfg->window) {
-		totals->window = cfg->window;
-		totals->first = 0;
-		totals->walked = calls - 1;
-	}
+	walk_window(totals, cfg, calls);
 	is_first = totals->first < PP_CUDA_FIRST_WALKS;
 	if (!cuda_budget_take(tgid, now_ns, is_first)) {
 		gap_adjust(totals, true);
@@ -99,12 +118,7 @@ __noinline int cuda_walk_now(__u64 id)
 		totals->next = 0;
 	else
 		set_next(totals, calls);
-	since = calls - totals->walked;
-	since = since < 1 ? 1 : since >> 30 ? 1 << 30 : since;
-	totals->walked = calls;
-	totals->walked_ns = now_ns;
-	totals->squares += since * since;
-	return (int)since;
+	return walk_stands_for(totals, calls, now_ns);
 }
 
 /* Returns for how many calls the current one's stack would stand; 0: it is not taken. */

@@ -15,6 +15,8 @@
 #define PP_CUDA_CONTEXTS_MAX 1024U /* contexts of the driver whose device is known */
 #define PP_CUDA_OBJECTS_MAX 8192U  /* graphs and captures that are known; the oldest go */
 #define PP_CUDA_BATCH_MAX 32U	   /* copies of a batch whose sizes are read */
+#define PP_CUDA_BLOCKS_MAX 16384U  /* allocations that are not freed */
+#define PP_CUDA_ENDED_MAX 256U	   /* contexts that ended in a window */
 
 /* cuda_events[] */
 enum pp_cuda_events {
@@ -32,6 +34,11 @@ enum pp_cuda_events {
 #define PP_CUDA_PROCESS_NS 20000000U
 #define PP_CUDA_MACHINE_NS 2000000U
 #define PP_CUDA_SAVED_NS 10000000000ULL
+/* Every allocation of the device's memory has its stack taken, as long as there are fewer than one
+ * in these times on average, and what was saved as above: one that has none is in the stack
+ * PP_STACK_OTHERS until it is freed. */
+#define PP_CUDA_BLOCK_PROCESS_NS 2000000U
+#define PP_CUDA_BLOCK_MACHINE_NS 500000U
 
 /* What a hit of a site does. */
 enum pp_cuda_does {
@@ -106,6 +113,11 @@ enum pp_cuda_object {
 	PP_CUDA_OBJECT_INSTANCE, /* CUgraphExec */
 	PP_CUDA_OBJECT_MODULE,	 /* that was unloaded; CUlibrary, too */
 	PP_CUDA_OBJECT_CONTEXT,
+	PP_CUDA_OBJECT_DEVICE, /* its number; without `ident` the thread's */
+	/* Of calls: parameter `out` gets the address of `bytes`, or parameter `text` is one that is
+	 * freed.  MEMORY: the device's; PHYSICAL: a handle of it (cuMemCreate). */
+	PP_CUDA_OBJECT_MEMORY,
+	PP_CUDA_OBJECT_PHYSICAL,
 };
 
 /* What a parameter points to that says how many bytes a call is about. */
@@ -217,6 +229,37 @@ struct pp_cuda_name {
 	__u64 module; /* of the kernel */
 	__u32 life;   /* as struct pp_cuda_what, when it was noted */
 	__u32 pad;
+};
+
+/* cuda_blocks[]: an allocation that succeeded and was not freed. */
+struct pp_cuda_block_key {
+	__u64 address; /* or handle */
+	__u32 tgid;
+	__u32 object; /* enum pp_cuda_object */
+};
+struct pp_cuda_block {
+	__u64 user_stack; /* as struct pp_count_key; PP_STACK_OTHERS: it was not taken */
+	__u64 row;	  /* id of the totals of its call */
+	__u64 bytes;	  /* that were asked for */
+	__u64 since_ns;	  /* CLOCK_MONOTONIC; no two of one address have the same */
+	__u64 context;	  /* its thread's: what cuda_ended[] has; 0: not known */
+	__u32 generation, tid;
+	__u32 flags; /* enum pp_count_flag */
+	__u32 device; /* as struct pp_cuda_what */
+	__u32 user;   /* in whose share it counts */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct pp_cuda_block) == 64, "pp_cuda_block crosses the kernel boundary");
+
+/* cuda_ended[]: when all memory of a context was given back, by its handle; of all of a device's,
+ * by PP_CUDA_ALL_OF_DEVICE and the number that struct pp_cuda_what has. */
+#define PP_CUDA_ALL_OF_DEVICE (1ULL << 63)
+
+/* cuda_block_counts[]: how many blocks there are is ADDED - REMOVED. */
+enum pp_cuda_block_count {
+	PP_CUDA_BLOCKS_ADDED,	/* the kernel side: but those that it has taken out */
+	PP_CUDA_BLOCKS_REMOVED, /* the agent */
+	PP_CUDA_BLOCK_COUNTS
 };
 
 #endif

@@ -50,7 +50,7 @@ enum pp_capture {
 #define PP_CAPTURES_DEFAULT (0U PP_CAPTURES(PP_CAPTURE_IF_DEFAULT, PP_CAPTURE_IF_DEFAULT))
 
 /* What a counter counts: `samples` and `weight` of struct pp_count.  X(id, the function in
- * agent/labels.c that adds the labels of this kind alone: label_NAME()).  Of CUDA's three the
+ * agent/labels.c that adds the labels of this kind alone: label_NAME()).  Of CUDA's the
  * detail is the id of the totals (include/pyprofd/cuda.h), and the kernel side has only the first:
  * of calls whose stacks were taken, how many they stand for, and their bytes or ns. */
 #define PP_COUNT_KINDS(X)                                                                          \
@@ -74,7 +74,8 @@ enum pp_capture {
 	X(LINE, none)	 /* hits of a line and ns in it and in what it calls */                    \
 	X(CUDA, cuda)	 /* calls, and ns from call to return */                                   \
 	X(CUDA_WAIT, cuda)  /* ns in calls that wait for the device */                             \
-	X(CUDA_BYTES, cuda) /* bytes moved, set or allocated */
+	X(CUDA_BYTES, cuda) /* bytes moved, set or allocated */                                    \
+	X(CUDA_HELD, cuda)  /* allocations and bytes that were not freed at the window's end */
 
 #define PP_ENUM_COUNT_KIND(id, label) PP_KIND_##id,
 enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
@@ -141,8 +142,10 @@ enum pp_profile {
 	X(CUDA, 0, "calls", "count")                                                               \
 	X(CUDA, 1, "cuda_host", "nanoseconds")                                                     \
 	X(CUDA, 2, "cuda_wait", "nanoseconds")                                                     \
-	X(CUDA, 3, "cuda_bytes", "bytes")
-#define PP_VALUES_MAX 4U
+	X(CUDA, 3, "cuda_bytes", "bytes")                                                          \
+	X(CUDA, 4, "inuse_space", "bytes")                                                         \
+	X(CUDA, 5, "inuse_objects", "count")
+#define PP_VALUES_MAX 6U
 #define PP_CYCLES_TYPE "cycles"
 #define PP_CYCLES_UNIT "count"
 
@@ -182,7 +185,9 @@ enum pp_profile {
 	X(CUDA, CUDA, 0, samples, ALWAYS)                                                          \
 	X(CUDA, CUDA, 1, weight, ALWAYS)                                                           \
 	X(CUDA_WAIT, CUDA, 2, weight, ALWAYS)                                                      \
-	X(CUDA_BYTES, CUDA, 3, weight, ALWAYS)
+	X(CUDA_BYTES, CUDA, 3, weight, ALWAYS)                                                     \
+	X(CUDA_HELD, CUDA, 4, weight, ALWAYS)                                                      \
+	X(CUDA_HELD, CUDA, 5, samples, ALWAYS)
 
 /* What memory is used for that was touched, as far as the kernel tells.  X(id, label). */
 #define PP_MEMORIES(X)                                                                             \

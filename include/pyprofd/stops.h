@@ -159,7 +159,11 @@
 	X(CUDA_BYTES_GUESSED, "cuda_bytes_guessed",                                                \
 	  "batches of copies whose bytes are scaled: only some sizes were read")                   \
 	X(GPU_FULL, "gpu_full",                                                                    \
-	  "CUDA calls that no label `gpu` knows of: the table of processes or waits was full")
+	  "CUDA calls that no label `gpu` knows of: the table of processes or waits was full")     \
+	X(CUDA_BLOCKS_FULL, "cuda_blocks_full",                                                    \
+	  "GPU allocations left out of what is live, or left there: a table or a share was full")  \
+	X(CUDA_FREES_UNKNOWN, "cuda_frees_unknown",                                                \
+	  "frees of GPU memory whose allocation was not seen: it was live, and not told")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

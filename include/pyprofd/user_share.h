@@ -24,6 +24,7 @@ struct pp_user_share {
 	__u32 slots;		    /* of threads[] that the user's threads have */
 	__u32 gpu_processes;	    /* the kernel side adds, the agent removes */
 	__u32 gpu_waits;	    /* in `gpu_waits` */
+	__u32 gpu_blocks;	    /* in cuda_blocks[]; the agent removes, too */
 	__u32 processes;	    /* in `processes`: the agent counts, the kernel side adds */
 	__u32 ledger_turn, ledgers; /* rows of ledgers[] since it was read last: ledger_turn */
 	/* Of ended threads that found no row in ledgers[], until the agent takes it.  Its `user` is

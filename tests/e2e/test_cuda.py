@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(harness.TOP, "tests", "fakes"))
 import fakecuda  # noqa: E402
 
 TYPES = [("calls", "count"), ("cuda_host", "nanoseconds"), ("cuda_wait", "nanoseconds"),
-         ("cuda_bytes", "bytes")]
+         ("cuda_bytes", "bytes"), ("inuse_space", "bytes"), ("inuse_objects", "count")]
 CALLS, HOST, WAIT, BYTES = range(4)
 # What the stand-ins have and pyprofd does not count: what gives handles, asks or records.
 UNCOUNTED = re.compile(r"cu(Init|Driver|Device|Ctx(?!Synchronize)|Get|Module|Library|Kernel|Func|"
@@ -67,7 +67,7 @@ def ended(process):
 
 def sums(profile, *labels, pid=None):
     """values of the labels -> the sums of the samples' values"""
-    found = collections.defaultdict(lambda: [0, 0, 0, 0])
+    found = collections.defaultdict(lambda: [0] * len(TYPES))
     for sample in profile.samples:
         if pid and sample.labels.get("pid") != pid:
             continue

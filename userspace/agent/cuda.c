@@ -225,6 +225,11 @@ int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_ca
 	return 0;
 }
 
+void cuda_hold(struct cuda *cuda, uint64_t detail)
+{
+	cuda_totals_hold(cuda->totals, detail);
+}
+
 int cuda_fresh(const struct cuda *cuda,
 	       int (*on_fresh)(void *context, const struct cuda_fresh *fresh), void *context)
 {

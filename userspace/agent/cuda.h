@@ -63,6 +63,9 @@ struct cuda_call {
 /* detail: the counter's.  Returns 0; -ENOENT: it is not known. */
 int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_call);
 
+/* Keeps what is known of a counter's calls: memory that they have allocated is live. */
+void cuda_hold(struct cuda *cuda, uint64_t detail);
+
 /* Finds out the names of the kernels that counters launch; before these are labelled.  Returns 1
  * when the slice is over and there is more to do; 0; -ENOMEM. */
 int cuda_name_kernels(struct cuda *cuda, const struct counts *counts, const struct slice *slice);

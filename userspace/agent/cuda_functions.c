@@ -62,12 +62,20 @@
 #define SYNC {WAITS}
 #define SYNC_STREAM(of) {WAITS, .syncs = PP_CUDA_SYNC_STREAM, .stream = (of)}
 #define SYNC_CONTEXT(of) {WAITS, .syncs = PP_CUDA_SYNC_CONTEXT, .context = (of)}
-#define ALLOC(size) {TIMED, .bytes = {size}}
-#define ALLOC_2D(width, height) {TIMED, .bytes = {width, height}}
+/* The device's memory: parameter 1 is where its address is stored, or the address. */
+#define GETS(what) TIMED, .object = PP_CUDA_OBJECT_##what, .out = 1
+#define GIVES_BACK(what) TIMED, .object = PP_CUDA_OBJECT_##what, .text = 1
+#define ALLOC(size) {GETS(MEMORY), .bytes = {size}}
+#define ALLOC_2D(width, height) {GETS(MEMORY), .bytes = {width, height}}
 #define ALLOC_IN(size, into)                                                                       \
-	{TIMED, .bytes = {size}, .stream = (into), .node = PP_CUDA_NODE_OTHER}
-#define FREE {TIMED}
-#define FREE_IN(into) {TIMED, .stream = (into), .node = PP_CUDA_NODE_OTHER}
+	{GETS(MEMORY), .bytes = {size}, .stream = (into), .node = PP_CUDA_NODE_OTHER}
+#define ALLOC_PHYSICAL(size) {GETS(PHYSICAL), .bytes = {size}}
+#define FREE {GIVES_BACK(MEMORY)}
+#define FREE_IN(into) {GIVES_BACK(MEMORY), .stream = (into), .node = PP_CUDA_NODE_OTHER}
+#define FREE_PHYSICAL {GIVES_BACK(PHYSICAL)}
+/* The host's memory. */
+#define ALLOC_HOST(size) {TIMED, .bytes = {size}}
+#define FREE_HOST {TIMED}
 /* What is no call of its own. */
 #define GIVES(does_what, handle) .does = PP_CUDA_##does_what, .has_end = 1, .out = (handle)
 #define NAME(handle, module, name) {GIVES(NAME, handle), .ident = (module), .text = (name)}
@@ -148,7 +156,7 @@
 	X(cuCtxPushCurrent_v2, DRIVER, 0, PUSH_CONTEXT(1))                                         \
 	X(cuCtxPopCurrent_v2, DRIVER, 0, POP_CONTEXT)                                              \
 	X(cuCtxDestroy_v2, DRIVER, 0, FORGET(1, CONTEXT))                                          \
-	X(cuDevicePrimaryCtxReset_v2, DRIVER, 0, FORGET(0, MODULE))                                \
+	X(cuDevicePrimaryCtxReset_v2, DRIVER, 0, FORGET(1, DEVICE))                                \
 	X(cuModuleUnload, DRIVER, 0, FORGET(1, MODULE))                                            \
 	X(cuLibraryUnload, DRIVER, 0, FORGET(1, MODULE))                                           \
 	X(cuStreamDestroy_v2, DRIVER, 0, FORGET(1, STREAM))                                        \
@@ -180,11 +188,13 @@
 	X(cuMemAllocAsync, DRIVER, 0, ALLOC_IN(2, 3))                                              \
 	X(cuMemAllocFromPoolAsync, DRIVER, 0, ALLOC_IN(2, 4))                                      \
 	X(cuMemAllocManaged, DRIVER, 0, ALLOC(2))                                                  \
-	X(cuMemAllocHost_v2, DRIVER, 0, ALLOC(2))                                                  \
-	X(cuMemHostAlloc, DRIVER, 0, ALLOC(2))                                                     \
+	X(cuMemAllocHost_v2, DRIVER, 0, ALLOC_HOST(2))                                             \
+	X(cuMemHostAlloc, DRIVER, 0, ALLOC_HOST(2))                                                \
 	X(cuMemFree_v2, DRIVER, 0, FREE)                                                           \
 	X(cuMemFreeAsync, DRIVER, 0, FREE_IN(2))                                                   \
-	X(cuMemFreeHost, DRIVER, 0, FREE)                                                          \
+	X(cuMemFreeHost, DRIVER, 0, FREE_HOST)                                                     \
+	X(cuMemCreate, DRIVER, 0, ALLOC_PHYSICAL(2))                                               \
+	X(cuMemRelease, DRIVER, 0, FREE_PHYSICAL)                                                  \
 	X(cuModuleGetFunction, DRIVER, 0, NAME(1, 2, 3))                                           \
 	X(cuLibraryGetKernel, DRIVER, 0, NAME(1, 2, 3))                                            \
 	X(cuKernelGetFunction, DRIVER, 0, ALIAS(1, 2))                                             \
@@ -237,6 +247,7 @@
 	X(cudaMemsetAsync, RUNTIME, 0, FILL(3, 0, 4))                                              \
 	X(cudaMemset2DAsync, RUNTIME, 0, FILL_2D(4, 5, 0, 6))                                      \
 	X(cudaSetDevice, RUNTIME, 0, SET_DEVICE(1))                                                \
+	X(cudaDeviceReset, RUNTIME, 0, FORGET(0, DEVICE))                                          \
 	X(cudaStreamDestroy, RUNTIME, 0, FORGET(1, STREAM))                                        \
 	X(cudaGraphDestroy, RUNTIME, 0, FORGET(1, GRAPH))                                          \
 	X(cudaGraphExecDestroy, RUNTIME, 0, FORGET(1, INSTANCE))                                   \
@@ -262,11 +273,11 @@
 	X(cudaMallocAsync, RUNTIME, 0, ALLOC_IN(2, 3))                                             \
 	X(cudaMallocFromPoolAsync, RUNTIME, 0, ALLOC_IN(2, 4))                                     \
 	X(cudaMallocManaged, RUNTIME, 0, ALLOC(2))                                                 \
-	X(cudaMallocHost, RUNTIME, 0, ALLOC(2))                                                    \
-	X(cudaHostAlloc, RUNTIME, 0, ALLOC(2))                                                     \
+	X(cudaMallocHost, RUNTIME, 0, ALLOC_HOST(2))                                               \
+	X(cudaHostAlloc, RUNTIME, 0, ALLOC_HOST(2))                                                \
 	X(cudaFree, RUNTIME, 0, FREE)                                                              \
 	X(cudaFreeAsync, RUNTIME, 0, FREE_IN(2))                                                   \
-	X(cudaFreeHost, RUNTIME, 0, FREE)                                                          \
+	X(cudaFreeHost, RUNTIME, 0, FREE_HOST)                                                     \
 	X(cudaStreamBeginCapture, RUNTIME, 0, BEGIN_CAPTURE(1, 2))                                 \
 	X(cudaStreamBeginCaptureToGraph, RUNTIME, 0, CAPTURE_INTO(1, 2, 6))                        \
 	X(cudaStreamBeginRecaptureToGraph, RUNTIME, 0, BEGIN_CAPTURE(1, 2))                        \

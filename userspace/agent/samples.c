@@ -132,7 +132,7 @@ static bool is_of_python_probe(const struct samples *samples, const struct pp_co
 static bool is_of_cuda(const struct pp_count_key *key)
 {
 	return key->kind == PP_KIND_CUDA || key->kind == PP_KIND_CUDA_WAIT ||
-	       key->kind == PP_KIND_CUDA_BYTES;
+	       key->kind == PP_KIND_CUDA_BYTES || key->kind == PP_KIND_CUDA_HELD;
 }
 
 static int add_sample(const struct samples *samples, struct symbolizer *symbolizer,

@@ -616,6 +616,10 @@ static void prepare_window(struct agent *agent)
 						 .processes = agent->processes,
 						 .debts = agent->debts,
 						 .dictionary = agent->dictionary},
+					.cuda_live = {.probes = agent->probes,
+						      .cuda = agent->cuda,
+						      .processes = agent->processes,
+						      .dictionary = agent->dictionary},
 					.online_cpus = agent->online_cpus};
 }
 

@@ -235,6 +235,18 @@ static int add_held(struct window *window, const struct slice *slice)
 	return held_collect(&window->held, &held, &closing->held, &closing->counts, slice);
 }
 
+static int add_cuda_live(struct window *window, const struct slice *slice)
+{
+	struct window_closing *closing = &window->closing;
+	const struct held_window held = {.ended_ns = closing->ended_ns,
+					 .is_written = is_written(window)};
+
+	if (closing->end == WINDOW_PART)
+		return 0;
+	return cuda_live_collect(&window->cuda_live, &held, &closing->cuda_live, &closing->counts,
+				 slice);
+}
+
 static int name_kernels(struct window *window, const struct slice *slice)
 {
 	return cuda_name_kernels(window->samples->cuda, &window->closing.counts, slice);
@@ -358,6 +370,7 @@ static const struct {
 	{}, /* no window is being closed */
 	{read_late_stacks, true},
 	{add_held, true},
+	{add_cuda_live, true},
 	{name_kernels, true},
 	{add_samples, true},
 	{add_cuda, true},

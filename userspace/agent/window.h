@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/cuda_live.h"
 #include "agent/held.h"
 #include "agent/progress.h"
 #include "agent/samples.h"
@@ -51,6 +52,7 @@ struct window_closing {
 	struct counts counts;
 	struct wakes wakes;
 	struct held_reading held;
+	struct cuda_live_reading cuda_live;
 	struct samples_adding samples;
 	struct wakers_adding *wakers; /* owned */
 	char *comment;		      /* owned; for clients */
@@ -77,6 +79,7 @@ struct window {
 	struct file_table *files;
 	struct context_table *contexts;
 	struct held_sources held;
+	struct cuda_live_sources cuda_live;
 	struct probes *probes; /* NULL: there are none */
 	uint32_t online_cpus;
 	/* Its own. */

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <pyprofd/user_share.h>
 
 #include "attach/kernel_side.h"
 #include "attach/object_builds.h"
@@ -143,6 +144,16 @@ int cuda_side_names(const struct cuda_side *side)
 	return bpf_map__fd(side->skeleton->maps.cuda_names);
 }
 
+int cuda_side_blocks(const struct cuda_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.cuda_blocks);
+}
+
+int cuda_side_ended(const struct cuda_side *side)
+{
+	return bpf_map__fd(side->skeleton->maps.cuda_ended);
+}
+
 int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes)
 {
 	*ret_bytes = bpf_map__value_size(side->skeleton->maps.cuda_threads);
@@ -273,4 +284,32 @@ int cuda_side_set_count(const struct cuda_side *side, uint64_t rows)
 
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_rows), &zero, &rows,
 				   BPF_ANY);
+}
+
+/* Root has no share: bpf/lib/user.bpf.h. */
+static void give_back_share(const struct cuda_side *side, uint32_t user)
+{
+	uint32_t *blocks =
+		&kernel_side_user_shares(side->kernel)[user % PP_USER_SHARES].gpu_blocks;
+
+	if (user && __atomic_load_n(blocks, __ATOMIC_RELAXED))
+		__atomic_fetch_sub(blocks, 1, __ATOMIC_RELAXED);
+}
+
+void cuda_side_remove_block(const struct cuda_side *side, const struct pp_cuda_block_key *key,
+			    const struct pp_cuda_block *block)
+{
+	const int blocks = cuda_side_blocks(side);
+	const int counts = bpf_map__fd(side->skeleton->maps.cuda_block_counts);
+	const uint32_t at = PP_CUDA_BLOCKS_REMOVED;
+	struct pp_cuda_block now;
+	uint64_t removed = 0;
+
+	if (bpf_map_lookup_elem(blocks, key, &now) || now.since_ns != block->since_ns ||
+	    bpf_map_delete_elem(blocks, key))
+		return;
+	give_back_share(side, now.user);
+	(void)bpf_map_lookup_elem(counts, &at, &removed);
+	removed++;
+	(void)bpf_map_update_elem(counts, &at, &removed, BPF_ANY);
 }

@@ -32,6 +32,9 @@ int cuda_side_programs(const struct cuda_side *side);
 int cuda_side_totals(const struct cuda_side *side);
 int cuda_side_removed(const struct cuda_side *side);
 int cuda_side_names(const struct cuda_side *side);
+/* The same: cuda_blocks[] and cuda_ended[]. */
+int cuda_side_blocks(const struct cuda_side *side);
+int cuda_side_ended(const struct cuda_side *side);
 /* The same: cuda_threads[], whose values have so many bytes and begin with struct pp_cuda_hits. */
 int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes);
 
@@ -67,5 +70,10 @@ int cuda_side_captures(const struct cuda_side *side, uint32_t *ret_captures);
 int cuda_side_follow_events(const struct cuda_side *side, bool are_followed);
 /* Says how many rows of totals there are, once rows were removed.  Returns 0 or -errno. */
 int cuda_side_set_count(const struct cuda_side *side, uint64_t rows);
+
+/* Takes a block of memory out of cuda_blocks[] and its user's share, unless it has become another
+ * one since it was read.  The loop's thread. */
+void cuda_side_remove_block(const struct cuda_side *side, const struct pp_cuda_block_key *key,
+			    const struct pp_cuda_block *block);
 
 #endif

@@ -61,7 +61,8 @@ bool kind_is(const char *name, enum pp_profile kind)
 
 bool kind_value_is_level(const char *kind, const char *type)
 {
-	return kind_is(kind, PP_PROFILE_ALLOC) && !strncmp(type, "inuse_", strlen("inuse_"));
+	return (kind_is(kind, PP_PROFILE_ALLOC) || kind_is(kind, PP_PROFILE_CUDA)) &&
+	       !strncmp(type, "inuse_", strlen("inuse_"));
 }
 
 /* ---- lists of names ---- */

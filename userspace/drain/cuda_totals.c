@@ -477,6 +477,14 @@ uint64_t cuda_totals_name(const struct cuda_totals *totals, uint64_t id)
 	return row ? row->name : 0;
 }
 
+void cuda_totals_hold(struct cuda_totals *totals, uint64_t id)
+{
+	struct row *row = hash_set_find(&totals->set, id);
+
+	if (row)
+		row->idle = 0;
+}
+
 const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id)
 {
 	const struct row *row = hash_set_find(&totals->set, id);

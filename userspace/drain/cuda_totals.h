@@ -65,6 +65,8 @@ int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh,
 
 /* Returns the id of the text that a row's kernel is called by; 0: none. */
 uint64_t cuda_totals_name(const struct cuda_totals *totals, uint64_t id);
+/* Keeps a row that nothing was added to: memory that it has allocated is live. */
+void cuda_totals_hold(struct cuda_totals *totals, uint64_t id);
 /* Returns what a row's calls do, by the counters' detail; NULL: it is not known.  Valid until the
  * next cuda_totals_collect(). */
 const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id);

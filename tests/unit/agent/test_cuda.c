@@ -25,7 +25,7 @@ static bool is_known, is_loaded;
 static struct process process;
 static struct {
 	unsigned int collected, handles_tidied, names_tidied, handles_read, resolved;
-	uint64_t rows;
+	uint64_t rows, held;
 	bool alive;
 	unsigned int noted; /* names of rows */
 	int note_error;
@@ -172,6 +172,12 @@ int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *ta
 	return 0;
 }
 
+void cuda_totals_hold(struct cuda_totals *totals, uint64_t id)
+{
+	assert_non_null(totals);
+	seen.held = id;
+}
+
 const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, uint64_t id)
 {
 	(void)totals, (void)id;
@@ -261,6 +267,8 @@ static void call__has_its_names(void **state)
 	what = (struct pp_cuda_what){
 		.id = {.tgid = 70}, .ident = 0x7000, .api = api_of("cuLaunchKernel"), .device = 1};
 	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	cuda_hold(cuda, 9);
+	assert_int_equal(seen.held, 9);
 	assert_string_equal(call.api, "cuLaunchKernel");
 	assert_string_equal(call.kernel, "axpy");
 	assert_string_equal(call.device, "0");

@@ -94,6 +94,46 @@ static void functions__of_captures_and_graphs(void **state)
 	assert_false(find("cuLaunchKernel")->has_graph);
 }
 
+/* Who allocates says where the address will be and how large it is; who frees says which. */
+static void functions__of_the_devices_memory_come_in_pairs(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t object, size;
+	} cases[] = {{"cuMemAlloc_v2", PP_CUDA_OBJECT_MEMORY, 2},
+		     {"cuMemAllocPitch_v2", PP_CUDA_OBJECT_MEMORY, 3},
+		     {"cuMemAllocManaged", PP_CUDA_OBJECT_MEMORY, 2},
+		     {"cuMemAllocAsync", PP_CUDA_OBJECT_MEMORY, 2},
+		     {"cuMemAllocFromPoolAsync", PP_CUDA_OBJECT_MEMORY, 2},
+		     {"cuMemCreate", PP_CUDA_OBJECT_PHYSICAL, 2},
+		     {"cudaMalloc", PP_CUDA_OBJECT_MEMORY, 2},
+		     {"cudaMallocPitch", PP_CUDA_OBJECT_MEMORY, 3},
+		     {"cudaMallocFromPoolAsync", PP_CUDA_OBJECT_MEMORY, 2}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(find(cases[i].name)->site.object, cases[i].object);
+		assert_int_equal(find(cases[i].name)->site.out, 1);
+		assert_int_equal(find(cases[i].name)->site.bytes[0], cases[i].size);
+	}
+	assert_int_equal(find("cuMemFree_v2")->site.text, 1);
+	assert_int_equal(find("cuMemFreeAsync")->site.object, PP_CUDA_OBJECT_MEMORY);
+	assert_int_equal(find("cuMemRelease")->site.object, PP_CUDA_OBJECT_PHYSICAL);
+	assert_int_equal(find("cudaFree")->site.object, PP_CUDA_OBJECT_MEMORY);
+	/* The host's is none. */
+	assert_int_equal(find("cuMemHostAlloc")->site.object, 0);
+	assert_int_equal(find("cuMemFreeHost")->site.object, 0);
+	assert_int_equal(find("cudaMallocHost")->site.object, 0);
+	assert_int_equal(find("cudaFreeHost")->site.object, 0);
+	for (size_t i = 0; i < cuda_function_count(); i++) {
+		const struct pp_cuda_site *site = &cuda_function_get(i)->site;
+
+		if (site->does == PP_CUDA_CALL && site->object)
+			assert_true(site->has_end && !site->out == !site->bytes[0] &&
+				    !site->out == !!site->text);
+	}
+}
+
 /* What a stream records is what goes on when the call has returned. */
 static void functions__that_are_recorded_have_a_stream(void **state)
 {
@@ -190,6 +230,7 @@ int main(void)
 		cmocka_unit_test(functions__parameters_are_where_cuda_h_has_them),
 		cmocka_unit_test(functions__streams_are_where_cuda_h_has_them),
 		cmocka_unit_test(functions__of_captures_and_graphs),
+		cmocka_unit_test(functions__of_the_devices_memory_come_in_pairs),
 		cmocka_unit_test(functions__that_are_recorded_have_a_stream),
 		cmocka_unit_test(functions__eight_of_a_library_come_first),
 		cmocka_unit_test(functions__that_wait_have_an_end),

@@ -426,6 +426,15 @@ int held_collect(const struct held_sources *sources, const struct held_window *h
 	return has_blocks ? call("held") : 0;
 }
 
+int cuda_live_collect(const struct cuda_live_sources *sources, const struct held_window *held,
+		      struct cuda_live_reading *reading, struct counts *counts,
+		      const struct slice *slice)
+{
+	(void)sources, (void)reading, (void)counts, (void)slice;
+	assert_int_equal(held->is_written, held_is_written);
+	return has_blocks ? call("cuda_live") : 0;
+}
+
 int probes_describe(struct probes *probes, struct profiles *of)
 {
 	(void)probes, (void)of;
@@ -765,7 +774,7 @@ static void close__held_is_read_before_rows_are_named(void **state)
 	assert_null(strstr(calls, "held"));
 	calls[0] = '\0';
 	assert_int_equal(close_as(WINDOW_WHOLE), 0);
-	assert_non_null(strstr(calls, " stacks held samples "));
+	assert_non_null(strstr(calls, " stacks held cuda_live samples "));
 	assert_null(strstr(calls, "probes_told"));
 	assert_false(held_is_written);
 	calls[0] = '\0';
@@ -987,6 +996,7 @@ static void step__makes_one_stage_a_slice_that_is_over(void **state)
 {
 	static const char *const stage[] = {"stacks",
 					    "",
+					    "",
 					    "kernels",
 					    "samples",
 					    "",
@@ -1047,7 +1057,7 @@ static void step__does_not_wait_for_ever_for_stacks(void **state)
 	window.paused_ns = mono_ns() - NS_PER_SEC; /* it ended long ago */
 	window_cut(&window, WINDOW_PART);
 	calls[0] = '\0';
-	for (unsigned int i = 0; i < 4; i++) /* what is held, and kernels, are not its business */
+	for (unsigned int i = 0; i < 5; i++) /* what is held, and kernels, are not its business */
 		assert_int_equal(window_step(&window, &over), 1);
 	assert_string_equal(calls, "stacks samples");
 	/* Nor when the run ends. */

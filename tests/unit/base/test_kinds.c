@@ -147,6 +147,9 @@ static void kind_value_is_level__only_what_is_held(void **state)
 	(void)state;
 	assert_true(kind_value_is_level("alloc", "inuse_space"));
 	assert_true(kind_value_is_level("alloc", "inuse_objects"));
+	assert_true(kind_value_is_level("cuda", "inuse_space"));
+	assert_true(kind_value_is_level("cuda", "inuse_objects"));
+	assert_false(kind_value_is_level("cuda", "cuda_bytes"));
 	assert_false(kind_value_is_level("alloc", "alloc_space"));
 	assert_false(kind_value_is_level("mem", "inuse_space"));
 	/* Heap profiles of other programs are added up, as they are of several programs. */

@@ -484,6 +484,26 @@ static void collect__counts_a_row_once_that_cannot_be_removed(void **state)
 	assert_int_equal(rows, 0);
 }
 
+static void collect__keeps_idle_rows_whose_memory_is_live(void **state)
+{
+	uint64_t rows = 0;
+
+	(void)state;
+	kernel.count = ROWS;
+	for (size_t i = 0; i < ROWS; i++) {
+		kernel.id[i] = 2 * i + 1;
+		kernel.value[i] = (struct pp_cuda_totals){.what = {.id = process}, .calls = 1};
+	}
+	for (uint32_t i = 0; i <= CUDA_TOTALS_IDLE_WINDOWS; i++) {
+		cuda_totals_hold(totals, 5);
+		cuda_totals_hold(totals, 4); /* is none */
+		next();
+		assert_int_equal(collect(&rows), 0);
+	}
+	assert_int_equal(rows, 1);
+	assert_non_null(cuda_totals_what(totals, 5));
+}
+
 static void collect__few_rows_stay(void **state)
 {
 	uint64_t rows = 0;
@@ -656,6 +676,7 @@ int main(void)
 		TEST(collect__keeps_an_idle_row_of_a_call_that_goes_on),
 		TEST(collect__forgets_the_rows_removed_of_ended_processes),
 		TEST(collect__counts_a_row_once_that_cannot_be_removed),
+		TEST(collect__keeps_idle_rows_whose_memory_is_live),
 		TEST(collect__few_rows_stay),
 		TEST(collect__passes_errors_on),
 		TEST(fresh__is_what_the_last_window_had),
