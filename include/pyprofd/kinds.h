@@ -75,7 +75,8 @@ enum pp_capture {
 	X(CUDA, cuda)	 /* calls, and ns from call to return */                                   \
 	X(CUDA_WAIT, cuda)  /* ns in calls that wait for the device */                             \
 	X(CUDA_BYTES, cuda) /* bytes moved, set or allocated */                                    \
-	X(CUDA_HELD, cuda)  /* allocations and bytes that were not freed at the window's end */
+	X(CUDA_HELD, cuda)  /* allocations and bytes that were not freed at the window's end */    \
+	X(CUDA_SEEN, cuda)  /* the same, for clients alone: the profile goes on */
 
 #define PP_ENUM_COUNT_KIND(id, label) PP_KIND_##id,
 enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
@@ -187,7 +188,9 @@ enum pp_profile {
 	X(CUDA_WAIT, CUDA, 2, weight, ALWAYS)                                                      \
 	X(CUDA_BYTES, CUDA, 3, weight, ALWAYS)                                                     \
 	X(CUDA_HELD, CUDA, 4, weight, ALWAYS)                                                      \
-	X(CUDA_HELD, CUDA, 5, samples, ALWAYS)
+	X(CUDA_HELD, CUDA, 5, samples, ALWAYS)                                                     \
+	X(CUDA_SEEN, CUDA, 4, weight, ALWAYS)                                                      \
+	X(CUDA_SEEN, CUDA, 5, samples, ALWAYS)
 
 /* What memory is used for that was touched, as far as the kernel tells.  X(id, label). */
 #define PP_MEMORIES(X)                                                                             \

@@ -9,6 +9,8 @@ import signal
 import time
 
 import harness
+import test_dump
+from test_dump import ask
 from test_pyprof import run as pyprof
 from test_cuda import await_links
 from test_cuda_graphs import lost
@@ -115,6 +117,21 @@ def test_each_window_has_what_is_live_at_its_end():
     read = json.loads(pyprof("gpu", "--memory", "--json", store))
     found = {row["line"]: row["inuse_space"] for row in read["rows"] if row["inuse_space"]}
     assert found == {line: live[1] for line, live in wanted_of(truth).items()}, (found, said)
+
+
+def test_clients_see_what_is_live_now():
+    with target("allocates", "frees") as program:
+        process, path = test_dump.agent(harness.temporary(), options=(
+            "--events", "cuda", "--pid", str(program.pid)))
+        await_links(process)
+        for name in ("allocates", "frees"):
+            truth = take(program, name)
+            told = json.loads(ask("--live", "--for", 3, "--memory", "--json", "--socket", path,
+                                  verb="gpu"))
+            found = {row["line"]: (row["inuse_objects"], row["inuse_space"])
+                     for row in told["rows"] if row["inuse_space"]}
+            assert found == wanted_of(truth), (name, found, truth["live"])
+    harness.finish(process, signal_number=signal.SIGINT)
 
 
 # ---------------------------------------------------------------- bounds

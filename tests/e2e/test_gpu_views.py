@@ -23,10 +23,10 @@ from test_reader import message, varint
 from test_top import raw_windows
 
 CUDA = (("calls", "count"), ("cuda_host", "nanoseconds"), ("cuda_wait", "nanoseconds"),
-        ("cuda_bytes", "bytes"))
+        ("cuda_bytes", "bytes"), ("inuse_space", "bytes"), ("inuse_objects", "count"))
 ROOT = "<module>:40 main:41 "
 MS = 1000000  # ns
-VALUES = ("calls", "host_ns", "wait_ns", "bytes")
+VALUES = ("calls", "host_ns", "wait_ns", "bytes")  # that are divided
 VIEWS = ("syncs", "copies", "kernels", "memory")
 
 
@@ -43,6 +43,7 @@ class GpuWriter(MemoryWriter):
                    if number is not None]
         texts = [message((1, self.at(key)), (2, self.at(text)))
                  for key, text in dict({"comm": "python3", "device": "0"}, **labels).items()]
+        values = tuple(values) + (0,) * (len(CUDA) - len(values))
         self.samples.append(message((1, ids), (2, b"".join(varint(v) for v in values)),
                                     *[(3, label) for label in numbers + texts]))
 
@@ -219,6 +220,41 @@ def test_views_are_by_line():
     assert run("gpu", "--memory", store).endswith("Nothing was allocated or freed.\n")
 
 
+def test_live_memory_is_that_of_the_last_window():
+    """Windows are not added up; what has only been live is no call, and a window without the types
+    is told."""
+    store = harness.temporary()
+    for number in range(3):
+        writer = GpuWriter()
+        live = number + 1
+        writer.put(ROOT + "grows:12 [cuMemAlloc_v2]", (2, 0, 0, 800, 1000 * live, live),
+                   api="cuMemAlloc")
+        if number < 2:
+            writer.put(ROOT + "shrinks:14 [cuMemAlloc_v2]", (0, 0, 0, 0, 7000, 7),
+                       api="cuMemAlloc")
+        else:
+            writer.put(ROOT + "rests:16 [cuMemCreate]", (0, 0, 0, 0, 500, 5), api="cuMemCreate")
+        put_window(store, number, "cuda", writer)
+    rows = view_of("memory", store)["rows"]
+    assert [(row["name"], row["inuse_space"], row["inuse_objects"], row["bytes"], row["calls"])
+            for row in rows] == [("grows", 3000, 3, 2400, 6), ("rests", 500, 5, 0, 0)], rows
+    text = run("gpu", "--memory", store)
+    assert re.search(r"^ +2\.93 KiB +3 +2\.34 KiB +6 +±\S+( %)? +-  cuMemAlloc +grows  "
+                     r"\S*w\.py:12$", text, re.M), text
+    assert "3.42 KiB live in 8 blocks at the end of the last window; 2.34 KiB asked for" in text
+    text = run("gpu", store)
+    assert "rests" not in text and "shrinks" not in text and "grows" in text, text
+    earlier = run("gpu", "--memory", "--json", "--until", "@%d" % (
+        (START_MS + 2 * WINDOW_MS) // 1000), store)
+    assert sum(row["inuse_space"] for row in json.loads(earlier)["rows"]) == 9000, earlier
+    base = sqlite3.connect(":memory:")
+    base.executescript(run("gpu", "--sql", store))
+    assert base.execute("SELECT sum(inuse_space), sum(inuse_objects) FROM lines").fetchone() == (
+        3500, 8)
+    rows = list(csv.DictReader(io.StringIO(run("gpu", "--csv", "--memory", store))))
+    assert [row["inuse_space"] for row in rows] == ["3000", "500"], rows
+
+
 def test_other_programs_read_it():
     store = make_store()
     rows = list(csv.DictReader(io.StringIO(run("gpu", "--csv", store))))
@@ -275,7 +311,7 @@ def test_stacks_that_were_left_out_have_their_functions():
                         line_of("cuMemcpyDtoH", 3, direction="DtoH", size=30, host_ns=MS)])
     writer.put("main:3 [cuLaunchKernel]", (60, 0, 0, 0), api="cuLaunchKernel", kernel="add")
     ids = varint(writer.location("[left]"))
-    for values in ((43, 0, 0, 0), (0, MS, MS, 30)):
+    for values in ((43, 0, 0, 0, 0, 0), (0, MS, MS, 30, 0, 0)):
         writer.samples.append(message(
             (1, ids), (2, b"".join(varint(v) for v in values)),
             (3, message((1, writer.at("pid")), (3, 41))),

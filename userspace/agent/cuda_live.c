@@ -14,7 +14,7 @@
 struct adding {
 	const struct cuda_live_sources *sources;
 	const struct cuda_side *side;
-	const struct held_window *window;
+	const struct cuda_live_window *window;
 	struct cuda_live_reading *reading;
 	struct counts *counts;
 	int err;
@@ -70,16 +70,20 @@ static void forget_ended(const struct adding *adding)
 /* ---- blocks ---- */
 
 static int count_block(const struct adding *adding, struct pp_process_id id,
-		       const struct pp_cuda_block *block)
+		       const struct pp_cuda_block *block, bool has_ended)
 {
+	const bool is_written = adding->window->is_written || has_ended;
 	const struct pp_count_key key = {.user_stack = block->user_stack,
 					 .detail = block->row,
 					 .id = id,
 					 .tid = block->tid,
 					 .flags = block->flags,
-					 .kind = PP_KIND_CUDA_HELD};
+					 .kind = is_written ? PP_KIND_CUDA_HELD :
+							      PP_KIND_CUDA_SEEN};
 	const struct pp_count count = {.samples = 1, .weight = block->bytes};
 
+	if (!is_written && !adding->window->is_watched)
+		return 0;
 	return counts_add(adding->counts, &key, &count);
 }
 
@@ -101,8 +105,8 @@ static void on_block(void *context, const void *key_at, const void *value)
 	/* Nobody sends its stack again. */
 	(void)dictionary_use_stack(adding->sources->dictionary, block->user_stack);
 	cuda_hold(adding->sources->cuda, block->row);
-	if (!adding->err && (adding->window->is_written || has_ended))
-		adding->err = count_block(adding, id, block);
+	if (!adding->err)
+		adding->err = count_block(adding, id, block, has_ended);
 	if (has_ended)
 		cuda_side_remove_block(adding->side, key, block);
 }
@@ -119,7 +123,7 @@ static int begin(struct adding *adding)
 			  sizeof(uint64_t), on_ended, adding);
 }
 
-int cuda_live_collect(const struct cuda_live_sources *sources, const struct held_window *window,
+int cuda_live_collect(const struct cuda_live_sources *sources, const struct cuda_live_window *window,
 		      struct cuda_live_reading *reading, struct counts *counts,
 		      const struct slice *slice)
 {

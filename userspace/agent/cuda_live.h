@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The GPU's memory that is live (include/pyprofd/cuda.h: cuda_blocks[]), as counters of a window:
- * PP_KIND_CUDA_HELD.  What a process had when it ended or became another program is counted once,
+ * PP_KIND_CUDA_HELD, and PP_KIND_CUDA_SEEN where the profile goes on and somebody watches.  What a process had when it ended or became another program is counted once,
  * in the window in which that was.  The loop's thread. */
 #ifndef AGENT_CUDA_LIVE_H
 #define AGENT_CUDA_LIVE_H
@@ -10,7 +10,6 @@
 
 #include <pyprofd/cuda.h>
 
-#include "agent/held.h"
 #include "drain/map_batches.h"
 
 struct counts;
@@ -33,6 +32,12 @@ struct cuda_ended {
 	uint64_t ns;
 };
 
+struct cuda_live_window {
+	uint64_t ended_ns;
+	bool is_written; /* its profile is, with what is live then */
+	bool is_watched; /* clients see what is live */
+};
+
 /* How far the reading for one window has come.  All zeros: not begun. */
 struct cuda_live_reading {
 	struct map_batches blocks;
@@ -43,7 +48,7 @@ struct cuda_live_reading {
 
 /* Adds what is live at the end of a window to its counters, until the slice is over (NULL: all),
  * once its rows are collected (agent/cuda.h).  Returns 1: there is more; 0; -ENOMEM; -errno. */
-int cuda_live_collect(const struct cuda_live_sources *sources, const struct held_window *window,
+int cuda_live_collect(const struct cuda_live_sources *sources, const struct cuda_live_window *window,
 		      struct cuda_live_reading *reading, struct counts *counts,
 		      const struct slice *slice);
 

@@ -132,7 +132,8 @@ static bool is_of_python_probe(const struct samples *samples, const struct pp_co
 static bool is_of_cuda(const struct pp_count_key *key)
 {
 	return key->kind == PP_KIND_CUDA || key->kind == PP_KIND_CUDA_WAIT ||
-	       key->kind == PP_KIND_CUDA_BYTES || key->kind == PP_KIND_CUDA_HELD;
+	       key->kind == PP_KIND_CUDA_BYTES || key->kind == PP_KIND_CUDA_HELD ||
+	       key->kind == PP_KIND_CUDA_SEEN;
 }
 
 static int add_sample(const struct samples *samples, struct symbolizer *symbolizer,
@@ -175,6 +176,8 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 	if (err)
 		return err;
 	top_add(samples->top, key, &counted->count, &sample);
+	if (key->kind == PP_KIND_CUDA_SEEN)
+		return 0;
 	summarize(samples->summary, who.process, counted);
 	return samples_put(samples, key, &who, &counted->count, &sample);
 }

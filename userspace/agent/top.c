@@ -327,6 +327,14 @@ bool top_wants_memory(const struct top *top)
 	return false;
 }
 
+bool top_wants_cuda(const struct top *top)
+{
+	for (size_t i = 0; top && i < top->count; i++)
+		if (top->watcher[i].request.kinds & 1U << PP_PROFILE_CUDA)
+			return true;
+	return false;
+}
+
 static int add_memory_line(struct watcher *watcher, const struct memory_line *line)
 {
 	char text[MEMORY_LINE_CHARS];

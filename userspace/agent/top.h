@@ -47,6 +47,8 @@ void top_add(struct top *top, const struct pp_count_key *key, const struct pp_co
 void top_add_ledger(struct top *top, const struct ledger_line *line, const char *comm);
 /* Returns whether any client asks for a kind that is about memory. */
 bool top_wants_memory(const struct top *top);
+/* The same of what programs have the GPU do. */
+bool top_wants_cuda(const struct top *top);
 /* Adds the resident memory of a process as top_add_ledger() does a line of the ledger, for clients
  * that ask for such a kind. */
 void top_add_memory(struct top *top, struct pp_process_id id, const struct memory_line *line);

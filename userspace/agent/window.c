@@ -238,12 +238,13 @@ static int add_held(struct window *window, const struct slice *slice)
 static int add_cuda_live(struct window *window, const struct slice *slice)
 {
 	struct window_closing *closing = &window->closing;
-	const struct held_window held = {.ended_ns = closing->ended_ns,
-					 .is_written = is_written(window)};
+	const struct cuda_live_window live = {.ended_ns = closing->ended_ns,
+					      .is_written = is_written(window),
+					      .is_watched = top_wants_cuda(window->samples->top)};
 
-	if (closing->end == WINDOW_PART)
+	if (closing->end == WINDOW_PART && !live.is_watched)
 		return 0;
-	return cuda_live_collect(&window->cuda_live, &held, &closing->cuda_live, &closing->counts,
+	return cuda_live_collect(&window->cuda_live, &live, &closing->cuda_live, &closing->counts,
 				 slice);
 }
 

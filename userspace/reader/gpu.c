@@ -51,7 +51,8 @@ static const struct argp_option options[] = {
 	{"copies", OPTION_COPIES, NULL, 0, "What is copied, by line and direction", 1},
 	{"kernels", OPTION_KERNELS, NULL, 0,
 	 "How often each kernel is launched, and the line with most of that", 1},
-	{"memory", OPTION_MEMORY, NULL, 0, "What is allocated and freed, by line", 1},
+	{"memory", OPTION_MEMORY, NULL, 0,
+	 "What of the GPU's memory is live, allocated and freed, by line", 1},
 	{"top", 'n', "N", 0, "Show N rows; 0: all.  Default: 30", 1},
 	{"csv", OPTION_CSV, NULL, 0, "Write the lines as CSV", 1},
 	{"json", OPTION_JSON, NULL, 0, "Write all as JSON", 1},
@@ -202,7 +203,8 @@ static int print(struct gpu *gpu, const struct input *input, const struct gpu_sh
 		text_head(stdout, input);
 		if (shown->is_scaled)
 			text_scaled(stdout);
-		if (gpu->view == GPU_VIEW_ALL)
+		/* Of memory, to see how much of it is not known. */
+		if (gpu->view == GPU_VIEW_ALL || gpu->view == GPU_VIEW_MEMORY)
 			gpu_usage_print(&gpu->usage, PROCESSES_SHOWN, text_columns(), shown->color,
 					stdout);
 		err = gpu_print_text(shown);

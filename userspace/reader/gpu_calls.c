@@ -2,6 +2,7 @@
 #include "reader/gpu_calls.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +56,8 @@ enum gpu_class gpu_class_of(const char *api)
 	} parts[] = {
 		{"GraphLaunch", GPU_GRAPH}, {"Launch", GPU_LAUNCH},    {"Memcpy", GPU_COPY},
 		{"Memset", GPU_FILL},	    {"Synchronize", GPU_SYNC}, {"Free", GPU_FREE},
-		{"Alloc", GPU_ALLOC},	    {"Malloc", GPU_ALLOC},
+		{"Alloc", GPU_ALLOC},	    {"Malloc", GPU_ALLOC},     {"MemCreate", GPU_ALLOC},
+		{"MemRelease", GPU_FREE},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
@@ -216,14 +218,39 @@ static int code_of_stack(struct gpu_table *table, uint32_t number, uint32_t api,
 		ret_code);
 }
 
-static int add_row(struct gpu_table *table, uint32_t row, const unsigned int column[GPU_VALUES])
+/* Which of a row's values is which. */
+struct columns {
+	unsigned int at[GPU_VALUES]; /* UINT_MAX: there is none */
+};
+
+/* Returns whether there is any. */
+static bool values_of(const struct gpu_table *table, uint32_t row, const struct columns *columns,
+		      int64_t ret_value[GPU_VALUES])
+{
+	const int64_t *value = profile_row_values(table->profile, row);
+	int64_t any = 0;
+
+	for (unsigned int i = 0; i < GPU_VALUES; i++) {
+		const int64_t number = columns->at[i] == UINT_MAX ? 0 : value[columns->at[i]];
+
+		ret_value[i] = number > 0 ? number : 0;
+		any |= ret_value[i];
+	}
+	return any;
+}
+
+static int add_row(struct gpu_table *table, uint32_t row, const struct columns *columns)
 {
 	const struct profile_row *at = &table->profile->row[row];
-	const int64_t *value = profile_row_values(table->profile, row);
+	int64_t value[GPU_VALUES];
 	struct gpu_line *line;
 	uint32_t call, code;
-	int err = call_of_set(table, at->label_set, &call);
+	int err;
 
+	/* Of levels, what an earlier window had. */
+	if (!values_of(table, row, columns, value))
+		return 0;
+	err = call_of_set(table, at->label_set, &call);
 	if (!err)
 		err = code_of_stack(table, at->stack, table->call[call].api, &code);
 	if (!err)
@@ -231,23 +258,21 @@ static int add_row(struct gpu_table *table, uint32_t row, const unsigned int col
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < GPU_VALUES; i++) {
-		const int64_t more = value[column[i]] > 0 ? value[column[i]] : 0;
-
-		line->value[i] = add_saturating(line->value[i], more);
-		table->call[call].value[i] = add_saturating(table->call[call].value[i], more);
+		line->value[i] = add_saturating(line->value[i], value[i]);
+		table->call[call].value[i] = add_saturating(table->call[call].value[i], value[i]);
 	}
-	if (line->stack == GPU_NO_STACK || value[column[GPU_HOST]] > line->stack_host ||
-	    (value[column[GPU_HOST]] == line->stack_host &&
-	     value[column[GPU_CALLS]] > line->stack_calls)) {
+	if (line->stack == GPU_NO_STACK || value[GPU_HOST] > line->stack_host ||
+	    (value[GPU_HOST] == line->stack_host && value[GPU_CALLS] > line->stack_calls)) {
 		line->stack = at->stack;
-		line->stack_calls = value[column[GPU_CALLS]];
-		line->stack_host = value[column[GPU_HOST]];
+		line->stack_calls = value[GPU_CALLS];
+		line->stack_host = value[GPU_HOST];
 	}
 	return 0;
 }
 
-/* Finds the sample types by their names: another program may have written them in another order. */
-static bool find_columns(const struct profile *profile, unsigned int column[GPU_VALUES])
+/* Finds the sample types by their names: another program may have written them in another order.
+ * What is live may be missing. */
+static bool find_columns(const struct profile *profile, struct columns *ret_columns)
 {
 	const struct kind *own = kind_get(PP_PROFILE_CUDA);
 	const struct profile_options *options = &profile->options;
@@ -258,23 +283,24 @@ static bool find_columns(const struct profile *profile, unsigned int column[GPU_
 		while (at < options->value_count &&
 		       strcmp(options->value_type[at].type, own->value[i].type) != 0)
 			at++;
-		if (at == options->value_count)
+		if (at == options->value_count && i < GPU_LIVE)
 			return false;
-		column[i] = at;
+		ret_columns->at[i] = at == options->value_count ? UINT_MAX : at;
 	}
 	return true;
 }
 
 int gpu_add_samples(struct gpu_table *table, struct profile *profile)
 {
-	unsigned int column[GPU_VALUES];
+	struct columns columns;
 	int err = 0;
 
-	if (!find_columns(profile, column))
+	if (!find_columns(profile, &columns))
 		return -EPROTO;
 	table->profile = profile;
+	table->has_live = columns.at[GPU_LIVE] != UINT_MAX;
 	code_table_init(&table->code, profile, CODE_BY_LINE);
 	for (uint32_t i = 0; i < profile->row_count && !err; i++)
-		err = add_row(table, i, column);
+		err = add_row(table, i, &columns);
 	return err;
 }

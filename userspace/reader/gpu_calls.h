@@ -14,8 +14,9 @@
 #include "profile/profile_data.h"
 #include "render/code_table.h"
 
-/* In the order of kinds.h. */
-enum gpu_value { GPU_CALLS, GPU_HOST, GPU_WAIT, GPU_BYTES, GPU_VALUES };
+/* In the order of kinds.h.  Those from GPU_LIVE on are levels at the end of the last window: bytes
+ * and blocks that are live, at the stacks that allocated them.  They are divided among nothing. */
+enum gpu_value { GPU_CALLS, GPU_HOST, GPU_WAIT, GPU_BYTES, GPU_LIVE, GPU_BLOCKS, GPU_VALUES };
 
 /* X(id, name, what a head says) */
 #define GPU_CLASSES(X)                                                                             \
@@ -64,6 +65,7 @@ struct gpu_table {
 	uint32_t line_count, line_capacity;
 	struct index_table line_index;
 	int64_t all[GPU_VALUES];
+	bool has_live; /* the profile tells what is live */
 };
 
 #define GPU_NO_STACK UINT32_MAX

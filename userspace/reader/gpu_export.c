@@ -14,7 +14,9 @@
 static const char *const value_name[GPU_VALUES] = {[GPU_CALLS] = "calls",
 						   [GPU_HOST] = "host_ns",
 						   [GPU_WAIT] = "wait_ns",
-						   [GPU_BYTES] = "bytes"};
+						   [GPU_BYTES] = "bytes",
+						   [GPU_LIVE] = "inuse_space",
+						   [GPU_BLOCKS] = "inuse_objects"};
 
 static const char *const view_name[] = {[GPU_VIEW_ALL] = "all",
 					[GPU_VIEW_SYNCS] = "syncs",
@@ -89,7 +91,8 @@ static void csv_line(const struct gpu_shown *shown, const struct gpu_line *line,
 	csv_code(shown, line->code, out);
 	for (unsigned int i = 0; i < GPU_VALUES; i++) {
 		fprintf(out, ",%" PRId64, line->value[i]);
-		csv_number(gpu_line_error(table, line, i), out);
+		if (i < GPU_LIVE)
+			csv_number(gpu_line_error(table, line, i), out);
 	}
 	for (unsigned int i = 0; i < GPU_VALUES; i++)
 		fprintf(out, ",%" PRId64, call->value[i]);
@@ -107,7 +110,9 @@ static void csv_group(const struct gpu_shown *shown, const struct gpu_group *gro
 	for (unsigned int i = 0; i < GPU_VALUES; i++) {
 		fprintf(out, ",%" PRId64, group->value[i]);
 		/* The sums of a kernel are exact. */
-		csv_number(shown->view == GPU_VIEW_KERNELS ? 0 : sqrt(group->variance[i]), out);
+		if (i < GPU_LIVE)
+			csv_number(shown->view == GPU_VIEW_KERNELS ? 0 : sqrt(group->variance[i]),
+				   out);
 	}
 	if (shown->view == GPU_VIEW_KERNELS) {
 		fprintf(out, ",%" PRId64, group->line_value[GPU_CALLS]);
@@ -120,7 +125,7 @@ static void csv_values_head(const char *before, const char *after, FILE *out)
 {
 	for (unsigned int i = 0; i < GPU_VALUES; i++) {
 		fprintf(out, ",%s%s", before, value_name[i]);
-		if (after)
+		if (after && i < GPU_LIVE)
 			fprintf(out, ",%s%s", value_name[i], after);
 	}
 }
@@ -180,7 +185,7 @@ static void json_line(struct json_writer *json, const struct gpu_shown *shown,
 	json_open(json, '{');
 	json_code(json, shown, line->code);
 	json_values(json, line->value);
-	for (unsigned int i = 0; i < GPU_VALUES; i++)
+	for (unsigned int i = 0; i < GPU_LIVE; i++)
 		json_error(json, i, gpu_line_error(shown->table, line, i));
 	json_close(json, '}');
 }
@@ -249,7 +254,7 @@ static void json_group(struct json_writer *json, const struct gpu_shown *shown,
 		json_put_int(json, "line_calls", group->line_value[GPU_CALLS]);
 		json_put_double(json, "line_calls_error", sqrt(group->line_variance[GPU_CALLS]));
 	} else {
-		for (unsigned int i = 0; i < GPU_VALUES; i++)
+		for (unsigned int i = 0; i < GPU_LIVE; i++)
 			json_error(json, i, sqrt(group->variance[i]));
 	}
 	if (shown->view == GPU_VIEW_SYNCS)
@@ -291,11 +296,12 @@ static const char schema[] =
 	"CREATE TABLE recording (profile TEXT, seconds REAL);\n"
 	"CREATE TABLE calls (id INTEGER PRIMARY KEY, pid INTEGER, comm TEXT, device TEXT, "
 	"class TEXT, api TEXT, direction TEXT, kernel TEXT, calls INTEGER, host_ns INTEGER, "
-	"wait_ns INTEGER, bytes INTEGER, captured INTEGER, nodes INTEGER, mean_ns REAL, p50_ns "
-	"REAL, p99_ns REAL);\n"
+	"wait_ns INTEGER, bytes INTEGER, inuse_space INTEGER, inuse_objects INTEGER, captured "
+	"INTEGER, nodes INTEGER, mean_ns REAL, p50_ns REAL, p99_ns REAL);\n"
 	"CREATE TABLE lines (call INTEGER REFERENCES calls(id), name TEXT, file TEXT, line "
 	"INTEGER, calls INTEGER, calls_error REAL, host_ns INTEGER, host_ns_error REAL, wait_ns "
-	"INTEGER, wait_ns_error REAL, bytes INTEGER, bytes_error REAL);\n"
+	"INTEGER, wait_ns_error REAL, bytes INTEGER, bytes_error REAL, inuse_space INTEGER, "
+	"inuse_objects INTEGER);\n"
 	"CREATE TABLE times (call INTEGER REFERENCES calls(id), from_ns INTEGER, to_ns INTEGER, "
 	"calls INTEGER);\n";
 
@@ -354,7 +360,8 @@ static void sql_line(const struct gpu_shown *shown, const struct gpu_line *line,
 	fprintf(out, ",%" PRIu32, code_line(code));
 	for (unsigned int i = 0; i < GPU_VALUES; i++) {
 		fprintf(out, ",%" PRId64, line->value[i]);
-		sql_number(gpu_line_error(shown->table, line, i), out);
+		if (i < GPU_LIVE)
+			sql_number(gpu_line_error(shown->table, line, i), out);
 	}
 	fputs(");\n", out);
 }

@@ -25,8 +25,9 @@ static enum gpu_value rank_of(enum gpu_view view)
 	case GPU_VIEW_SYNCS:
 		return GPU_WAIT;
 	case GPU_VIEW_COPIES:
-	case GPU_VIEW_MEMORY:
 		return GPU_BYTES;
+	case GPU_VIEW_MEMORY:
+		return GPU_LIVE;
 	default:
 		return GPU_CALLS;
 	}
@@ -42,7 +43,7 @@ static bool is_shown(const struct gpu_call *call, enum gpu_view view)
 	case GPU_VIEW_KERNELS:
 		return call->class == GPU_LAUNCH;
 	case GPU_VIEW_MEMORY:
-		return call->class == GPU_ALLOC || call->class == GPU_FREE;
+		return call->class == GPU_ALLOC || call->class == GPU_FREE || call->value[GPU_LIVE];
 	default:
 		return true;
 	}
@@ -168,6 +169,8 @@ static int compare_groups(const void *left, const void *right, void *context)
 	const struct gpu_group *a = left, *b = right;
 	int order = by_number(a->value[rank], b->value[rank]);
 
+	if (!order && rank == GPU_LIVE)
+		order = by_number(a->value[GPU_BYTES], b->value[GPU_BYTES]);
 	if (!order)
 		order = by_number(a->value[GPU_CALLS], b->value[GPU_CALLS]);
 	if (!order)

@@ -290,7 +290,7 @@ double gpu_line_error(const struct gpu_table *table, const struct gpu_line *line
 	const double seen = calls_seen(call, value);
 	double share;
 
-	if (all <= 0 || isinf(seen))
+	if (value >= GPU_LIVE || all <= 0 || isinf(seen))
 		return 0;
 	share = ((double)line->value[value] / all * seen + 2) / (seen + 4);
 	return all * sqrt(share * (1 - share) / (seen + 4));

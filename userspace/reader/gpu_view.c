@@ -180,15 +180,30 @@ static void print_line_of_call(const struct gpu_shown *shown, const struct gpu_c
 	printf("\n");
 }
 
+/* Returns whether anything was called.  What is live has a view of its own. */
+static bool has_any(const int64_t value[GPU_VALUES])
+{
+	for (unsigned int i = 0; i < GPU_LIVE; i++)
+		if (value[i])
+			return true;
+	return false;
+}
+
 static void print_lines_of_call(const struct gpu_shown *shown, const struct gpu_call *call)
 {
 	const uint32_t most = shown->rows ? LINES_OF_CALL : UINT32_MAX;
 
-	for (uint32_t i = 0; i < call->line_count && i < most; i++)
-		print_line_of_call(shown, call, &shown->table->line[call->first_line + i]);
-	if (call->line_count > most)
+	const struct gpu_line *line = &shown->table->line[call->first_line];
+	uint32_t count = call->line_count;
+
+	/* The last ones may only have what is live. */
+	while (count && !has_any(line[count - 1].value))
+		count--;
+	for (uint32_t i = 0; i < count && i < most; i++)
+		print_line_of_call(shown, call, &line[i]);
+	if (count > most)
 		printf("%*s... %" PRIu32 " more lines\n", (int)(ALL_COLUMNS + 2 + 2 * INDENT), "",
-		       call->line_count - most);
+		       count - most);
 }
 
 static void print_process(const struct gpu_shown *shown, const struct gpu_call *call)
@@ -202,14 +217,6 @@ static void print_process(const struct gpu_shown *shown, const struct gpu_call *
 	if (device[0])
 		printf(", device %s", device);
 	printf("%s\n", text_color(shown->color, TEXT_PLAIN));
-}
-
-static bool has_any(const struct gpu_call *call)
-{
-	for (unsigned int i = 0; i < GPU_VALUES; i++)
-		if (call->value[i])
-			return true;
-	return false;
 }
 
 static int compare_weights(const void *left, const void *right, void *context)
@@ -234,7 +241,7 @@ static int choose_calls(const struct gpu_shown *shown, uint8_t **ret_is_shown, u
 	if (!order || !is_shown)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < table->call_count; i++)
-		if (has_any(&table->call[i]))
+		if (has_any(table->call[i].value))
 			order[count++] = i;
 	qsort_r(order, count, sizeof(*order), compare_weights, table->call);
 	for (uint32_t i = 0; i < count && (!shown->rows || i < shown->rows); i++)
@@ -418,14 +425,19 @@ static void print_kernel(const struct gpu_shown *shown, const struct gpu_group *
 	printf("\n");
 }
 
-#define MEMORY_COLUMNS 66U
+#define MEMORY_COLUMNS 86U
 static void print_memory(const struct gpu_shown *shown, const struct gpu_group *group)
 {
 	const bool has_bytes = group->value[GPU_BYTES];
 	const enum gpu_value rank = has_bytes ? GPU_BYTES : GPU_CALLS;
 	char text[FORMAT_BYTES];
 
-	printf("%10s", sum_text(group->value[GPU_BYTES], "bytes", text));
+	printf("%10s", sum_text(group->value[GPU_LIVE], "bytes", text));
+	if (group->value[GPU_BLOCKS])
+		printf("%9" PRId64, group->value[GPU_BLOCKS]);
+	else
+		printf("%9s", "-");
+	printf("%11s", sum_text(group->value[GPU_BYTES], "bytes", text));
 	printf("%9" PRId64, group->value[GPU_CALLS]);
 	print_right(error_text(group->value[rank], group->variance[rank], text), 9);
 	printf("%10s", sum_text(group->value[GPU_HOST], "nanoseconds", text));
@@ -451,11 +463,27 @@ static void print_titles(const struct gpu_shown *shown)
 		       "KERNEL, AND THE LINE WITH MOST OF ITS LAUNCHES");
 		break;
 	default:
-		printf("%10s%9s%10s%10s  %-22s  %s", "BYTES", "CALLS", "±", "HOST TIME", "FUNCTION",
-		       "LINE");
+		printf("%10s%9s%11s%9s%10s%10s  %-22s  %s", "LIVE", "BLOCKS", "ALLOCATED", "CALLS",
+		       "±", "HOST TIME", "FUNCTION", "LINE");
 		break;
 	}
 	printf("%s\n", text_color(shown->color, TEXT_PLAIN));
+}
+
+/* Says what is live all in all, and what is not in that. */
+static void print_live(const struct gpu_shown *shown)
+{
+	const int64_t *all = shown->groups->all;
+	char live[FORMAT_BYTES], asked[FORMAT_BYTES];
+
+	if (!shown->table->has_live) {
+		printf("What is live is not in these profiles: an earlier pyprofd wrote them.\n");
+		return;
+	}
+	printf("%s live in %" PRId64 " blocks at the end of the last window; %s asked for in all.\n"
+	       "Memory that was allocated before pyprofd came is not in it.\n",
+	       format_value(all[GPU_LIVE], "bytes", live), all[GPU_BLOCKS],
+	       format_value(all[GPU_BYTES], "bytes", asked));
 }
 
 static void print_group(const struct gpu_shown *shown, const struct gpu_group *group)
@@ -498,8 +526,7 @@ static int print_groups(const struct gpu_shown *shown)
 		printf("... %" PRIu32 " more rows; --top 0 shows all\n",
 		       groups->count - shown->rows);
 	if (shown->view == GPU_VIEW_MEMORY)
-		printf("What is still held is not in these profiles: bytes are those that were "
-		       "asked for.\n");
+		print_live(shown);
 	return 0;
 }
 

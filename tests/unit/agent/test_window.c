@@ -426,12 +426,20 @@ int held_collect(const struct held_sources *sources, const struct held_window *h
 	return has_blocks ? call("held") : 0;
 }
 
-int cuda_live_collect(const struct cuda_live_sources *sources, const struct held_window *held,
+static bool is_watched;
+bool top_wants_cuda(const struct top *top)
+{
+	(void)top;
+	return is_watched;
+}
+
+int cuda_live_collect(const struct cuda_live_sources *sources, const struct cuda_live_window *live,
 		      struct cuda_live_reading *reading, struct counts *counts,
 		      const struct slice *slice)
 {
 	(void)sources, (void)reading, (void)counts, (void)slice;
-	assert_int_equal(held->is_written, held_is_written);
+	assert_int_equal(live->is_watched, is_watched);
+	assert_true(is_watched || live->is_written == held_is_written);
 	return has_blocks ? call("cuda_live") : 0;
 }
 
@@ -772,6 +780,13 @@ static void close__held_is_read_before_rows_are_named(void **state)
 	opened_at(1000);
 	assert_int_equal(close_as(WINDOW_PART), 0);
 	assert_null(strstr(calls, "held"));
+	assert_null(strstr(calls, "cuda_live"));
+	is_watched = true;
+	opened_at(1000);
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	assert_null(strstr(calls, "held"));
+	assert_non_null(strstr(calls, "cuda_live"));
+	is_watched = false;
 	calls[0] = '\0';
 	assert_int_equal(close_as(WINDOW_WHOLE), 0);
 	assert_non_null(strstr(calls, " stacks held cuda_live samples "));

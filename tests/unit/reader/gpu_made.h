@@ -21,7 +21,7 @@ struct made {
 struct made_sample {
 	const char *api, *kernel, *direction;
 	uint32_t line;	  /* of the Python function that called; 0: a native one did */
-	int64_t value[4]; /* calls, ns on the host, ns that wait, bytes */
+	int64_t value[6]; /* calls, ns on the host, ns that wait, bytes; bytes and blocks live */
 	int64_t pid;
 };
 

@@ -99,6 +99,39 @@ static void kernels__have_the_line_with_most_of_their_launches(void **state)
 	assert_int_equal(groups.group[1].line_value[GPU_CALLS], 5);
 }
 
+/* What is live comes first; of several windows the last one's. */
+static void memory__is_ranked_by_what_is_live(void **state)
+{
+	static const struct made_sample sample[] = {
+		{"cuMemAlloc", "", "", 40, {2, 9, 0, 512, 0, 0}, 7},
+		{"cuMemAlloc", "", "", 42, {1, 9, 0, 100, 100, 1}, 7},
+		{"cuMemAlloc", "", "", 42, {0, 0, 0, 0, 300, 3}, 8},
+		{"cuMemCreate", "", "", 43, {0, 0, 0, 0, 200, 1}, 8},
+		{"", "", "", 44, {0, 0, 0, 0, 50, 1}, 8}, /* the function is forgotten */
+		{"cuMemAlloc", "", "", 45, {0}, 8},
+	};
+	static const uint32_t line[] = {42, 43, 44, 40};
+	CLEANUP(gpu_table_release) struct gpu_table table = {0};
+	CLEANUP(gpu_groups_release) struct gpu_groups groups = {0};
+	CLEANUP(made_release) struct made made;
+
+	(void)state;
+	made_begin(&made);
+	for (size_t i = 0; i < ARRAY_SIZE(sample); i++)
+		made_add(&made, &sample[i]);
+	assert_int_equal(gpu_table_fill(&table, made.profile, &made.lines), 0);
+	assert_true(table.has_live);
+	assert_int_equal(gpu_groups_fill(&groups, &table, GPU_VIEW_MEMORY), 0);
+	assert_int_equal(groups.count, ARRAY_SIZE(line));
+	for (size_t i = 0; i < ARRAY_SIZE(line); i++)
+		assert_int_equal(line_of(&table, &groups.group[i]), line[i]);
+	assert_int_equal(groups.group[0].value[GPU_LIVE], 400);
+	assert_int_equal(groups.group[0].value[GPU_BLOCKS], 4);
+	assert_int_equal(groups.all[GPU_LIVE], 650);
+	/* It is exact. */
+	assert_true(groups.group[0].variance[GPU_LIVE] == 0);
+}
+
 static void memory__has_allocations_and_frees(void **state)
 {
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
@@ -132,6 +165,7 @@ int main(void)
 		cmocka_unit_test(syncs__of_all_processes_are_ranked_by_the_time_lost),
 		cmocka_unit_test(copies__are_by_line_and_direction),
 		cmocka_unit_test(kernels__have_the_line_with_most_of_their_launches),
+		cmocka_unit_test(memory__is_ranked_by_what_is_live),
 		cmocka_unit_test(memory__has_allocations_and_frees),
 		cmocka_unit_test(groups__of_nothing_are_none),
 	};
