@@ -103,7 +103,7 @@ static __always_inline void cuda_call_walk(struct pt_regs *ctx, const struct cud
 		times_add(PP_PROGRAM_PROBE, bpf_ktime_get_ns() - taken.walk->started_ns);
 		walked = taken.slot + 1;
 	}
-	if (h->site->has_end)
+	if (h->site->has_end && cuda_open_take(h->user))
 		cuda_call_remember(sp, h->id, stands_for, walked);
 	if (taken.walk)
 		scratch_leave(&taken);
@@ -179,7 +179,7 @@ static __always_inline bool cuda_call_begin(struct pt_regs *ctx, struct cuda_hit
 					    cuda_walk_due(totals, h->cfg, h->id);
 	if (stands_for)
 		cuda_call_walk(ctx, h, stands_for, bytes);
-	else if (site->has_end)
+	else if (site->has_end && cuda_open_take(h->user))
 		cuda_call_remember(PT_REGS_SP(ctx), h->id, 0, 0);
 	if (unlikely(site->object))
 		cuda_block_begin(PT_REGS_SP(ctx),
@@ -242,6 +242,8 @@ __noinline int cuda_context_note(__u64 id, __u64 context, __u64 device, __u32 do
 		cuda_context_choose(thread, context, PP_CUDA_PUSH_CONTEXT);
 		cuda_context_push(thread, value);
 	}
+	if (!bpf_map_lookup_elem(&cuda_contexts, &key) && cuda_news_take())
+		return 1;
 	return bpf_map_update_elem(&cuda_contexts, &key, &value, BPF_ANY) ? 1 : 0;
 }
 
@@ -315,7 +317,8 @@ static __always_inline void cuda_node_begin(struct pt_regs *ctx, const struct cu
 	} else if (node == PP_CUDA_NODE_COPY) {
 		what = cuda_bytes(ctx, h->site, &unused);
 	}
-	cuda_note(PT_REGS_SP(ctx), cuda_parameter(ctx, h->site->ident), what, node);
+	if (cuda_open_take(h->user))
+		cuda_note(PT_REGS_SP(ctx), cuda_parameter(ctx, h->site->ident), what, node);
 }
 
 /* Of what has an end: it is noted what the end needs. */
@@ -325,6 +328,8 @@ static __always_inline void cuda_note_begin(struct pt_regs *ctx, const struct cu
 	const __u64 sp = PT_REGS_SP(ctx);
 	const __u64 ident = site->ident ? cuda_parameter(ctx, site->ident) : 0;
 
+	if (!cuda_open_take(h->user))
+		return;
 	switch (site->does) {
 	case PP_CUDA_NAME:
 		cuda_note(sp, cuda_parameter(ctx, site->out), cuda_parameter(ctx, site->text),
@@ -421,9 +426,9 @@ static __always_inline int cuda_name_note(const struct pp_cuda_handle *key,
 					  struct pp_cuda_name *name)
 {
 	const struct pp_cuda_name *known = bpf_map_lookup_elem(&cuda_names, key);
-	struct cuda_process *process = process_of(key->id.tgid, key->id.generation);
+	struct cuda_process *process = cuda_process_of(key->id.tgid, key->id.generation);
 
-	if (!process)
+	if (!process || (!known && cuda_news_take()))
 		return 1;
 	if (known && (known->text != name->text || known->of != name->of)) {
 		__sync_fetch_and_add(&process->life, 1);
@@ -553,7 +558,8 @@ static __always_inline void cuda_end(struct pt_regs *ctx, const struct cuda_hit 
 	if (h->site->does == PP_CUDA_CALL) {
 		if (h->site->object && !(__u32)PT_REGS_RC(ctx))
 			cuda_block_returned(h, key.sp);
-		cuda_call_returned(key.sp, h->site->waits | (moves ? 2 : 0));
+		if (!cuda_call_returned(key.sp, h->site->waits | (moves ? 2 : 0)))
+			cuda_open_give(h->user);
 		return;
 	}
 	call = bpf_map_lookup_elem(&cuda_calls, &key);
@@ -562,6 +568,7 @@ static __always_inline void cuda_end(struct pt_regs *ctx, const struct cuda_hit 
 	/* CUresult: 0 is success. */
 	cuda_noted(h, call, PT_REGS_RC(ctx));
 	bpf_map_delete_elem(&cuda_calls, &key);
+	cuda_open_give(h->user);
 }
 
 static __always_inline void cuda_handle(struct pt_regs *ctx)
@@ -581,6 +588,7 @@ static __always_inline void cuda_handle(struct pt_regs *ctx)
 	if (!thread)
 		return;
 	cuda_hit_count(&h, thread);
+	h.user = thread->user;
 	h.what.id.tgid = h.thread >> 32;
 	h.what.id.generation = thread->generation;
 	h.what.device = thread->device;

@@ -24,6 +24,7 @@ struct cuda_hit {
 	const struct pp_cuda_site *site;
 	const struct pp_config *cfg;
 	__u64 thread; /* pid and tgid */
+	__u32 user;   /* who answers for it */
 	__u64 id;     /* of the totals */
 	__u64 scale;  /* of what it counts as (lib/gate.bpf.h) */
 	struct pp_cuda_what what;
@@ -148,13 +149,14 @@ __noinline int cuda_thread_note(__u64 id)
 	struct cuda_thread fresh = {};
 	const __u32 *generation;
 
-	if (!cfg)
+	if (!cfg || (!known && cuda_news_take()))
 		return 1;
 	/* Read this first: what changes from here on is looked up again next time. */
 	fresh.changes = *(volatile __u32 *)&cfg->process_changes;
 	generation = bpf_map_lookup_elem(&processes, &process.tgid);
 	process.generation = fresh.generation = generation ? *generation : 0;
 	fresh.is_wanted = 1;
+	fresh.user = user_of_current();
 	if (cfg->flags & PP_CONFIG_FILTER) {
 		context = bpf_map_lookup_elem(&contexts, &process);
 		fresh.is_wanted = context && context->flags & PP_CONTEXT_MATCHES;
@@ -220,33 +222,13 @@ static __always_inline __u64 cuda_id(const struct pp_cuda_what *what, const stru
 	return hash_mix(hash, cuda_word(what)) | 1;
 }
 
-/* Returns whether a process may have one row more: as many as are left for all others. */
-__noinline int cuda_may_add(__u32 tgid, __u32 generation)
-{
-	const struct pp_process_id id = {.tgid = tgid, .generation = generation};
-	const __u64 *removed = bpf_map_lookup_elem(&cuda_removed, &id);
-	struct cuda_process *process = process_of(tgid, generation);
-	__u64 *made, count, own;
-	__u32 zero = 0;
-
-	made = bpf_map_lookup_elem(&cuda_rows, &zero);
-	if (!made || !process)
-		return false;
-	count = *(volatile __u64 *)made;
-	own = *(volatile __u64 *)&process->totals;
-	own -= removed && *removed < own ? *removed : 0;
-	if (count >= PP_CUDA_TOTALS_MAX || own >= PP_CUDA_TOTALS_MAX - count)
-		return false;
-	__sync_fetch_and_add(&process->totals, 1);
-	__sync_fetch_and_add(made, 1);
-	return true;
-}
-
 /* Makes a row of totals.  word: cuda_word().  Returns nonzero where there is no room for it.  It
  * has all of the stack that a hit leaves. */
 __noinline int cuda_totals_add(__u64 id, __u64 ident, __u64 stream, __u32 generation, __u64 word)
 {
 	struct pp_cuda_totals totals = {};
+	const struct cuda_process *process;
+	int err;
 
 	totals.what.id.tgid = bpf_get_current_pid_tgid() >> 32;
 	totals.what.id.generation = generation;
@@ -257,7 +239,12 @@ __noinline int cuda_totals_add(__u64 id, __u64 ident, __u64 stream, __u32 genera
 	totals.what.direction = word >> 8;
 	totals.what.device = word;
 	totals.gap = 1;
-	return bpf_map_update_elem(&cuda_totals, &id, &totals, BPF_NOEXIST) == -7 /* E2BIG */;
+	process = bpf_map_lookup_elem(&cuda_processes, &totals.what.id.tgid);
+	totals.user = process ? process->user : 0;
+	err = bpf_map_update_elem(&cuda_totals, &id, &totals, BPF_NOEXIST);
+	if (!err)
+		cuda_row_made(totals.what.id.tgid, ident == PP_CUDA_IDENT_OTHERS);
+	return err == -7 /* E2BIG */;
 }
 
 /* Returns whether a module was unloaded in a later life than that. */
@@ -302,8 +289,7 @@ static __always_inline int cuda_totals_try(const struct cuda_hit *h)
 {
 	const __u32 generation = h->what.id.generation;
 
-	/* Of what finds no room there is one row a function and direction. */
-	if (h->what.ident != PP_CUDA_IDENT_OTHERS && !cuda_may_add(h->what.id.tgid, generation))
+	if (!cuda_may_add(h->what.id.tgid, generation, h->what.ident == PP_CUDA_IDENT_OTHERS))
 		return 1;
 	if (cuda_totals_add(h->id, h->what.ident, h->what.stream, generation, cuda_word(&h->what)))
 		return 1;

@@ -50,6 +50,8 @@ static __always_inline int object_set(__u32 generation, __u64 handle, __u32 kind
 	struct cuda_object_key key;
 
 	object_key(&key, generation, handle, kind);
+	if (!bpf_map_lookup_elem(&cuda_objects, &key) && cuda_news_take())
+		return 1;
 	return bpf_map_update_elem(&cuda_objects, &key, object, BPF_ANY) ? 1 : 0;
 }
 
@@ -62,18 +64,6 @@ __noinline int cuda_forget(__u32 generation, __u64 handle, __u32 kind)
 }
 
 /* ---- what a thread knows of its process ---- */
-
-static __always_inline struct cuda_process *process_of(__u32 tgid, __u32 generation)
-{
-	struct cuda_process *process = cuda_process_get(tgid);
-
-	if (process && process->generation != generation) {
-		process->generation = generation;
-		process->totals = 0;
-		process->captures = process->life = 0;
-	}
-	return process;
-}
 
 /* What a process has changed its threads are to look up. */
 static __always_inline void tell_threads(void)
@@ -108,7 +98,7 @@ __noinline int cuda_thread_look(__u64 id)
  * of any module. */
 __noinline int cuda_unload(__u32 generation, __u64 module)
 {
-	struct cuda_process *process = process_of(bpf_get_current_pid_tgid() >> 32, generation);
+	struct cuda_process *process = cuda_process_of(bpf_get_current_pid_tgid() >> 32, generation);
 	struct cuda_object object = {};
 
 	if (!process)
@@ -193,7 +183,7 @@ __noinline int cuda_capture_begin(__u64 id, __u64 handle, __u32 mode, __u64 grap
 	struct cuda_process *process;
 	__u64 number = 0;
 
-	process = thread ? process_of(id >> 32, thread->generation) : NULL;
+	process = thread ? cuda_process_of(id >> 32, thread->generation) : NULL;
 	if (!process)
 		return 1;
 	/* One whose end was not seen. */
@@ -250,7 +240,7 @@ __noinline int cuda_capture_end(__u64 id, __u64 handle, __u64 graph, __u32 resul
 	struct cuda_process *process;
 	__u64 number = 0;
 
-	process = thread ? process_of(id >> 32, thread->generation) : NULL;
+	process = thread ? cuda_process_of(id >> 32, thread->generation) : NULL;
 	if (!process)
 		return 1;
 	capture = capture_of(thread->generation, stream, PP_CUDA_OBJECT_STREAM, &number);
@@ -327,7 +317,7 @@ __noinline int cuda_event_awaited(__u64 id, __u32 generation, __u64 handle, __u6
 /* A stream ends, and with it a capture of it. */
 __noinline int cuda_stream_ended(__u32 generation, __u64 stream)
 {
-	struct cuda_process *process = process_of(bpf_get_current_pid_tgid() >> 32, generation);
+	struct cuda_process *process = cuda_process_of(bpf_get_current_pid_tgid() >> 32, generation);
 	const struct cuda_object *capture;
 	__u64 number = 0;
 

@@ -85,7 +85,7 @@ struct cuda_process {
 	__u32 generation; /* whose all but the first is */
 	__u32 captures;	  /* that have begun and not ended */
 	__u32 life;	  /* struct pp_cuda_what */
-	__u32 pad;
+	__u32 user;	  /* who answers for it */
 };
 struct cuda_processes_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -106,7 +106,7 @@ struct cuda_thread {
 	__u32 seen;	/* struct cuda_machine: changes, when the next two were looked up */
 	__u32 captures; /* whether its process has any */
 	__u32 life;
-	__u32 pad;
+	__u32 user;
 	__u64 capture; /* its own, with which calls on other streams may go; 0: none */
 	/* Its context, and the one that was there before a push: struct cuda_streams. */
 	__u64 context, below;

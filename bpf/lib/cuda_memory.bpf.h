@@ -18,7 +18,9 @@
 __noinline int cuda_block_walk(__u64 id)
 {
 	struct pp_cuda_totals *totals = bpf_map_lookup_elem(&cuda_totals, &id);
-	struct cuda_process *process = cuda_process_get(bpf_get_current_pid_tgid() >> 32);
+	struct cuda_process *process =
+		totals ? cuda_process_of(totals->what.id.tgid, totals->what.id.generation) : NULL;
+	struct pp_user_share *share = process ? share_of(process->user) : NULL;
 	struct cuda_machine *machine = cuda_machine_get();
 	const struct pp_config *cfg = config_get();
 	const __u64 now_ns = bpf_ktime_get_ns();
@@ -28,6 +30,7 @@ __noinline int cuda_block_walk(__u64 id)
 		return 0;
 	if (!process || !machine ||
 	    !walk_take(&process->blocks_until_ns, now_ns, PP_CUDA_BLOCK_PROCESS_NS, true) ||
+	    (share && !walk_take(&share->gpu_blocks_until_ns, now_ns, PP_CUDA_BLOCK_USER_NS, true)) ||
 	    !walk_take(&machine->blocks_until_ns, now_ns, PP_CUDA_BLOCK_MACHINE_NS, true))
 		return cuda_walk_due(totals, cfg, id);
 	calls = *(volatile __u64 *)&totals->calls;

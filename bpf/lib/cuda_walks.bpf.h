@@ -6,7 +6,7 @@
 #ifndef BPF_LIB_CUDA_WALKS_H
 #define BPF_LIB_CUDA_WALKS_H
 
-#include "lib/cuda_maps.bpf.h"
+#include "lib/cuda_processes.bpf.h"
 
 #define CUDA_GAP_MAX (1U << 20)
 
@@ -24,30 +24,18 @@ static __always_inline bool walk_take(__u64 *until_ns, __u64 now_ns, __u64 cost_
 	return true;
 }
 
-static __always_inline struct cuda_machine *cuda_machine_get(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&cuda_machine, &zero);
-}
-
-static __always_inline struct cuda_process *cuda_process_get(__u32 tgid)
-{
-	struct cuda_process *process = bpf_map_lookup_elem(&cuda_processes, &tgid), fresh = {};
-
-	if (process)
-		return process;
-	bpf_map_update_elem(&cuda_processes, &tgid, &fresh, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&cuda_processes, &tgid);
-}
-
-static __always_inline bool cuda_budget_take(__u32 tgid, __u64 now_ns, bool is_first)
+/* Takes a walk for a process of the machine.  Returns whether there was one. */
+static __always_inline bool cuda_budget_take(const struct pp_process_id *id, __u64 now_ns,
+					     bool is_first)
 {
 	struct cuda_machine *machine = cuda_machine_get();
-	struct cuda_process *process = cuda_process_get(tgid);
+	struct cuda_process *process = cuda_process_of(id->tgid, id->generation);
+	struct pp_user_share *share = process ? share_of(process->user) : NULL;
 
 	return machine && process &&
 	       walk_take(&process->walks_until_ns, now_ns, PP_CUDA_PROCESS_NS, is_first) &&
+	       (!share ||
+		walk_take(&share->cuda_walks_until_ns, now_ns, PP_CUDA_USER_NS, is_first)) &&
 	       walk_take(&machine->walks_until_ns, now_ns, PP_CUDA_MACHINE_NS, is_first);
 }
 
@@ -97,7 +85,6 @@ __noinline int cuda_walk_now(__u64 id)
 	struct pp_cuda_totals *totals = bpf_map_lookup_elem(&cuda_totals, &id);
 	struct pp_config *cfg = config_get();
 	__u64 now_ns = bpf_ktime_get_ns(), calls;
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	bool is_first;
 
 	if (!totals || !cfg)
@@ -105,7 +92,7 @@ __noinline int cuda_walk_now(__u64 id)
 	calls = *(volatile __u64 *)&totals->calls;
 	walk_window(totals, cfg, calls);
 	is_first = totals->first < PP_CUDA_FIRST_WALKS;
-	if (!cuda_budget_take(tgid, now_ns, is_first)) {
+	if (!cuda_budget_take(&totals->what.id, now_ns, is_first)) {
 		gap_adjust(totals, true);
 		set_next(totals, calls);
 		return 0;

@@ -14,6 +14,11 @@
 #define PP_CUDA_THREADS_MAX 4096U  /* whose device is known; the oldest go */
 #define PP_CUDA_CONTEXTS_MAX 1024U /* contexts of the driver whose device is known */
 #define PP_CUDA_OBJECTS_MAX 8192U  /* graphs and captures that are known; the oldest go */
+/* Rows of totals that are kept for [other kernels]. */
+#define PP_CUDA_TOTALS_KEPT (PP_CUDA_TOTALS_MAX / 8)
+/* Of a user's processes so many may be new in a pp_config.token_round: others' must not be pushed
+ * out of their table faster than they come back. */
+#define PP_CUDA_PROCESSES_NEW 64U
 #define PP_CUDA_BATCH_MAX 32U	   /* copies of a batch whose sizes are read */
 #define PP_CUDA_BLOCKS_MAX 16384U  /* allocations that are not freed */
 #define PP_CUDA_ENDED_MAX 256U	   /* contexts that ended in a window */
@@ -29,15 +34,17 @@ enum pp_cuda_events {
  * chance, so that a row has one in PP_CUDA_ROW_NS at most. */
 #define PP_CUDA_FIRST_WALKS 4U
 #define PP_CUDA_ROW_NS 40000000U
-/* From one walk to the next, on average: of a process, of the machine.  What was not used is saved
- * for PP_CUDA_SAVED_NS; half of it is kept for first walks. */
+/* From one walk to the next, on average: of a process, of a user who is not root, of the machine.
+ * What was not used is saved for PP_CUDA_SAVED_NS; half of it is kept for first walks. */
 #define PP_CUDA_PROCESS_NS 20000000U
+#define PP_CUDA_USER_NS 4000000U
 #define PP_CUDA_MACHINE_NS 2000000U
 #define PP_CUDA_SAVED_NS 10000000000ULL
 /* Every allocation of the device's memory has its stack taken, as long as there are fewer than one
  * in these times on average, and what was saved as above: one that has none is in the stack
  * PP_STACK_OTHERS until it is freed. */
 #define PP_CUDA_BLOCK_PROCESS_NS 2000000U
+#define PP_CUDA_BLOCK_USER_NS 1000000U
 #define PP_CUDA_BLOCK_MACHINE_NS 500000U
 
 /* What a hit of a site does. */
@@ -213,7 +220,7 @@ struct pp_cuda_totals {
 	__u64 walked_ns;     /* when it was */
 	__u32 window, first; /* in which it was, and how many first walks that window had */
 	__u32 gap;	     /* calls from one walk to the next, on average */
-	__u32 pad;
+	__u32 user;	     /* whose share it takes */
 	__u32 histogram[PP_CUDA_HISTOGRAM]; /* of host_ns */
 };
 

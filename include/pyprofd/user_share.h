@@ -25,8 +25,12 @@ struct pp_user_share {
 	__u32 gpu_processes;	    /* the kernel side adds, the agent removes */
 	__u32 gpu_waits;	    /* in `gpu_waits` */
 	__u32 gpu_blocks;	    /* in cuda_blocks[]; the agent removes, too */
+	__u32 cuda_rows;	    /* in `cuda_totals`: the kernel side adds, the agent removes */
+	/* New rows of `cuda_processes`: PP_CUDA_PROCESSES_NEW, token_round. */
+	__u32 cuda_round, cuda_processes;
 	__u32 processes;	    /* in `processes`: the agent counts, the kernel side adds */
 	__u32 ledger_turn, ledgers; /* rows of ledgers[] since it was read last: ledger_turn */
+	__u64 cuda_walks_until_ns, gpu_blocks_until_ns; /* as in struct cuda_process */
 	/* Of ended threads that found no row in ledgers[], until the agent takes it.  Its `user` is
 	 * not set. */
 	struct pp_ledger_sum rest;

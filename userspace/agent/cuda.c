@@ -46,6 +46,15 @@ static int open_names(struct cuda *cuda)
 	return kernel_names_new(&sources, &cuda->names);
 }
 
+/* Of a process that nobody knows (any more) nobody answers: they have one share. */
+static uint32_t user_of(void *context, struct pp_process_id id)
+{
+	const struct cuda *cuda = context;
+	const struct process *process = process_table_find(cuda->sources.processes, id);
+
+	return process ? process->uid : UINT32_MAX;
+}
+
 int cuda_new(const struct cuda_sources *sources, struct cuda **ret_cuda)
 {
 	OWNED(cuda) struct cuda *cuda = NULL;
@@ -60,7 +69,7 @@ int cuda_new(const struct cuda_sources *sources, struct cuda **ret_cuda)
 	cuda->sources = *sources;
 	err = cuda_totals_new(&cuda->totals);
 	if (!err)
-		err = cuda_names_new(&cuda->handles);
+		err = cuda_names_new(user_of, cuda, &cuda->handles);
 	if (!err)
 		err = cuda_devices_new(&cuda->devices);
 	if (!err)
@@ -135,6 +144,7 @@ int cuda_collect(struct cuda *cuda, struct counts *counts)
 		return 0;
 	tables.totals = cuda_side_totals(side);
 	tables.removed = cuda_side_removed(side);
+	tables.shares = cuda_side_user_shares(side);
 	cuda_names_tidy(cuda->handles, is_alive, cuda);
 	kernel_names_tidy(cuda->names, is_alive, cuda);
 	cuda_devices_begin(cuda->devices, is_alive, cuda);

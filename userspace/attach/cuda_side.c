@@ -134,6 +134,11 @@ int cuda_side_totals(const struct cuda_side *side)
 	return bpf_map__fd(side->skeleton->maps.cuda_totals);
 }
 
+struct pp_user_share *cuda_side_user_shares(const struct cuda_side *side)
+{
+	return kernel_side_user_shares(side->kernel);
+}
+
 int cuda_side_removed(const struct cuda_side *side)
 {
 	return bpf_map__fd(side->skeleton->maps.cuda_removed);

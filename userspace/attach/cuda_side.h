@@ -35,6 +35,7 @@ int cuda_side_names(const struct cuda_side *side);
 /* The same: cuda_blocks[] and cuda_ended[]. */
 int cuda_side_blocks(const struct cuda_side *side);
 int cuda_side_ended(const struct cuda_side *side);
+struct pp_user_share *cuda_side_user_shares(const struct cuda_side *side); /* mapped */
 /* The same: cuda_threads[], whose values have so many bytes and begin with struct pp_cuda_hits. */
 int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes);
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/user_quota.h"
 #include "drain/hash_set.h"
 #include "drain/table.h"
 #include "drain/text_table.h"
 
-#define NAMES_MAX (4U * PP_CUDA_NAMES_MAX)
-#define NAMES_MAX_BYTES (16U << 20)
+#define NAMES_MAX_BYTES (20U << 20) /* with what each handle takes */
 
 struct name {
 	uint64_t hash; /* first: hash_set.h */
@@ -18,22 +18,28 @@ struct name {
 	uint64_t text; /* its id */
 	uint64_t of;   /* without a text: the handle that it stands for */
 	uint32_t life; /* since which it has it */
+	uint32_t user; /* who answers for its process */
 	bool is_ended;
 	char *name; /* owned; NULL: that handle's */
 };
 
 struct cuda_names {
 	struct hash_set set; /* frees what it holds, but not their names */
-	size_t bytes;	     /* of names */
+	struct user_quota quota; /* bytes */
+	cuda_names_user_of *user_of;
+	void *context;
 };
 
-int cuda_names_new(struct cuda_names **ret_names)
+int cuda_names_new(cuda_names_user_of *user_of, void *context, struct cuda_names **ret_names)
 {
 	OWNED(cuda_names) struct cuda_names *names = calloc(1, sizeof(*names));
 	int err;
 
 	if (!names)
 		return -ENOMEM;
+	names->user_of = user_of;
+	names->context = context;
+	names->quota.total = NAMES_MAX_BYTES;
 	err = hash_set_init(&names->set);
 	if (err)
 		return err;
@@ -52,6 +58,7 @@ void cuda_names_free(struct cuda_names *names)
 			free(name->name);
 	}
 	hash_set_release(&names->set);
+	user_quota_release(&names->quota);
 	free(names);
 }
 
@@ -82,25 +89,34 @@ static int add_new(struct cuda_names *names, const struct pp_cuda_handle *handle
 		   struct name **ret_name)
 {
 	OWNED_MEM struct name *made = NULL;
+	const uint32_t user = names->user_of(names->context, handle->id);
 	int err;
 
-	if (names->set.count >= NAMES_MAX || hash_set_find(&names->set, hash_of(handle)))
+	if (hash_set_find(&names->set, hash_of(handle)))
 		return -ENOSPC;
-	made = calloc(1, sizeof(*made));
-	if (!made)
-		return -ENOMEM;
-	made->hash = hash_of(handle);
-	made->handle = *handle;
-	err = hash_set_add(&names->set, made);
+	err = user_quota_take(&names->quota, user, sizeof(*made));
 	if (err)
 		return err;
+	made = calloc(1, sizeof(*made));
+	err = -ENOMEM;
+	if (made) {
+		made->hash = hash_of(handle);
+		made->handle = *handle;
+		made->user = user;
+		err = hash_set_add(&names->set, made);
+	}
+	if (err) {
+		user_quota_give(&names->quota, user, sizeof(*made));
+		return err;
+	}
 	*ret_name = TAKE(made);
 	return 0;
 }
 
 static void drop_text(struct cuda_names *names, struct name *name)
 {
-	names->bytes -= name->name ? strlen(name->name) : 0;
+	if (name->name)
+		user_quota_give(&names->quota, name->user, strlen(name->name));
 	free(name->name);
 	name->name = NULL;
 }
@@ -111,24 +127,30 @@ static int set_name(struct cuda_names *names, const struct pp_cuda_handle *handl
 {
 	struct name *name = find(names, handle);
 	char *copy = NULL;
-	int err;
+	int err = name ? 0 : add_new(names, handle, &name);
 
-	if (string && names->bytes + strlen(string) > NAMES_MAX_BYTES)
-		return -ENOSPC;
-	err = name ? 0 : add_new(names, handle, &name);
-	if (!err && string) {
-		copy = strdup(string);
-		err = copy ? 0 : -ENOMEM;
-	}
 	if (err)
 		return err;
 	drop_text(names, name);
+	if (string) {
+		err = user_quota_take(&names->quota, name->user, strlen(string));
+		copy = err ? NULL : strdup(string);
+	}
+	if (!err && string && !copy) {
+		user_quota_give(&names->quota, name->user, strlen(string));
+		err = -ENOMEM;
+	}
 	name->name = copy;
-	names->bytes += copy ? strlen(copy) : 0;
 	name->text = value->text;
 	name->of = value->of;
 	name->life = value->life;
-	return 0;
+	return err;
+}
+
+/* Returns whether it was for want of room: the handle has no name then. */
+static bool is_full(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT;
 }
 
 struct collecting {
@@ -154,7 +176,7 @@ static int on_name(void *context, const void *key, const void *value)
 			return 0;
 	}
 	err = set_name(collecting->names, key, now, text);
-	return err == -ENOSPC ? 0 : err;
+	return is_full(err) ? 0 : err;
 }
 
 int cuda_names_collect(struct cuda_names *names, int map_fd, const struct text_table *texts)
@@ -184,6 +206,7 @@ void cuda_names_tidy(struct cuda_names *names,
 		if (!name || is_alive(context, name->handle.id))
 			continue;
 		drop_text(names, name);
+		user_quota_give(&names->quota, name->user, sizeof(*name));
 		name->is_ended = has_ended = true;
 	}
 	if (has_ended)
@@ -248,7 +271,7 @@ int cuda_names_note_text(struct cuda_names *names, const struct pp_cuda_handle *
 	if (!string)
 		return 0;
 	err = set_name(names, &key, &(struct pp_cuda_name){.text = text}, string);
-	return err == -ENOSPC ? 0 : err;
+	return is_full(err) ? 0 : err;
 }
 
 const char *cuda_names_find_text(const struct cuda_names *names, struct pp_process_id id,

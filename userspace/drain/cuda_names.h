@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keeps the names of kernels by their handles: the texts are sent once an epoch, when a handle is
- * made, and are needed for as long as its process lives.  Bounded.  One thread. */
+ * made, and are needed for as long as its process lives.  Users have shares of the room
+ * (base/user_quota.h).  One thread. */
 #ifndef DRAIN_CUDA_NAMES_H
 #define DRAIN_CUDA_NAMES_H
 
@@ -14,7 +15,10 @@
 struct cuda_names;
 struct text_table;
 
-int cuda_names_new(struct cuda_names **ret_names); /* returns 0 or -ENOMEM */
+/* Returns who answers for a process. */
+typedef uint32_t cuda_names_user_of(void *context, struct pp_process_id id);
+/* Returns 0 or -ENOMEM. */
+int cuda_names_new(cuda_names_user_of *user_of, void *context, struct cuda_names **ret_names);
 void cuda_names_free(struct cuda_names *names);
 DEFINE_OWNED(struct cuda_names, cuda_names)
 

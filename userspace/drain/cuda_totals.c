@@ -37,6 +37,7 @@ struct row {
 	uint64_t id; /* first: hash_set.h */
 	struct pp_cuda_what what;
 	uint64_t name;
+	uint32_t user; /* in whose share it is */
 	struct sums now, counted;
 	struct sums fresh;	/* what this window divides */
 	struct pp_count walked; /* the sum of the window's counters */
@@ -102,6 +103,7 @@ int cuda_totals_note(struct cuda_totals *totals, uint64_t id, const struct pp_cu
 		return err;
 	row->what = now->what;
 	row->name = now->name;
+	row->user = now->user;
 	row->now = (struct sums){.calls = now->calls,
 				 .bytes = now->bytes,
 				 .host_ns = now->host_ns,
@@ -386,6 +388,15 @@ static bool is_needed(const struct row *row, const struct cuda_tables *tables, b
 	       has_changed(row, tables);
 }
 
+/* Its user has room for one row more. */
+static void give_row(const struct cuda_tables *tables, uint32_t user)
+{
+	struct pp_user_share *share = &tables->shares[user % PP_USER_SHARES];
+
+	if (user && __atomic_load_n(&share->cuda_rows, __ATOMIC_RELAXED))
+		__atomic_fetch_sub(&share->cuda_rows, 1, __ATOMIC_RELAXED);
+}
+
 /* Removes a row that is not needed any more.  Returns whether it was. */
 static bool remove_row(struct row *row, const struct cuda_tables *tables, bool are_many)
 {
@@ -395,6 +406,8 @@ static bool remove_row(struct row *row, const struct cuda_tables *tables, bool a
 		return false;
 	err = table_remove(tables->totals, &row->id);
 	row->is_removed = !err || err == -ENOENT;
+	if (!err)
+		give_row(tables, row->user);
 	if (row->is_removed && !row->is_ended)
 		note_removed(tables, row->what.id);
 	return row->is_removed;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <pyprofd/cuda.h>
+#include <pyprofd/user_share.h>
 
 #include "base/cleanup.h"
 
@@ -39,6 +40,7 @@ int cuda_totals_divide(struct cuda_totals *totals, struct counts *counts);
 struct cuda_tables {
 	int totals, removed; /* descriptors */
 	bool (*is_timed)(size_t api); /* its calls have a time when they return */
+	struct pp_user_share *shares; /* [PP_USER_SHARES], which the kernel side changes, too */
 	bool (*is_alive)(void *context, struct pp_process_id id);
 	void *context;
 };

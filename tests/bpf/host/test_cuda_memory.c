@@ -237,7 +237,8 @@ static void room__is_given_back_where_the_table_refuses(void **state)
 
 static struct pp_cuda_totals *totals_make(void)
 {
-	const struct pp_cuda_totals totals = {.gap = 1};
+	const struct pp_cuda_totals totals = {
+		.what.id = {.tgid = TGID, .generation = GENERATION}, .gap = 1};
 	const uint64_t id = ROW;
 
 	assert_int_equal(bpf_map_update_elem(&cuda_totals, &id, &totals, BPF_ANY), 0);

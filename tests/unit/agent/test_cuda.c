@@ -49,6 +49,12 @@ int cuda_side_removed(const struct cuda_side *side)
 	return 13;
 }
 
+struct pp_user_share *cuda_side_user_shares(const struct cuda_side *side)
+{
+	(void)side;
+	return NULL;
+}
+
 int cuda_side_names(const struct cuda_side *side)
 {
 	(void)side;
@@ -70,8 +76,11 @@ struct process *process_table_find(const struct process_table *table, struct pp_
 
 /* ---- names ---- */
 
-int cuda_names_new(struct cuda_names **ret_names)
+int cuda_names_new(cuda_names_user_of *user_of, void *context, struct cuda_names **ret_names)
 {
+	process.uid = 1000;
+	assert_int_equal(user_of(context, (struct pp_process_id){.tgid = 70}), 1000);
+	assert_int_equal(user_of(context, (struct pp_process_id){.tgid = 71}), UINT32_MAX);
 	*ret_names = malloc(1);
 	return 0;
 }

@@ -589,13 +589,11 @@ static void cudas_functions__that_are_left_out_are_told(void **state)
 	rewind(file);
 	size = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
-	assert_non_null(strstr(text, "cudaMemcpy2DAsync, "));
-	assert_non_null(strstr(text, "cuMemcpyDtoDAsync, "));
+	assert_non_null(strstr(text, "before Linux 6.6 only launches, copies"));
 	/* A line for each library. */
 	assert_int_equal(strrchr(text, '\n') - text + 1, size);
 	*strchr(text, '\n') = ' ';
 	assert_int_equal(strchr(text, '\n') - text + 1, size);
-	assert_null(strstr(text, " cudaLaunchKernel,"));
 	assert_true(was_called("look cudaLaunchKernel cudaLaunchKernelExC cudaGraphLaunch "
 			       "cudaMemcpyAsync"));
 	assert_false(was_called("cudaMemset"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/cuda_names.c drain/hash_set.c drain/text_table.c base/utf8.c */
+/* sources: drain/cuda_names.c drain/hash_set.c drain/text_table.c base/user_quota.c base/utf8.c */
 #include "drain/cuda_names.h"
 
 #include <cmocka.h>
@@ -40,11 +40,18 @@ static bool is_alive(void *context, struct pp_process_id id)
 	return id.tgid != kernel.dead;
 }
 
+/* Processes from 1000 on are of that user. */
+static uint32_t user_of(void *context, struct pp_process_id id)
+{
+	(void)context;
+	return id.tgid < 1000 ? 0 : id.tgid;
+}
+
 static int setup(void **state)
 {
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
-	return cuda_names_new(&names) || text_table_new(&texts);
+	return cuda_names_new(user_of, NULL, &names) || text_table_new(&texts);
 }
 
 static int teardown(void **state)
@@ -248,7 +255,7 @@ static void names__are_bounded(void **state)
 	do
 		add_text(70, ++handle, 5);
 	while (name_of(70, handle) && handle < 1000000);
-	assert_int_equal(handle, 4 * PP_CUDA_NAMES_MAX + 1);
+	assert_in_range(handle, 16 * PP_CUDA_NAMES_MAX, 22 * PP_CUDA_NAMES_MAX);
 	assert_string_equal(name_of(70, handle - 1), "n");
 	assert_null(name_of(70, handle));
 }
@@ -264,12 +271,32 @@ static void names__are_bounded_in_bytes(void **state)
 	do
 		add_text(70, ++handle, 5);
 	while (name_of(70, handle) && handle < 1000000);
-	assert_in_range(handle, 4096, 4100);
+	assert_in_range(handle, 5000, 5120);
 	/* What has ended makes room. */
 	kernel.dead = 70;
 	cuda_names_tidy(names, is_alive, NULL);
 	add_text(80, 1, 5);
 	assert_string_equal(name_of(80, 1), longest);
+}
+
+static void names__of_one_user_leave_room_to_others(void **state)
+{
+	static char longest[4096];
+	uint64_t handle = 0, other = 0;
+
+	(void)state;
+	memset(longest, 'n', sizeof(longest) - 1);
+	send(5, longest);
+	do
+		add_text(1000, ++handle, 5);
+	while (name_of(1000, handle) && handle < 1000000);
+	do
+		add_text(1001, ++other, 5);
+	while (name_of(1001, other) && other < 1000000);
+	assert_in_range(handle, 2500, 2600);
+	assert_in_range(other, handle / 2 - 10, handle / 2 + 10);
+	add_text(70, 1, 5);
+	assert_string_equal(name_of(70, 1), longest);
 }
 
 static void collect__passes_errors_on(void **state)
@@ -293,6 +320,7 @@ int main(void)
 		TEST(text__stays_when_the_handle_has_another_name),
 		TEST(names__are_bounded),
 		TEST(names__are_bounded_in_bytes),
+		TEST(names__of_one_user_leave_room_to_others),
 		TEST(collect__passes_errors_on),
 	};
 
