@@ -154,7 +154,7 @@ def all_lines(process, kind="cuda"):
 def test_values_are_those_of_the_file():
     with steady() as program:
         library = Library(VALUES + "0.process %d 123456789 70\n0.process 1 4096 5\n" % program.pid)
-        process = library.start(program.pid)
+        process = library.start(program.pid, options=["--interval", "60s"])
         await_gauges(process)
         time.sleep(2.5)
         ended(process)
@@ -188,7 +188,7 @@ def test_values_are_those_of_the_file():
 def test_changes_have_their_mean_least_and_most():
     with steady() as program:
         library = Library("devices 1\n0.utilization 20 10\n0.reasons 0\n")
-        process = library.start(program.pid)
+        process = library.start(program.pid, options=["--interval", "60s"])
         await_gauges(process)
         time.sleep(2.2)
         library.set("devices 1\n0.utilization 80 10\n0.reasons 0x8\n0.gpm.2 50\n")
