@@ -43,7 +43,7 @@ def windows(directory):
 
 def run(budget, seconds):
     test_probes.need_links()
-    launches = Launches(seconds + 6)
+    launches = Launches(seconds + 14)  # the run begins when it has its probes, 10 s at most
     out = harness.temporary()
     process = harness.start(out + "/", launches.pid, hz=None, duration=seconds,
                             options=["--events", "cuda", "--interval", "%ds" % WINDOW_S,
@@ -52,6 +52,19 @@ def run(budget, seconds):
     assert ended.rc == 0, ended.err
     launches.end()
     return out, windows(out), ended.err
+
+
+def test_a_short_run_begins_when_its_probes_are_there():
+    """Loading their programs takes seconds where the CPUs are busy."""
+    test_probes.need_links()
+    launches = Launches(16)
+    ended = harness.profile(launches.pid, hz=None, duration=1, limit_s=90,
+                            out=harness.temporary() + "/", options=["--events", "cuda", "-v"])
+    launches.end()
+    said = ended.err
+    # Not where the machine is too busy even for that.
+    harness.need("not all probes are there" not in said, "the probes took more than 10 s")
+    assert 0 < said.find("places have probes after") < said.find("profiling at "), said
 
 
 def test_sums_of_a_part_of_the_time_stand_for_all_of_it():

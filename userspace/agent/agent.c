@@ -120,7 +120,18 @@ static int start_command(struct agent *agent, struct loop *loop)
 	return process_watch_follow(agent->watch);
 }
 
-/* Who names probes, or runs a command, wants their hits from the beginning on. */
+/* Who names probes, or runs a command, wants their hits from the beginning on.  So does who wants
+ * some seconds of the calls of chosen processes: loading CUDA's programs takes as long where the
+ * CPUs are busy.  A run without an end goes on with what is there. */
+static bool begins_with_probes(const struct options *options)
+{
+	const bool is_short = options->pid_count && options->duration_ns;
+	const uint32_t awaited = PP_CAPTURE_PROBE | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC |
+				 (is_short && !options->events_are_default ? PP_CAPTURE_CUDA : 0U);
+
+	return options->command || options->events & awaited;
+}
+
 static int await_probes(struct agent *agent, struct loop *loop)
 {
 	const uint64_t until_ns = mono_ns() + PROBES_WAIT_NS;
@@ -129,13 +140,16 @@ static int await_probes(struct agent *agent, struct loop *loop)
 	if (agent->options->command)
 		probes_prepare(agent->probes, command_pid(loop->command),
 			       agent->options->command[0]);
-	else if (!(agent->options->events &
-		   (PP_CAPTURE_PROBE | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC)))
+	else if (!begins_with_probes(agent->options))
 		return 0;
 	while (!err && !agent->is_ending && !probes_are_ready(agent->probes) &&
 	       mono_ns() < until_ns)
 		err = loop_serve(agent, loop, PROBES_LOOK_MS);
 	probes_tick(agent->probes);
+	if (!err && !agent->is_ending && !probes_are_ready(agent->probes))
+		log_warn("not all probes are there after %llu s: the run begins without them, and "
+			 "their first hits are missing",
+			 PROBES_WAIT_NS / NS_PER_SEC);
 	return err;
 }
 
