@@ -215,6 +215,9 @@ __noinline int cuda_context_set(__u64 id, __u64 context, __u32 does)
 
 	if (!thread)
 		return 1;
+	/* cuda.h: who chooses none goes back to the one below. */
+	if (does == PP_CUDA_SET_CONTEXT && !context)
+		does = PP_CUDA_POP_CONTEXT;
 	cuda_context_choose(thread, context, does);
 	if (does == PP_CUDA_POP_CONTEXT) {
 		thread->device = thread->contexts & 0xff;
@@ -247,16 +250,19 @@ __noinline int cuda_context_note(__u64 id, __u64 context, __u64 device, __u32 do
 	return bpf_map_update_elem(&cuda_contexts, &key, &value, BPF_ANY) ? 1 : 0;
 }
 
-/* A context ends, and with it all modules in it. */
-__noinline int cuda_context_ended(__u32 generation, __u64 context)
+/* A context ends, and with it all modules in it.  The thread goes back to the one below. */
+__noinline int cuda_context_ended(__u64 id, __u32 generation, __u64 context)
 {
+	const struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &id);
 	struct pp_cuda_handle key = {.handle = context};
 
-	key.id.tgid = bpf_get_current_pid_tgid() >> 32;
+	if (thread && context && thread->context == context)
+		cuda_context_set(id, 0, PP_CUDA_POP_CONTEXT);
+	key.id.tgid = id >> 32;
 	key.id.generation = generation;
 	bpf_map_delete_elem(&cuda_contexts, &key);
 	cuda_memory_ended(generation, context);
-	return cuda_unload(generation, 0);
+	return cuda_unload(generation, context);
 }
 
 /* The context of a device's runtime begins anew. */
@@ -277,7 +283,7 @@ static __always_inline void cuda_object_end(const struct cuda_hit *h, __u64 hand
 	if (h->site->object == PP_CUDA_OBJECT_STREAM)
 		cuda_stream_ended(generation, handle);
 	else if (h->site->object == PP_CUDA_OBJECT_CONTEXT)
-		cuda_context_ended(generation, handle);
+		cuda_context_ended(h->thread, generation, handle);
 	else if (h->site->object == PP_CUDA_OBJECT_DEVICE)
 		cuda_device_ended(generation, h->site->ident ? (__u32)handle + 1 : h->what.device);
 	else if (h->site->object == PP_CUDA_OBJECT_MODULE)
@@ -439,12 +445,12 @@ static __always_inline int cuda_name_note(const struct pp_cuda_handle *key,
 }
 
 /* Sends a kernel's name, and notes it for its handle.  w->id is the process. */
-__noinline int cuda_name_set(__u32 slot, __u64 handle, __u64 text, __u64 module)
+__noinline int cuda_name_set(__u32 slot, __u64 handle, __u64 text, __u64 module, __u64 context)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct pp_config *cfg = config_get();
 	struct pp_cuda_handle key = {.handle = handle};
-	struct pp_cuda_name name = {.module = module};
+	struct pp_cuda_name name = {.module = module, .context = context};
 
 	if (!w || !cfg || news_are_refused(w->user, cfg->token_round))
 		return 1;
@@ -455,10 +461,10 @@ __noinline int cuda_name_set(__u32 slot, __u64 handle, __u64 text, __u64 module)
 }
 
 /* A handle stands for another one: they have one name, also where nobody knows it yet. */
-__noinline int cuda_alias_set(__u32 generation, __u64 handle, __u64 other)
+__noinline int cuda_alias_set(__u32 generation, __u64 handle, __u64 other, __u64 context)
 {
 	struct pp_cuda_handle key = {.handle = other};
-	struct pp_cuda_name name = {.of = other};
+	struct pp_cuda_name name = {.of = other, .context = context};
 	const struct pp_cuda_name *known;
 
 	key.id.tgid = bpf_get_current_pid_tgid() >> 32;
@@ -468,6 +474,14 @@ __noinline int cuda_alias_set(__u32 generation, __u64 handle, __u64 other)
 		name.module = known->module;
 	key.handle = handle;
 	return cuda_name_note(&key, &name);
+}
+
+/* Returns the context that a handle ends with; 0: it is not known, or there is none. */
+static __always_inline __u64 cuda_context_of_name(const struct cuda_hit *h)
+{
+	const struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &h->thread);
+
+	return thread && h->site->object == PP_CUDA_OBJECT_CONTEXT ? thread->context : 0;
 }
 
 static __always_inline void cuda_name_found(const struct cuda_hit *h, __u64 handle, __u64 text,
@@ -480,7 +494,7 @@ static __always_inline void cuda_name_found(const struct cuda_hit *h, __u64 hand
 	if (!taken.walk)
 		return;
 	if (identify(taken.walk, task, h->thread, CURRENT_READ(task, flags), false, h->cfg))
-		cuda_name_set(taken.slot, handle, text, module);
+		cuda_name_set(taken.slot, handle, text, module, cuda_context_of_name(h));
 	scratch_leave(&taken);
 }
 
@@ -495,7 +509,7 @@ static __always_inline void cuda_handle_got(const struct cuda_hit *h, const stru
 		cuda_name_found(h, handle, call->what, call->more);
 		return;
 	case PP_CUDA_ALIAS:
-		cuda_alias_set(generation, handle, call->what);
+		cuda_alias_set(generation, handle, call->what, cuda_context_of_name(h));
 		return;
 	case PP_CUDA_MAKE_GRAPH:
 		cuda_graph_made(generation, handle);

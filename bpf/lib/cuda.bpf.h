@@ -255,8 +255,8 @@ static __always_inline bool was_unloaded(__u32 generation, __u64 module, __u32 l
 	return unloaded && unloaded->life > life;
 }
 
-/* Says in a row what its kernel is called now.  It is not known where the module was unloaded since
- * it was told: the handle may be another one's. */
+/* Says in a row what its kernel is called now.  It is not known where the module was unloaded, or
+ * the context ended, since it was told: the handle may be another one's. */
 __noinline int cuda_totals_name(__u64 id, __u32 generation, __u64 handle)
 {
 	struct pp_cuda_totals *totals = bpf_map_lookup_elem(&cuda_totals, &id);
@@ -267,7 +267,8 @@ __noinline int cuda_totals_name(__u64 id, __u32 generation, __u64 handle)
 	key.id.generation = generation;
 	name = bpf_map_lookup_elem(&cuda_names, &key);
 	if (!totals || !name || was_unloaded(generation, 0, name->life) ||
-	    was_unloaded(generation, name->module, name->life))
+	    was_unloaded(generation, name->module, name->life) ||
+	    was_unloaded(generation, name->context, name->life))
 		return 1;
 	totals->name = name->text;
 	if (name->text)

@@ -94,8 +94,8 @@ __noinline int cuda_thread_look(__u64 id)
 	return 0;
 }
 
-/* Kernels of a module have no names any more, and their handles may be given out again.  module 0:
- * of any module. */
+/* Kernels of a module, or of a context, have no names any more, and their handles may be given out
+ * again.  module 0: of any module. */
 __noinline int cuda_unload(__u32 generation, __u64 module)
 {
 	struct cuda_process *process = cuda_process_of(bpf_get_current_pid_tgid() >> 32, generation);

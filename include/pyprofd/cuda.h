@@ -118,9 +118,9 @@ enum pp_cuda_object {
 	PP_CUDA_OBJECT_CAPTURE, /* a number of our own */
 	PP_CUDA_OBJECT_GRAPH,
 	PP_CUDA_OBJECT_INSTANCE, /* CUgraphExec */
-	PP_CUDA_OBJECT_MODULE,	 /* that was unloaded; CUlibrary, too */
-	PP_CUDA_OBJECT_CONTEXT,
-	PP_CUDA_OBJECT_DEVICE, /* its number; without `ident` the thread's */
+	PP_CUDA_OBJECT_MODULE,	/* that was unloaded; CUlibrary, too, and CUcontext */
+	PP_CUDA_OBJECT_CONTEXT, /* of a name: it ends with the thread's context */
+	PP_CUDA_OBJECT_DEVICE,	/* its number; without `ident` the thread's */
 	/* Of calls: parameter `out` gets the address of `bytes`, or parameter `text` is one that is
 	 * freed.  MEMORY: the device's; PHYSICAL: a handle of it (cuMemCreate). */
 	PP_CUDA_OBJECT_MEMORY,
@@ -233,8 +233,9 @@ struct pp_cuda_handle {
 struct pp_cuda_name {
 	__u64 text; /* id of a pp_text_record; 0: as the handle `of` */
 	__u64 of;
-	__u64 module; /* of the kernel */
-	__u32 life;   /* as struct pp_cuda_what, when it was noted */
+	__u64 module;  /* of the kernel */
+	__u64 context; /* with which the handle ends; 0: not known, or with its module alone */
+	__u32 life;    /* as struct pp_cuda_what, when it was noted */
 	__u32 pad;
 };
 

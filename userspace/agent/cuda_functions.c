@@ -78,8 +78,11 @@
 #define FREE_HOST {TIMED}
 /* What is no call of its own. */
 #define GIVES(does_what, handle) .does = PP_CUDA_##does_what, .has_end = 1, .out = (handle)
-#define NAME(handle, module, name) {GIVES(NAME, handle), .ident = (module), .text = (name)}
-#define ALIAS(handle, of) {GIVES(ALIAS, handle), .ident = (of)}
+#define OF_CONTEXT .object = PP_CUDA_OBJECT_CONTEXT
+#define NAME(handle, of, name) GIVES(NAME, handle), .ident = (of), .text = (name)
+#define NAME_IN_MODULE(handle, module, name) {NAME(handle, module, name), OF_CONTEXT}
+#define NAME_IN_LIBRARY(handle, library, name) {NAME(handle, library, name)}
+#define ALIAS(handle, of) {GIVES(ALIAS, handle), .ident = (of), OF_CONTEXT}
 #define GET_CONTEXT(context, device) {GIVES(GET_CONTEXT, context), .ident = (device)}
 #define MAKE_CONTEXT(context, device) {GIVES(MAKE_CONTEXT, context), .ident = (device)}
 #define SET_CONTEXT(context) {.does = PP_CUDA_SET_CONTEXT, .ident = (context)}
@@ -195,8 +198,8 @@
 	X(cuMemFreeHost, DRIVER, 0, FREE_HOST)                                                     \
 	X(cuMemCreate, DRIVER, 0, ALLOC_PHYSICAL(2))                                               \
 	X(cuMemRelease, DRIVER, 0, FREE_PHYSICAL)                                                  \
-	X(cuModuleGetFunction, DRIVER, 0, NAME(1, 2, 3))                                           \
-	X(cuLibraryGetKernel, DRIVER, 0, NAME(1, 2, 3))                                            \
+	X(cuModuleGetFunction, DRIVER, 0, NAME_IN_MODULE(1, 2, 3))                                 \
+	X(cuLibraryGetKernel, DRIVER, 0, NAME_IN_LIBRARY(1, 2, 3))                                 \
 	X(cuKernelGetFunction, DRIVER, 0, ALIAS(1, 2))                                             \
 	X(cuDevicePrimaryCtxRetain, DRIVER, 0, GET_CONTEXT(1, 2))                                  \
 	X(cuCtxCreate_v2, DRIVER, 0, MAKE_CONTEXT(1, 3))                                           \

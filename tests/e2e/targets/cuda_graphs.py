@@ -279,6 +279,19 @@ def contexts(cuda):
     for _ in range(32):
         cuda.launch(kernel)  # of device 0
     cuda.call("cuCtxDestroy_v2", made)
+    # One that ends while it is the current one, and one that is put off by choosing none.
+    last = cuda.get("cuCtxCreate_v2", 0, 3)
+    for _ in range(64):
+        cuda.launch(kernel)
+    cuda.call("cuCtxDestroy_v2", last)
+    for _ in range(128):
+        cuda.launch(kernel)  # of device 0
+    cuda.call("cuCtxPushCurrent_v2", second)
+    cuda.call("cuCtxPushCurrent_v2", second)
+    cuda.call("cuCtxSetCurrent", None)
+    for _ in range(256):
+        cuda.launch(kernel)  # of device 2
+    cuda.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
 
 
 def batches(cuda):

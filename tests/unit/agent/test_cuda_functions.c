@@ -90,6 +90,8 @@ static void functions__of_captures_and_graphs(void **state)
 	assert_int_equal(find("cuCtxCreate_v3")->site.ident, 5);
 	assert_int_equal(find("cuCtxCreate_v4")->site.ident, 4);
 	assert_int_equal(find("cuModuleGetFunction")->site.ident, 2);
+	assert_int_equal(find("cuModuleGetFunction")->site.object, PP_CUDA_OBJECT_CONTEXT);
+	assert_int_equal(find("cuLibraryGetKernel")->site.object, 0);
 	assert_true(find("cuGraphLaunch")->has_graph);
 	assert_false(find("cuLaunchKernel")->has_graph);
 }
