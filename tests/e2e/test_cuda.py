@@ -354,7 +354,8 @@ def test_a_process_that_ends_in_a_call_has_its_calls():
         profile, said = ended(process)
         by_api = sums(profile, "api")
         assert by_api["cuLaunchKernel", ][CALLS] == 100, (by_api, said)
-        assert by_api["cuStreamSynchronize", ] == [1, 0, 0, 0], (by_api, said)
+        calls, *others = by_api["cuStreamSynchronize", ]
+        assert calls == 1 and not any(others), (by_api, said)
 
 
 def test_a_call_of_runtime_and_driver_counts_once():
