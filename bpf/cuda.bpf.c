@@ -218,7 +218,7 @@ __noinline int cuda_context_set(__u64 id, __u64 context, __u32 does)
 	/* cuda.h: who chooses none goes back to the one below. */
 	if (does == PP_CUDA_SET_CONTEXT && !context)
 		does = PP_CUDA_POP_CONTEXT;
-	cuda_context_choose(thread, context, does);
+	cuda_context_choose(context, does);
 	if (does == PP_CUDA_POP_CONTEXT) {
 		thread->device = thread->contexts & 0xff;
 		thread->contexts >>= 8;
@@ -242,7 +242,7 @@ __noinline int cuda_context_note(__u64 id, __u64 context, __u64 device, __u32 do
 	key.id.tgid = id >> 32;
 	key.id.generation = thread->generation;
 	if (does == PP_CUDA_MAKE_CONTEXT) {
-		cuda_context_choose(thread, context, PP_CUDA_PUSH_CONTEXT);
+		cuda_context_choose(context, PP_CUDA_PUSH_CONTEXT);
 		cuda_context_push(thread, value);
 	}
 	if (!bpf_map_lookup_elem(&cuda_contexts, &key) && cuda_news_take())
@@ -376,14 +376,14 @@ static __always_inline void cuda_begin(struct pt_regs *ctx, struct cuda_hit *h,
 		/* A launch that does not count queues work all the same. */
 		if (!cuda_call_begin(ctx, h, thread) && cuda_queues(h))
 			cuda_queue(thread, cuda_stream_name(h->what.stream, site->is_twin),
-				   PT_REGS_SP(ctx));
+				   site->node == PP_CUDA_NODE_KERNEL, PT_REGS_SP(ctx));
 		if (site->waits)
 			cuda_wait_begin(PT_REGS_SP(ctx), site->syncs, cuda_synced_by(ctx, h));
 		return;
 	case PP_CUDA_SET_DEVICE:
 		ident = (__u32)cuda_parameter(ctx, site->ident);
 		thread->device = ident < CUDA_DEVICE_MAX ? ident + 1 : 0;
-		thread->context = thread->device;
+		cuda_context_choose(thread->device, PP_CUDA_SET_CONTEXT);
 		return;
 	case PP_CUDA_SET_CONTEXT:
 	case PP_CUDA_PUSH_CONTEXT:

@@ -117,6 +117,16 @@ static __always_inline void identify_last(struct task_struct *task, const struct
 	thread_end(t);
 }
 
+/* A thread has ended: another one may get its id. */
+static __always_inline void gpu_thread_ended(__u32 tgid, __u32 tid, const struct pp_config *cfg)
+{
+	if (!cfg || !cfg->gpu_sight)
+		return;
+	gpu_wait_drop(&tid); /* killed inside of a call */
+	if (gpu_is_used(&tgid, cfg))
+		processes_changed(); /* it is looked at again: cuda_thread_note() */
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
@@ -125,8 +135,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	__u32 *generation;
 
 	event.tid = task->pid;
-	if (cfg && cfg->gpu_sight)
-		gpu_wait_drop(&event.tid); /* killed inside of a call */
+	gpu_thread_ended(task->tgid, event.tid, cfg);
 	/* do_exit() has already taken this thread off `live`. */
 	if (task->signal->live.counter > 0 || task->flags & PF_KTHREAD)
 		return 0;

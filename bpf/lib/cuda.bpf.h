@@ -121,20 +121,21 @@ static __always_inline bool cuda_queues(const struct cuda_hit *h)
 	const __u8 way = h->what.direction;
 
 	return h->site->queues &&
-	       (h->site->queues != PP_CUDA_QUEUES_ON_DEVICE ||
-		(way != PP_CUDA_HTOD && way != PP_CUDA_DTOH && way != PP_CUDA_HTOH));
+	       (h->site->queues != PP_CUDA_QUEUES_TO_DEVICE ||
+		(way != PP_CUDA_DTOH && way != PP_CUDA_HTOH));
 }
 
-/* A call may leave work in its stream.  Most find that their thread has marked it in this round. */
-static __always_inline void cuda_queue(struct cuda_thread *thread, __u64 stream, __u64 sp)
+/* A call may leave work in its stream.  Most find that their thread has marked it in this round.
+ * A kernel runs in its thread's context; a copy may go to a stream of another one. */
+static __always_inline void cuda_queue(struct cuda_thread *thread, __u64 stream, bool is_kernel,
+				       __u64 sp)
 {
 	const __u64 *rounds = cuda_rounds_of(bpf_get_current_pid_tgid() >> 32);
 
-	/* Before the round is read. */
-	*(volatile __u64 *)&thread->sp = sp;
+	cuda_launch_enter(thread, sp);
 	if (likely(rounds && thread->stream == stream && thread->round == cuda_round(rounds)))
 		return;
-	cuda_mark(stream);
+	cuda_mark(stream, is_kernel);
 }
 
 /* ---- whose call it is ---- */
@@ -146,6 +147,7 @@ __noinline int cuda_thread_note(__u64 id)
 	struct pp_config *cfg = config_get();
 	struct pp_process_id process = {.tgid = id >> 32};
 	const struct pp_process_context *context;
+	struct task_struct *task = task_current();
 	struct cuda_thread fresh = {};
 	const __u32 *generation;
 
@@ -161,10 +163,11 @@ __noinline int cuda_thread_note(__u64 id)
 		context = bpf_map_lookup_elem(&contexts, &process);
 		fresh.is_wanted = context && context->flags & PP_CONTEXT_MATCHES;
 	}
+	fresh.began_ns = CURRENT_READ(task, start_time);
 	if (known)
 		fresh.hits = known->hits;
-	/* Another program has no device yet, and no capture. */
-	if (!known || known->generation != fresh.generation)
+	/* Another program has no device yet, and no capture; nor has a thread that got the id. */
+	if (!known || known->generation != fresh.generation || known->began_ns != fresh.began_ns)
 		return bpf_map_update_elem(&cuda_threads, &id, &fresh, BPF_ANY) ? 1 : 0;
 	known->changes = fresh.changes;
 	known->is_wanted = fresh.is_wanted;

@@ -27,29 +27,96 @@ static __always_inline void cuda_unclaim(__u32 row)
 	bpf_map_delete_elem(&cuda_claims, &claim);
 }
 
-/* Notes that the current thread launches: before it reads the round for the first time.  Beyond
- * CUDA_LAUNCHERS of them nothing can be said. */
-static __always_inline void cuda_launcher_join(struct cuda_streams *streams,
-					       struct cuda_thread *thread)
+static __always_inline bool cuda_has_ended(struct task_struct *task, __u32 tid)
 {
-	const __u32 tid = bpf_get_current_pid_tgid();
+	return (__u32)BPF_CORE_READ(task, pid) != tid || BPF_CORE_READ(task, flags) & PF_EXITING;
+}
 
-	thread->task = bpf_get_current_task();
+/* Returns whether the current thread is among its process' launchers.  These begin anew when states
+ * do (agent: cuda_side_see()). */
+static __always_inline bool cuda_is_launcher(const struct cuda_streams *streams,
+					     const struct cuda_thread *thread)
+{
+	__u32 at = thread->launcher - 1;
+
+	BARRIER(at);
+	return at < CUDA_LAUNCHERS && *(const volatile __u32 *)&streams->launcher[at] ==
+					      (__u32)bpf_get_current_pid_tgid();
+}
+
+/* Lists the current thread among the launchers.  Returns 1 + its index; 0: there is no room. */
+__noinline int cuda_launcher_list(__u32 generation)
+{
+	const __u64 own = bpf_get_current_pid_tgid();
+	struct pp_process_id id = {.tgid = own >> 32, .generation = generation};
+	struct cuda_streams *streams = bpf_map_lookup_elem(&cuda_streams, &id);
+
+	if (!streams)
+		return 0;
 	for (__u32 i = 0; i < CUDA_LAUNCHERS; i++) {
+		const __u32 listed = *(volatile __u32 *)&streams->launcher[i];
 		bool is_taken;
 
-		if (*(volatile __u32 *)&streams->launcher[i] || !cuda_claim(CUDA_STREAMS + i))
+		/* What was known of it was forgotten: cuda_threads[] is an LRU hash. */
+		if (listed == (__u32)own)
+			return i + 1;
+		if (listed || !cuda_claim(CUDA_STREAMS + i))
 			continue;
 		is_taken = !*(volatile __u32 *)&streams->launcher[i];
 		if (is_taken)
-			*(volatile __u32 *)&streams->launcher[i] = tid;
+			*(volatile __u32 *)&streams->launcher[i] = own;
 		cuda_unclaim(CUDA_STREAMS + i);
-		if (is_taken) {
-			thread->is_launcher = 1;
-			return;
-		}
+		if (is_taken)
+			return i + 1;
 	}
-	streams->has_more = 1;
+	return 0;
+}
+
+/* Takes launchers that have ended off the list. */
+__noinline int cuda_launchers_sweep(__u32 generation)
+{
+	const __u64 own = bpf_get_current_pid_tgid();
+	struct pp_process_id id = {.tgid = own >> 32, .generation = generation};
+	struct cuda_streams *streams = bpf_map_lookup_elem(&cuda_streams, &id);
+
+	if (!streams)
+		return 1;
+	for (__u32 i = 0; i < CUDA_LAUNCHERS; i++) {
+		const __u32 tid = *(volatile __u32 *)&streams->launcher[i];
+		const __u64 key = own >> 32 << 32 | tid;
+		const struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &key);
+
+		if (tid && thread && cuda_has_ended((struct task_struct *)thread->task, tid))
+			*(volatile __u32 *)&streams->launcher[i] = 0;
+	}
+	return 0;
+}
+
+/* Notes that the current thread launches: before it reads the round for the first time.  Beyond
+ * CUDA_LAUNCHERS at a time nothing can be said. */
+static __always_inline void cuda_launcher_join(struct cuda_streams *streams,
+					       struct cuda_thread *thread)
+{
+	thread->task = bpf_get_current_task();
+	thread->launcher = cuda_launcher_list(thread->generation);
+	if (likely(thread->launcher))
+		return;
+	cuda_launchers_sweep(thread->generation);
+	thread->launcher = cuda_launcher_list(thread->generation);
+	if (!thread->launcher)
+		streams->has_more = 1;
+}
+
+/* Notes that the current thread is inside of a launch, for whoever begins a round that it does not
+ * see yet: nothing behind it is read before that is written.  (Before Linux 5.12 on x86 alone.) */
+static __always_inline void cuda_launch_enter(struct cuda_thread *thread, __u64 sp)
+{
+#ifdef HAVE_CMPXCHG
+	__sync_lock_test_and_set(&thread->sp, sp);
+#else
+	*(volatile __u64 *)&thread->sp = sp;
+	__sync_fetch_and_add(&thread->fence, 1);
+#endif
 }
 
 /* The current thread makes a call with this stack pointer: its last launch has returned, unless
@@ -90,11 +157,6 @@ static __always_inline __u64 cuda_sp_of(struct task_struct *task)
 #endif
 	/* It may have run, and have gone on, while it was read. */
 	return cuda_is_on_cpu(task) ? 0 : sp;
-}
-
-static __always_inline bool cuda_has_ended(struct task_struct *task, __u32 tid)
-{
-	return (__u32)BPF_CORE_READ(task, pid) != tid || BPF_CORE_READ(task, flags) & PF_EXITING;
 }
 
 /* Returns 1 when a thread besides the current one may be inside of a launch.  stream: in that one;

@@ -107,6 +107,8 @@ struct cuda_thread {
 	__u32 captures; /* whether its process has any */
 	__u32 life;
 	__u32 user;
+	__u32 fence; /* cuda_launch_enter() */
+	__u32 pad;
 	__u64 capture; /* its own, with which calls on other streams may go; 0: none */
 	/* Its context, and the one that was there before a push: struct cuda_streams. */
 	__u64 context, below;
@@ -115,7 +117,8 @@ struct cuda_thread {
 	/* At its last launch; 0: that has returned.  lib/cuda_launchers.bpf.h. */
 	__u64 sp;
 	__u64 task;	   /* address */
-	__u32 is_launcher; /* it is among those of its process */
+	__u64 began_ns;	   /* the task's start_time: a later thread may get the id */
+	__u32 launcher;	   /* 1 + index among those of its process; 0: none */
 	__u32 was_unknown; /* it has queued or waited before it chose a context */
 };
 struct cuda_threads_map {
@@ -152,7 +155,7 @@ struct cuda_rounds_map cuda_rounds SEC(".maps");
 #define CUDA_LAUNCHERS 16U
 struct cuda_stream {
 	__u64 handle;	      /* 0: the row is free */
-	__u64 context;	      /* in which it was first used */
+	__u64 context;	      /* whose kernels it has run */
 	__u64 marked, synced; /* rounds: all that was queued before `synced` has ended */
 };
 struct cuda_streams {

@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which streams of a process may have work queued, as its calls prove it (include/pyprofd/gpu.h).
  *
- * A synchronisation starts a new round when it begins.  What queues work marks its stream with the
- * round that it reads.  When the synchronisation returns without an error, all that was marked in
- * earlier rounds has ended; what another thread queued meanwhile has its round or a later one, and
- * stays.  No value is ever taken back, so there is nothing to lock: who marks reads the round once
- * more, and marks again when it has changed.
+ * A process goes through rounds: each of its synchronisations begins the next one.
+ *
+ *   launch           1. says that its thread is inside of one, and of which stream: cuda_queue()
+ *                    2. reads the round, and marks the stream with it: cuda_mark()
+ *   synchronisation  1. begins round n: cuda_sync_begin()
+ *                    2. looks whether another thread is inside: cuda_others_launch()
+ *                    3. has returned without an error: its streams are synced as of n, which is
+ *                       that all marked in rounds before n has ended: cuda_synced()
+ *
+ * A stream is dirty while its mark is not older than what it is synced as of.  Of a launch in
+ * another thread there are three cases, as both sides write first and read then:
+ *   - it reads round n or a later one: its mark stays, whether it is waited for or not;
+ *   - it has read an earlier one, and is seen inside: the synchronisation proves nothing;
+ *   - it has read an earlier one, and has returned: what it queued is waited for.
+ *
+ * Nothing is locked.  Marks never go back (cuda_raise()), and who marks reads the round once more,
+ * and marks again when it has changed: a mark that is written late, after others have looked at the
+ * rows, is that of a round that they know nothing of.  Whether any row is dirty a sample reads from
+ * two numbers of the process: its last mark, and the round before which all rows are clean.
  *
  * Of a process that is not whole, a row CUDA_BEFORE for each context stands for what was queued
- * there before we looked: a synchronisation of that context alone ends it.  docs/design/0049. */
+ * there before we looked: a synchronisation of that context alone ends it.  It has such a pair of
+ * numbers of its own (unsure, sure).  docs/design/0049. */
 #ifndef BPF_LIB_CUDA_STREAMS_H
 #define BPF_LIB_CUDA_STREAMS_H
 
@@ -30,6 +45,10 @@
 /* Instead of a context: that of device 0, where no thread chose one; more than one. */
 #define CUDA_CONTEXT_FIRST 1ULL
 #define CUDA_CONTEXT_MIXED CUDA_BEFORE
+/* Of a stream without kernels so far: copies do not tell in which one it is. */
+#define CUDA_CONTEXT_UNTOLD (CUDA_BEFORE + 1)
+/* A thread that is late three times in a row marks so many rounds ahead. */
+#define CUDA_ROUNDS_AHEAD 64U
 
 #define CUDA_ROW_OF_OTHERS (CUDA_STREAMS - 1)
 
@@ -46,6 +65,22 @@ static __always_inline __u64 *cuda_rounds_of(__u32 tgid)
 static __always_inline __u64 cuda_round(const __u64 *rounds)
 {
 	return *(const volatile __u64 *)rounds + 1;
+}
+
+/* Raises a number that several may raise at the same time: it never goes back. */
+static __always_inline void cuda_raise(__u64 *number, __u64 to)
+{
+#ifdef HAVE_CMPXCHG
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		const __u64 was = *(volatile __u64 *)number;
+
+		if (was >= to || __sync_val_compare_and_swap(number, was, to) == was)
+			return;
+	}
+#endif
+	if (*(volatile __u64 *)number < to)
+		*(volatile __u64 *)number = to;
 }
 
 /* ---- how long the process was in each state ---- */
@@ -106,12 +141,13 @@ static __always_inline void gpu_processes_count(__u32 user, __s32 more)
 static __always_inline bool cuda_streams_make(const struct pp_process_id *id,
 					      struct pp_gpu_process *state)
 {
+	const struct pp_config *cfg = config_get();
 	__u32 zero = 0;
 	const struct cuda_streams *none = bpf_map_lookup_elem(&cuda_no_streams, &zero);
 	struct cuda_streams *streams;
 	bool is_first;
 
-	if (!none)
+	if (!none || !cfg)
 		return false;
 	is_first = !bpf_map_update_elem(&cuda_streams, id, none, BPF_NOEXIST);
 	streams = bpf_map_lookup_elem(&cuda_streams, id);
@@ -119,8 +155,8 @@ static __always_inline bool cuda_streams_make(const struct pp_process_id *id,
 		return false;
 	if (cuda_is_whole(id))
 		streams->is_whole = 1;
-	/* Had it streams before, a synchronisation must tell. */
-	state->idle = state->sure = is_first && streams->is_whole;
+	/* Had it streams before, or is not all seen, a synchronisation must tell. */
+	state->idle = state->sure = is_first && streams->is_whole && !cfg->gpu_is_blind;
 	state->since = bpf_ktime_get_ns() << PP_GPU_SINCE_SHIFT | pp_gpu_of(state);
 	return true;
 }
@@ -167,6 +203,18 @@ static __always_inline struct pp_gpu_process *gpu_process_of(__u32 tgid, __u32 g
 		       : NULL;
 }
 
+/* Marks a row, of work or of what may be left from before. */
+static __always_inline void cuda_row_mark(struct cuda_streams *streams,
+					  struct pp_gpu_process *process, __u32 row, __u64 round,
+					  bool is_before)
+{
+	BARRIER(row);
+	if (row >= CUDA_STREAMS)
+		return;
+	cuda_raise(&streams->stream[row].marked, round);
+	cuda_raise(is_before ? &process->unsure : &process->marked, round);
+}
+
 /* ---- contexts ---- */
 
 /* Returns the context of the current thread.  One that chose none is in that of device 0, if we
@@ -210,7 +258,7 @@ __noinline int cuda_divide(__u32 generation)
 		if (streams->is_whole || !cuda_is_default(stream->handle))
 			continue;
 		stream->handle = CUDA_BEFORE;
-		stream->marked = process->unsure = cuda_round(rounds);
+		cuda_row_mark(streams, process, i, cuda_round(rounds), true);
 	}
 	return 0;
 }
@@ -237,17 +285,6 @@ static __always_inline __u64 cuda_context_use(struct cuda_streams *streams,
 	if (!thread->context)
 		thread->was_unknown = 1;
 	return cuda_context_of(thread, streams);
-}
-
-/* The current thread goes on with a context.  does: enum pp_cuda_does.  Of those below it one is
- * kept. */
-static __always_inline void cuda_context_choose(struct cuda_thread *thread, __u64 context,
-						__u32 does)
-{
-	if (does == PP_CUDA_POP_CONTEXT)
-		context = thread->below;
-	thread->below = does == PP_CUDA_PUSH_CONTEXT ? thread->context : 0;
-	thread->context = context;
 }
 
 /* ---- rows of streams ---- */
@@ -281,6 +318,8 @@ static __always_inline bool cuda_row_take(struct cuda_stream *stream, __u32 row,
 	is_taken = !*(volatile __u64 *)&stream->handle;
 	if (is_taken) {
 		stream->context = context;
+		/* What another stream has left there. */
+		stream->marked = stream->synced = 0;
 		*(volatile __u64 *)&stream->handle = handle;
 	}
 	cuda_unclaim(row);
@@ -302,8 +341,9 @@ __noinline int cuda_row(__u32 generation, __u64 handle, __u64 context)
 
 		if (!cuda_is_stream(streams, stream, handle, context))
 			continue;
-		/* A copy may be queued in a stream of another context than the thread's. */
-		if (stream->context != context)
+		if (stream->context == CUDA_CONTEXT_UNTOLD)
+			stream->context = context;
+		else if (stream->context != context && context != CUDA_CONTEXT_UNTOLD)
 			stream->context = streams->is_divided ? CUDA_CONTEXT_MIXED : 0;
 		return i;
 	}
@@ -319,22 +359,8 @@ __noinline int cuda_row(__u32 generation, __u64 handle, __u64 context)
 	return CUDA_ROW_OF_OTHERS;
 }
 
-/* Marks a row, of work or of what may be left from before. */
-static __always_inline void cuda_row_mark(struct cuda_streams *streams,
-					  struct pp_gpu_process *process, __u32 row, __u64 round,
-					  bool is_before)
-{
-	BARRIER(row);
-	if (row >= CUDA_STREAMS)
-		return;
-	*(volatile __u64 *)&streams->stream[row].marked = round;
-	if (is_before)
-		*(volatile __u64 *)&process->unsure = round;
-	else
-		*(volatile __u64 *)&process->marked = round;
-}
-
-/* Makes the row of what was queued in a context before we looked, if it may have been. */
+/* Makes the row of what was queued in a context before we looked, if anything may have been: when
+ * the context is first used. */
 static __always_inline void cuda_see_before(struct cuda_streams *streams,
 					    struct pp_gpu_process *process, __u32 generation,
 					    __u64 context, const __u64 *rounds)
@@ -359,17 +385,45 @@ static __always_inline struct cuda_streams *cuda_streams_get(const struct cuda_t
 				   .generation = thread->generation};
 	struct cuda_streams *streams = bpf_map_lookup_elem(&cuda_streams, &id);
 
-	if (cfg->gpu_is_blind)
-		return NULL;
-	if (likely(streams && gpu_process_of(id.tgid, id.generation, cfg)))
+	const bool is_known = gpu_process_of(id.tgid, id.generation, cfg);
+
+	if (likely(streams && is_known && !cfg->gpu_is_blind))
 		return streams;
-	if (cuda_process_make(id.generation, cfg->gpu_sight))
+	/* Its waits are told also while nothing else is known. */
+	if (cfg->gpu_is_blind && is_known)
+		return NULL;
+	if (cuda_process_make(id.generation, cfg->gpu_sight) || cfg->gpu_is_blind)
 		return NULL;
 	return bpf_map_lookup_elem(&cuda_streams, &id);
 }
 
-/* The current thread queues work in a stream. */
-__noinline int cuda_mark(__u64 handle)
+/* The current thread goes on with a context.  does: enum pp_cuda_does.  Of those below it one is
+ * kept.  The context counts as used: it may have streams that work of other threads goes to. */
+__noinline int cuda_context_choose(__u64 context, __u32 does)
+{
+	const __u64 thread_id = bpf_get_current_pid_tgid();
+	const struct pp_config *cfg = config_get();
+	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &thread_id);
+	struct cuda_streams *streams;
+
+	if (!cfg || !thread)
+		return 1;
+	if (does == PP_CUDA_POP_CONTEXT)
+		context = thread->below;
+	thread->below = does == PP_CUDA_PUSH_CONTEXT ? thread->context : 0;
+	if (thread->context == context)
+		return 0;
+	thread->context = context;
+	thread->round = 0; /* its default stream is another one now */
+	streams = cuda_streams_get(thread, cfg);
+	if (streams)
+		cuda_context_see(streams, context, !streams->is_whole && thread->was_unknown,
+				 thread->generation);
+	return 0;
+}
+
+/* The current thread queues work in a stream.  is_kernel: which is in the thread's context. */
+__noinline int cuda_mark(__u64 handle, bool is_kernel)
 {
 	const __u64 thread_id = bpf_get_current_pid_tgid();
 	const struct pp_config *cfg = config_get();
@@ -382,21 +436,29 @@ __noinline int cuda_mark(__u64 handle)
 
 	if (!cfg || !thread || !rounds)
 		return 1;
+	/* Before the round is read: cuda_others_launch() of who begins the next one reads it. */
+	*(volatile __u64 *)&thread->round = 0;
+	*(volatile __u64 *)&thread->stream = handle;
+	cuda_launch_enter(thread, thread->sp);
 	streams = cuda_streams_get(thread, cfg);
 	process = gpu_process_of(thread_id >> 32, thread->generation, cfg);
 	if (!streams || !process)
 		return 1;
-	if (!thread->is_launcher)
+	if (!cuda_is_launcher(streams, thread))
 		cuda_launcher_join(streams, thread);
 	context = cuda_context_use(streams, thread);
 	cuda_see_before(streams, process, thread->generation, context, rounds);
+	if (!is_kernel && !cuda_is_default(handle))
+		context = CUDA_CONTEXT_UNTOLD;
 	row = cuda_row(thread->generation, handle, context);
 	for (int i = 0; i < 3 && round != cuda_round(rounds); i++) {
 		round = cuda_round(rounds);
 		cuda_row_mark(streams, process, row, round, false);
 	}
+	/* Others begin rounds as fast as it marks, perhaps of a process with the same hash. */
+	if (unlikely(round != cuda_round(rounds)))
+		cuda_row_mark(streams, process, row, cuda_round(rounds) + CUDA_ROUNDS_AHEAD, false);
 	gpu_turn(process);
-	thread->stream = handle;
 	thread->round = round;
 	return 0;
 }
@@ -425,8 +487,9 @@ static __always_inline void cuda_sync_begin(__u32 kind, struct pp_gpu_wait *wait
 	if (kind == PP_CUDA_SYNC_CONTEXT && wait->stream)
 		wait->context = wait->stream;
 	__sync_fetch_and_add(rounds, 1);
+	/* It may be that of one that begins at the same time: as good, for both have still to look. */
 	wait->round = cuda_round(rounds);
-	/* Who begins a launch from here on marks its stream with this round. */
+	/* Who reads the round from here on reads this one, or a later one. */
 	if (cuda_others_launch(thread->generation,
 			       kind == PP_CUDA_SYNC_STREAM ? wait->stream : 0))
 		wait->round = 0;

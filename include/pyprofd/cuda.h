@@ -108,8 +108,8 @@ enum pp_cuda_sync {
 	PP_CUDA_SYNC_CONTEXT, /* the thread's, or parameter `context` */
 };
 
-/* Of pp_cuda_site.queues: only where neither side of a copy is known to be the host's memory. */
-#define PP_CUDA_QUEUES_ON_DEVICE 2U
+/* Of pp_cuda_site.queues: unless a copy is known to go to the host's memory. */
+#define PP_CUDA_QUEUES_TO_DEVICE 2U
 
 /* What a handle is, beside a kernel's. */
 enum pp_cuda_object {
@@ -171,7 +171,7 @@ struct pp_cuda_site {
 	__u8 node;	  /* enum pp_cuda_node */
 	__u8 object;	  /* enum pp_cuda_object */
 	__u8 hit;	  /* enum pp_cuda_hit */
-	__u8 queues;	  /* 1: it may leave work in the stream; PP_CUDA_QUEUES_ON_DEVICE */
+	__u8 queues;	  /* 1: it may leave work in the stream; PP_CUDA_QUEUES_TO_DEVICE */
 	__u8 syncs;	  /* enum pp_cuda_sync */
 	__u8 context;	  /* parameter */
 };

@@ -145,7 +145,7 @@ def test_nothing_is_drained_while_other_threads_launch():
 
 # ---------------------------------------------------------------- what proves nothing
 
-def test_sync_copies_wait_and_leave_nothing_but_between_devices():
+def test_sync_copies_wait_and_leave_nothing_but_those_to_the_device():
     seen = Seen("copies")
     only(seen.ns("cpu", function="busy_drained"), "drained", error=0.05)
     only(seen.ns("cpu", function="busy_queued"), "queued")

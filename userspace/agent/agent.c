@@ -13,6 +13,7 @@
 #include "agent/keeper.h"
 #include "agent/loop.h"
 #include "agent/output.h"
+#include "agent/probes.h"
 #include "agent/process_watch.h"
 #include "agent/reload.h"
 #include "agent/scans.h"
@@ -72,6 +73,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 				    : UINT64_MAX;
 	stack_intake_give_tokens(&agent->stacks, stages_miss_tokens(agent, LOOP_TICK_NS));
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
+	probes_start(agent->probes, mono_ns());
 	command_release(loop->command);
 	service_ready(&loop->service, mono_ns());
 	waits_start(agent->waits);

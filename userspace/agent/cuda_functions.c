@@ -48,11 +48,14 @@
 #define FILL_NOW(count, shift) {CALL, .queues = 1, .bytes = {count}, .bytes_shift = (shift)}
 #define FILL_NOW_2D(width, height, shift)                                                          \
 	{CALL, .queues = 1, .bytes = {width, height}, .bytes_shift = (shift)}
+/* Other work of a stream. */
+#define QUEUE(into) {CALL, .queues = 1, .stream = (into), .node = PP_CUDA_NODE_OTHER}
 /* What has ended when the call returns. */
 #define TIMED CALL, .has_end = 1
 #define WAITS TIMED, .waits = 1
-/* Unless both sides are the device's, by the same text. */
-#define COPIES WAITS, .queues = PP_CUDA_QUEUES_ON_DEVICE
+/* By the same text those between addresses of the device return early, and those of pageable memory
+ * to it when that was read. */
+#define COPIES WAITS, .queues = PP_CUDA_QUEUES_TO_DEVICE
 #define COPY_NOW(size, way) {COPIES, .bytes = {size}, .direction = PP_CUDA_##way}
 #define COPY_NOW_KIND(size, way) {COPIES, .bytes = {size}, .kind = (way)}
 #define COPY_NOW_2D(width, height, way) {COPIES, .bytes = {width, height}, .kind = (way)}
@@ -143,6 +146,23 @@
 	X(cuMemcpyWithAttributesAsync, DRIVER, 0, COPY(3, UNIFIED, 5))                             \
 	X(cuMemcpyBatchAsync, DRIVER, 0, COPY_BATCH(3, 4, 9))                                      \
 	X(cuMemcpyBatchAsync_v2, DRIVER, 0, COPY_BATCH(3, 4, 8))                                   \
+	X(cuMemcpy3DBatchAsync, DRIVER, 0, QUEUE(5))                                               \
+	X(cuMemcpy3DBatchAsync_v2, DRIVER, 0, QUEUE(4))                                            \
+	X(cuMemPrefetchAsync, DRIVER, 0, QUEUE(4))                                                 \
+	X(cuMemPrefetchAsync_v2, DRIVER, 0, QUEUE(5))                                              \
+	X(cuMemPrefetchBatchAsync, DRIVER, 0, QUEUE(8))                                            \
+	X(cuMemDiscardAndPrefetchBatchAsync, DRIVER, 0, QUEUE(8))                                  \
+	X(cuGraphUpload, DRIVER, 0, QUEUE(2))                                                      \
+	X(cuStreamWaitValue32, DRIVER, 0, QUEUE(1))                                                \
+	X(cuStreamWaitValue32_v2, DRIVER, 0, QUEUE(1))                                             \
+	X(cuStreamWaitValue64, DRIVER, 0, QUEUE(1))                                                \
+	X(cuStreamWaitValue64_v2, DRIVER, 0, QUEUE(1))                                             \
+	X(cuStreamWriteValue32, DRIVER, 0, QUEUE(1))                                               \
+	X(cuStreamWriteValue32_v2, DRIVER, 0, QUEUE(1))                                            \
+	X(cuStreamWriteValue64, DRIVER, 0, QUEUE(1))                                               \
+	X(cuStreamWriteValue64_v2, DRIVER, 0, QUEUE(1))                                            \
+	X(cuStreamBatchMemOp, DRIVER, 0, QUEUE(1))                                                 \
+	X(cuStreamBatchMemOp_v2, DRIVER, 0, QUEUE(1))                                              \
 	X(cuMemsetD8Async, DRIVER, 0, FILL(3, 0, 4))                                               \
 	X(cuMemsetD16Async, DRIVER, 0, FILL(3, 1, 4))                                              \
 	X(cuMemsetD32Async, DRIVER, 0, FILL(3, 2, 4))                                              \
@@ -245,6 +265,7 @@
 	X(cudaMemcpyToSymbolAsync, RUNTIME, 0, COPY_KIND(3, 5, 6))                                 \
 	X(cudaMemcpyFromSymbolAsync, RUNTIME, 0, COPY_KIND(3, 5, 6))                               \
 	X(cudaMemcpyBatchAsync, RUNTIME, 0, COPY_BATCH(3, 4, 0))                                   \
+	X(cudaGraphUpload, RUNTIME, 0, QUEUE(2))                                                   \
 	X(cudaMemset, RUNTIME, 0, FILL_NOW(3, 0))                                                  \
 	X(cudaMemset2D, RUNTIME, 0, FILL_NOW_2D(4, 5, 0))                                          \
 	X(cudaMemsetAsync, RUNTIME, 0, FILL(3, 0, 4))                                              \

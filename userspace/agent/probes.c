@@ -63,6 +63,7 @@ struct probes {
 	struct site_numbers numbers;
 	uint32_t next_job;
 	struct probe_warnings warnings;
+	uint64_t started_ns; /* since when hits count; 0: they do not */
 	bool takes_all;
 	bool is_cuda_told[2]; /* of driver and runtime: that not all functions are probed */
 };
@@ -381,6 +382,12 @@ static void see_runtimes(struct probes *probes, const struct process *process)
 	}
 }
 
+void probes_start(struct probes *probes, uint64_t now_ns)
+{
+	if (probes)
+		probes->started_ns = now_ns;
+}
+
 /* Of a process that began when the library had all its probes every call is seen. */
 static void see_whole(const struct probes *probes, const struct process *process,
 		      const struct probed_file *known)
@@ -388,7 +395,8 @@ static void see_whole(const struct probes *probes, const struct process *process
 	const struct cuda_side *side = probe_worker_cuda(probes->worker);
 
 	if (known->has_driver && side && known->attached_ns &&
-	    process->start_ns > known->attached_ns &&
+	    process->start_ns > known->attached_ns && probes->started_ns &&
+	    process->start_ns > probes->started_ns &&
 	    process->start_ns > cuda_side_seen_since(side))
 		(void)cuda_side_add_whole(side, process->id);
 }

@@ -61,6 +61,8 @@ int probes_describe(struct probes *probes, struct profiles *profiles);
 /* What the probes cost now; zeros: there are none. */
 void probes_get_now(const struct probes *probes, struct probe_bounds_now *ret_now);
 
+/* Hits count from now on: of a process that began before, not all calls are seen. */
+void probes_start(struct probes *probes, uint64_t now_ns);
 /* Takes in a process whose files are known, with PP_CONTEXT_MATCHES where the run is filtered. */
 void probes_see(struct probes *probes, const struct process *process);
 /* Attaches what a command will have in the file that it executes, before it does so: its first

@@ -246,6 +246,9 @@ void cuda_side_see(struct cuda_side *side)
 	/* Threads forget what they have marked; none marks now. */
 	__atomic_fetch_add(&config->process_changes, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&config->gpu_sight, sight, __ATOMIC_SEQ_CST);
+	/* Of those few functions that have probes elsewhere, what is queued does not follow. */
+	if (!probe_links_can_share())
+		return;
 	side->seen_since_ns = mono_ns();
 	__atomic_store_n(&config->gpu_is_blind, 0, __ATOMIC_SEQ_CST);
 }

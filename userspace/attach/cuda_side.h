@@ -51,7 +51,8 @@ struct cuda_side_states cuda_side_states(const struct cuda_side *side);
 /* Launches are not seen from here on: before their probes go.  Until cuda_side_see() what processes
  * have queued is not known. */
 void cuda_side_go_blind(struct cuda_side *side);
-/* They are seen again.  Nothing is known of what was queued before. */
+/* They are seen again, where all functions have probes.  Nothing is known of what was queued
+ * before. */
 void cuda_side_see(struct cuda_side *side);
 /* Returns since when all calls are seen, CLOCK_MONOTONIC.  Any thread. */
 uint64_t cuda_side_seen_since(const struct cuda_side *side);

@@ -1,251 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/cuda_streams.bpf.h: what calls of CUDA prove of the work that a process has queued.
- * Threads call in the order in which the test lets them: a call that waits begins and ends. */
-#include "host.h"
-
-/* The maps of CUDA's object. */
-static struct {
-	struct host_hash threads, claims, wholes;
-	struct {
-		struct pp_process_id id;
-		_Alignas(8) uint8_t streams[2048];
-		bool is_taken;
-	} process[4];
-	uint64_t rounds[256];
-	bool has_no_room;
-} cuda;
-
-static void *cuda_lookup(void *map, const void *key);
-static long cuda_update(void *map, const void *key, const void *value, uint64_t flags);
-static long cuda_delete(void *map, const void *key);
-#define bpf_map_lookup_elem cuda_lookup
-#define bpf_map_update_elem cuda_update
-#define bpf_map_delete_elem cuda_delete
-#define HAVE_CMPXCHG
-#include <lib/cuda_streams.bpf.h>
-#undef bpf_map_lookup_elem
-#undef bpf_map_update_elem
-#undef bpf_map_delete_elem
-
-/* What only a process with a program has. */
-int thread_find_way(__u32 tid)
-{
-	(void)tid;
-	return 0;
-}
-
-_Static_assert(sizeof(struct cuda_streams) <= sizeof(cuda.process[0].streams), "room");
-
-static struct host_hash *cuda_hash(const void *map)
-{
-	if (map == &cuda_threads)
-		return &cuda.threads;
-	if (map == &cuda_claims)
-		return &cuda.claims;
-	return map == &cuda_wholes ? &cuda.wholes : NULL;
-}
-
-static void *streams_of(const void *key)
-{
-	for (size_t i = 0; i < 4; i++)
-		if (cuda.process[i].is_taken && !memcmp(&cuda.process[i].id, key, 8))
-			return cuda.process[i].streams;
-	return NULL;
-}
-
-static void *cuda_lookup(void *map, const void *key)
-{
-	static const struct cuda_streams none;
-	struct host_entry *entry;
-
-	if (map == &cuda_rounds)
-		return &cuda.rounds[*(const uint32_t *)key & 255];
-	if (map == &cuda_no_streams)
-		return (void *)&none;
-	if (map == &cuda_streams)
-		return streams_of(key);
-	if (!cuda_hash(map))
-		return bpf_map_lookup_elem(map, key);
-	entry = hash_find(cuda_hash(map), key);
-	return entry ? entry->value : NULL;
-}
-
-static long add_streams(const void *key, const void *value)
-{
-	if (streams_of(key))
-		return -EEXIST;
-	for (size_t i = 0; i < 4 && !cuda.has_no_room; i++)
-		if (!cuda.process[i].is_taken) {
-			memcpy(&cuda.process[i].id, key, 8);
-			memcpy(cuda.process[i].streams, value, sizeof(struct cuda_streams));
-			cuda.process[i].is_taken = true;
-			return 0;
-		}
-	return -E2BIG;
-}
-
-static long cuda_update(void *map, const void *key, const void *value, uint64_t flags)
-{
-	struct host_hash *hash = cuda_hash(map);
-
-	if (map == &cuda_streams)
-		return add_streams(key, value);
-	if (!hash)
-		return bpf_map_update_elem(map, key, value, flags);
-	if (hash->refuses)
-		return hash->refuses;
-	if (flags == BPF_NOEXIST && hash_find(hash, key))
-		return -EEXIST;
-	for (size_t i = 0; i < HOST_ENTRIES; i++) {
-		struct host_entry *entry = &hash->entry[i];
-
-		if (entry->is_taken)
-			continue;
-		entry->is_taken = true;
-		memcpy(entry->key, key, hash->key_bytes);
-		memcpy(entry->value, value, hash->value_bytes);
-		return 0;
-	}
-	return -E2BIG;
-}
-
-static long cuda_delete(void *map, const void *key)
-{
-	struct host_hash *hash = cuda_hash(map);
-	struct host_entry *entry = hash ? hash_find(hash, key) : NULL;
-
-	if (!hash)
-		return bpf_map_delete_elem(map, key);
-	if (!entry)
-		return -ENOENT;
-	entry->is_taken = false;
-	return 0;
-}
-
-/* ---- threads ---- */
-
-#define TGID 70U
-#define GENERATION 3U
-#define STREAM 0x7f0000001000ULL
-#define OTHER_STREAM 0x7f0000002000ULL
-#define CONTEXT 0x5000ULL
-#define OTHER_CONTEXT 0x6000ULL
-#define CALL_SP 0x7ffc0000f000ULL /* at the first instruction of each call */
-#define STACK_BOTTOM_TO_REGISTERS 16216
-
-struct caller {
-	struct task_struct task;
-	struct pt_regs regs;
-};
-static struct caller callers[CUDA_LAUNCHERS + 4];
-
-static struct caller *caller(uint32_t i)
-{
-	return &callers[i];
-}
-
-/* Makes a thread the current one. */
-static struct cuda_thread *as(uint32_t i)
-{
-	const uint64_t key = (uint64_t)TGID << 32 | (TGID + i);
-
-	host->current = &callers[i].task;
-	host->saved_registers = &callers[i].regs;
-	return cuda_lookup(&cuda_threads, &key);
-}
-
-static struct cuda_streams *streams(void)
-{
-	const struct pp_process_id id = {.tgid = TGID, .generation = GENERATION};
-
-	return streams_of(&id);
-}
-
-static int setup(void **state)
-{
-	host_setup(state);
-	memset(&cuda, 0, sizeof(cuda));
-	memset(callers, 0, sizeof(callers));
-	host_hash_init(&cuda.threads, 8, sizeof(struct cuda_thread));
-	host_hash_init(&cuda.claims, 8, 4);
-	host_hash_init(&cuda.wholes, 4, 4);
-	host->config.gpu_sight = 1;
-	host->config.thread_mask = HOST_THREADS - 1;
-	for (uint32_t i = 0; i < CUDA_LAUNCHERS + 4; i++) {
-		const uint64_t key = (uint64_t)TGID << 32 | (TGID + i);
-		const struct cuda_thread thread = {.generation = GENERATION, .is_wanted = 1};
-
-		callers[i].task = (struct task_struct){.tgid = TGID,
-						       .pid = (int)(TGID + i),
-						       .stack = (char *)&callers[i].regs -
-								STACK_BOTTOM_TO_REGISTERS};
-		/* Asleep, with less of the stack in use than in a call. */
-		callers[i].regs.rsp = CALL_SP + 0x100;
-		cuda_update(&cuda_threads, &key, &thread, 0);
-	}
-	return 0;
-}
-
-static void is_whole(void)
-{
-	const uint32_t tgid = TGID, generation = GENERATION;
-
-	cuda_update(&cuda_wholes, &tgid, &generation, 0);
-}
-
-static enum pp_gpu now(void)
-{
-	const uint32_t tgid = TGID;
-	const struct pp_gpu_process *process = bpf_map_lookup_elem(&gpu_processes, &tgid);
-
-	return process ? pp_gpu_of(process) : PP_GPU_UNKNOWN;
-}
-
-/* As lib/cuda.bpf.h: cuda_queue(). */
-static void launch(uint32_t i, uint64_t stream)
-{
-	struct cuda_thread *thread = as(i);
-
-	thread->sp = CALL_SP;
-	if (thread->stream != stream || thread->round != cuda_round(cuda_rounds_of(TGID)))
-		cuda_mark(stream);
-}
-
-static void begin_stream(uint32_t i, uint64_t stream)
-{
-	cuda_launch_left(as(i), CALL_SP);
-	cuda_wait_begin(CALL_SP, PP_CUDA_SYNC_STREAM, stream);
-}
-
-static void begin_context(uint32_t i, uint64_t context)
-{
-	cuda_launch_left(as(i), CALL_SP);
-	cuda_wait_begin(CALL_SP, PP_CUDA_SYNC_CONTEXT, context);
-}
-
-static void end_stream(uint32_t i, uint32_t result)
-{
-	as(i);
-	cuda_wait_end(CALL_SP, PP_CUDA_SYNC_STREAM, result);
-}
-
-static void end_context(uint32_t i, uint32_t result)
-{
-	as(i);
-	cuda_wait_end(CALL_SP, PP_CUDA_SYNC_CONTEXT, result);
-}
-
-static void sync_stream(uint32_t i, uint64_t stream)
-{
-	begin_stream(i, stream);
-	end_stream(i, 0);
-}
-
-static void sync_context(uint32_t i)
-{
-	begin_context(i, 0);
-	end_context(i, 0);
-}
+/* bpf/lib/cuda_streams.bpf.h: what calls of CUDA prove of the work that a process has queued. */
+#include "cuda.h"
 
 /* ---- one thread ---- */
 
@@ -355,117 +110,6 @@ static void streams__without_a_row_need_a_context(void **state)
 	assert_int_equal(now(), PP_GPU_DRAINED);
 }
 
-/* ---- several threads ---- */
-
-static void launch__of_another_thread_during_a_synchronisation_stays(void **state)
-{
-	(void)state;
-	is_whole();
-	launch(1, STREAM);
-	launch(0, STREAM);
-	begin_stream(0, STREAM);
-	launch(1, STREAM);
-	end_stream(0, 0);
-	assert_int_equal(now(), PP_GPU_QUEUED);
-	begin_context(0, 0);
-	launch(1, OTHER_STREAM);
-	end_context(0, 0);
-	assert_int_equal(now(), PP_GPU_QUEUED);
-	sync_context(0);
-	assert_int_equal(now(), PP_GPU_DRAINED);
-}
-
-/* Its work may not be there yet when the synchronisation begins. */
-static void launch__under_way_in_another_thread_is_not_waited_for(void **state)
-{
-	(void)state;
-	is_whole();
-	launch(1, STREAM);
-	launch(0, STREAM);
-	caller(1)->task.on_cpu = 1;
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_QUEUED);
-	/* Preempted in it, or asleep as the queue is full. */
-	caller(1)->task.on_cpu = 0;
-	caller(1)->regs.rsp = CALL_SP;
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_QUEUED);
-	caller(1)->regs.rsp = CALL_SP - 8;
-	sync_context(0);
-	assert_int_equal(now(), PP_GPU_QUEUED);
-	/* That of another stream says nothing about this one. */
-	as(1)->stream = OTHER_STREAM;
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_DRAINED);
-}
-
-static void launch__has_returned_when_its_thread_calls_again_or_has_left_its_frame(void **state)
-{
-	(void)state;
-	is_whole();
-	launch(1, STREAM);
-	caller(1)->task.on_cpu = 1;
-	cuda_launch_left(as(1), CALL_SP - 8); /* the launch itself calls */
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_QUEUED);
-	cuda_launch_left(as(1), CALL_SP);
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_DRAINED);
-	launch(1, STREAM);
-	caller(1)->task.on_cpu = 0;
-	caller(1)->regs.rsp = CALL_SP + 8;
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_DRAINED);
-}
-
-static void thread__that_ends_or_is_forgotten_is_not_waited_for_forever(void **state)
-{
-	const uint64_t key = (uint64_t)TGID << 32 | (TGID + 2);
-
-	(void)state;
-	is_whole();
-	launch(1, STREAM);
-	launch(2, STREAM);
-	caller(1)->regs.rsp = caller(2)->regs.rsp = CALL_SP;
-	caller(1)->task.flags = PF_EXITING;
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_QUEUED);
-	cuda_delete(&cuda_threads, &key);
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_QUEUED);
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_DRAINED);
-}
-
-static void threads__beyond_those_that_are_kept_make_nothing_known(void **state)
-{
-	(void)state;
-	is_whole();
-	for (uint32_t i = 0; i < CUDA_LAUNCHERS; i++)
-		launch(i, STREAM);
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_DRAINED);
-	launch(CUDA_LAUNCHERS, STREAM);
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_QUEUED);
-}
-
-/* Two that take rows at the same time: the second finds the claim. */
-static void rows__that_another_thread_takes_are_left_to_it(void **state)
-{
-	const struct cuda_claim claim = {.tgid = TGID, .row = 0};
-	const uint32_t row = 0;
-
-	(void)state;
-	is_whole();
-	cuda_update(&cuda_claims, &claim, &row, 0);
-	launch(0, STREAM);
-	assert_int_equal(streams()->stream[0].handle, 0);
-	assert_int_equal(streams()->stream[1].handle, STREAM);
-	sync_stream(0, STREAM);
-	assert_int_equal(now(), PP_GPU_DRAINED);
-}
-
 /* ---- who comes late ---- */
 
 static void late__nothing_is_known_before_the_context_is_synchronised(void **state)
@@ -541,6 +185,62 @@ static void contexts__are_synchronised_each_for_itself(void **state)
 	launch(0, CUDA_LEGACY);
 	begin_context(1, CONTEXT); /* it names one */
 	end_context(1, 0);
+	assert_int_equal(now(), PP_GPU_DRAINED);
+}
+
+/* The default stream of each is another one. */
+static void contexts__one_thread_may_use_several_in_a_round(void **state)
+{
+	(void)state;
+	is_whole();
+	choose(0, CONTEXT);
+	launch(0, CUDA_LEGACY);
+	choose(0, OTHER_CONTEXT);
+	launch(0, CUDA_LEGACY);
+	choose(0, CONTEXT);
+	sync_context(0);
+	sync_stream(0, CUDA_LEGACY);
+	assert_int_equal(now(), PP_GPU_QUEUED);
+	choose(0, OTHER_CONTEXT);
+	sync_context(0);
+	assert_int_equal(now(), PP_GPU_DRAINED);
+}
+
+/* A copy may go to a stream of another context than its thread's, where no kernel runs. */
+static void contexts__copies_do_not_tell_that_of_their_stream(void **state)
+{
+	(void)state;
+	is_whole();
+	choose(1, OTHER_CONTEXT); /* it has made a stream there */
+	choose(0, CONTEXT);
+	copy(0, STREAM);
+	sync_context(0);
+	assert_int_equal(now(), PP_GPU_QUEUED);
+	sync_stream(0, STREAM);
+	assert_int_equal(now(), PP_GPU_DRAINED);
+	/* Kernels do. */
+	launch(1, STREAM);
+	copy(0, STREAM);
+	sync_context(0);
+	assert_int_equal(now(), PP_GPU_QUEUED);
+	sync_context(1);
+	assert_int_equal(now(), PP_GPU_DRAINED);
+}
+
+/* Its row has been another stream's. */
+static void contexts__what_was_queued_before_in_a_further_one_is_not_known(void **state)
+{
+	(void)state;
+	choose(0, CONTEXT);
+	launch(0, STREAM);
+	sync_context(0);
+	assert_int_equal(now(), PP_GPU_DRAINED);
+	cuda_stream_drop(GENERATION, STREAM);
+	choose(1, OTHER_CONTEXT);
+	launch(1, OTHER_STREAM);
+	sync_stream(1, OTHER_STREAM);
+	assert_int_equal(now(), PP_GPU_UNKNOWN);
+	sync_context(1);
 	assert_int_equal(now(), PP_GPU_DRAINED);
 }
 
@@ -733,6 +433,12 @@ static void blind__nothing_is_marked_or_proven(void **state)
 	host->config.gpu_is_blind = 0;
 	launch(0, STREAM);
 	assert_int_equal(now(), PP_GPU_QUEUED);
+	/* A process that is first seen meanwhile: its samples ask for its waits. */
+	host->config.gpu_is_blind = 1;
+	bpf_map_delete_elem(&gpu_processes, &tid);
+	begin_stream(0, STREAM);
+	assert_non_null(bpf_map_lookup_elem(&gpu_processes, &tid));
+	assert_int_equal(now(), PP_GPU_UNKNOWN);
 }
 
 static void thread__in_a_wait_is_told_its_slot(void **state)
@@ -756,17 +462,14 @@ int main(void)
 		CUDA_TEST(synchronisation__ends_with_the_outermost_call),
 		CUDA_TEST(destroyed_stream__keeps_its_work_until_its_context_is_synchronised),
 		CUDA_TEST(streams__without_a_row_need_a_context),
-		CUDA_TEST(launch__of_another_thread_during_a_synchronisation_stays),
-		CUDA_TEST(launch__under_way_in_another_thread_is_not_waited_for),
-		CUDA_TEST(launch__has_returned_when_its_thread_calls_again_or_has_left_its_frame),
-		CUDA_TEST(thread__that_ends_or_is_forgotten_is_not_waited_for_forever),
-		CUDA_TEST(threads__beyond_those_that_are_kept_make_nothing_known),
-		CUDA_TEST(rows__that_another_thread_takes_are_left_to_it),
 		CUDA_TEST(late__nothing_is_known_before_the_context_is_synchronised),
 		CUDA_TEST(late__is_whole_when_the_agent_says_so),
 		CUDA_TEST(late__thread_that_chooses_no_context_is_in_that_of_others),
 		CUDA_TEST(late__thread_that_has_worked_and_chooses_was_somewhere_else),
 		CUDA_TEST(contexts__are_synchronised_each_for_itself),
+		CUDA_TEST(contexts__one_thread_may_use_several_in_a_round),
+		CUDA_TEST(contexts__copies_do_not_tell_that_of_their_stream),
+		CUDA_TEST(contexts__what_was_queued_before_in_a_further_one_is_not_known),
 		CUDA_TEST(contexts__stream_that_two_use_needs_its_own_synchronisation),
 		CUDA_TEST(contexts__whole_runtime_begins_with_device_0),
 		CUDA_TEST(times__of_states_add_up),

@@ -74,17 +74,20 @@ def spinning(cuda):
 
 
 def copies(cuda):
-    """Sync copies wait, and leave nothing behind but where both sides are the device's."""
+    """Sync copies wait, and leave nothing behind but those to the device."""
     cuda.set_copy(latency_ns=20 * MS)
     kernel = cuda.kernel(ADD, ns=5 * MS)
     known(cuda)
     for _ in range(ROUNDS):
         cuda.launch(kernel)
         cuda.synchronize(0)
-        cuda.copy("htod", 100)
+        cuda.copy("dtoh", 100)
         busy_drained(0.02)
-    cuda.copy("dtod", 100)
-    busy_queued(0.5)
+    for direction in ("htod", "dtod"):
+        cuda.copy(direction, 100)
+        busy_queued(0.25)
+        cuda.synchronize()
+        busy_drained(0.1)
 
 
 def whole(cuda):

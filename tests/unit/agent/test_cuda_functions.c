@@ -50,7 +50,10 @@ static void functions__streams_are_where_cuda_h_has_them(void **state)
 		     {"cudaMemcpyToSymbolAsync", 6}, {"cuMemcpyHtoD_v2", 0},
 		     {"cuCtxSynchronize", 0},	    {"cuMemcpyHtoAAsync_v2", 5},
 		     {"cuMemcpyWithAttributesAsync", 5}, {"cudaMallocFromPoolAsync", 4},
-		     {"cudaMemcpyToArrayAsync", 7}};
+		     {"cudaMemcpyToArrayAsync", 7}, {"cuStreamBatchMemOp", 1},
+		     {"cuMemPrefetchAsync", 4},	    {"cuMemPrefetchAsync_v2", 5},
+		     {"cuMemPrefetchBatchAsync", 8}, {"cuMemcpy3DBatchAsync", 5},
+		     {"cuGraphUpload", 2}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -133,6 +136,29 @@ static void functions__of_the_devices_memory_come_in_pairs(void **state)
 		if (site->does == PP_CUDA_CALL && site->object)
 			assert_true(site->has_end && !site->out == !site->bytes[0] &&
 				    !site->out == !!site->text);
+	}
+}
+
+/* "API synchronization behavior" of the CUDA Driver API: what goes on when a call has returned. */
+static void functions__that_queue_work(void **state)
+{
+	static const char *const queue[] = {"cuMemsetD8_v2", "cuMemPrefetchAsync", "cuGraphUpload",
+					    "cuStreamWriteValue32", "cuStreamWaitValue64_v2",
+					    "cuMemcpy3DBatchAsync_v2"};
+	static const char *const do_not[] = {"cuMemAllocAsync", "cuMemFreeAsync", "cuEventRecord"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(queue); i++)
+		assert_int_equal(find(queue[i])->site.queues, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(do_not); i++)
+		assert_int_equal(find(do_not[i])->site.queues, 0);
+	/* Where it goes to is known by its direction. */
+	assert_int_equal(find("cuMemcpyHtoD_v2")->site.queues, PP_CUDA_QUEUES_TO_DEVICE);
+	for (size_t i = 0; i < cuda_function_count(); i++) {
+		const struct pp_cuda_site *site = &cuda_function_get(i)->site;
+
+		if (site->queues)
+			assert_int_equal(site->does, PP_CUDA_CALL);
 	}
 }
 
@@ -233,6 +259,7 @@ int main(void)
 		cmocka_unit_test(functions__streams_are_where_cuda_h_has_them),
 		cmocka_unit_test(functions__of_captures_and_graphs),
 		cmocka_unit_test(functions__of_the_devices_memory_come_in_pairs),
+		cmocka_unit_test(functions__that_queue_work),
 		cmocka_unit_test(functions__that_are_recorded_have_a_stream),
 		cmocka_unit_test(functions__eight_of_a_library_come_first),
 		cmocka_unit_test(functions__that_wait_have_an_end),

@@ -639,6 +639,14 @@ static void process__that_begins_behind_the_links_is_whole(void **state)
 	known.start_ns = 1;
 	probes_see(probes, &known);
 	assert_string_equal(called(), "");
+	/* --delay: calls are not seen yet. */
+	known.start_ns = UINT64_MAX;
+	probes_see(probes, &known);
+	assert_string_equal(called(), "");
+	probes_start(probes, UINT64_MAX - 1);
+	known.start_ns = UINT64_MAX - 1;
+	probes_see(probes, &known);
+	assert_string_equal(called(), "");
 	known.start_ns = UINT64_MAX;
 	probes_see(probes, &known);
 	assert_string_equal(called(), "whole 8; ");
