@@ -148,9 +148,9 @@ static void functions__that_queue_work(void **state)
 	static const char *const do_not[] = {"cuMemAllocAsync", "cuMemFreeAsync", "cuEventRecord"};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(queue); i++)
+	for (size_t i = 0; i < sizeof(queue) / sizeof(queue[0]); i++)
 		assert_int_equal(find(queue[i])->site.queues, 1);
-	for (size_t i = 0; i < ARRAY_SIZE(do_not); i++)
+	for (size_t i = 0; i < sizeof(do_not) / sizeof(do_not[0]); i++)
 		assert_int_equal(find(do_not[i])->site.queues, 0);
 	/* Where it goes to is known by its direction. */
 	assert_int_equal(find("cuMemcpyHtoD_v2")->site.queues, PP_CUDA_QUEUES_TO_DEVICE);
