@@ -78,8 +78,8 @@ static int count_block(const struct adding *adding, struct pp_process_id id,
 					 .id = id,
 					 .tid = block->tid,
 					 .flags = block->flags,
-					 .kind = is_written ? PP_KIND_CUDA_HELD :
-							      PP_KIND_CUDA_SEEN};
+					 .kind = is_written ? PP_KIND_CUDA_HELD
+							    : PP_KIND_CUDA_SEEN};
 	const struct pp_count count = {.samples = 1, .weight = block->bytes};
 
 	if (!is_written && !adding->window->is_watched)
@@ -123,9 +123,9 @@ static int begin(struct adding *adding)
 			  sizeof(uint64_t), on_ended, adding);
 }
 
-int cuda_live_collect(const struct cuda_live_sources *sources, const struct cuda_live_window *window,
-		      struct cuda_live_reading *reading, struct counts *counts,
-		      const struct slice *slice)
+int cuda_live_collect(const struct cuda_live_sources *sources,
+		      const struct cuda_live_window *window, struct cuda_live_reading *reading,
+		      struct counts *counts, const struct slice *slice)
 {
 	struct adding adding = {.sources = sources,
 				.side = sources->cuda ? probes_cuda(sources->probes) : NULL,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The GPU's memory that is live (include/pyprofd/cuda.h: cuda_blocks[]), as counters of a window:
- * PP_KIND_CUDA_HELD, and PP_KIND_CUDA_SEEN where the profile goes on and somebody watches.  What a process had when it ended or became another program is counted once,
- * in the window in which that was.  The loop's thread. */
+ * PP_KIND_CUDA_HELD, and PP_KIND_CUDA_SEEN where the profile goes on and somebody watches.  What a
+ * process had when it ended or became another program is counted once, in the window in which that
+ * was.  The loop's thread. */
 #ifndef AGENT_CUDA_LIVE_H
 #define AGENT_CUDA_LIVE_H
 
@@ -48,8 +49,8 @@ struct cuda_live_reading {
 
 /* Adds what is live at the end of a window to its counters, until the slice is over (NULL: all),
  * once its rows are collected (agent/cuda.h).  Returns 1: there is more; 0; -ENOMEM; -errno. */
-int cuda_live_collect(const struct cuda_live_sources *sources, const struct cuda_live_window *window,
-		      struct cuda_live_reading *reading, struct counts *counts,
-		      const struct slice *slice);
+int cuda_live_collect(const struct cuda_live_sources *sources,
+		      const struct cuda_live_window *window, struct cuda_live_reading *reading,
+		      struct counts *counts, const struct slice *slice);
 
 #endif

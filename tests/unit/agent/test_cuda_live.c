@@ -185,9 +185,8 @@ static void add_ended(uint64_t context, uint64_t ns)
 static int collect(bool is_written)
 {
 	const struct cuda_live_sources sources = {.cuda = (struct cuda *)&kernel};
-	const struct cuda_live_window window = {.ended_ns = WINDOW_ENDED_NS,
-						.is_written = is_written,
-						.is_watched = is_watched};
+	const struct cuda_live_window window = {
+		.ended_ns = WINDOW_ENDED_NS, .is_written = is_written, .is_watched = is_watched};
 	struct cuda_live_reading reading = {};
 
 	return cuda_live_collect(&sources, &window, &reading, &counts, NULL);
