@@ -143,6 +143,24 @@ static __always_inline bool cuda_allocates(const struct pp_cuda_site *site)
 	return unlikely(site->object) && site->out;
 }
 
+/* Takes the stack of a call that runs, if it is due, and notes what its end needs. */
+static __always_inline void cuda_call_follow(struct pt_regs *ctx, const struct cuda_hit *h,
+					     struct pp_cuda_totals *totals, __u64 bytes)
+{
+	const struct pp_cuda_site *site = h->site;
+	const __u32 stands_for = cuda_allocates(site) ? cuda_block_walk(h->id) :
+							cuda_walk_due(totals, h->cfg, h->id);
+
+	if (stands_for)
+		cuda_call_walk(ctx, h, stands_for, bytes);
+	else if (site->has_end && cuda_open_take(h->user))
+		cuda_call_remember(PT_REGS_SP(ctx), h->id, 0, 0);
+	if (unlikely(site->object))
+		cuda_block_begin(PT_REGS_SP(ctx),
+				 cuda_parameter(ctx, site->out ? site->out : site->text),
+				 site->out ? bytes : 0, h->what.id.generation, site->object);
+}
+
 /* Returns whether the call leaves no work in its stream. */
 static __always_inline bool cuda_call_begin(struct pt_regs *ctx, struct cuda_hit *h,
 					    const struct cuda_thread *thread)
@@ -150,7 +168,6 @@ static __always_inline bool cuda_call_begin(struct pt_regs *ctx, struct cuda_hit
 	const struct pp_cuda_site *site = h->site;
 	struct pp_cuda_totals *totals;
 	__u64 bytes, capture;
-	__u32 stands_for;
 
 	bytes = cuda_bytes(ctx, site, &h->what.direction);
 	h->what.api = site->api;
@@ -175,16 +192,7 @@ static __always_inline bool cuda_call_begin(struct pt_regs *ctx, struct cuda_hit
 				       cuda_parameter(ctx, site->ident), h->scale);
 	if (bytes)
 		__sync_fetch_and_add(&totals->bytes, bytes);
-	stands_for = cuda_allocates(site) ? cuda_block_walk(h->id) :
-					    cuda_walk_due(totals, h->cfg, h->id);
-	if (stands_for)
-		cuda_call_walk(ctx, h, stands_for, bytes);
-	else if (site->has_end && cuda_open_take(h->user))
-		cuda_call_remember(PT_REGS_SP(ctx), h->id, 0, 0);
-	if (unlikely(site->object))
-		cuda_block_begin(PT_REGS_SP(ctx),
-				 cuda_parameter(ctx, site->out ? site->out : site->text),
-				 site->out ? bytes : 0, thread->generation, site->object);
+	cuda_call_follow(ctx, h, totals, bytes);
 	return false;
 }
 

@@ -98,7 +98,8 @@ __noinline int cuda_thread_look(__u64 id)
  * again.  module 0: of any module. */
 __noinline int cuda_unload(__u32 generation, __u64 module)
 {
-	struct cuda_process *process = cuda_process_of(bpf_get_current_pid_tgid() >> 32, generation);
+	struct cuda_process *process =
+		cuda_process_of(bpf_get_current_pid_tgid() >> 32, generation);
 	struct cuda_object object = {};
 
 	if (!process)
@@ -317,7 +318,8 @@ __noinline int cuda_event_awaited(__u64 id, __u32 generation, __u64 handle, __u6
 /* A stream ends, and with it a capture of it. */
 __noinline int cuda_stream_ended(__u32 generation, __u64 stream)
 {
-	struct cuda_process *process = cuda_process_of(bpf_get_current_pid_tgid() >> 32, generation);
+	struct cuda_process *process =
+		cuda_process_of(bpf_get_current_pid_tgid() >> 32, generation);
 	const struct cuda_object *capture;
 	__u64 number = 0;
 

@@ -30,7 +30,8 @@ __noinline int cuda_block_walk(__u64 id)
 		return 0;
 	if (!process || !machine ||
 	    !walk_take(&process->blocks_until_ns, now_ns, PP_CUDA_BLOCK_PROCESS_NS, true) ||
-	    (share && !walk_take(&share->gpu_blocks_until_ns, now_ns, PP_CUDA_BLOCK_USER_NS, true)) ||
+	    (share &&
+	     !walk_take(&share->gpu_blocks_until_ns, now_ns, PP_CUDA_BLOCK_USER_NS, true)) ||
 	    !walk_take(&machine->blocks_until_ns, now_ns, PP_CUDA_BLOCK_MACHINE_NS, true))
 		return cuda_walk_due(totals, cfg, id);
 	calls = *(volatile __u64 *)&totals->calls;

@@ -487,7 +487,7 @@ static __always_inline void cuda_sync_begin(__u32 kind, struct pp_gpu_wait *wait
 	if (kind == PP_CUDA_SYNC_CONTEXT && wait->stream)
 		wait->context = wait->stream;
 	__sync_fetch_and_add(rounds, 1);
-	/* It may be that of one that begins at the same time: as good, for both have still to look. */
+	/* It may be that of one that begins at the same time: as good, for both still look. */
 	wait->round = cuda_round(rounds);
 	/* Who reads the round from here on reads this one, or a later one. */
 	if (cuda_others_launch(thread->generation,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/cuda_processes.bpf.h: what one user's processes take of the tables, and what they leave. */
+/* bpf/lib/cuda_processes.bpf.h: what one user's processes take of the tables, and what is left. */
 #include "host.h"
 
 #include <lib/cuda_processes.bpf.h>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """check_cuda.py calls PROFILE   Does it have every call of cuda.c?
-check_cuda.py soak LAUNCHES PROFILE...   And of each window, when it launched for long?  Are the stacks
-of each thread's own functions?"""
+check_cuda.py soak LAUNCHES PROFILE...   And of each window, when it launched for long?  Are the
+stacks of each thread's own functions?"""
 import collections
 import os
 import re

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cuda [SECONDS]   Waits for /tmp/go, calls the stand-in of libcuda (tests/fakes) from 64 threads at
- * once, each in a function of its own name, and then alone; writes how many kernels it launched to
- * /tmp/cuda-done, and waits to be ended.  SECONDS: the threads go on for so long, with a
+/* cuda [SECONDS]   Waits for /tmp/go, calls the stand-in of libcuda (tests/fakes) from 64 threads
+ * at once, each in a function of its own name, and then alone; writes how many kernels it launched
+ * to /tmp/cuda-done, and waits to be ended.  SECONDS: the threads go on for so long, with a
  * synchronisation and a nap after each few launches. */
 #include "cuda_driver.h"
 #include "threads.h"
