@@ -43,7 +43,7 @@ class GpuWriter(MemoryWriter):
                    if number is not None]
         texts = [message((1, self.at(key)), (2, self.at(text)))
                  for key, text in dict({"comm": "python3", "device": "0"}, **labels).items()]
-        values = tuple(values) + (0,) * (len(CUDA) - len(values))
+        values = tuple(values) + (0,) * (len(self.types) - len(values))
         self.samples.append(message((1, ids), (2, b"".join(varint(v) for v in values)),
                                     *[(3, label) for label in numbers + texts]))
 

@@ -107,7 +107,8 @@ static void probes__unsound_ones_are_not_asked_for(void **state)
 
 static union {
 	struct foreign_request request;
-	uint8_t bytes[FOREIGN_REQUEST_MAX_BYTES];
+	/* One more than may be. */
+	uint8_t bytes[FOREIGN_REQUEST_MAX_BYTES + sizeof(struct probe_wanted)];
 } asked;
 
 static struct probe_wanted *set_request(uint32_t count)
