@@ -694,6 +694,9 @@ def main():
                                                                "bench.json"))
     parser.add_argument("--cases", default="", help="of section oracle: " + ", ".join(oracle.CASES))
     options = parser.parse_args()
+    unknown = [name for name in options.only.split(",") if name not in SECTIONS]
+    if unknown:
+        parser.error("no section %s; there are %s" % (unknown[0], ", ".join(SECTIONS)))
     global ORACLE_CASES
     ORACLE_CASES = options.cases
     if os.geteuid() != 0:
