@@ -123,13 +123,13 @@ static int start_command(struct agent *agent, struct loop *loop)
 }
 
 /* Who names probes, or runs a command, wants their hits from the beginning on.  So does who wants
- * some seconds of the calls of chosen processes: loading CUDA's programs takes as long where the
- * CPUs are busy.  A run without an end goes on with what is there. */
+ * some seconds of the calls of CUDA: loading its programs takes one, and more where the CPUs are
+ * busy.  A run without an end goes on with what is there. */
 static bool begins_with_probes(const struct options *options)
 {
-	const bool is_short = options->pid_count && options->duration_ns;
+	const bool is_short = options->duration_ns && !options->events_are_default;
 	const uint32_t awaited = PP_CAPTURE_PROBE | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC |
-				 (is_short && !options->events_are_default ? PP_CAPTURE_CUDA : 0U);
+				 (is_short ? PP_CAPTURE_CUDA : 0U);
 
 	return options->command || options->events & awaited;
 }

@@ -3,6 +3,7 @@
 streams, names that never end, captures that never end, graphs that hold themselves, waits that
 are left, sizes that are nonsense, and hits from ever new processes.  Somebody else's launches are
 counted to the last one, by the kernel's name."""
+import glob
 import os
 import re
 import shutil
@@ -19,6 +20,8 @@ KERNEL = "vectorAdd"
 
 def prepare(rig):
     import harness  # not there for who attacks
+    import test_probes
+    test_probes.need_links()
     rig.attack.fakes = harness.need_fakes()
 
 
@@ -43,16 +46,31 @@ def start(rig, seconds):
     return program
 
 
+def is_probed(rig, path):
+    """Whether the agent has links of this file."""
+    for name in glob.glob("/proc/%d/fdinfo/*" % rig.agent.pid):
+        try:
+            with open(name, encoding="utf-8") as file:
+                if path in file.read():
+                    return True
+        except OSError:  # it is closed by now
+            pass
+    return False
+
+
 def meanwhile(rig):
     """Once the first has brought its file's probes, the second's names are seen, too.  They launch
     when their input ends."""
+    import harness
     import rig as rigs
     import time
     home = rig.folder("victim-cuda", rigs.VICTIM)
     for name in ("launches", "libcuda.so.1"):
         shutil.copy(os.path.join(rig.attack.fakes, name), home)
     start(rig, 1)
-    time.sleep(2)
+    harness.wait_for(lambda: is_probed(rig, os.path.join(home, "libcuda.so.1")), 30,
+                     "probes of the victim's driver")
+    time.sleep(1)  # it has several links
     program = start(rig, SECONDS)
     time.sleep(1)
     said = program.end(SECONDS + 20)
