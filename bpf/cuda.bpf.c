@@ -286,18 +286,23 @@ static __always_inline void cuda_object_end(const struct cuda_hit *h, __u64 hand
 {
 	const __u32 generation = h->what.id.generation;
 
-	if (h->site->object == PP_CUDA_OBJECT_STREAM)
+	switch (h->site->object) {
+	case PP_CUDA_OBJECT_STREAM:
 		cuda_stream_drop(generation, handle);
-	if (h->site->object == PP_CUDA_OBJECT_STREAM)
 		cuda_stream_ended(generation, handle);
-	else if (h->site->object == PP_CUDA_OBJECT_CONTEXT)
+		return;
+	case PP_CUDA_OBJECT_CONTEXT:
 		cuda_context_ended(h->thread, generation, handle);
-	else if (h->site->object == PP_CUDA_OBJECT_DEVICE)
+		return;
+	case PP_CUDA_OBJECT_DEVICE:
 		cuda_device_ended(generation, h->site->ident ? (__u32)handle + 1 : h->what.device);
-	else if (h->site->object == PP_CUDA_OBJECT_MODULE)
+		return;
+	case PP_CUDA_OBJECT_MODULE:
 		cuda_unload(generation, handle);
-	else
+		return;
+	default:
 		cuda_forget(generation, handle, h->site->object);
+	}
 }
 
 static __always_inline void cuda_event(struct pt_regs *ctx, const struct cuda_hit *h,

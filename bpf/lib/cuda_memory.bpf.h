@@ -151,7 +151,7 @@ __noinline int cuda_block_got(__u64 sp, __u32 generation, __u32 object)
 	block.context = thread->context;
 	block.device = thread->device;
 	block.tid = (__u32)id;
-	block.user = user_of_current();
+	block.user = thread->user;
 	if (!cuda_block_put(&key, &block))
 		return 0;
 	count_loss(PP_LOSS_CUDA_BLOCKS_FULL);

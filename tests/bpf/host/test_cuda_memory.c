@@ -19,7 +19,7 @@ static struct user_namespace machine;
 static int setup(void **state)
 {
 	const struct cuda_thread thread = {
-		.generation = GENERATION, .context = CONTEXT, .device = 2};
+		.generation = GENERATION, .user = 1000, .context = CONTEXT, .device = 2};
 	const uint64_t id = (uint64_t)TGID << 32 | 71;
 
 	assert_int_equal(host_setup(state), 0);
@@ -38,6 +38,15 @@ static int setup(void **state)
 	host->cred = (struct cred){.euid.val = 1000, .user_ns = &machine};
 	host->task.cred = &host->cred;
 	return 0;
+}
+
+/* From now on the thread is this user's. */
+static void run_as(uint32_t user)
+{
+	const uint64_t id = bpf_get_current_pid_tgid();
+	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &id);
+
+	thread->user = user;
 }
 
 /* ---- calls ---- */
@@ -215,7 +224,7 @@ static void room__is_shared_by_users(void **state)
 	/* What takes the place of another one needs none. */
 	assert_int_equal(allocated(ADDRESS, 100, 1), 0);
 	/* Root has all the rest. */
-	host->cred.euid.val = 0;
+	run_as(0);
 	for (uint32_t i = 0; i < 5; i++)
 		assert_int_equal(allocated(ADDRESS + 0x20000 + 512 * i, 512, 1), 0);
 	assert_int_equal(allocated(ADDRESS + 0x10000, 512, 1), 1);
