@@ -509,6 +509,8 @@ static bool end_thread(struct probe_worker *worker)
 	pthread_mutex_unlock(&worker->background.mutex);
 	if (has_ended)
 		pthread_join(worker->background.thread, NULL);
+	else
+		log_debug("the kernel holds up the thread of probes: it is left");
 	return has_ended;
 }
 
@@ -528,15 +530,18 @@ static void free_lists(struct probe_worker *worker)
 			  (double)(mono_ns() - began_ns) / 1e6);
 }
 
-void probe_worker_free(struct probe_worker *worker)
+bool probe_worker_free(struct probe_worker *worker)
 {
-	if (!worker || (worker->has_thread && !end_thread(worker)))
-		return;
+	if (!worker)
+		return true;
+	if (worker->has_thread && !end_thread(worker))
+		return false;
 	free_lists(worker);
 	user_quota_release(&worker->put_off);
 	probe_objects_release(&worker->objects);
 	background_destroy(&worker->background);
 	free(worker);
+	return true;
 }
 
 int probe_worker_attach(struct probe_worker *worker, struct probe_job *job)

@@ -70,9 +70,10 @@ struct probe_result {
  * begins with the first job. */
 int probe_worker_new(const struct kernel_side *kernel, uint32_t blocks_max,
 		     struct probe_worker **ret_worker);
-/* Takes all links off and ends the thread.  One that the kernel holds up for more than some seconds
- * is left to the end of the process, with all that it uses. */
-void probe_worker_free(struct probe_worker *worker);
+/* Takes all links off and ends the thread; NULL is ok.  Waits for it as background_wait() does;
+ * returns false when the kernel holds it up for longer: it goes on to use what it owns and the
+ * kernel side, which are then left to the end of the process. */
+bool probe_worker_free(struct probe_worker *worker);
 DEFINE_OWNED(struct probe_worker, probe_worker)
 
 /* Takes the job over, also on failure.  Returns 0; -ENOMEM; -EAGAIN: no thread can be started. */

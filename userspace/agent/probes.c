@@ -703,14 +703,15 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 	return 0;
 }
 
-void probes_free(struct probes *probes)
+bool probes_free(struct probes *probes)
 {
 	struct probed_file *file, *next;
+	bool has_ended;
 
 	if (!probes)
-		return;
+		return true;
 	cuda_bounds_free(probes->cuda_bounds);
-	probe_worker_free(probes->worker);
+	has_ended = probe_worker_free(probes->worker);
 	probed_file_free(probes->prepared);
 	HASH_ITER (hh, probes->file, file, next)
 		drop_file(probes, file);
@@ -720,6 +721,7 @@ void probes_free(struct probes *probes)
 	free(probes->attached);
 	free(probes->known);
 	free(probes);
+	return has_ended;
 }
 
 int probes_blocks(struct probes *probes)

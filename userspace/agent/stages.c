@@ -705,8 +705,10 @@ int64_t stages_miss_tokens(const struct agent *agent, uint64_t tick_ns)
 
 void stages_release(struct agent *agent)
 {
+	bool has_ended;
+
 	live_free(agent->live);
-	probes_free(agent->probes);
+	has_ended = probes_free(agent->probes);
 	free_debts_free(agent->debts);
 	cpu_events_free(agent->cpu_events);
 	memory_watch_free(agent->memory);
@@ -739,6 +741,7 @@ void stages_release(struct agent *agent)
 	context_table_free(agent->contexts);
 	file_table_free(agent->files);
 	row_store_free(agent->rows);
-	kernel_side_free(agent->kernel);
+	if (has_ended)
+		kernel_side_free(agent->kernel);
 	target_filter_release(&agent->filter);
 }

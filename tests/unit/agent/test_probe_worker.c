@@ -22,10 +22,11 @@
 #define LIMIT_NS 10000000000ULL
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t in_kernel = PTHREAD_MUTEX_INITIALIZER; /* held: links take until then */
 static struct {
 	int open_err, entry_err, calibrate_err;
 	bool lacks_sessions;
-	unsigned int attached, opened, sites_set;
+	unsigned int attached, attaching, opened, sites_set;
 	unsigned int returns_first; /* return links that came before entries */
 	bool had_entry;
 	/* That were attached, as long as it runs; by the first site. */
@@ -184,6 +185,12 @@ int probe_links_attach(const struct probe_links_options *options, struct probe_l
 	int err = 0;
 
 	pthread_mutex_lock(&mutex);
+	kernel.attaching++;
+	pthread_mutex_unlock(&mutex);
+	pthread_mutex_lock(&in_kernel);
+	pthread_mutex_unlock(&in_kernel);
+	pthread_mutex_lock(&mutex);
+	kernel.attaching--;
 	kernel.changes_seen += !kernel.is_partial[2];
 	if (!options->is_return && kernel.entry_err)
 		err = kernel.entry_err;
@@ -823,10 +830,27 @@ static void links__are_not_made_at_the_end(void **state)
 	set_holder(4711);
 	start(worker, 7);
 	usleep(50000);
-	probe_worker_free(worker);
+	assert_true(probe_worker_free(worker));
 	set_holder(0);
 	assert_int_equal(kernel.attached, 0);
 	assert_false(kernel.had_entry);
+}
+
+/* Nor for a kernel that takes longer.  What the thread uses stays. */
+static void free__leaves_a_thread_that_the_kernel_holds_up_and_tells_so(void **state)
+{
+	static struct probe_worker *worker; /* as long as its thread */
+
+	(void)state;
+	worker = new_worker();
+	pthread_mutex_lock(&in_kernel);
+	start(worker, 7);
+	while (!get(&kernel.attaching))
+		usleep(1000);
+	assert_false(probe_worker_free(worker));
+	pthread_mutex_unlock(&in_kernel);
+	while (get(&kernel.attaching))
+		usleep(1000);
 }
 
 int main(void)
@@ -856,6 +880,8 @@ int main(void)
 		cmocka_unit_test_setup(links__come_and_go_when_nobody_keeps_a_lock, reset),
 		cmocka_unit_test_setup(attach__is_tried_again_when_a_lock_is_kept_just_then, reset),
 		cmocka_unit_test_setup(links__are_not_made_at_the_end, reset),
+		cmocka_unit_test_setup(free__leaves_a_thread_that_the_kernel_holds_up_and_tells_so,
+				       reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

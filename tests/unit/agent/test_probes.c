@@ -35,6 +35,7 @@ struct process *process_table_find_tgid(const struct process_table *table, uint3
 }
 
 static bool can_share = true;
+static bool worker_is_left;
 bool probe_links_can_share(void)
 {
 	return can_share;
@@ -211,9 +212,10 @@ int probe_bounds_describe(struct probe_bounds *bounds, struct profiles *profiles
 	return 0;
 }
 
-void probe_worker_free(struct probe_worker *worker)
+bool probe_worker_free(struct probe_worker *worker)
 {
 	(void)worker;
+	return !worker_is_left;
 }
 
 int probe_worker_attach(struct probe_worker *worker, struct probe_job *job)
@@ -795,6 +797,17 @@ static void tick__forgives_some_of_the_calls_that_users_have_open(void **state)
 	assert_int_equal(shares[8].calls, -3);
 }
 
+static void free__tells_when_the_worker_is_left(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:x.so:f");
+	worker_is_left = true;
+	assert_false(probes_free(probes));
+	probes = NULL;
+	worker_is_left = false;
+	assert_true(probes_free(NULL));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -803,6 +816,7 @@ int main(void)
 		TEST(run_without_a_filter__has_one_link_a_file),
 		TEST(run_with_a_filter__has_links_a_process),
 		TEST(returns__have_two_places),
+		TEST(free__tells_when_the_worker_is_left),
 		TEST(returns__of_what_cannot_be_entered_are_left_out),
 		TEST(files_of_one_inode__share_a_link),
 		TEST(files_of_one_inode__are_attached_once_a_process),
