@@ -115,11 +115,10 @@ out_of_memory() {
 	await 60 grep -q 'want of memory' /tmp/oom.log || fail "oom: not told"
 	kill -TERM $profiler
 	wait $profiler || fail "oom: pyprofd ended with $?"
-	sed -n 's/^\(pyprofd: process .* want of memory.*\)/guest: \1/p' /tmp/oom.log
+	sed 's/^/guest: pyprofd: /' /tmp/oom.log | tail -n 8
 	kept=$(echo /tmp/oom/kept/*-oom-*-python3.11/cpu.pb.gz)
 	zcat "$kept" | grep -q fill_memory || fail "oom: not kept: $(cat /tmp/oom.log)"
 	# By default all events go into a directory.  The guest could have 240 CPUs, each of which has a part of some maps.
-	sed -n 's/^\(pyprofd: .* MiB of maps\).*/guest: \1/p' /tmp/oom.log
 	mib=$(sed -n 's/.*memory .* + \([0-9]*\)\.[0-9]* MiB of maps.*/\1/p' /tmp/oom.log)
 	[ "${mib:-99}" -lt 40 ] || fail "oom: ${mib:-unknown} MiB of maps, possible CPUs $(cat /sys/devices/system/cpu/possible)"
 }
@@ -208,7 +207,8 @@ known gc collects on_probe 7
 at alloc
 known alloc allocates on_alloc
 at cuda
-cuda /tmp/cuda.pb.gz 0 --events cuda
+# All at once: an emulator whose machine has other work takes longer for their probes than the usual budget allows.
+cuda /tmp/cuda.pb.gz 0 --events cuda --gpu-budget 100
 cp /tmp/cuda.pb.gz /py/tmp/ && $python /t/check_cuda.py calls /tmp/cuda.pb.gz || fail "cuda: wrong numbers"
 complaints
 
