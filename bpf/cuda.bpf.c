@@ -391,7 +391,8 @@ static __always_inline void cuda_begin(struct pt_regs *ctx, struct cuda_hit *h,
 			cuda_queue(thread, cuda_stream_name(h->what.stream, site->is_twin),
 				   site->node == PP_CUDA_NODE_KERNEL, PT_REGS_SP(ctx));
 		if (site->waits)
-			cuda_wait_begin(PT_REGS_SP(ctx), site->syncs, cuda_synced_by(ctx, h));
+			cuda_wait_begin(PT_REGS_SP(ctx), site->syncs, cuda_synced_by(ctx, h),
+					h->user);
 		return;
 	case PP_CUDA_SET_DEVICE:
 		ident = (__u32)cuda_parameter(ctx, site->ident);

@@ -593,10 +593,10 @@ __noinline int cuda_stream_drop(__u32 generation, __u64 handle)
 static __always_inline int gpu_wait_set(const __u32 *tid, struct pp_gpu_wait *wait)
 {
 	const struct pp_gpu_wait *known = bpf_map_lookup_elem(&gpu_waits, tid);
-	struct pp_user_share *share;
+	struct pp_user_share *share = share_of(known ? known->user : wait->user);
 
-	wait->user = known ? known->user : user_of_current();
-	share = share_of(wait->user);
+	if (known)
+		wait->user = known->user;
 	if (!known && share && share->gpu_waits >= PP_GPU_WAITS_MAX / PP_GPU_USERS)
 		return 1;
 	if (bpf_map_update_elem(&gpu_waits, tid, wait, BPF_ANY))
@@ -607,11 +607,11 @@ static __always_inline int gpu_wait_set(const __u32 *tid, struct pp_gpu_wait *wa
 }
 
 /* The current thread goes into a call that waits for the device.  sp: at its first instruction.
- * kind: enum pp_cuda_sync.  stream: struct pp_gpu_wait.  One call may make another: the outermost
- * counts. */
-__noinline int cuda_wait_begin(__u64 sp, __u32 kind, __u64 stream)
+ * kind: enum pp_cuda_sync.  stream: struct pp_gpu_wait.  user: who answers for the thread.  One call
+ * may make another: the outermost counts. */
+__noinline int cuda_wait_begin(__u64 sp, __u32 kind, __u64 stream, __u32 user)
 {
-	struct pp_gpu_wait wait = {.sp = sp, .stream = stream};
+	struct pp_gpu_wait wait = {.sp = sp, .stream = stream, .user = user};
 	const struct pp_config *cfg = config_get();
 	const struct pp_gpu_wait *known;
 	__u32 tid = bpf_get_current_pid_tgid();

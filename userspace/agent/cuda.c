@@ -97,9 +97,8 @@ void cuda_free(struct cuda *cuda)
 static bool is_alive(void *context, struct pp_process_id id)
 {
 	const struct cuda *cuda = context;
-	const struct process *process = process_table_find(cuda->sources.processes, id);
 
-	return process && !process->exit_ns;
+	return process_table_is_alive(cuda->sources.processes, id);
 }
 
 /* Keeps what a row's kernel is called. */

@@ -93,8 +93,7 @@ static void on_block(void *context, const void *key_at, const void *value)
 	const struct pp_cuda_block_key *key = key_at;
 	const struct pp_cuda_block *block = value;
 	const struct pp_process_id id = {.tgid = key->tgid, .generation = block->generation};
-	const struct process *process = process_table_find(adding->sources->processes, id);
-	const bool has_ended = !process || process->exit_ns;
+	const bool has_ended = !process_table_is_alive(adding->sources->processes, id);
 
 	if (block->since_ns > adding->window->ended_ns && !has_ended)
 		return;

@@ -49,9 +49,8 @@ void gpu_times_free(struct gpu_times *times)
 static bool is_alive(void *context, struct pp_process_id id)
 {
 	const struct gpu_times *times = context;
-	const struct process *process = process_table_find(times->sources.processes, id);
 
-	return process && !process->exit_ns;
+	return process_table_is_alive(times->sources.processes, id);
 }
 
 int gpu_times_collect(struct gpu_times *times)

@@ -79,6 +79,13 @@ int process_table_read_maps(struct process_table *table, struct process *process
 bool process_table_wants_read(const struct process *process);
 
 struct process *process_table_find(const struct process_table *table, struct pp_process_id id);
+static inline bool process_table_is_alive(const struct process_table *table,
+					  struct pp_process_id id)
+{
+	const struct process *process = process_table_find(table, id);
+
+	return process && !process->exit_ns;
+}
 /* Finds the live process of this tgid, or else the one that died last. */
 struct process *process_table_find_tgid(const struct process_table *table, uint32_t tgid);
 /* Finds the process with this id, or else the newest one with its tgid; NULL: there is none. */

@@ -243,13 +243,13 @@ static inline void choose(uint32_t i, uint64_t context)
 static inline void begin_stream(uint32_t i, uint64_t stream)
 {
 	cuda_launch_left(as(i), CALL_SP);
-	cuda_wait_begin(CALL_SP, PP_CUDA_SYNC_STREAM, stream);
+	cuda_wait_begin(CALL_SP, PP_CUDA_SYNC_STREAM, stream, user_of_current());
 }
 
 static inline void begin_context(uint32_t i, uint64_t context)
 {
 	cuda_launch_left(as(i), CALL_SP);
-	cuda_wait_begin(CALL_SP, PP_CUDA_SYNC_CONTEXT, context);
+	cuda_wait_begin(CALL_SP, PP_CUDA_SYNC_CONTEXT, context, user_of_current());
 }
 
 static inline void end_stream(uint32_t i, uint32_t result)

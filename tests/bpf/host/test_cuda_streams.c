@@ -62,7 +62,7 @@ static void synchronisation__ends_with_the_outermost_call(void **state)
 	launch(0, STREAM);
 	launch(0, OTHER_STREAM);
 	begin_context(0, 0);
-	cuda_wait_begin(CALL_SP - 0x200, PP_CUDA_SYNC_STREAM, STREAM);
+	cuda_wait_begin(CALL_SP - 0x200, PP_CUDA_SYNC_STREAM, STREAM, user_of_current());
 	cuda_wait_end(CALL_SP - 0x200, PP_CUDA_SYNC_STREAM, 0);
 	assert_non_null(bpf_map_lookup_elem(&gpu_waits, &tid));
 	assert_int_equal(now(), PP_GPU_QUEUED);
@@ -70,7 +70,7 @@ static void synchronisation__ends_with_the_outermost_call(void **state)
 	assert_null(bpf_map_lookup_elem(&gpu_waits, &tid));
 	assert_int_equal(now(), PP_GPU_DRAINED);
 	/* One that was left by longjmp() has no end. */
-	cuda_wait_begin(CALL_SP - 0x200, PP_CUDA_SYNC_STREAM, STREAM);
+	cuda_wait_begin(CALL_SP - 0x200, PP_CUDA_SYNC_STREAM, STREAM, user_of_current());
 	launch(0, STREAM);
 	sync_stream(0, STREAM);
 	assert_null(bpf_map_lookup_elem(&gpu_waits, &tid));
