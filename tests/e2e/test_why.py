@@ -52,20 +52,22 @@ def figure(finding, name):
 
 # ---------------------------------------------------------------- made profiles
 
-def put_calls(directory, window, launches=400, syncs=10, wait_ns=4 * S, comments=(), pid=41):
-    writer = GpuWriter([line_of("cuLaunchKernel", launches, pid=pid, kernel="add"),
-                        line_of("cuStreamSynchronize", syncs, pid=pid, host_ns=wait_ns,
-                                hist="20:%d" % syncs)] + list(comments))
+def put_calls(directory, window, launches=400, syncs=10, wait_ns=4 * S, comments=(), pid=41,
+              device="0"):
+    whose = {"pid": pid, "device": device}
+    writer = GpuWriter([line_of("cuLaunchKernel", launches, kernel="add", **whose),
+                        line_of("cuStreamSynchronize", syncs, host_ns=wait_ns,
+                                hist="20:%d" % syncs, **whose)] + list(comments))
     writer.put(ROOT + "forward:12 [cuLaunchKernel]", (launches, 0, 0, 0), api="cuLaunchKernel",
-               kernel="add", pid=pid, tid=pid)
+               kernel="add", tid=pid, **whose)
     writer.put(ROOT + "finish:25 [cuStreamSynchronize]", (syncs - 1, wait_ns * 3 // 4,
                                                           wait_ns * 3 // 4, 0),
-               api="cuStreamSynchronize", pid=pid, tid=pid)
+               api="cuStreamSynchronize", tid=pid, **whose)
     writer.put(ROOT + "item:20 [cuStreamSynchronize]", (1, wait_ns // 4, wait_ns // 4, 0),
-               api="cuStreamSynchronize", pid=pid, tid=pid)
+               api="cuStreamSynchronize", tid=pid, **whose)
     # Another thread waits all the time: it does not launch.
     writer.put("worker:50 [cuEventSynchronize]", (1, 10 * S, 10 * S, 0), api="cuEventSynchronize",
-               pid=pid, tid=99)
+               tid=99, **whose)
     put_window(directory, window, "cuda", writer)
 
 
@@ -173,6 +175,14 @@ def test_a_process_and_a_device_are_chosen():
     assert "... 1 more processes" in run("why", "--top", 1, directory)
 
 
+def test_a_device_that_nvml_told_of_is_chosen_by_its_name():
+    directory = harness.temporary()
+    put_calls(directory, 0)
+    put_calls(directory, 1, pid=42, device="nvml:0")
+    assert [p["pid"] for p in judged(directory, "--gpu", "nvml:0")] == [42]
+    assert [p["pid"] for p in judged(directory, "--gpu", 0)] == [41]
+
+
 def test_scaled_launches_are_told_as_an_estimate():
     directory = harness.temporary()
     put_calls(directory, 0, comments=[
@@ -270,7 +280,8 @@ def test_what_cannot_be_judged_is_told_in_one_line():
     for words in (["--focus", "x"], ["--label", "api=x"], ["--thread", "x"],
                   ["--gpu", 0, "--label", "api=x"]):
         assert "whole processes" in run("why", *words, store, status=2), words
-    assert "not the number" in run("why", "--gpu", "x", store, status=2)
+    for device in ("x", "nvml:", "nvml:x", "0x1"):
+        assert "not the number" in run("why", "--gpu", device, store, status=2), device
     assert "not cpu" in run("why", "--kind", "cpu", store, status=2)
     assert "no groups" in run("why", "--group-by", "process", store, status=2)
 

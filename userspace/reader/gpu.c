@@ -3,15 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/kinds.h"
-#include "base/remote_url.h"
-#include "query/extent.h"
 #include "query/gpu_lines.h"
 #include "reader/complain.h"
 #include "reader/gauge_view.h"
 #include "reader/gpu_export.h"
+#include "reader/gpu_input.h"
 #include "reader/gpu_view.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
@@ -119,59 +117,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	}
 }
 
-/* ---- which kind ---- */
-
-static int say_none(const char *title)
-{
-	return complain("%s: nothing of a GPU was recorded: " HOW_TO_RECORD, title);
-}
-
-static int check_directory(const char *path)
-{
-	struct extent extent;
-	int err = extent_read(path, false, &extent);
-
-	if (err) {
-		complain_of(path, err);
-		return READER_BAD_INPUT;
-	}
-	return extent.kinds & 1U << PP_PROFILE_CUDA ? 0 : say_none(path);
-}
-
-/* Reads a file's comments alone, to find out what kind it is. */
-static int check_file(const struct gpu *gpu, char *path)
-{
-	struct select select = {.path = &path, .path_count = 1};
-	const struct input_options input_options = {.select = &select, .comments_only = true};
-	OWNED(input) struct input *input = NULL;
-	int err = read_input(input_options, gpu->shared.no_progress, &input);
-	const char *name;
-
-	if (err)
-		return err;
-	name = profile_kind(input_profile(input));
-	if (kind_is(name, PP_PROFILE_CUDA))
-		return 0;
-	return complain("%s: a profile of kind %s, which has nothing of a GPU: " HOW_TO_RECORD,
-			input_title(input), name);
-}
-
-/* Says what is missing before anything is read of the first path. */
-static int check_path(const struct gpu *gpu)
-{
-	const struct select *select = &gpu->shared.select;
-	enum remote_protocol ignored;
-	const char *plain;
-	struct stat status;
-
-	if (!select->path_count || remote_url_parse(select->path[0], &ignored, &plain) ||
-	    stat(select->path[0], &status))
-		return 0;
-	if (S_ISDIR(status.st_mode))
-		return check_directory(select->path[0]);
-	return S_ISREG(status.st_mode) ? check_file(gpu, select->path[0]) : 0;
-}
-
 /* ---- the view ---- */
 
 static void on_comment(void *context, const char *text)
@@ -234,7 +179,7 @@ static int show(struct gpu *gpu, const struct input *input)
 	if (!err)
 		err = gpu_table_fill(&table, input_profile(input), &gpu->lines);
 	if (err == -EPROTO)
-		return say_none(input_title(input));
+		return gpu_input_none(input_title(input), HOW_TO_RECORD);
 	table.code.short_paths = input_short_paths(input);
 	if (!err && gpu->view != GPU_VIEW_ALL)
 		err = gpu_groups_fill(&groups, &table, gpu->view);
@@ -260,7 +205,7 @@ static int run(struct gpu *gpu)
 
 	if (select->kind && !kind_is(select->kind, PP_PROFILE_CUDA))
 		return complain("gpu shows kind cuda, not %.60s", select->kind);
-	err = check_path(gpu);
+	err = gpu_input_check(&gpu->shared, HOW_TO_RECORD);
 	if (err)
 		return err;
 	select->kind = kind_get(PP_PROFILE_CUDA)->name;

@@ -8,9 +8,9 @@
 
 #include "base/kinds.h"
 #include "base/remote_url.h"
-#include "query/extent.h"
 #include "query/gpu_lines.h"
 #include "reader/complain.h"
+#include "reader/gpu_input.h"
 #include "reader/gpu_table.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
@@ -20,6 +20,7 @@
 
 #define DEFAULT_ROWS 10U
 #define HOW_TO_RECORD "record into a directory with `pyprofd --events cpu,offcpu,cuda`"
+#define NVML_PREFIX "nvml:" /* of a device that NVML told of */
 #define LAUNCH_PROBE "probe name=cuda_launch"
 
 struct why {
@@ -36,7 +37,8 @@ struct why {
 enum { OPTION_GPU = 1, OPTION_JSON };
 
 static const struct argp_option options[] = {
-	{"gpu", OPTION_GPU, "N", 0, "Only calls for device N, as programs count them", 1},
+	{"gpu", OPTION_GPU, "N", 0, "Only calls for device N, as programs count them; nvml:N, as NVML does: of a device that "
+	 "was chosen before pyprofd began", 1},
 	{"top", 'n', "N", 0, "Show N processes; 0: all.  Default: 10", 1},
 	{"json", OPTION_JSON, NULL, 0, "Write all as JSON", 1},
 	{0},
@@ -57,11 +59,16 @@ static const char doc[] =
 
 static void set_gpu(struct argp_state *state, struct why *why, char *text)
 {
+	const size_t prefix = strncmp(text, NVML_PREFIX, strlen(NVML_PREFIX)) ?
+				      0 :
+				      strlen(NVML_PREFIX);
+	const char *number = text + prefix;
 	char label[48], said[SELECT_WHY_BYTES];
 
-	if (!text[0] || strlen(text) > 9 || text[strspn(text, "0123456789")])
-		argp_error(state, "--gpu=%s: not the number of a device", text);
-	snprintf(label, sizeof(label), "device=^%.9s$", text);
+	if (!number[0] || strlen(number) > 9 || number[strspn(number, "0123456789")])
+		argp_error(state, "--gpu=%s: not the number of a device: give one as 0 or nvml:0",
+			   text);
+	snprintf(label, sizeof(label), "device=^%.*s%.9s$", (int)prefix, NVML_PREFIX, number);
 	if (select_add_label(&why->shared.select, label, said))
 		argp_error(state, "--gpu=%s: %s", text, said);
 	why->gpu = text;
@@ -106,11 +113,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 /* ---- calls ---- */
-
-static int say_none(const char *title)
-{
-	return complain("%s: nothing of a GPU was recorded: " HOW_TO_RECORD, title);
-}
 
 /* Returns whether a path may have several kinds: a directory, or another machine's. */
 static bool is_folder(const char *path)
@@ -258,7 +260,7 @@ static int show(struct why *why, const struct input *input)
 	int err = add_calls(why, input);
 
 	if (err == -EPROTO)
-		return say_none(input_title(input));
+		return gpu_input_none(input_title(input), HOW_TO_RECORD);
 	if (!err) {
 		err = add_samples(why);
 		if (err)
@@ -270,49 +272,6 @@ static int show(struct why *why, const struct input *input)
 	if (err)
 		complain_of(input_title(input), err);
 	return err ? READER_BAD_INPUT : READER_OK;
-}
-
-static int check_directory(const char *path)
-{
-	struct extent extent;
-	int err = extent_read(path, false, &extent);
-
-	if (err) {
-		complain_of(path, err);
-		return READER_BAD_INPUT;
-	}
-	return extent.kinds & 1U << PP_PROFILE_CUDA ? 0 : say_none(path);
-}
-
-/* Reads a file's comments alone, to find out what kind it is. */
-static int check_file(const struct why *why, char *path)
-{
-	struct select select = {.path = &path, .path_count = 1};
-	const struct input_options input_options = {.select = &select, .comments_only = true};
-	OWNED(input) struct input *input = NULL;
-	int err = read_input(input_options, why->shared.no_progress, &input);
-
-	if (err)
-		return err;
-	return kind_is(profile_kind(input_profile(input)), PP_PROFILE_CUDA)
-		       ? 0
-		       : say_none(input_title(input));
-}
-
-/* Says what is missing before anything is read of the first path. */
-static int check_path(const struct why *why)
-{
-	const struct select *select = &why->shared.select;
-	enum remote_protocol ignored;
-	const char *plain;
-	struct stat status;
-
-	if (!select->path_count || remote_url_parse(select->path[0], &ignored, &plain) ||
-	    stat(select->path[0], &status))
-		return 0;
-	if (S_ISDIR(status.st_mode))
-		return check_directory(select->path[0]);
-	return S_ISREG(status.st_mode) ? check_file(why, select->path[0]) : 0;
 }
 
 static int run(struct why *why)
@@ -331,7 +290,7 @@ static int run(struct why *why)
 
 	if (select->kind && !kind_is(select->kind, PP_PROFILE_CUDA))
 		return complain("why begins with kind cuda, not %.60s", select->kind);
-	err = check_path(why);
+	err = gpu_input_check(&why->shared, HOW_TO_RECORD);
 	if (err)
 		return err;
 	select->kind = kind_get(PP_PROFILE_CUDA)->name;
