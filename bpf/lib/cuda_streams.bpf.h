@@ -607,8 +607,8 @@ static __always_inline int gpu_wait_set(const __u32 *tid, struct pp_gpu_wait *wa
 }
 
 /* The current thread goes into a call that waits for the device.  sp: at its first instruction.
- * kind: enum pp_cuda_sync.  stream: struct pp_gpu_wait.  user: who answers for the thread.  One call
- * may make another: the outermost counts. */
+ * kind: enum pp_cuda_sync.  stream: struct pp_gpu_wait.  user: whose thread it is.  One call may
+ * make another: the outermost counts. */
 __noinline int cuda_wait_begin(__u64 sp, __u32 kind, __u64 stream, __u32 user)
 {
 	struct pp_gpu_wait wait = {.sp = sp, .stream = stream, .user = user};

@@ -38,7 +38,7 @@ struct probes_sources {
 /* *ret_probes is NULL when the run has no probes; all functions take that.  Returns 0 or
  * -ENOMEM. */
 int probes_new(const struct probes_sources *sources, struct probes **ret_probes);
-/* NULL is ok.  Returns as probe_worker_free(): false when a thread goes on to use the kernel side. */
+/* NULL is ok.  Returns false when a thread goes on to use the kernel side: probe_worker_free(). */
 bool probes_free(struct probes *probes);
 DEFINE_OWNED(struct probes, probes)
 

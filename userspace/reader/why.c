@@ -37,8 +37,10 @@ struct why {
 enum { OPTION_GPU = 1, OPTION_JSON };
 
 static const struct argp_option options[] = {
-	{"gpu", OPTION_GPU, "N", 0, "Only calls for device N, as programs count them; nvml:N, as NVML does: of a device that "
-	 "was chosen before pyprofd began", 1},
+	{"gpu", OPTION_GPU, "N", 0,
+	 "Only calls for device N, as programs count them; nvml:N, as NVML does: of a device that "
+	 "was chosen before pyprofd began",
+	 1},
 	{"top", 'n', "N", 0, "Show N processes; 0: all.  Default: 10", 1},
 	{"json", OPTION_JSON, NULL, 0, "Write all as JSON", 1},
 	{0},
@@ -59,9 +61,8 @@ static const char doc[] =
 
 static void set_gpu(struct argp_state *state, struct why *why, char *text)
 {
-	const size_t prefix = strncmp(text, NVML_PREFIX, strlen(NVML_PREFIX)) ?
-				      0 :
-				      strlen(NVML_PREFIX);
+	const size_t prefix =
+		strncmp(text, NVML_PREFIX, strlen(NVML_PREFIX)) ? 0 : strlen(NVML_PREFIX);
 	const char *number = text + prefix;
 	char label[48], said[SELECT_WHY_BYTES];
 
