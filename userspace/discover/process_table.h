@@ -79,6 +79,7 @@ int process_table_read_maps(struct process_table *table, struct process *process
 bool process_table_wants_read(const struct process *process);
 
 struct process *process_table_find(const struct process_table *table, struct pp_process_id id);
+/* Returns whether it is known, and has not ended. */
 static inline bool process_table_is_alive(const struct process_table *table,
 					  struct pp_process_id id)
 {
