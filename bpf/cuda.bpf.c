@@ -25,7 +25,6 @@ static __always_inline __u32 cuda_site_number(struct pt_regs *ctx)
 /* Remembers a call until it returns.  slot: 1 + that of the walk of its stack; 0: it has none. */
 __noinline int cuda_call_remember(__u64 sp, __u64 id, __u32 stands_for, __u32 slot)
 {
-	struct cuda_call_key key = {.thread = bpf_get_current_pid_tgid(), .sp = sp};
 	struct cuda_call call = {.id = id, .stands_for = stands_for};
 	struct pp_walk *w = slot ? walk_get(slot - 1) : NULL;
 
@@ -35,10 +34,7 @@ __noinline int cuda_call_remember(__u64 sp, __u64 id, __u32 stands_for, __u32 sl
 		call.stands_for = 0;
 	/* The walk is ours, not the program's. */
 	call.began_ns = bpf_ktime_get_ns();
-	if (!bpf_map_update_elem(&cuda_calls, &key, &call, BPF_ANY))
-		return 0;
-	count_loss(PP_LOSS_PROBE_CALLS_FULL);
-	return 1;
+	return cuda_call_put(sp, &call);
 }
 
 /* Counts under the stack that was taken. */
@@ -59,13 +55,9 @@ __noinline int cuda_count(__u32 slot, __u64 calls, __u64 bytes)
 /* Remembers what a function was asked for until it returns: struct cuda_call. */
 __noinline int cuda_note(__u64 sp, __u64 id, __u64 what, __u64 more)
 {
-	struct cuda_call_key key = {.thread = bpf_get_current_pid_tgid(), .sp = sp};
-	struct cuda_call call = {.id = id, .what = what, .more = more};
+	const struct cuda_call call = {.id = id, .what = what, .more = more};
 
-	if (!bpf_map_update_elem(&cuda_calls, &key, &call, BPF_ANY))
-		return 0;
-	count_loss(PP_LOSS_PROBE_CALLS_FULL);
-	return 1;
+	return cuda_call_put(sp, &call);
 }
 
 /* ---- stacks ---- */
@@ -425,8 +417,7 @@ static __always_inline void cuda_begin(struct pt_regs *ctx, struct cuda_hit *h,
 /* Adds a call's time to its row, and under its stack. */
 __noinline int cuda_call_returned(__u64 sp, __u32 waits)
 {
-	struct cuda_call_key key = {.thread = bpf_get_current_pid_tgid(), .sp = sp};
-	struct cuda_call *call = bpf_map_lookup_elem(&cuda_calls, &key);
+	struct cuda_call *call = cuda_call_at(sp);
 	struct pp_config *cfg = config_get();
 	__u64 ns;
 
@@ -437,7 +428,7 @@ __noinline int cuda_call_returned(__u64 sp, __u32 waits)
 	/* Of a call that moves bytes these say where its time belongs. */
 	if (call->stands_for && waits == 1)
 		count_add(&call->row, 0, ns * call->stands_for, table_number(cfg));
-	bpf_map_delete_elem(&cuda_calls, &key);
+	cuda_call_drop(sp);
 	return 0;
 }
 
@@ -576,26 +567,25 @@ static __always_inline void cuda_block_returned(const struct cuda_hit *h, __u64 
 static __always_inline void cuda_end(struct pt_regs *ctx, const struct cuda_hit *h)
 {
 	/* The return address is popped already. */
-	struct cuda_call_key key = {.thread = h->thread,
-				    .sp = PT_REGS_SP(ctx) - RETURN_ADDRESS_BELOW_CFA};
+	const __u64 sp = PT_REGS_SP(ctx) - RETURN_ADDRESS_BELOW_CFA;
 	const bool moves = h->site->bytes[0];
 	const struct cuda_call *call;
 
 	if (h->site->waits)
-		cuda_wait_end(key.sp, h->site->syncs, PT_REGS_RC(ctx));
+		cuda_wait_end(sp, h->site->syncs, PT_REGS_RC(ctx));
 	if (h->site->does == PP_CUDA_CALL) {
 		if (h->site->object && !(__u32)PT_REGS_RC(ctx))
-			cuda_block_returned(h, key.sp);
-		if (!cuda_call_returned(key.sp, h->site->waits | (moves ? 2 : 0)))
+			cuda_block_returned(h, sp);
+		if (!cuda_call_returned(sp, h->site->waits | (moves ? 2 : 0)))
 			cuda_open_give(h->user);
 		return;
 	}
-	call = bpf_map_lookup_elem(&cuda_calls, &key);
+	call = cuda_call_at(sp);
 	if (!call)
 		return;
 	/* CUresult: 0 is success. */
 	cuda_noted(h, call, PT_REGS_RC(ctx));
-	bpf_map_delete_elem(&cuda_calls, &key);
+	cuda_call_drop(sp);
 	cuda_open_give(h->user);
 }
 

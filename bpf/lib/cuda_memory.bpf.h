@@ -81,13 +81,6 @@ static __always_inline void cuda_block_give(__u32 user)
 
 /* ---- calls ---- */
 
-static __always_inline struct cuda_call *cuda_call_at(__u64 sp)
-{
-	const struct cuda_call_key key = {.thread = bpf_get_current_pid_tgid(), .sp = sp};
-
-	return bpf_map_lookup_elem(&cuda_calls, &key);
-}
-
 /* Notes until the call returns what an allocation of so many bytes is asked for, or with bytes == 0
  * which block is freed.  address: where the new one's will be stored, or the block's own.  In the
  * call, `more` is that address, and `what` the bytes, or the block's time: 0: it is not known. */

@@ -55,6 +55,35 @@ static __always_inline void cuda_open_give(__u32 user)
 		__sync_fetch_and_add(&share->calls, -1);
 }
 
+/* ---- calls under way ---- */
+
+/* sp in all: the current thread's stack pointer at the first instruction of the function. */
+
+static __always_inline struct cuda_call *cuda_call_at(__u64 sp)
+{
+	const struct cuda_call_key key = {.thread = bpf_get_current_pid_tgid(), .sp = sp};
+
+	return bpf_map_lookup_elem(&cuda_calls, &key);
+}
+
+/* Returns 0; 1: it cannot be followed to its end, which is counted. */
+static __always_inline int cuda_call_put(__u64 sp, const struct cuda_call *call)
+{
+	const struct cuda_call_key key = {.thread = bpf_get_current_pid_tgid(), .sp = sp};
+
+	if (!bpf_map_update_elem(&cuda_calls, &key, call, BPF_ANY))
+		return 0;
+	count_loss(PP_LOSS_PROBE_CALLS_FULL);
+	return 1;
+}
+
+static __always_inline void cuda_call_drop(__u64 sp)
+{
+	const struct cuda_call_key key = {.thread = bpf_get_current_pid_tgid(), .sp = sp};
+
+	bpf_map_delete_elem(&cuda_calls, &key);
+}
+
 /* ---- processes ---- */
 
 static __always_inline bool cuda_processes_are_refused(__u32 user, __u32 round)
