@@ -260,9 +260,10 @@ def table_shows_what_is_wrong(answers):
         return path
 
     def ask(mode, *files):
-        said = subprocess.run(["awk", "-v", "mode=" + mode, "-f",
-                               os.path.join(answers.bundle, "probed.awk"), *files], check=True,
-                              stdout=subprocess.PIPE).stdout.decode()
+        said = subprocess.run(["awk", "-v", "mode=" + mode,
+                               "-f", os.path.join(answers.bundle, "answers.awk"),
+                               "-f", os.path.join(answers.bundle, "probed.awk"), *files],
+                              check=True, stdout=subprocess.PIPE).stdout.decode()
         return {line.split("\t")[0]: line.split("\t")[1:] for line in said.splitlines()}
 
     def add(api, count):

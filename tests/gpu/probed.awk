@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Answers from what pyprofd counted and what programs know themselves: awk -v mode=calls|truth|drained -f probed.awk FILE...
+# Answers from what pyprofd counted and what programs know themselves: awk -v mode=calls|truth|drained -f answers.awk -f probed.awk FILE...
 # The files are what gpu_check and profile_sums printed; names of the first end in the way in which functions were called.
 BEGIN {
-	FS = OFS = "\t"
 	question["name"] = "U-1.5"
 	question["twin"] = "U-1.6"
 	question["address"] = "U-1.7"
 	question["address-twin"] = "U-1.8"
 }
-function list(text, name) { return text (text ? ", " : "") name }
-function clip(text) { return length(text) > 160 ? substr(text, 1, 157) "..." : text }
-function answer(id, verdict, text, how, why) { print id, verdict, clip(text), how, why }
 function percent(got, wanted) { return wanted ? 100 * (got / wanted - 1) : 0 }
 FNR == 1 {
 	way = FILENAME

@@ -11,7 +11,7 @@
 set -u
 here=$(dirname "$(realpath "$0")")
 bin=$here/bin
-scripts='run.sh tiers.sh questions.tsv table.awk static.awk probed.awk torch.awk torch_load.py'
+scripts='run.sh tiers.sh questions.tsv table.awk answers.awk static.awk probed.awk torch.awk torch_load.py'
 
 die() { echo "run.sh: $*" >&2; exit 2; }
 

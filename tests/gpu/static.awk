@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Answers without probes: awk -f static.awk FILE...   The files are what programs printed; their names say which.
+# Answers without probes: awk -f answers.awk -f static.awk FILE...   The files are what programs printed; their names say which.
 #   functions   gpu_check functions         kernel      gpu_check kernel
 #   nvml.self, nvml.nobody   nvml_check     libraries   library_check, the last field the question's id
-BEGIN { FS = OFS = "\t" }
-function list(text, name) { return text (text ? ", " : "") name }
-function clip(text) { return length(text) > 160 ? substr(text, 1, 157) "..." : text }
-function answer(id, verdict, text, how, why) { print id, verdict, clip(text), how, why }
 FNR == 1 {
 	file = FILENAME
 	sub(/.*\//, "", file)

@@ -141,7 +141,7 @@ tier_1() {
 	if ! ask kernel gpu_check kernel; then answer U-9.1 none '' '' "$(first_line "$out/kernel.err")"; fi
 	ask_nvml
 	ask_libraries
-	awk -f "$here/static.awk" $(present functions kernel nvml.self nvml.nobody libraries) >> "$answers"
+	awk -f "$here/answers.awk" -f "$here/static.awk" $(present functions kernel nvml.self nvml.nobody libraries) >> "$answers"
 }
 
 # ---------------------------------------------------------------- tier 2: with BPF
@@ -247,18 +247,18 @@ tier_2() {
 	sum_up "$out/calls.pb.gz" "$out/calls.sums"
 	reason=$(why_of calls.name)
 	[ -z "$reason" ] || for id in U-0.4 U-0.5 U-1.5 U-1.6 U-1.7 U-1.8 U-4.1; do answer $id none '' '' "$reason"; done
-	awk -v mode=calls -f "$here/probed.awk" $(present calls.name calls.twin calls.address calls.address-twin calls.sums) >> "$answers"
+	awk -v mode=calls -f "$here/answers.awk" -f "$here/probed.awk" $(present calls.name calls.twin calls.address calls.address-twin calls.sums) >> "$answers"
 	probed cuda "$out/truth.pb.gz" truth=truth
 	sum_up "$out/truth.pb.gz" "$out/truth.sums"
 	reason=$(why_of truth)
 	[ -z "$reason" ] || for id in U-2.1 U-2.2 U-9.2 U-9.3 U-9.4 U-9.5; do answer $id none '' '' "$reason"; done
-	awk -v mode=truth -f "$here/probed.awk" "$out/truth" "$out/truth.sums" >> "$answers"
+	awk -v mode=truth -f "$here/answers.awk" -f "$here/probed.awk" "$out/truth" "$out/truth.sums" >> "$answers"
 	mkdir -p "$out/drained.d"
 	probed cpu,cuda "$out/drained.d/" drained=drained
 	sum_up "$out/drained.d/" "$out/drained.sums"
 	reason=$(why_of drained)
 	[ -z "$reason" ] || for id in U-9.6 U-9.7; do answer $id none '' '' "$reason"; done
-	awk -v mode=drained -f "$here/probed.awk" "$out/drained" "$out/drained.sums" >> "$answers"
+	awk -v mode=drained -f "$here/answers.awk" -f "$here/probed.awk" "$out/drained" "$out/drained.sums" >> "$answers"
 }
 
 # ---------------------------------------------------------------- tier 3: with torch
@@ -294,7 +294,7 @@ tier_3() {
 	mv "$out/handles.new" "$out/handles"
 	wait $program || answer U-2.4 none '' '' "torch_load.py ended with an error: $(tail -n 1 "$out/torch.err")"
 	note torch "$(awk -F'\t' '$1 == "torch" { print $2 ", CUDA " $3 }' "$out/torch")"
-	awk -f "$here/torch.awk" "$out/torch" $(present torch.sums.eager torch.sums.matmul torch.sums.graph torch.sums.triton \
+	awk -f "$here/answers.awk" -f "$here/torch.awk" "$out/torch" $(present torch.sums.eager torch.sums.matmul torch.sums.graph torch.sums.triton \
 		torch.sums.item torch.sums.drained) >> "$answers"
 }
 # Until the work is ready, or is left out.

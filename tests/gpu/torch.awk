@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Answers of the third tier: awk -f torch.awk WHAT_TORCH_LOAD_PRINTED SUMS...   The names of the sums end in the work.
-BEGIN { FS = OFS = "\t" }
-function list(text, name) { return text (text ? ", " : "") name }
-function clip(text) { return length(text) > 200 ? substr(text, 1, 197) "..." : text }
-function answer(id, verdict, text, how, why) { print id, verdict, clip(text), how, why }
+# Answers of the third tier: awk -f answers.awk -f torch.awk WHAT_TORCH_LOAD_PRINTED SUMS...   The names of the sums end in the work.
+BEGIN { answer_max = 200 }
 FNR == 1 {
 	work = FILENAME
 	sub(/.*\./, "", work)
