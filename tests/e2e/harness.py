@@ -355,6 +355,17 @@ def start(out, pid=None, hz=499, duration=None, options=(), command=(), env=None
     return process
 
 
+def fdinfos(process):
+    """What the kernel tells of each file that a process has open, by key."""
+    for path in glob.glob("/proc/%d/fdinfo/*" % process.pid):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                told = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        except OSError:
+            continue
+        yield told
+
+
 def finish(process, limit_s=60.0, signal_number=None):
     """Waits for (or ends) a pyprofd that start() began."""
     if signal_number and process.poll() is None:

@@ -425,12 +425,7 @@ def bpf_of(process):
     """name -> bytes, of maps, and the names of programs that a process has open"""
     harness.need(shutil.which("bpftool"), "no bpftool")
     maps, programs = {}, set()
-    for fdinfo in glob.glob("/proc/%d/fdinfo/*" % process.pid):
-        try:
-            with open(fdinfo, encoding="utf-8", errors="replace") as file:
-                told = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-        except OSError:
-            continue
+    for told in harness.fdinfos(process):
         if "map_id" in told:
             maps[int(told["map_id"])] = int(told["memlock"])
         elif "prog_id" in told:

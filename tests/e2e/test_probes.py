@@ -51,12 +51,7 @@ def go(program):
 def links(process):
     """What a pyprofd has attached: [(type, path or name of the tracepoint, sites)]"""
     found = []
-    for fdinfo in glob.glob("/proc/%d/fdinfo/*" % process.pid):
-        try:
-            with open(fdinfo, encoding="utf-8", errors="replace") as file:
-                told = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-        except OSError:
-            continue
+    for told in harness.fdinfos(process):
         if "link_type" in told:
             found.append((told["link_type"], told.get("path") or told.get("tp_name", ""),
                           int(told.get("uprobe_cnt", 0))))
