@@ -73,9 +73,13 @@ static uid_t seen_by(const struct live_server *server, const struct client *clie
 
 /* ---- clients ---- */
 
-static void drop(struct client *client)
+/* A child that another thread has just forked may have a copy of the fd until it calls exec: then
+ * closing does not take it out of the epoll set, and its hang-up would be taken for that of the
+ * next client in this place (epoll(7), questions 6). */
+static void drop(const struct live_server *server, struct client *client)
 {
-	close(client->fd); /* closing the fd removes it from the epoll set */
+	(void)epoll_ctl(server->epoll, EPOLL_CTL_DEL, client->fd, NULL);
+	close(client->fd);
 	free(client->reply);
 	*client = (struct client){.state = CLIENT_FREE, .fd = -1};
 }
@@ -111,7 +115,7 @@ static void send_reply(const struct live_server *server, struct client *client, 
 			return;
 		}
 		if (sent <= 0) {
-			drop(client);
+			drop(server, client);
 			return;
 		}
 		client->sent += (size_t)sent;
@@ -120,7 +124,7 @@ static void send_reply(const struct live_server *server, struct client *client, 
 	if (client->goes_on)
 		wait_for_part(server, client);
 	else
-		drop(client);
+		drop(server, client);
 }
 
 static void reply(struct live_server *server, struct client *client, char *text, size_t size,
@@ -144,13 +148,13 @@ static void refuse(struct live_server *server, struct client *client, int err, c
 	FILE *out = open_memstream(&text, &size);
 
 	if (!out) {
-		drop(client);
+		drop(server, client);
 		return;
 	}
 	live_record_write(out, &record);
 	if (close_memory_file(out, &text)) {
 		free(text);
-		drop(client);
+		drop(server, client);
 		return;
 	}
 	reply(server, client, text, size, now_ns);
@@ -214,7 +218,7 @@ static void read_request(struct live_server *server, struct client *client, uint
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got <= 0) {
-		drop(client);
+		drop(server, client);
 		return;
 	}
 	client->line_size += (size_t)got;
@@ -296,7 +300,7 @@ static struct client *find_room(struct live_server *server, uid_t uid)
 	if (census.last_of_most->state != CLIENT_READS) /* not in the middle of a reply */
 		turn_away(census.last_of_most->fd);
 	server->facts.replaced++;
-	drop(census.last_of_most);
+	drop(server, census.last_of_most);
 	return census.last_of_most;
 }
 
@@ -395,7 +399,7 @@ static void serve_client(struct live_server *server, struct client *client, uint
 	else if (client->state == CLIENT_READS && events & EPOLLOUT)
 		send_reply(server, client, now_ns);
 	else if (client->state != CLIENT_FREE && events & (EPOLLHUP | EPOLLERR))
-		drop(client);
+		drop(server, client);
 }
 
 /* Reads on from clients that have rested. */
@@ -427,7 +431,7 @@ static void drop_late(struct live_server *server, uint64_t now_ns)
 			refuse(server, client, -EBUSY, "other requests took too long: try again",
 			       now_ns);
 		else
-			drop(client);
+			drop(server, client);
 	}
 }
 
@@ -478,9 +482,7 @@ bool live_server_next(struct live_server *server, struct live_choice choice,
 	first->state = CLIENT_WORKS;
 	first->deadline_ns = UINT64_MAX;
 	*ret_job = (struct live_job){
-		.number = first->number,
-		.uid = seen_by(server, first),
-		.request = first->request};
+		.number = first->number, .uid = seen_by(server, first), .request = first->request};
 	return true;
 }
 
@@ -623,7 +625,7 @@ void live_server_close(struct live_server *server)
 		return;
 	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++)
 		if (server->client[i].state != CLIENT_FREE)
-			drop(&server->client[i]);
+			drop(server, &server->client[i]);
 	live_listener_close(&server->all);
 	live_listener_close(&server->root);
 	close_owned_fd(&server->timer);

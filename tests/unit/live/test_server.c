@@ -434,6 +434,42 @@ static void server__a_request_in_pieces_is_looked_at_now_and_then(void **state)
 	live_server_close(server);
 }
 
+/* The fd that the server accepts next: the least free one. */
+static int next_fd(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	close(fd);
+	return fd;
+}
+
+/* A copy, as a child has between fork() and exec(), keeps the connection of a client that is
+ * gone. */
+static void server__a_client_in_the_place_of_one_whose_fd_has_a_copy_is_heard(void **state)
+{
+	struct live_server *server = opened();
+	int first = connect_to(path), second, accepted = next_fd(), copy;
+	struct live_job job;
+
+	(void)state;
+	live_server_serve(server, now_ns);
+	copy = dup(accepted);
+	assert_true(copy >= 0);
+	say(first, "pyprofd"); /* from now on only its hang-up is waited for */
+	live_server_serve(server, now_ns);
+	close(first);
+	live_server_serve(server, now_ns); /* drops it */
+	assert_int_equal(fcntl(accepted, F_GETFD), -1);
+	second = connect_to(path);
+	live_server_serve(server, now_ns);
+	say(second, "pyprofd 1 dump 17\n");
+	live_server_serve(server, now_ns);
+	assert_true(live_server_next(server, dumps, &job));
+	close(second);
+	close(copy);
+	live_server_close(server);
+}
+
 static void server__request_of_an_ordinary_user_is_not_roots(void **state)
 {
 	struct live_server *server;
@@ -652,6 +688,7 @@ int main(void)
 		cmocka_unit_test(server__the_socket_of_root_is_roots),
 		cmocka_unit_test(server__connections_above_the_budget_wait_and_roots_do_not),
 		cmocka_unit_test(server__a_request_in_pieces_is_looked_at_now_and_then),
+		cmocka_unit_test(server__a_client_in_the_place_of_one_whose_fd_has_a_copy_is_heard),
 		cmocka_unit_test(server__request_of_an_ordinary_user_is_not_roots),
 		cmocka_unit_test(server__slow_clients_are_closed),
 		cmocka_unit_test(server__first_come_first_served_and_root_alone),
