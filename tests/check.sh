@@ -173,6 +173,36 @@ step_kernels() { tests/kernel-matrix/run.sh $few; }
 # The least number of tests of a step; a step that is skipped as a whole (`skip STEP: REASON`) has none.
 floor_of() { awk -F'\t' -v step="$1" -v column="${few:+2}" '!/^#/ && $1 == step { print $(column ? column : NF); exit }' tests/floors.tsv; }
 
+# What LOG says of each test that did not pass the last time it was tried: its line, and the end of its reasons.
+tell_failed() { # STEP LOG
+	awk -v step="$1" '
+	/^(not )?ok / {
+		line = name = $0
+		sub(/^(not )?ok /, "", name)
+		sub(/( \([0-9.]+ s, [0-9.]+ s of CPU\)|: exit status.*)$/, "", name)
+		if (!(name in said))
+			order[++count] = name
+		failed[name] = /^not/
+		said[name] = ""
+		next
+	}
+	/^ / && name != "" {
+		said[name] = said[name] substr($0, 1, 300) "\n"
+		next
+	}
+	{ name = "" }
+	END {
+		for (i = 1; i <= count; i++) {
+			if (!failed[order[i]] || ++told > 20)
+				continue
+			print "failed, " step ": " order[i]
+			lines = split(said[order[i]], line_of, "\n") - 1
+			for (j = lines > 6 ? lines - 5 : 1; j <= lines; j++)
+				print line_of[j]
+		}
+	}' "$2"
+}
+
 # What the shell's `times` said, of itself and of all that it waited for, in s: FILE has lines `0m1.25s 0m0.50s`.
 cpu_seconds() { cat "$1" 2> /dev/null | tr 'ms' '  ' | awk '{ s += $1 * 60 + $2 + $3 * 60 + $4 } END { printf "%d", s + 0.5 }'; }
 # A step's output goes to LOG; END has its exit status, how many seconds it took, and the CPU time of its processes.
@@ -202,7 +232,7 @@ count_step() { # STEP: adds what do_step left to the sums
 		f=$((f + 1))
 	fi
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s)) retried=$((retried + r))
-	[ "$f" = 0 ] || failures="$failures $step($f)"
+	[ "$f" = 0 ] || failures="$failures $step($f)" reasons="$reasons$(tell_failed "$step" "$log")"$'\n'
 	l=$(sed -n 's/^# left to check-long: \([0-9]*\).*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
 	left=$((left + l))
 	[ "$l" = 0 ] || leaving="$leaving $step($l)"
@@ -264,7 +294,7 @@ for step in $steps; do
 		exit 2
 	}
 done
-took='' again='' leaving=
+took='' again='' leaving= reasons=
 started=$SECONDS
 run_step build
 if [ "$failed" = 0 ]; then
@@ -274,7 +304,7 @@ if [ "$failed" = 0 ]; then
 	esac
 fi
 echo '== all'
-printf '%s' "$took$again"
+printf '%s' "$took$again$reasons"
 times > "$logs/all.times"
 printf '  in all %6d s %5d s of CPU\n' $((SECONDS - started)) "$(cpu_seconds "$logs/all.times")"
 [ -z "$failures" ] || echo "failed:$failures; see $logs/"

@@ -29,6 +29,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 import case_ways  # noqa: E402
+import machine  # noqa: E402
 import retries  # noqa: E402
 
 # Not in `make check` (--few), but in check-long: Python on one thread, as in d07 and in
@@ -39,28 +40,9 @@ LIMIT_S = 180
 # status: pass, skip, fail (checks failed) or error (pyprofd or the runner ended badly, or there is
 # no profile)
 Verdict = collections.namedtuple("Verdict", "status lines")
-Reading = collections.namedtuple("Reading", "busy_ns idle_ns stolen_ns")
 
 
-def read_machine():
-    """What all CPUs did, by /proc/stat."""
-    with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, idle, wait, irq, soft, stolen = [
-            int(word) for word in file.readline().split()[1:9]
-        ]
-    tick_ns = 10**9 // os.sysconf("SC_CLK_TCK")
-    return Reading((user + nice + system + irq + soft) * tick_ns, (idle + wait) * tick_ns,
-                   stolen * tick_ns)
-
-
-def stolen_part_ns(result, machine):
-    """Of what was stolen from the machine, the program's part: time is stolen from CPUs that have
-    something to run."""
-    cpu_ns = result.get("truth", {}).get("cpu", 0)
-    return machine.stolen_ns * min(1, cpu_ns / machine.busy_ns) if machine.busy_ns else 0
-
-
-def excess_is_stolen(result, check, mode, machine):
+def excess_is_stolen(result, check, mode, reading):
     """A line that says so, or None.  A check of an amount says `got` and `V+-T%`, both per
     second."""
     _, said, got, wanted = check
@@ -69,14 +51,15 @@ def excess_is_stolen(result, check, mode, machine):
             r"[\d.e+-]+$", got):
         return None
     excess = float(got) - float(match.group(1)) * (1 + float(match.group(2)) / 100)
-    part = stolen_part_ns(result, machine) / (result["truth"]["duration"] / 1e9)
+    truth = result["truth"]
+    part = machine.stolen_part_ns(reading, truth.get("cpu", 0)) / (truth["duration"] / 1e9)
     if not 0 < excess <= part:
         return None
     return ("%s: got %s, want %s: %.3f s a second too much, of which %.3f s were stolen "
             "(/proc/stat)" % (said, got, wanted, excess / 1e9, part / 1e9))
 
 
-def judge(result, mode, machine):
+def judge(result, mode, reading):
     """The Verdict on what the runner wrote for one way; None: it wrote nothing."""
     if not isinstance(result, dict):
         return Verdict("error", ["the runner said nothing of it"])
@@ -93,14 +76,14 @@ def judge(result, mode, machine):
         if check[0] == "ok" and check[2] == "0" and check[3].startswith("0+-"):
             return Verdict("error", lines + ["%s: nothing was held against nothing" % check[1]])
         if check[0] == "FAIL":
-            noise = excess_is_stolen(result, check, mode, machine)
+            noise = excess_is_stolen(result, check, mode, reading)
             passed = passed and noise is not None
             lines.append(noise or "%s: got %s, want %s" % tuple(check[1:]))
     if not lines:
         return Verdict("pass", lines)
     lines.append(
         "meanwhile the machine was busy for %.1f s, idle for %.1f s, and %.2f s were stolen"
-        % tuple(ns / 1e9 for ns in machine))
+        % tuple(ns / 1e9 for ns in reading))
     return Verdict("pass" if passed else "fail", lines)
 
 
@@ -138,7 +121,7 @@ class Cases:
         out = os.path.join(self.work, "results", name)
         shutil.rmtree(out, ignore_errors=True)
         os.makedirs(out)
-        before = read_machine()
+        before = machine.read()
         with open(os.path.join(out, "log"), "wb") as log:
             try:
                 rc = subprocess.run([
@@ -148,7 +131,7 @@ class Cases:
                                     check=False).returncode
             except subprocess.TimeoutExpired:
                 rc = "no result within %d s" % LIMIT_S
-        machine = Reading(*[b - a for a, b in zip(before, read_machine())])
+        reading = machine.since(before)
         results = {}
         for way in case_ways.ways_of(self.modes[name]):
             try:
@@ -156,13 +139,13 @@ class Cases:
                     results[way] = next(r for r in json.load(file) if r["id"] == name)
             except (OSError, ValueError, StopIteration):
                 results[way] = None
-        return self.verdicts(name, rc, results, machine)
+        return self.verdicts(name, rc, results, reading)
 
-    def verdicts(self, name, rc, results, machine):
+    def verdicts(self, name, rc, results, reading):
         """A runner that says 0 has passed all, one that says 1 has failed some; any other end is an
         error."""
         expected = 0 if all(r and r["status"] in ("pass", "skip") for r in results.values()) else 1
-        found = {way: judge(result, self.modes[name], machine) for way, result in results.items()}
+        found = {way: judge(result, self.modes[name], reading) for way, result in results.items()}
         if rc != expected:
             with open(os.path.join(self.work, "results", name, "log"), encoding="utf-8",
                       errors="replace") as file:

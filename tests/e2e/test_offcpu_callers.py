@@ -5,7 +5,8 @@ import math
 import harness
 import waits
 
-ALONE = "sleepers"  # each wait is counted, and on a busy machine some have no switch
+ALONE = "sleepers"
+AROUND_NS = 20_000
 
 
 def share(period, short, long, seconds=10):
@@ -26,11 +27,18 @@ def share(period, short, long, seconds=10):
         ns[name] += value
         spread[name] += value ** 2 / effective if effective else 0
         events += count
-    known = {name: sum(profile.clipped(truth[name])) / 2 for name in ns}
-    waits.near(sum(ns.values()), sum(known.values()), 0.03, "the time of all waits")
+    # Who lost the CPU on his way to a wait may find it over: there is none where the thread did not
+    # leave the CPU by itself.
+    waited = {name: [w[:3] for w in truth[name] if w[3]] for name in ns}
+    known = {name: sum(profile.clipped(waited[name])) / 2 for name in ns}
     inside = sum(
-        profile.begin_ns <= begin < profile.end_ns for name in truth for begin, _, _ in truth[name])
+        profile.begin_ns <= begin < profile.end_ns for w in waited.values() for begin, _, _ in w)
     assert abs(events - inside) <= 0.03 * inside + 2, (events, inside)
+    # What the program's clock sees before and after the switches, and what other programs took
+    # there.
+    slack = AROUND_NS * inside + sum(
+        length for w in truth.values() for _, _, length, _, preempted in w if preempted)
+    waits.near(sum(ns.values()), sum(known.values()), 0.03, "the time of all waits", slack)
     p, all_ns = ns["second"] / sum(ns.values()), sum(ns.values())
     error = math.sqrt((1 - p) ** 2 * spread["second"] + p ** 2 * spread["first"]) / all_ns
     wanted = known["second"] / sum(known.values())

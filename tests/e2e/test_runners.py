@@ -15,9 +15,10 @@ import time
 
 import cases
 import harness
+import machine
 import retries
 
-QUIET = cases.Reading(10**10, 10**10, 0)
+QUIET = machine.Reading(10**10, 10**10, 0)
 
 # Stands for ../shared/devcases/run_cases.py: it has what case_ways.py takes hold of.
 RUNNER = '''
@@ -224,23 +225,23 @@ def result(got="1.013e+09", **more):
         }, **more)
 
 
-def machine(stolen_s, busy_s=10):
-    return cases.Reading(busy_s * 1e9, 1e9, stolen_s * 1e9)
+def meanwhile(stolen_s, busy_s=10):
+    return machine.Reading(busy_s * 1e9, 1e9, stolen_s * 1e9)
 
 
 def test_stolen_time_explains_no_more_than_the_programs_part():
     # 0.052 s a second too much, in 6 s 0.31 s; the program had half of the busy time.
-    assert cases.judge(result(), "cpu", machine(0.7)).status == "pass"
-    assert "were stolen" in cases.judge(result(), "cpu", machine(0.7)).lines[0]
-    assert cases.judge(result(), "cpu", machine(0.5)).status == "fail"
-    assert cases.judge(result(), "cpu", machine(0)).status == "fail"
+    assert cases.judge(result(), "cpu", meanwhile(0.7)).status == "pass"
+    assert "were stolen" in cases.judge(result(), "cpu", meanwhile(0.7)).lines[0]
+    assert cases.judge(result(), "cpu", meanwhile(0.5)).status == "fail"
+    assert cases.judge(result(), "cpu", meanwhile(0)).status == "fail"
 
 
 def test_stolen_time_excuses_nothing_else():
-    assert cases.judge(result("0.6e+09"), "cpu", machine(9)).status == "fail"
-    assert cases.judge(result(), "offcpu", machine(9)).status == "fail"
+    assert cases.judge(result("0.6e+09"), "cpu", meanwhile(9)).status == "fail"
+    assert cases.judge(result(), "offcpu", meanwhile(9)).status == "fail"
     share = [("FAIL", "share dot", "0.881 of 682", ">=0.97")]
-    assert cases.judge(result(checks=share), "cpu", machine(9)).status == "fail"
+    assert cases.judge(result(checks=share), "cpu", meanwhile(9)).status == "fail"
 
 
 def test_nothing_against_nothing_is_no_pass():
@@ -490,6 +491,17 @@ def test_fewer_tests_than_the_floor_are_a_failure():
     assert rc == 1, said
     rc, said = check("e2e", 6, e2e="echo skip e2e: no Python; echo 0 passed, 0 failed, 1 skipped")
     assert rc == 0 and last(said) == "1 passed, 0 failed, 1 skipped", said
+
+
+def test_what_failed_is_told_with_its_reasons_at_the_end():
+    said = check("e2e", e2e="echo 'not ok a.late (1.0 s, 0.5 s of CPU)'; echo '    a.py:3: too late'; "
+                 "echo 'not ok b.by_chance (1.0 s, 0.5 s of CPU)'; echo '    b.py:4: too few'; "
+                 "echo 'ok b.by_chance (1.1 s, 0.5 s of CPU)'; "
+                 "echo 'not ok a.late (1.2 s, 0.5 s of CPU)'; echo '    a.py:3: later'; "
+                 "echo 1 passed, 1 failed, 0 skipped, 2 retried")[1]
+    end = said[said.index("== all"):]
+    assert "failed, e2e: a.late\n    a.py:3: later\n" in end, said
+    assert "too late" not in end and "b.py" not in end, said
 
 
 def test_end_to_end_tests_run_beside_the_others_until_they_need_the_machine():

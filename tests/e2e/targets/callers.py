@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """callers.py PERIOD SHORT LONG: two callers of one wait.  first() and second() both call
 wait_once(), which reads a pipe.  Another process ends the waits: after SHORT seconds those of
-first(), after LONG every PERIOD-th, second()'s. callers.json: caller -> [begin, end, length] of
-each of its waits in ns of CLOCK_REALTIME.  3.7 and later."""
+first(), after LONG every PERIOD-th, second()'s. callers.json: caller -> [begin, end, length,
+voluntary switches, preemptions] of each of its waits, in ns of CLOCK_REALTIME and by the kernel's
+own counters of the thread.  3.7 and later."""
 import os
+import resource
 import sys
 import time
 
@@ -33,6 +35,11 @@ def second(pipe):
     wait_once(pipe)
 
 
+def switches():
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return usage.ru_nvcsw, usage.ru_nivcsw
+
+
 def main():
     fed, feeding = os.pipe()
     found, number = {"first": [], "second": []}, 0
@@ -45,10 +52,13 @@ def main():
     while number % 100 or not common.stopped():
         number += 1
         caller = second if number % PERIOD == 0 else first
+        before = switches()
         begin = time.monotonic_ns()
         caller(fed)
         end = time.monotonic_ns()
-        found[caller.__name__].append((begin + TO_REAL_NS, end + TO_REAL_NS, end - begin))
+        after = switches()
+        found[caller.__name__].append((begin + TO_REAL_NS, end + TO_REAL_NS, end - begin,
+                                       after[0] - before[0], after[1] - before[1]))
     common.write("callers.json", found)
 
 
