@@ -494,11 +494,11 @@ def test_fewer_tests_than_the_floor_are_a_failure():
 
 
 def test_what_failed_is_told_with_its_reasons_at_the_end():
-    said = check("e2e", e2e="echo 'not ok a.late (1.0 s, 0.5 s of CPU)'; echo '    a.py:3: too late'; "
-                 "echo 'not ok b.by_chance (1.0 s, 0.5 s of CPU)'; echo '    b.py:4: too few'; "
-                 "echo 'ok b.by_chance (1.1 s, 0.5 s of CPU)'; "
-                 "echo 'not ok a.late (1.2 s, 0.5 s of CPU)'; echo '    a.py:3: later'; "
-                 "echo 1 passed, 1 failed, 0 skipped, 2 retried")[1]
+    lines = ("not ok a.late (1.0 s, 0.5 s of CPU)", "    a.py:3: too late",
+             "not ok b.by_chance (1.0 s, 0.5 s of CPU)", "    b.py:4: too few",
+             "ok b.by_chance (1.1 s, 0.5 s of CPU)", "not ok a.late (1.2 s, 0.5 s of CPU)",
+             "    a.py:3: later", "1 passed, 1 failed, 0 skipped, 2 retried")
+    said = check("e2e", e2e="\n".join("echo '%s'" % line for line in lines))[1]
     end = said[said.index("== all"):]
     assert "failed, e2e: a.late\n    a.py:3: later\n" in end, said
     assert "too late" not in end and "b.py" not in end, said
