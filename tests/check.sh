@@ -173,7 +173,8 @@ step_kernels() { tests/kernel-matrix/run.sh $few; }
 # The least number of tests of a step; a step that is skipped as a whole (`skip STEP: REASON`) has none.
 floor_of() { awk -F'\t' -v step="$1" -v column="${few:+2}" '!/^#/ && $1 == step { print $(column ? column : NF); exit }' tests/floors.tsv; }
 
-# What LOG says of each test that did not pass the last time it was tried: its line, and the end of its reasons.
+# What LOG says of each test that did not pass the last time it was tried: the end of its reasons, which stand behind its
+# line and are indented, or before it.
 tell_failed() { # STEP LOG
 	awk -v step="$1" '
 	/^(not )?ok / {
@@ -183,14 +184,18 @@ tell_failed() { # STEP LOG
 		if (!(name in said))
 			order[++count] = name
 		failed[name] = /^not/
-		said[name] = ""
+		said[name] = before
+		before = ""
 		next
 	}
 	/^ / && name != "" {
 		said[name] = said[name] substr($0, 1, 300) "\n"
 		next
 	}
-	{ name = "" }
+	!/^#/ {
+		name = ""
+		before = before "    " substr($0, 1, 300) "\n"
+	}
 	END {
 		for (i = 1; i <= count; i++) {
 			if (!failed[order[i]] || ++told > 20)

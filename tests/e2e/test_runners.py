@@ -502,6 +502,9 @@ def test_what_failed_is_told_with_its_reasons_at_the_end():
     end = said[said.index("== all"):]
     assert "failed, e2e: a.late\n    a.py:3: later\n" in end, said
     assert "too late" not in end and "b.py" not in end, said
+    said = check("lint", lint="echo '# a remark'; echo a.c: 101 columns; exit 1")[1]
+    end = said[said.index("== all"):]
+    assert "failed, lint: sizes\n    a.c: 101 columns\n" in end, said
 
 
 def test_end_to_end_tests_run_beside_the_others_until_they_need_the_machine():
