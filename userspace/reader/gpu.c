@@ -37,6 +37,7 @@ enum {
 	OPTION_SYNCS = 1,
 	OPTION_COPIES,
 	OPTION_KERNELS,
+	OPTION_COLLECTIVES,
 	OPTION_MEMORY,
 	OPTION_CSV,
 	OPTION_JSON,
@@ -49,6 +50,8 @@ static const struct argp_option options[] = {
 	{"copies", OPTION_COPIES, NULL, 0, "What is copied, by line and direction", 1},
 	{"kernels", OPTION_KERNELS, NULL, 0,
 	 "How often each kernel is launched, and the line with most of that", 1},
+	{"collectives", OPTION_COLLECTIVES, NULL, 0,
+	 "What NCCL is called for, by line and function: the bytes of this rank", 1},
 	{"memory", OPTION_MEMORY, NULL, 0,
 	 "What of the GPU's memory is live, allocated and freed, by line", 1},
 	{"top", 'n', "N", 0, "Show N rows; 0: all.  Default: 30", 1},
@@ -73,7 +76,8 @@ static const char doc[] =
 static void set_view(struct argp_state *state, struct gpu *gpu, enum gpu_view view)
 {
 	if (gpu->view != GPU_VIEW_ALL && gpu->view != view)
-		argp_error(state, "--syncs, --copies, --kernels and --memory: one at a time");
+		argp_error(state, "--syncs, --copies, --kernels, --collectives and --memory: one "
+				  "at a time");
 	gpu->view = view;
 }
 
@@ -95,6 +99,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPTION_SYNCS:
 	case OPTION_COPIES:
 	case OPTION_KERNELS:
+	case OPTION_COLLECTIVES:
 	case OPTION_MEMORY:
 		set_view(state, gpu, GPU_VIEW_SYNCS + (enum gpu_view)(key - OPTION_SYNCS));
 		return 0;
@@ -108,9 +113,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (gpu->format == FORMAT_SQL && gpu->view != GPU_VIEW_ALL)
-			argp_error(state,
-				   "--sql writes all of it: leave out --syncs, --copies, "
-				   "--kernels or --memory");
+			argp_error(state, "--sql writes all of it: leave out --syncs, --copies, "
+					  "--kernels, --collectives or --memory");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

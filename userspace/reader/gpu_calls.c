@@ -54,10 +54,10 @@ enum gpu_class gpu_class_of(const char *api)
 		const char *part;
 		enum gpu_class class;
 	} parts[] = {
-		{"GraphLaunch", GPU_GRAPH}, {"Launch", GPU_LAUNCH},    {"Memcpy", GPU_COPY},
-		{"Memset", GPU_FILL},	    {"Synchronize", GPU_SYNC}, {"Free", GPU_FREE},
-		{"Alloc", GPU_ALLOC},	    {"Malloc", GPU_ALLOC},     {"MemCreate", GPU_ALLOC},
-		{"MemRelease", GPU_FREE},
+		{"nccl", GPU_COLLECTIVE}, {"GraphLaunch", GPU_GRAPH}, {"Launch", GPU_LAUNCH},
+		{"Memcpy", GPU_COPY},	  {"Memset", GPU_FILL},	      {"Synchronize", GPU_SYNC},
+		{"Free", GPU_FREE},	  {"Alloc", GPU_ALLOC},	      {"Malloc", GPU_ALLOC},
+		{"MemCreate", GPU_ALLOC}, {"MemRelease", GPU_FREE},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)

@@ -22,6 +22,7 @@ enum gpu_value { GPU_CALLS, GPU_HOST, GPU_WAIT, GPU_BYTES, GPU_LIVE, GPU_BLOCKS,
 #define GPU_CLASSES(X)                                                                             \
 	X(LAUNCH, "launch", "launches")                                                            \
 	X(GRAPH, "graph", "graph launches")                                                        \
+	X(COLLECTIVE, "collective", "collectives")                                                 \
 	X(COPY, "copy", "copies")                                                                  \
 	X(FILL, "fill", "fills")                                                                   \
 	X(SYNC, "sync", "synchronisations")                                                        \

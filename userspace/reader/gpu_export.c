@@ -22,6 +22,7 @@ static const char *const view_name[] = {[GPU_VIEW_ALL] = "all",
 					[GPU_VIEW_SYNCS] = "syncs",
 					[GPU_VIEW_COPIES] = "copies",
 					[GPU_VIEW_KERNELS] = "kernels",
+					[GPU_VIEW_COLLECTIVES] = "collectives",
 					[GPU_VIEW_MEMORY] = "memory"};
 
 /* Returns what the word of a group is. */

@@ -25,6 +25,7 @@ static enum gpu_value rank_of(enum gpu_view view)
 	case GPU_VIEW_SYNCS:
 		return GPU_WAIT;
 	case GPU_VIEW_COPIES:
+	case GPU_VIEW_COLLECTIVES:
 		return GPU_BYTES;
 	case GPU_VIEW_MEMORY:
 		return GPU_LIVE;
@@ -42,6 +43,8 @@ static bool is_shown(const struct gpu_call *call, enum gpu_view view)
 		return call->class == GPU_COPY;
 	case GPU_VIEW_KERNELS:
 		return call->class == GPU_LAUNCH;
+	case GPU_VIEW_COLLECTIVES:
+		return call->class == GPU_COLLECTIVE;
 	case GPU_VIEW_MEMORY:
 		return call->class == GPU_ALLOC || call->class == GPU_FREE || call->value[GPU_LIVE];
 	default:

@@ -7,11 +7,12 @@
 #include "reader/gpu_table.h"
 
 enum gpu_view {
-	GPU_VIEW_ALL,	  /* the table itself */
-	GPU_VIEW_SYNCS,	  /* by line and function: what waits for the device; most time first */
-	GPU_VIEW_COPIES,  /* by line and direction; most bytes first */
-	GPU_VIEW_KERNELS, /* by kernel; most launches first */
-	GPU_VIEW_MEMORY,  /* by line and function: what is live, then what was asked for */
+	GPU_VIEW_ALL,	      /* the table itself */
+	GPU_VIEW_SYNCS,	      /* by line and function: what waits for the device; most time first */
+	GPU_VIEW_COPIES,      /* by line and direction; most bytes first */
+	GPU_VIEW_KERNELS,     /* by kernel; most launches first */
+	GPU_VIEW_COLLECTIVES, /* by line and function of NCCL; most bytes first */
+	GPU_VIEW_MEMORY,      /* by line and function: what is live, then what was asked for */
 };
 
 struct gpu_group {

@@ -37,6 +37,9 @@ static const char *error_text(int64_t value, double variance, char buffer[FORMAT
 		return "";
 	if (isnan(variance))
 		return "±?";
+	/* A small part of many calls may be all of it, or a hundred times as much. */
+	if (sqrt(variance) >= 10 * (double)value)
+		return "±>999 %";
 	snprintf(buffer, FORMAT_BYTES, "±%.1f %%", 100 * sqrt(variance) / (double)value);
 	return buffer;
 }
@@ -379,8 +382,12 @@ static void print_sync(const struct gpu_shown *shown, const struct gpu_group *gr
 	print_callers(shown, group, SYNC_COLUMNS);
 }
 
-#define COPY_COLUMNS 79U
-static void print_copy(const struct gpu_shown *shown, const struct gpu_group *group)
+/* A copy by its direction, a collective by its function. */
+#define MOVED_COLUMNS 65U
+#define DIRECTION_COLUMNS 9U
+#define COLLECTIVE_COLUMNS 17U
+static void print_moved(const struct gpu_shown *shown, const struct gpu_group *group,
+			unsigned int word_columns)
 {
 	char text[FORMAT_BYTES];
 
@@ -393,10 +400,17 @@ static void print_copy(const struct gpu_shown *shown, const struct gpu_group *gr
 	printf("%12s",
 	       rate_text((double)group->value[GPU_BYTES] / seconds_of(shown), "bytes", text));
 	printf("%10s", sum_text(group->value[GPU_HOST], "nanoseconds", text));
-	printf("  %-9.9s", gpu_text(shown->table, group->word));
+	printf("  %-*.*s", (int)word_columns, (int)word_columns,
+	       gpu_text(shown->table, group->word));
 	printf("  ");
-	print_code(shown, group->code, COPY_COLUMNS - 5);
+	print_code(shown, group->code, MOVED_COLUMNS + word_columns);
 	printf("\n");
+}
+
+static void print_collective(const struct gpu_shown *shown, const struct gpu_group *group)
+{
+	print_moved(shown, group, COLLECTIVE_COLUMNS);
+	print_callers(shown, group, MOVED_COLUMNS + COLLECTIVE_COLUMNS);
 }
 
 #define KERNEL_COLUMNS 30U
@@ -446,6 +460,12 @@ static void print_memory(const struct gpu_shown *shown, const struct gpu_group *
 	printf("\n");
 }
 
+static void print_moved_titles(const char *word, unsigned int word_columns)
+{
+	printf("%10s%10s%9s%11s%12s%10s  %-*s  %s", "BYTES", "±", "CALLS", "MEAN SIZE", "BYTES/S",
+	       "HOST TIME", (int)word_columns, word, "LINE");
+}
+
 static void print_titles(const struct gpu_shown *shown)
 {
 	printf("%s", text_color(shown->color, TEXT_BOLD));
@@ -455,8 +475,10 @@ static void print_titles(const struct gpu_shown *shown)
 		       "FUNCTION", "LINE");
 		break;
 	case GPU_VIEW_COPIES:
-		printf("%10s%10s%9s%11s%12s%10s  %-9s  %s", "BYTES", "±", "CALLS", "MEAN SIZE",
-		       "BYTES/S", "HOST TIME", "DIRECTION", "LINE");
+		print_moved_titles("DIRECTION", DIRECTION_COLUMNS);
+		break;
+	case GPU_VIEW_COLLECTIVES:
+		print_moved_titles("FUNCTION", COLLECTIVE_COLUMNS);
 		break;
 	case GPU_VIEW_KERNELS:
 		printf("%9s%9s%10s  %s", "LAUNCHES", "SHARE", "PER S",
@@ -493,7 +515,10 @@ static void print_group(const struct gpu_shown *shown, const struct gpu_group *g
 		print_sync(shown, group);
 		break;
 	case GPU_VIEW_COPIES:
-		print_copy(shown, group);
+		print_moved(shown, group, DIRECTION_COLUMNS);
+		break;
+	case GPU_VIEW_COLLECTIVES:
+		print_collective(shown, group);
 		break;
 	case GPU_VIEW_KERNELS:
 		print_kernel(shown, group);
@@ -505,10 +530,15 @@ static void print_group(const struct gpu_shown *shown, const struct gpu_group *g
 
 static const char *nothing_of(enum gpu_view view)
 {
-	return view == GPU_VIEW_SYNCS	  ? "No call waited for the device"
-	       : view == GPU_VIEW_COPIES  ? "Nothing was copied"
-	       : view == GPU_VIEW_KERNELS ? "No kernel was launched"
-					  : "Nothing was allocated or freed";
+	static const char *const texts[] = {
+		[GPU_VIEW_SYNCS] = "No call waited for the device",
+		[GPU_VIEW_COPIES] = "Nothing was copied",
+		[GPU_VIEW_KERNELS] = "No kernel was launched",
+		[GPU_VIEW_COLLECTIVES] = "No function of a libnccl.so was called",
+		[GPU_VIEW_MEMORY] = "Nothing was allocated or freed",
+	};
+
+	return texts[view];
 }
 
 static int print_groups(const struct gpu_shown *shown)

@@ -44,7 +44,7 @@ static void class__is_told_by_the_functions_name(void **state)
 		{"cuStreamSynchronize", GPU_SYNC}, {"cudaDeviceSynchronize", GPU_SYNC},
 		{"cuMemAllocManaged", GPU_ALLOC},  {"cudaMallocAsync", GPU_ALLOC},
 		{"cuMemHostAlloc", GPU_ALLOC},	   {"cuMemFreeHost", GPU_FREE},
-		{"ncclAllReduce", GPU_OTHER},	   {"", GPU_OTHER},
+		{"ncclAllReduce", GPU_COLLECTIVE}, {"", GPU_OTHER},
 	};
 
 	(void)state;
