@@ -48,8 +48,22 @@ static __always_inline __u64 cuda_read_batch(__u64 address, __u64 count)
 	return sum / PP_CUDA_BATCH_MAX * count;
 }
 
-/* Reads what a structure says.  count: of an array.  Returns the bytes, and the direction above
- * them.  Not inlined, as all that follows here: a walk leaves none of the stack to spare. */
+/* nccl.h: ncclDataType_t, from ncclInt8 to ncclFloat8e5m2: how often the size of a byte doubles. */
+#define ELEMENT_TYPES 12U
+#define ELEMENT_SHIFTS 0x001321332200ULL
+
+/* Returns the bytes of so many elements; of a type that is not known, as if each were a byte. */
+static __always_inline __u64 cuda_elements(__u64 count, __u32 type)
+{
+	if (type < ELEMENT_TYPES)
+		return count << (ELEMENT_SHIFTS >> 4 * type & 3);
+	count_loss(PP_LOSS_CUDA_BYTES_GUESSED);
+	return count;
+}
+
+/* Reads what a structure says.  count: of an array; the type of elements.  Returns the bytes, and
+ * the direction above them.  Not inlined, as all that follows here: a walk leaves none of the stack
+ * to spare. */
 __noinline __u64 cuda_read_layout(__u64 address, __u32 layout, __u64 count)
 {
 	__u64 size[3] = {0, 0, 1}, at = address, direction = 0;
@@ -78,6 +92,8 @@ __noinline __u64 cuda_read_layout(__u64 address, __u32 layout, __u64 count)
 		bpf_probe_read_user(&word[0], sizeof(word[0]), (const void *)(at + 20));
 		size[2] = word[0];
 		break;
+	case PP_CUDA_LAYOUT_ELEMENTS:
+		return cuda_elements(address, count) << 8 >> 8;
 	default: /* PP_CUDA_LAYOUT_BATCH */
 		return cuda_read_batch(address, count) << 8 >> 8 |
 		       (__u64)PP_CUDA_UNIFIED << LAYOUT_DIRECTION_SHIFT;

@@ -136,6 +136,9 @@ enum pp_cuda_layout {
 	PP_CUDA_LAYOUT_FILL,	   /* CUDA_MEMSET_NODE_PARAMS, cudaMemsetParams */
 	PP_CUDA_LAYOUT_NODE,	   /* CUgraphNodeParams, cudaGraphNodeParams */
 	PP_CUDA_LAYOUT_BATCH,	   /* an array of sizes; parameter bytes[1]: how many */
+	/* None: parameter bytes[0] is how many elements there are, bytes[1] of which type (nccl.h:
+	 * ncclDataType_t). */
+	PP_CUDA_LAYOUT_ELEMENTS,
 };
 
 /* X(id, label).  Those from HTOH to UNIFIED are 1 + enum cudaMemcpyKind. */
@@ -157,7 +160,7 @@ struct pp_cuda_site {
 	__u8 is_end;
 	__u8 has_end;	  /* the end of a call is a site, too */
 	__u8 waits;	  /* it returns when the device has done something */
-	__u8 ident;	  /* parameter: kernel, graph, or whatever `does` says */
+	__u8 ident;	  /* parameter: kernel, graph, communicator, or whatever `does` says */
 	__u8 bytes[2];	  /* parameters whose product is moved, set or allocated */
 	__u8 bytes_shift; /* it counts elements of 1 << bytes_shift bytes */
 	__u8 direction;	  /* enum pp_cuda_direction, of each call */
@@ -180,7 +183,7 @@ _Static_assert(sizeof(struct pp_cuda_site) == 24, "pp_cuda_site crosses the kern
 /* What is added up apart. */
 struct pp_cuda_what {
 	struct pp_process_id id;
-	__u64 ident; /* handle or address of a kernel or graph; 0: the call has none */
+	__u64 ident;  /* handle or address of a kernel, graph or communicator; 0: it has none */
 	__u64 stream; /* handle, or PP_CUDA_STREAM_... */
 	__u16 api;
 	__u8 direction; /* enum pp_cuda_direction */
@@ -195,7 +198,7 @@ _Static_assert(sizeof(struct pp_cuda_what) == 32, "pp_cuda_what crosses the kern
 #define PP_CUDA_STREAM_DEFAULT 1U
 #define PP_CUDA_STREAM_PER_THREAD 2U
 
-/* Of kernels that found no row of their own, in `ident`. */
+/* Of kernels and the like that found no row of their own, in `ident`. */
 #define PP_CUDA_IDENT_OTHERS 1U
 
 /* Times by powers of two: the first has those below 512 ns, the last those from 2.1 s on. */

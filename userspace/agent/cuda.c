@@ -188,6 +188,15 @@ static void put_graph(const struct pp_cuda_what *what, char ret_text[CUDA_TEXT_B
 		snprintf(ret_text, CUDA_TEXT_BYTES, "graph@0x%" PRIx64, (uint64_t)what->ident);
 }
 
+static void put_communicator(const struct pp_cuda_what *what, char ret_text[CUDA_TEXT_BYTES])
+{
+	const struct cuda_function *function = cuda_function_get(what->api);
+
+	ret_text[0] = '\0';
+	if (function && function->has_communicator && what->ident != PP_CUDA_IDENT_OTHERS)
+		snprintf(ret_text, CUDA_TEXT_BYTES, "0x%" PRIx64, (uint64_t)what->ident);
+}
+
 /* NVML counts all GPUs by their places on the bus; a program counts those that it may use
  * (CUDA_VISIBLE_DEVICES), the fastest first.  So a number of NVML's says whose it is. */
 static void put_device(const struct cuda *cuda, const struct pp_cuda_what *what,
@@ -231,6 +240,7 @@ int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_ca
 	put_device(cuda, what, ret_call->device);
 	put_stream(what, ret_call->stream);
 	put_graph(what, ret_call->graph);
+	put_communicator(what, ret_call->communicator);
 	return 0;
 }
 

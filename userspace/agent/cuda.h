@@ -58,7 +58,8 @@ struct cuda_call {
 	const char *direction;
 	const char *kernel;
 	char stream[CUDA_TEXT_BYTES];
-	char graph[CUDA_TEXT_BYTES]; /* graph@0xHANDLE, of the instance that is launched */
+	char graph[CUDA_TEXT_BYTES];	    /* graph@0xHANDLE, of the instance that is launched */
+	char communicator[CUDA_TEXT_BYTES]; /* 0xHANDLE, NCCL's */
 };
 /* detail: the counter's.  Returns 0; -ENOENT: it is not known. */
 int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_call);

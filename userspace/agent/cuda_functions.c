@@ -79,6 +79,14 @@
 /* The host's memory. */
 #define ALLOC_HOST(size) {TIMED, .bytes = {size}}
 #define FREE_HOST {TIMED}
+/* NCCL: so many elements of a type.  The kernel that it launches is a call of its own, which leaves
+ * the work in the stream. */
+#define COLLECTIVE(count, type, comm, into)                                                        \
+	{TIMED,                                                                                    \
+	 .layout = PP_CUDA_LAYOUT_ELEMENTS,                                                        \
+	 .bytes = {count, type},                                                                   \
+	 .ident = (comm),                                                                          \
+	 .stream = (into)}
 /* What is no call of its own. */
 #define GIVES(does_what, handle) .does = PP_CUDA_##does_what, .has_end = 1, .out = (handle)
 #define OF_CONTEXT .object = PP_CUDA_OBJECT_CONTEXT
@@ -323,19 +331,34 @@
 	X(cudaGraphAddNode, RUNTIME, 0, ADD_UNKNOWN)                                               \
 	X(cudaGraphAddNode_v2, RUNTIME, 0, ADD_UNKNOWN)
 
-#define FUNCTIONS(X) DRIVER_CALLS(X) RUNTIME_CALLS(X)
+/* ncclBcast calls ncclBroadcast.  In a group the kernels are launched by the outermost
+ * ncclGroupEnd. */
+#define NCCL_CALLS(X)                                                                              \
+	X(ncclAllReduce, NCCL, COMMUNICATOR, COLLECTIVE(3, 4, 6, 7))                               \
+	X(ncclReduce, NCCL, COMMUNICATOR, COLLECTIVE(3, 4, 7, 8))                                  \
+	X(ncclBroadcast, NCCL, COMMUNICATOR, COLLECTIVE(3, 4, 6, 7))                               \
+	X(ncclAllGather, NCCL, COMMUNICATOR, COLLECTIVE(3, 4, 5, 6))                               \
+	X(ncclReduceScatter, NCCL, COMMUNICATOR, COLLECTIVE(3, 4, 6, 7))                           \
+	X(ncclAlltoAll, NCCL, COMMUNICATOR, COLLECTIVE(3, 4, 5, 6))                                \
+	X(ncclGather, NCCL, COMMUNICATOR, COLLECTIVE(3, 4, 6, 7))                                  \
+	X(ncclScatter, NCCL, COMMUNICATOR, COLLECTIVE(3, 4, 6, 7))                                 \
+	X(ncclSend, NCCL, COMMUNICATOR, COLLECTIVE(2, 3, 5, 6))                                    \
+	X(ncclRecv, NCCL, COMMUNICATOR, COLLECTIVE(2, 3, 5, 6))                                    \
+	X(ncclGroupEnd, NCCL, 0, {TIMED})
 
-enum { DRIVER, RUNTIME };
-enum { KERNEL = 1, GRAPH = 2, FIRST = 4, EVENTS = 8 };
+#define FUNCTIONS(X) DRIVER_CALLS(X) RUNTIME_CALLS(X) NCCL_CALLS(X)
+
+enum { KERNEL = 1, GRAPH = 2, FIRST = 4, EVENTS = 8, COMMUNICATOR = 16 };
 #define FUNCTION_AT(name, ...) AT_##name,
 enum { FUNCTIONS(FUNCTION_AT) FUNCTION_COUNT };
 
 static const struct cuda_function functions[] = {
-#define FUNCTION(called, library, more, ...)                                                       \
+#define FUNCTION(called, of, more, ...)                                                            \
 	[AT_##called] = {.name = #called,                                                          \
-			 .is_runtime = (library) == RUNTIME,                                       \
+			 .library = CUDA_##of,                                                     \
 			 .has_kernel = (more) & KERNEL,                                            \
 			 .has_graph = (more) & GRAPH,                                              \
+			 .has_communicator = (more) & COMMUNICATOR,                                \
 			 .is_first = (more) & FIRST,                                               \
 			 .is_of_events = (more) & EVENTS,                                          \
 			 .site = __VA_ARGS__},
@@ -353,7 +376,7 @@ const struct cuda_function *cuda_function_get(size_t api)
 
 bool cuda_function_is_launch(const struct cuda_function *function)
 {
-	return function->site.does == PP_CUDA_CALL && function->site.ident;
+	return function->has_kernel || function->has_graph;
 }
 
 bool cuda_function_is_timed(size_t api)
@@ -374,7 +397,7 @@ const char *cuda_function_label(size_t api, char ret_text[64])
 	return ret_text;
 }
 
-char *cuda_functions_left_out(bool is_runtime)
+char *cuda_functions_left_out(enum cuda_library library)
 {
 	char *text = NULL, label[64];
 	size_t size;
@@ -383,8 +406,8 @@ char *cuda_functions_left_out(bool is_runtime)
 	if (!file)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
-		if (functions[i].is_runtime == is_runtime && !functions[i].is_first &&
-		    functions[i].site.does == PP_CUDA_CALL)
+		if ((functions[i].library == library || functions[i].library == CUDA_NCCL) &&
+		    !functions[i].is_first && functions[i].site.does == PP_CUDA_CALL)
 			fprintf(file, "%s%s", ftell(file) ? ", " : "",
 				cuda_function_label(i, label));
 	if (!fclose(file))
@@ -400,16 +423,23 @@ static const char *name_of(const char *path)
 	return last ? last + 1 : path ? path : "";
 }
 
-bool cuda_is_driver(const char *path)
+/* Returns whether a file is called STEM.so.VERSION, or STEM-HASH.so.VERSION, as wheels have
+ * them. */
+static bool is_called(const char *name, const char *stem)
 {
-	return !strncmp(name_of(path), "libcuda.so.", strlen("libcuda.so."));
+	const size_t size = strlen(stem);
+
+	return !strncmp(name, stem, size) && (name[size] == '.' || name[size] == '-') &&
+	       strstr(name + size, ".so");
 }
 
-bool cuda_is_runtime(const char *path)
+enum cuda_library cuda_library_of(const char *path)
 {
 	const char *name = name_of(path);
-	const size_t size = strlen("libcudart");
 
-	return !strncmp(name, "libcudart", size) && (name[size] == '.' || name[size] == '-') &&
-	       strstr(name + size, ".so");
+	if (!strncmp(name, "libcuda.so.", strlen("libcuda.so.")))
+		return CUDA_DRIVER;
+	if (is_called(name, "libcudart"))
+		return CUDA_RUNTIME;
+	return is_called(name, "libnccl") ? CUDA_NCCL : CUDA_LIBRARIES;
 }

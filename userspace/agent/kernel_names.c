@@ -247,11 +247,14 @@ static enum launch_file file_of(void *context, uint32_t slot)
 	const struct kernel_names *names = context;
 	const struct file *file = file_table_in_slot(names->sources.files, slot);
 
-	if (!file)
+	switch (file ? cuda_library_of(file->path) : CUDA_LIBRARIES) {
+	case CUDA_DRIVER:
+		return LAUNCH_FILE_DRIVER;
+	case CUDA_RUNTIME:
+		return LAUNCH_FILE_RUNTIME;
+	default:
 		return LAUNCH_FILE_OTHER;
-	return cuda_is_driver(file->path)    ? LAUNCH_FILE_DRIVER
-	       : cuda_is_runtime(file->path) ? LAUNCH_FILE_RUNTIME
-					     : LAUNCH_FILE_OTHER;
+	}
 }
 
 /* One of a call's frames may be the kernel's stub. */
@@ -326,7 +329,7 @@ static int note_launch(struct kernel_names *names, const struct pp_cuda_what *wh
 	if (kernel->state == KERNEL_NAMED)
 		return 0;
 	kernel->order = UINT32_MAX;
-	if (function->is_runtime)
+	if (function->library == CUDA_RUNTIME)
 		err = note_function(names, kernel);
 	return err ? err : note_site(names, kernel, key->user_stack);
 }

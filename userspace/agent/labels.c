@@ -150,7 +150,9 @@ static int label_cuda(const struct labels *labels, struct profile_sample *sample
 		err = label_string(labels, sample, "device", call.device);
 	if (!err)
 		err = label_string(labels, sample, "stream", call.stream);
-	return err ? err : label_string(labels, sample, "graph", call.graph);
+	if (!err)
+		err = label_string(labels, sample, "graph", call.graph);
+	return err ? err : label_string(labels, sample, "communicator", call.communicator);
 }
 
 static int label_kind(const struct labels *labels, struct profile_sample *sample,

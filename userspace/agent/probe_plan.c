@@ -167,7 +167,7 @@ static bool add_name(struct probe_leg *leg, const char *name)
 
 static bool are_alike(const struct cuda_function *a, const struct cuda_function *b)
 {
-	return a->is_runtime == b->is_runtime && a->site.has_end == b->site.has_end &&
+	return a->library == b->library && a->site.has_end == b->site.has_end &&
 	       a->is_first == b->is_first && a->is_of_events == b->is_of_events;
 }
 
@@ -196,7 +196,7 @@ static size_t add_cuda_row(struct probe_plan *plan, size_t first, bool takes_twi
 	if (function->is_of_events && plan->cuda_events_row == PP_PROBES_MAX)
 		plan->cuda_events_row = (uint32_t)plan->count - 1;
 	row->name = "cuda";
-	row->place = function->is_runtime ? PROBE_IN_RUNTIME : PROBE_IN_DRIVER;
+	row->place = PROBE_IN_DRIVER + (enum probe_place)function->library;
 	row->cuda_first = first;
 	row->leg[0] = leg;
 	row->leg_count = 1;
@@ -230,7 +230,7 @@ static void add_cuda(struct probe_plan *plan, uint32_t events, bool takes_all)
 
 bool probe_row_is_of_cuda(const struct probe_row *row)
 {
-	return row->place == PROBE_IN_DRIVER || row->place == PROBE_IN_RUNTIME;
+	return row->place >= PROBE_IN_DRIVER;
 }
 
 const struct cuda_function *probe_plan_cuda(const struct probe_plan *plan, uint32_t row,
@@ -327,10 +327,8 @@ bool probe_row_is_in(const struct probe_row *row, const char *path, bool is_pyth
 
 	if (row->place == PROBE_IN_ANY)
 		return true;
-	if (row->place == PROBE_IN_DRIVER)
-		return cuda_is_driver(path);
-	if (row->place == PROBE_IN_RUNTIME)
-		return cuda_is_runtime(path);
+	if (probe_row_is_of_cuda(row))
+		return PROBE_IN_DRIVER + (enum probe_place)cuda_library_of(path) == row->place;
 	if (row->place != PROBE_IN_BINARY)
 		return row->place == PROBE_IN_PYTHON && is_python;
 	if (!path)

@@ -23,8 +23,9 @@ enum probe_place {
 	PROBE_IN_BINARY,  /* files that spec->binary names */
 	PROBE_IN_KERNEL,  /* tracepoints */
 	PROBE_IN_ANY,	  /* every file */
-	PROBE_IN_DRIVER,  /* libcuda */
+	PROBE_IN_DRIVER,  /* libcuda; from here on as enum cuda_library */
 	PROBE_IN_RUNTIME, /* libcudart */
+	PROBE_IN_NCCL,	  /* libnccl */
 };
 
 struct probe_leg {

@@ -222,7 +222,7 @@ void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2])
 	if (!(file->has_driver || file->has_runtime) || is_told[file->has_runtime])
 		return;
 	is_told[file->has_runtime] = true;
-	names = cuda_functions_left_out(file->has_runtime);
+	names = cuda_functions_left_out(file->has_runtime ? CUDA_RUNTIME : CUDA_DRIVER);
 	log_warn("before Linux 6.6 only launches, copies to and from the device and "
 		 "synchronisations of CUDA are probed: other calls are missing, and those for the "
 		 "default stream of each thread (--verbose names them)");

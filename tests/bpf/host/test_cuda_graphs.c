@@ -554,6 +554,26 @@ static uint64_t bytes_of(uint64_t address, uint32_t layout, uint64_t count, uint
 	return read << 8 >> 8;
 }
 
+/* Of ncclDataType_t; one that is not known is taken for bytes. */
+static void layouts__elements_have_the_sizes_of_nccl_h(void **state)
+{
+	static const unsigned int sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+	uint32_t way;
+
+	(void)state;
+	for (unsigned int type = 0; type < sizeof(sizes) / sizeof(sizes[0]); type++) {
+		assert_int_equal(bytes_of(1000, PP_CUDA_LAYOUT_ELEMENTS, type, &way),
+				 1000 * sizes[type]);
+		assert_int_equal(way, PP_CUDA_NONE);
+	}
+	/* The type is an int: what lies above it in the register is not its own. */
+	assert_int_equal(bytes_of(1000, PP_CUDA_LAYOUT_ELEMENTS, 7 | 1ULL << 40, &way), 4000);
+	assert_int_equal(bytes_of(1000, PP_CUDA_LAYOUT_ELEMENTS, 12, &way), 1000);
+	assert_int_equal(bytes_of(1000, PP_CUDA_LAYOUT_ELEMENTS, -1U, &way), 1000);
+	assert_int_equal(bytes_of(-1ULL, PP_CUDA_LAYOUT_ELEMENTS, 8, &way) >> 56, 0);
+	assert_int_equal(way, PP_CUDA_NONE);
+}
+
 static void layouts__are_those_of_cuda_h(void **state)
 {
 	uint64_t at = heap_take(256);
@@ -687,6 +707,7 @@ int main(void)
 		TEST(graph__that_may_have_more_is_told),
 		TEST(handle__that_was_given_back_is_forgotten),
 		TEST(unload__begins_another_life),
+		TEST(layouts__elements_have_the_sizes_of_nccl_h),
 		TEST(layouts__are_those_of_cuda_h),
 		TEST(layouts__sizes_that_cannot_be_are_none),
 		TEST(batch__is_scaled_beyond_what_is_read),

@@ -110,6 +110,50 @@ def calls(cuda):
     allocate(cuda, stream)
 
 
+def all_reduce(nccl, communicator, stream):
+    for i in range(ALLOCS):
+        nccl.ncclAllReduce(None, None, ctypes.c_size_t(1000 + i), 9, 0, communicator, stream)
+
+
+def exchange(nccl, communicator, stream):
+    size = ctypes.c_size_t
+    for i in range(SYNCS):
+        nccl.ncclGroupStart()
+        nccl.ncclSend(None, size(i), 8, 1, communicator, stream)
+        nccl.ncclRecv(None, size(i + 1), 10, 1, communicator, stream)
+        nccl.ncclGroupEnd()
+
+
+def collectives(cuda):
+    """By two communicators.  collectives.json: function -> [calls, bytes] by NCCL; communicators:
+    their handles, that of all_reduce() first."""
+    nccl = ctypes.CDLL(os.path.join(cuda.directory, "libnccl.so.2"))
+    nccl.fake_nccl_count.restype = ctypes.c_uint64
+    ranks, pair, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t
+
+    class UniqueId(ctypes.Structure):
+        _fields_ = [("bytes", ctypes.c_char * 128)]
+
+    for communicator in ranks, pair:
+        nccl.ncclCommInitRank(ctypes.byref(communicator), 8, UniqueId(b"id"), 3)
+    open(common.path("loaded"), "w").close()
+    await_file("further")
+    stream = ctypes.c_void_p(cuda.stream())
+    all_reduce(nccl, ranks, stream)
+    exchange(nccl, pair, stream)
+    nccl.ncclReduce(None, None, size(10), 2, 0, 0, pair, None)
+    nccl.ncclBroadcast(None, None, size(20), 6, 0, pair, None)
+    nccl.ncclAllGather(None, None, size(30), 4, pair, None)
+    nccl.ncclReduceScatter(None, None, size(40), 7, 0, pair, None)
+    names = ["nccl" + name for name in ("AllReduce", "Send", "Recv", "GroupEnd", "Reduce",
+                                        "Broadcast", "AllGather", "ReduceScatter")]
+    common.write("collectives.json", dict({name: [
+        nccl.fake_nccl_count(name.encode(), what) for what in (b"calls", b"bytes")
+    ] for name in names}, communicators=[hex(ranks.value), hex(pair.value)]))
+    # A type that nobody knows, which NCCL refuses.
+    nccl.ncclAllReduce(None, None, size(7), 99, 0, pair, None)
+
+
 def fails(cuda):
     """Calls that fail: they count as calls, and hand out no handle."""
     kernel, stream = cuda.kernel(ADD), cuda.stream()

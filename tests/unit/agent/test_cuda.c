@@ -308,7 +308,7 @@ static void names__are_found_in_slices(void **state)
 	assert_int_equal(cuda_unnamed(NULL), 0);
 }
 
-static void call__has_its_stream_and_its_graph(void **state)
+static void call__has_its_stream_graph_and_communicator(void **state)
 {
 	static const struct {
 		uint64_t stream;
@@ -331,9 +331,17 @@ static void call__has_its_stream_and_its_graph(void **state)
 		assert_string_equal(call.stream, cases[i].label);
 		assert_string_equal(call.graph, "graph@0x5000");
 	}
+	assert_string_equal(call.communicator, "");
 	what.api = api_of("cuLaunchKernel");
 	assert_int_equal(cuda_find(cuda, 1, &call), 0);
 	assert_string_equal(call.graph, "");
+	what.api = api_of("ncclAllReduce");
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.communicator, "0x5000");
+	assert_string_equal(call.kernel, "");
+	what.ident = PP_CUDA_IDENT_OTHERS;
+	assert_int_equal(cuda_find(cuda, 1, &call), 0);
+	assert_string_equal(call.communicator, "");
 }
 
 /* The handle may have another one by the time the window ends. */
@@ -445,7 +453,7 @@ int main(void)
 		cmocka_unit_test(collect__does_nothing_before_a_library_was_found),
 		cmocka_unit_test(call__has_its_names),
 		cmocka_unit_test(names__are_found_in_slices),
-		cmocka_unit_test(call__has_its_stream_and_its_graph),
+		cmocka_unit_test(call__has_its_stream_graph_and_communicator),
 		cmocka_unit_test(collect__keeps_the_names_of_rows),
 		cmocka_unit_test(device__of_an_older_context_is_asked_for),
 		cmocka_unit_test(kernel__is_the_leaf_of_a_launch),

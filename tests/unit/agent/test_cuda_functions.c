@@ -64,6 +64,31 @@ static void functions__streams_are_where_cuda_h_has_them(void **state)
 	assert_int_equal(find("cuLaunchKernel")->site.stream_at, 0);
 }
 
+/* nccl.h: how many elements, of which type, by which communicator, into which stream. */
+static void functions__of_nccl(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t count, communicator;
+	} cases[] = {{"ncclAllReduce", 3, 6},  {"ncclReduce", 3, 7},	    {"ncclBroadcast", 3, 6},
+		     {"ncclAllGather", 3, 5},  {"ncclReduceScatter", 3, 6}, {"ncclAlltoAll", 3, 5},
+		     {"ncclGather", 3, 6},     {"ncclScatter", 3, 6},	    {"ncclSend", 2, 5},
+		     {"ncclRecv", 2, 5}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct cuda_function *function = find(cases[i].name);
+
+		assert_true(function->has_communicator);
+		assert_int_equal(function->site.layout, PP_CUDA_LAYOUT_ELEMENTS);
+		assert_int_equal(function->site.bytes[0], cases[i].count);
+		assert_int_equal(function->site.bytes[1], cases[i].count + 1);
+		assert_int_equal(function->site.ident, cases[i].communicator);
+		assert_int_equal(function->site.stream, cases[i].communicator + 1);
+	}
+	assert_int_equal(find("ncclGroupEnd")->site.ident, 0);
+}
+
 static void functions__of_captures_and_graphs(void **state)
 {
 	(void)state;
@@ -179,22 +204,24 @@ static void functions__that_are_recorded_have_a_stream(void **state)
 /* Those of a library that are probed before Linux 6.6. */
 static void functions__eight_of_a_library_come_first(void **state)
 {
-	unsigned int count[2] = {};
+	unsigned int count[CUDA_LIBRARIES] = {};
 	char *left_out;
 
 	(void)state;
 	for (size_t i = 0; i < cuda_function_count(); i++)
-		count[cuda_function_get(i)->is_runtime] += cuda_function_get(i)->is_first;
+		count[cuda_function_get(i)->library] += cuda_function_get(i)->is_first;
 	assert_int_equal(count[0], 8);
 	assert_int_equal(count[1], 8);
-	left_out = cuda_functions_left_out(false);
+	assert_int_equal(count[CUDA_NCCL], 0);
+	left_out = cuda_functions_left_out(CUDA_DRIVER);
+	assert_non_null(strstr(left_out, "ncclAllReduce"));
 	assert_non_null(strstr(left_out, "cuMemcpyDtoDAsync, "));
 	assert_null(strstr(left_out, "cuLaunchKernel,"));
 	assert_null(strstr(left_out, "cuStreamSynchronize"));
 	assert_null(strstr(left_out, "cuModuleGetFunction"));
 	assert_null(strstr(left_out, "cuda"));
 	free(left_out);
-	left_out = cuda_functions_left_out(true);
+	left_out = cuda_functions_left_out(CUDA_RUNTIME);
 	assert_memory_equal(left_out, "cuda", 4);
 	free(left_out);
 }
@@ -208,7 +235,11 @@ static void functions__that_wait_have_an_end(void **state)
 
 		assert_true(!function->site.waits || function->site.has_end);
 		assert_true(!function->has_kernel || function->site.ident);
-		assert_int_equal(function->is_runtime, !strncmp(function->name, "cuda", 4));
+		assert_int_equal(function->library,
+				 !strncmp(function->name, "cuda", 4)   ? CUDA_RUNTIME
+				 : !strncmp(function->name, "nccl", 4) ? CUDA_NCCL
+								       : CUDA_DRIVER);
+		assert_true(!function->has_communicator || !cuda_function_is_launch(function));
 		assert_int_not_equal(function->site.does, 0);
 	}
 	assert_true(find("cuStreamSynchronize")->site.waits);
@@ -237,19 +268,22 @@ static void label__has_no_version(void **state)
 static void libraries__are_known_by_their_names(void **state)
 {
 	(void)state;
-	assert_true(cuda_is_driver("/usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06"));
-	assert_true(cuda_is_driver("libcuda.so.1"));
-	assert_false(cuda_is_driver("/usr/lib/libcuda.so"));
-	assert_false(cuda_is_driver("/libcuda.so.1/x"));
-	assert_false(cuda_is_driver("/usr/lib/libcudart.so.12"));
-	assert_false(cuda_is_driver(NULL));
-	assert_true(cuda_is_runtime("/a/libcudart.so.13"));
-	assert_true(cuda_is_runtime("/torchvision.libs/libcudart.faf08d9a.so.13"));
-	assert_true(cuda_is_runtime("libcudart-d0da41ae.so.11.0"));
-	assert_false(cuda_is_runtime("libcudart_static.a"));
-	assert_false(cuda_is_runtime("libcudartx.so.1"));
-	assert_false(cuda_is_runtime("libcudart.a"));
-	assert_false(cuda_is_runtime(NULL));
+	assert_int_equal(cuda_library_of("/usr/lib/x86_64-linux-gnu/libcuda.so.580.65.06"),
+			 CUDA_DRIVER);
+	assert_int_equal(cuda_library_of("libcuda.so.1"), CUDA_DRIVER);
+	assert_int_equal(cuda_library_of("/usr/lib/libcuda.so"), CUDA_LIBRARIES);
+	assert_int_equal(cuda_library_of("/libcuda.so.1/x"), CUDA_LIBRARIES);
+	assert_int_equal(cuda_library_of(NULL), CUDA_LIBRARIES);
+	assert_int_equal(cuda_library_of("/a/libcudart.so.13"), CUDA_RUNTIME);
+	assert_int_equal(cuda_library_of("/torchvision.libs/libcudart.faf08d9a.so.13"),
+			 CUDA_RUNTIME);
+	assert_int_equal(cuda_library_of("libcudart-d0da41ae.so.11.0"), CUDA_RUNTIME);
+	assert_int_equal(cuda_library_of("libcudart_static.a"), CUDA_LIBRARIES);
+	assert_int_equal(cuda_library_of("libcudartx.so.1"), CUDA_LIBRARIES);
+	assert_int_equal(cuda_library_of("libcudart.a"), CUDA_LIBRARIES);
+	assert_int_equal(cuda_library_of("/nvidia/nccl/lib/libnccl.so.2"), CUDA_NCCL);
+	assert_int_equal(cuda_library_of("/torch.libs/libnccl-9b5a0b2f.so.2.19.3"), CUDA_NCCL);
+	assert_int_equal(cuda_library_of("libncclx.so.2"), CUDA_LIBRARIES);
 }
 
 int main(void)
@@ -257,6 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions__parameters_are_where_cuda_h_has_them),
 		cmocka_unit_test(functions__streams_are_where_cuda_h_has_them),
+		cmocka_unit_test(functions__of_nccl),
 		cmocka_unit_test(functions__of_captures_and_graphs),
 		cmocka_unit_test(functions__of_the_devices_memory_come_in_pairs),
 		cmocka_unit_test(functions__that_queue_work),

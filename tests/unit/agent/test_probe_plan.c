@@ -110,7 +110,7 @@ static void make__cuda_has_every_function_once(void **state)
 				probe_plan_cuda(&run.plan, i, alternative++);
 
 			assert_string_equal(function->name, name);
-			assert_int_equal(row->place == PROBE_IN_RUNTIME, function->is_runtime);
+			assert_int_equal(row->place - PROBE_IN_DRIVER, function->library);
 			assert_int_equal(row->leg_count, 1U + function->site.has_end);
 			functions++;
 		}
@@ -122,8 +122,10 @@ static void make__cuda_has_every_function_once(void **state)
 	assert_true(probe_row_is_in(&run.plan.row[0], "/usr/lib/libcuda.so.1", false));
 	assert_false(probe_row_is_in(&run.plan.row[0], "/usr/lib/libcudart.so.12", true));
 	last = &run.plan.row[run.plan.cuda_launch_row - 1];
-	assert_true(probe_row_is_in(last, "libcudart.so.12", false));
+	assert_true(probe_row_is_in(last, "libnccl.so.2", false));
+	assert_false(probe_row_is_in(last, "libcudart.so.12", false));
 	assert_false(probe_row_is_in(last, NULL, false));
+	assert_true(probe_row_is_in(last - 1, "libcudart.so.12", false));
 }
 
 /* Where each place of code has a link of its own: of each library those that are first, and no
