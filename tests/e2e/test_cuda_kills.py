@@ -12,7 +12,7 @@ import test_probes
 
 KILLS = int(os.environ.get("KILLS") or 10)
 RATE = 100000
-LATEST_S = 2.5  # its programs are loaded and attached after one to two seconds
+SECONDS = 40 + 4 * KILLS
 
 
 def breakpoints_are_gone(pid):
@@ -36,26 +36,33 @@ def test_killed_at_any_moment_leaves_each_launch_as_it_was():
     chance = random.Random(seed)
     print("SEED=%d KILLS=%d" % (seed, KILLS))
     directory = harness.need_fakes()
-    seconds = int(KILLS * (LATEST_S + 0.5)) + 5
     program = subprocess.Popen(
-        [os.path.join(directory, "launches"), "2", str(RATE), str(seconds)],
+        [os.path.join(directory, "launches"), "2", str(RATE), str(SECONDS)],
         env=dict(os.environ, LD_LIBRARY_PATH=directory), stdout=subprocess.PIPE)
-    attached = 0
+    attached, latest_s = 0, None
     for _ in range(KILLS):
         out = os.path.join(harness.temporary(), "out.pb.gz")
         budget = chance.choice(("100", "1", "0.1"))
         process = harness.start(out, program.pid, hz=None,
                                 options=["--events", "cuda", "--gpu-budget", budget])
-        time.sleep(chance.uniform(0, LATEST_S))
+        if latest_s is None:
+            # The first one is killed with its probes, whenever they come: after one to two seconds,
+            # or later on a busy machine.
+            began = time.monotonic()
+            test_probes.await_sites(process, 1, 30)
+            latest_s = min(3.0, 1.3 * (time.monotonic() - began))
+        else:
+            time.sleep(chance.uniform(0, latest_s))
         attached += test_probes.sites(process) > 0
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert program.poll() is None, "it ended before the last kill"
     harness.wait_for(lambda: breakpoints_are_gone(program.pid), 30, "the code is as in its file")
-    said = program.communicate(timeout=KILLS * 4 + 60)[0].decode()
+    program.terminate()
+    said = program.communicate(timeout=30)[0].decode()
     assert program.returncode == 0 and "arguments ok" in said, said
     print("%d of %d were attached; %s" % (attached, KILLS, said.strip()))
-    assert KILLS < 5 or attached, "none was killed while it had probes"
+    assert attached, "none was killed while it had probes"
 
 
-test_killed_at_any_moment_leaves_each_launch_as_it_was.limit_s = 100 + 4 * KILLS
+test_killed_at_any_moment_leaves_each_launch_as_it_was.limit_s = 60 + SECONDS

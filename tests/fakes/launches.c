@@ -2,7 +2,7 @@
 /* launches [-c|-k] [-w] N_THREADS PER_SECOND SECONDS   Launches kernels by cuLaunchKernel, all
  * threads together so many a second, each on a stream of its own; PER_SECOND 0: as many as they
  * can.  -c: by cudaLaunchKernel of the fake libcudart.so.13; -k: by the stub of a kernel in
- * libfakekernels.so; -w: when its standard input ends, and not before.
+ * libfakekernels.so; -w: when its standard input ends, and not before.  SIGTERM ends it earlier.
  *
  * At the end one line: how many, how many a second, ns of CPU time each, and `arguments ok` when
  * the driver's checksum over all that it was given is that of what was meant.  Exit status 1 when
@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <err.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,13 @@ static void burst(struct worker *worker, CUstream stream, uint64_t due)
 			launch_one(worker, stream);
 }
 
+static volatile sig_atomic_t was_ended;
+
+static void end(int number)
+{
+	was_ended = number;
+}
+
 static void *work(void *argument)
 {
 	struct worker *worker = argument;
@@ -120,7 +128,8 @@ static void *work(void *argument)
 	check(cuCtxSetCurrent(plan->context), "cuCtxSetCurrent");
 	check(cuStreamCreate(&stream, 0), "cuStreamCreate");
 	begin_ns = clock_ns(CLOCK_MONOTONIC);
-	for (at_ns = begin_ns; at_ns < plan->end_ns; at_ns = clock_ns(CLOCK_MONOTONIC)) {
+	for (at_ns = begin_ns; at_ns < plan->end_ns && !was_ended;
+	     at_ns = clock_ns(CLOCK_MONOTONIC)) {
 		if (!plan->per_second) {
 			burst(worker, stream, worker->launches + 1000);
 			continue;
@@ -204,6 +213,7 @@ int main(int argc, char **argv)
 		errx(2, "no threads");
 	plan.per_second = strtod(argv[2], NULL) / plan.threads;
 	prepare(&plan);
+	signal(SIGTERM, end);
 	while (waits && getchar() != EOF)
 		;
 	began_ns = clock_ns(CLOCK_MONOTONIC);
