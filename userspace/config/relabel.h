@@ -29,7 +29,6 @@
 #define RELABEL_SOURCES_MAX 8U
 #define RELABEL_NAME_MAX_BYTES 64U
 #define RELABEL_REGEX_MAX_BYTES 256U
-#define RELABEL_REPEATS_MAX 1000U /* {n,m} of one expression, multiplied */
 #define RELABEL_LABELS_MAX 64U
 #define RELABEL_VALUE_MAX_BYTES 1024U /* what a rule makes is cut at a character */
 #define RELABEL_WHY_BYTES 160U

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/regex_copies.h"
+
 #define LINE_MAX_BYTES 4096U
 
 static int complain(char why[RELABEL_WHY_BYTES], const char *what, const char *value)
@@ -141,28 +143,12 @@ static int set_replacement(struct relabel_rule *rule, char *value, char why[RELA
 /* Back references take exponential time, and nested repeats all memory. */
 static const char *regex_fault(const char *regex)
 {
-	unsigned long repeats = 1;
-
 	if (strlen(regex) > RELABEL_REGEX_MAX_BYTES)
 		return "regex: this is longer than 256 bytes";
-	for (const char *at = regex; *at; at++) {
+	for (const char *at = regex; *at; at += at[0] == '\\' && at[1] ? 2 : 1)
 		if (at[0] == '\\' && at[1] >= '0' && at[1] <= '9')
 			return "regex: there are no back references";
-		if (at[0] == '\\' && at[1]) {
-			at++;
-			continue;
-		}
-		for (const char *number = at; *at == '{' && *number && *number != '}'; number++) {
-			unsigned long count = strtoul(number + 1, NULL, 10);
-
-			if (count > 1)
-				repeats *= count;
-			if (count > RELABEL_REPEATS_MAX || repeats > RELABEL_REPEATS_MAX)
-				return "regex: this repeats too much";
-			number += strcspn(number + 1, ",}");
-		}
-	}
-	return NULL;
+	return regex_copies_too_much(regex) ? "regex: this repeats too much" : NULL;
 }
 
 static int set_regex(struct relabel_rule *rule, char *value, char why[RELABEL_WHY_BYTES])

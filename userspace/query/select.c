@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/label_keys.h"
+#include "base/regex_copies.h"
 
 #define MS_PER_SEC 1000U
 
@@ -62,6 +63,11 @@ int select_regex(const char *text, char why[SELECT_WHY_BYTES], regex_t **ret_reg
 	if (!regex) {
 		snprintf(why, SELECT_WHY_BYTES, "%s", strerror(ENOMEM));
 		return -ENOMEM;
+	}
+	if (regex_copies_too_much(text)) {
+		snprintf(why, SELECT_WHY_BYTES, "it repeats too much");
+		free(regex);
+		return -EINVAL;
 	}
 	bad = regcomp(regex, text, REG_EXTENDED | REG_NOSUB);
 	if (bad) {

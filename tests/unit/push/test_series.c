@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: push/series.c push/known_series.c push/service_name.c config/relabel.c config/relabel_parse.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c */
+/* sources: push/series.c push/known_series.c push/service_name.c config/relabel.c config/relabel_parse.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c base/regex_copies.c */
 #include "push/series.h"
 
 #include "config/relabel.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/select.c */
+/* sources: query/select.c base/regex_copies.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
@@ -159,6 +159,11 @@ static void regex__that_is_none_is_explained(void **state)
 	assert_int_equal(regexec(select.comm, "b", 0, NULL, 0), 0);
 	assert_int_equal(select_regex("(", why, &select.thread), -EINVAL);
 	assert_non_null(strstr(why, "("));
+	assert_null(select.thread);
+	/* regcomp() would take gigabytes. */
+	assert_int_equal(select_regex("a++++++++++++++++++++++++++++++", why, &select.thread),
+			 -EINVAL);
+	assert_string_equal(why, "it repeats too much");
 	assert_null(select.thread);
 }
 
