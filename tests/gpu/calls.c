@@ -299,7 +299,7 @@ static void plan_one(const char *way, size_t api)
 	const struct caller *caller = find_caller(function->name);
 	struct plan *plan = &plans[plan_count];
 
-	if (function->is_runtime || function->site.does != PP_CUDA_CALL)
+	if (function->library != CUDA_DRIVER || function->site.does != PP_CUDA_CALL)
 		return;
 	cuda_function_label(api, plan->label);
 	if (!caller) {

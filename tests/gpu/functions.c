@@ -60,7 +60,7 @@ static void note_known(void)
 		const struct cuda_function *function = cuda_function_get(i);
 		const char *suffix;
 
-		if (function->is_runtime)
+		if (function->library != CUDA_DRIVER)
 			continue;
 		known[known_count++] = gpu_find(function->name);
 		known[known_count++] = find_twin(function->name, &suffix);
@@ -138,7 +138,7 @@ int gpu_functions(void)
 	gpu_load();
 	note_known();
 	for (size_t i = 0; i < cuda_function_count(); i++)
-		if (!cuda_function_get(i)->is_runtime)
+		if (cuda_function_get(i)->library == CUDA_DRIVER)
 			tell_function(i);
 	return 0;
 }

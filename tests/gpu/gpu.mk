@@ -29,6 +29,9 @@ $(GPU)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 $(GPU)/pyprofd-static: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 	$(call gpu_static,$(LIBS) $(GPU_MORE_LIBS))
 
+# Tests skip what could not be linked, for want of static libraries; what does not compile is a fault.
+e2e-programs: $(patsubst tests/gpu/%.c,$(GPU)/%.o,$(wildcard tests/gpu/*.c))
+
 .PHONY: gpu-programs gpu-bundle
 gpu-programs: $(GPU_PROGRAMS)
 gpu-bundle: gpu-programs

@@ -27,7 +27,7 @@ static bool counts_calls(size_t api)
 {
 	const struct cuda_function *function = cuda_function_get(api);
 
-	return function && !function->is_runtime && function->site.does == PP_CUDA_CALL;
+	return function && function->library == CUDA_DRIVER && function->site.does == PP_CUDA_CALL;
 }
 
 static void add_sites(const struct elf_image *image, uintptr_t bias, const size_t *api,
