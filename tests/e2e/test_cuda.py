@@ -22,6 +22,7 @@ import fakecuda  # noqa: E402
 TYPES = [("calls", "count"), ("cuda_host", "nanoseconds"), ("cuda_wait", "nanoseconds"),
          ("cuda_bytes", "bytes"), ("inuse_space", "bytes"), ("inuse_objects", "count")]
 CALLS, HOST, WAIT, BYTES = range(4)
+SETTLED_S = 0.6  # from one link of a file to the next it is 0.02 s, or 0.2 on a busy machine
 # What the stand-ins have and pyprofd does not count: what gives handles, asks or records.
 UNCOUNTED = re.compile(r"cu(Init|Driver|Device|Ctx(?!Synchronize)|Get|Module|Library|Kernel|Func|"
                        r"Event(?!Synchronize)|Graph(?!Launch)|MemGetInfo|Stream(?!Synchronize))")
@@ -78,7 +79,14 @@ def sums(profile, *labels, pid=None):
 
 
 def await_links(process, count=10):
+    """So many places, and those of the links that come behind: launches have some of their own."""
     test_probes.await_sites(process, count)
+    before, since = test_probes.sites(process), time.monotonic()
+    while time.monotonic() - since < SETTLED_S:
+        time.sleep(0.05)
+        now = test_probes.sites(process)
+        if now != before:
+            before, since = now, time.monotonic()
 
 
 def go(program):

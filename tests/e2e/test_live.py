@@ -383,10 +383,10 @@ def test_kinds_that_are_not_recorded():
     harness.finish(process, signal_number=2)
 
 
-# Another test's pyprofd would answer, if it wrote into a directory: those of this kind do not.
+# Another test's pyprofd would answer, if it wrote into a directory.
 for _test in (test_report_of_the_machine_without_a_pyprofd, test_without_a_pyprofd,
               test_without_a_pyprofd_and_without_privilege):
-    _test.alone = "one a CPU"
+    _test.alone = True
 
 
 # ---------------------------------------------------------------- users who are in the way

@@ -267,6 +267,10 @@ def test_threads_asleep_inside_probed_functions_are_whole():
             harness.finish(other, signal_number=signal.SIGINT)
 
 
+# `pyprof dump` would ask another test's pyprofd, if it wrote into a directory.
+test_threads_asleep_inside_probed_functions_are_whole.alone = True
+
+
 # ---------------------------------------------------------------- which processes
 
 def test_processes_that_start_later_are_probed():
