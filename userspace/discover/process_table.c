@@ -17,6 +17,8 @@
 /* A late mapping is also given to children, their children, and so on, down to this depth. */
 #define MAX_LATE_GENERATIONS 8U
 #define ORPHANS 128U
+/* A start that /proc tells is too early by a tick, or by the time that the host was suspended. */
+#define OVERTAKEN_NS (60 * NS_PER_SEC)
 
 struct entry {
 	struct process process; /* must be first: a struct process * of ours is a struct entry * */
@@ -27,7 +29,7 @@ struct entry {
 	uint64_t fork_ns;      /* 0: it did not come from a fork, or executed since then */
 	uint64_t last_fork_ns; /* when it last forked a child */
 	bool wants_read;       /* mappings may be missing */
-	struct entry *older;   /* dead, with the same tgid */
+	struct entry *older;   /* ended, with the same tgid */
 	UT_hash_handle by_id;
 	UT_hash_handle by_tgid; /* only the newest with a tgid */
 };
@@ -174,11 +176,31 @@ static void end(struct entry *entry, uint64_t time_ns)
 	mapping_set_trim(&entry->process);
 }
 
-/* Makes the entry the newest with its tgid. */
+/* Returns whether another program of the process is known already that began later: its first
+ * stack, or a look at /proc, may come before the events of its fork and its exec.  The kernel side
+ * makes generations of times (bpf/watch_process.bpf.c), which wrap around in 73 minutes. */
+static bool is_overtaken(const struct entry *entry, const struct entry *newest)
+{
+	const int32_t later =
+		(int32_t)(newest->process.id.generation - entry->process.id.generation);
+
+	return newest->process.id.generation && entry->process.id.generation && later > 0 &&
+	       newest->process.start_ns + OVERTAKEN_NS > entry->process.start_ns;
+}
+
+/* Makes the entry the newest with its tgid, but one that was overtaken has ended. */
 static int link_tgid(struct process_table *table, struct entry *entry)
 {
 	struct entry *older = find_newest(table, entry->process.id.tgid);
 
+	if (older && is_overtaken(entry, older)) {
+		entry->older = older->older;
+		older->older = entry;
+		end(entry, older->process.start_ns > entry->process.start_ns
+				   ? older->process.start_ns
+				   : entry->process.start_ns);
+		return 0;
+	}
 	if (older)
 		HASH_DELETE(by_tgid, table->by_tgid, older);
 	HASH_ADD(by_tgid, table->by_tgid, process.id.tgid, sizeof(entry->process.id.tgid), entry);

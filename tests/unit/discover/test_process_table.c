@@ -66,6 +66,52 @@ static void process_table_add__twice_is_eexist_and_a_new_generation_ends_the_old
 	assert_null(process_table_find(table, id(10, 3)));
 }
 
+/* A stack, or a look at /proc, tells of a program before the events of its fork and its exec do. */
+static void process_table_fork__of_a_program_that_has_executed_ends_at_once(void **state)
+{
+	static const uint32_t generations[][2] = {{3, 5}, {UINT32_MAX - 3, 5}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		OWNED(process_table) struct process_table *table = NULL;
+		const struct pp_process_id forked = id(10, generations[i][0]);
+		const struct pp_process_id executed = id(10, generations[i][1]);
+
+		assert_int_equal(process_table_new(&table), 0);
+		assert_int_equal(process_table_add(table, executed, 0, 290, NULL), 0);
+		assert_int_equal(process_table_fork(table, id(2, 1), forked, 300), 0);
+		assert_int_equal(process_table_find(table, executed)->exit_ns, 0);
+		assert_int_equal(process_table_find(table, forked)->exit_ns, 300);
+		assert_int_equal(process_table_exec(table, forked, executed, 310), -EEXIST);
+		assert_int_equal(process_table_find(table, executed)->exit_ns, 0);
+		assert_ptr_equal(process_table_find_tgid(table, 10),
+				 process_table_find(table, executed));
+		assert_int_equal(map(table, 10, 0x1000, "/a", 320), 0);
+		assert_string_equal(paths(table, executed), "/a");
+		assert_int_equal(process_table_live_count(table), 1);
+		assert_int_equal(process_table_exit(table, executed, 400), 0);
+		assert_int_equal(process_table_live_count(table), 0);
+	}
+}
+
+/* Generations wrap around after 73 minutes: one that seems to be later may be older by 40. */
+static void process_table_exec__long_after_the_start_ends_the_old_program(void **state)
+{
+	const uint64_t then_ns = NS_PER_SEC, now_ns = then_ns + 2400 * NS_PER_SEC;
+	const struct pp_process_id old = id(10, (uint32_t)(then_ns >> 10));
+	const struct pp_process_id new = id(10, (uint32_t)(now_ns >> 10));
+	OWNED(process_table) struct process_table *table = NULL;
+
+	(void)state;
+	assert_true((int32_t)(old.generation - new.generation) > 0);
+	assert_int_equal(process_table_new(&table), 0);
+	assert_int_equal(process_table_add(table, old, 2, then_ns, NULL), 0);
+	assert_int_equal(process_table_exec(table, old, new, now_ns), 0);
+	assert_int_equal(process_table_find(table, old)->exit_ns, now_ns);
+	assert_int_equal(process_table_find(table, new)->exit_ns, 0);
+	assert_int_equal(process_table_find_tgid(table, 10)->id.generation, new.generation);
+}
+
 static void process_table_map__unknown_process_is_esrch_and_remembered(void **state)
 {
 	OWNED(process_table) struct process_table *table = NULL;
@@ -510,6 +556,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			process_table_add__twice_is_eexist_and_a_new_generation_ends_the_old),
+		cmocka_unit_test(process_table_fork__of_a_program_that_has_executed_ends_at_once),
+		cmocka_unit_test(process_table_exec__long_after_the_start_ends_the_old_program),
 		cmocka_unit_test(process_table_map__unknown_process_is_esrch_and_remembered),
 		cmocka_unit_test(process_table_fork__child_has_what_the_parent_had),
 		cmocka_unit_test(process_table_forked_from__until_it_executes),
