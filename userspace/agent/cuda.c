@@ -179,22 +179,13 @@ static void put_stream(const struct pp_cuda_what *what, char ret_text[CUDA_TEXT_
 		snprintf(ret_text, CUDA_TEXT_BYTES, "0x%" PRIx64, (uint64_t)what->stream);
 }
 
-static void put_graph(const struct pp_cuda_what *what, char ret_text[CUDA_TEXT_BYTES])
+/* Writes the handle of what the call is about, where it is of that kind. */
+static void put_handle(const struct pp_cuda_what *what, bool is_of_kind, const char *before,
+		       char ret_text[CUDA_TEXT_BYTES])
 {
-	const struct cuda_function *function = cuda_function_get(what->api);
-
 	ret_text[0] = '\0';
-	if (function && function->has_graph && what->ident != PP_CUDA_IDENT_OTHERS)
-		snprintf(ret_text, CUDA_TEXT_BYTES, "graph@0x%" PRIx64, (uint64_t)what->ident);
-}
-
-static void put_communicator(const struct pp_cuda_what *what, char ret_text[CUDA_TEXT_BYTES])
-{
-	const struct cuda_function *function = cuda_function_get(what->api);
-
-	ret_text[0] = '\0';
-	if (function && function->has_communicator && what->ident != PP_CUDA_IDENT_OTHERS)
-		snprintf(ret_text, CUDA_TEXT_BYTES, "0x%" PRIx64, (uint64_t)what->ident);
+	if (is_of_kind && what->ident != PP_CUDA_IDENT_OTHERS)
+		snprintf(ret_text, CUDA_TEXT_BYTES, "%s0x%" PRIx64, before, (uint64_t)what->ident);
 }
 
 /* NVML counts all GPUs by their places on the bus; a program counts those that it may use
@@ -230,17 +221,19 @@ int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_ca
 #define DIRECTION_TEXT(id, label) [PP_CUDA_##id] = label,
 	static const char *const directions[] = {PP_CUDA_DIRECTIONS(DIRECTION_TEXT)};
 	const struct pp_cuda_what *what = cuda ? cuda_totals_what(cuda->totals, detail) : NULL;
+	const struct cuda_function *function;
 
 	if (!what)
 		return -ENOENT;
+	function = cuda_function_get(what->api);
 	cuda_function_label(what->api, ret_call->api);
 	ret_call->direction =
 		what->direction < ARRAY_SIZE(directions) ? directions[what->direction] : "";
 	ret_call->kernel = kernel_of(cuda, what);
 	put_device(cuda, what, ret_call->device);
 	put_stream(what, ret_call->stream);
-	put_graph(what, ret_call->graph);
-	put_communicator(what, ret_call->communicator);
+	put_handle(what, function && function->has_graph, "graph@", ret_call->graph);
+	put_handle(what, function && function->has_communicator, "", ret_call->communicator);
 	return 0;
 }
 
