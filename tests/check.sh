@@ -178,7 +178,7 @@ floor_of() { awk -F'\t' -v step="$1" -v column="${few:+2}" '!/^#/ && $1 == step 
 tell_failed() { # STEP LOG
 	awk -v step="$1" '
 	/^(not )?ok / {
-		line = name = $0
+		name = $0
 		sub(/^(not )?ok /, "", name)
 		sub(/( \([0-9.]+ s, [0-9.]+ s of CPU\)|: exit status.*)$/, "", name)
 		if (!(name in said))

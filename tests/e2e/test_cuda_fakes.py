@@ -821,12 +821,9 @@ def test_nccl_counts_bytes_and_launches_kernels():
     nccl.fake_nccl_count.restype = ctypes.c_uint64
     comm, none, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t
     identity = (ctypes.c_char * 128)()
-
-    class UniqueId(ctypes.Structure):
-        _fields_ = [("bytes", ctypes.c_char * 128)]
-
     assert nccl.ncclGetUniqueId(identity) == 0
-    assert nccl.ncclCommInitRank(ctypes.byref(comm), 8, UniqueId(bytes(identity)), 3) == 0
+    unique = fakecuda.NcclUniqueId(bytes(identity))
+    assert nccl.ncclCommInitRank(ctypes.byref(comm), 8, unique, 3) == 0
     assert nccl.ncclAllReduce(none, none, size(100), 7, 0, comm, none) == 0
     assert nccl.ncclAllGather(none, none, size(10), 9, comm, none) == 0
     assert nccl.ncclGroupStart() == 0

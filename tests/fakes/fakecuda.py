@@ -112,6 +112,11 @@ class LaunchConfig(ctypes.Structure):
                 ("attributes", ctypes.c_void_p), ("attribute_count", ctypes.c_uint)]
 
 
+class NcclUniqueId(ctypes.Structure):
+    """ncclUniqueId: it is passed by value."""
+    _fields_ = [("bytes", ctypes.c_char * 128)]
+
+
 class Copy2D(ctypes.Structure):
     """What cuMemcpy2D_v2 takes: the fields at their offsets, as far as the stand-in reads them."""
     _fields_ = [("_0", ctypes.c_size_t * 2), ("src_type", ctypes.c_uint),

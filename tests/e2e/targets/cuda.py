@@ -130,12 +130,8 @@ def collectives(cuda):
     nccl = ctypes.CDLL(os.path.join(cuda.directory, "libnccl.so.2"))
     nccl.fake_nccl_count.restype = ctypes.c_uint64
     ranks, pair, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t
-
-    class UniqueId(ctypes.Structure):
-        _fields_ = [("bytes", ctypes.c_char * 128)]
-
     for communicator in ranks, pair:
-        nccl.ncclCommInitRank(ctypes.byref(communicator), 8, UniqueId(b"id"), 3)
+        nccl.ncclCommInitRank(ctypes.byref(communicator), 8, fakecuda.NcclUniqueId(b"id"), 3)
     open(common.path("loaded"), "w").close()
     await_file("further")
     stream = ctypes.c_void_p(cuda.stream())
