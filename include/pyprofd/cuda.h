@@ -19,9 +19,9 @@
 /* Of a user's processes so many may be new in a pp_config.token_round: others' must not be pushed
  * out of their table faster than they come back. */
 #define PP_CUDA_PROCESSES_NEW 64U
-#define PP_CUDA_BATCH_MAX 32U	   /* copies of a batch whose sizes are read */
-#define PP_CUDA_BLOCKS_MAX 16384U  /* allocations that are not freed */
-#define PP_CUDA_ENDED_MAX 256U	   /* contexts that ended in a window */
+#define PP_CUDA_BATCH_MAX 32U	  /* copies of a batch whose sizes are read */
+#define PP_CUDA_BLOCKS_MAX 16384U /* allocations that are not freed */
+#define PP_CUDA_ENDED_MAX 256U	  /* contexts that ended in a window */
 
 /* cuda_events[] */
 enum pp_cuda_events {
@@ -49,11 +49,11 @@ enum pp_cuda_events {
 
 /* What a hit of a site does. */
 enum pp_cuda_does {
-	PP_CUDA_CALL = 1,    /* counts */
-	PP_CUDA_NAME,	     /* a handle gets a name: parameters `out` and `text` */
-	PP_CUDA_ALIAS,	     /* a handle stands for another one: `out` and `ident` */
-	PP_CUDA_SET_DEVICE,  /* the thread goes on with the device of parameter `ident` */
-	PP_CUDA_SET_CONTEXT, /* the same with the context of that parameter */
+	PP_CUDA_CALL = 1,     /* counts */
+	PP_CUDA_NAME,	      /* a handle gets a name: parameters `out` and `text` */
+	PP_CUDA_ALIAS,	      /* a handle stands for another one: `out` and `ident` */
+	PP_CUDA_SET_DEVICE,   /* the thread goes on with the device of parameter `ident` */
+	PP_CUDA_SET_CONTEXT,  /* the same with the context of that parameter */
 	PP_CUDA_PUSH_CONTEXT, /* the same, until it goes back to the one before */
 	PP_CUDA_POP_CONTEXT,
 	PP_CUDA_GET_CONTEXT,  /* a context of a device: `out` and `ident` */
@@ -118,9 +118,9 @@ enum pp_cuda_object {
 	PP_CUDA_OBJECT_CAPTURE, /* a number of our own */
 	PP_CUDA_OBJECT_GRAPH,
 	PP_CUDA_OBJECT_INSTANCE, /* CUgraphExec */
-	PP_CUDA_OBJECT_MODULE,	/* that was unloaded; CUlibrary, too, and CUcontext */
-	PP_CUDA_OBJECT_CONTEXT, /* of a name: it ends with the thread's context */
-	PP_CUDA_OBJECT_DEVICE,	/* its number; without `ident` the thread's */
+	PP_CUDA_OBJECT_MODULE,	 /* that was unloaded; CUlibrary, too, and CUcontext */
+	PP_CUDA_OBJECT_CONTEXT,	 /* of a name: it ends with the thread's context */
+	PP_CUDA_OBJECT_DEVICE,	 /* its number; without `ident` the thread's */
 	/* Of calls: parameter `out` gets the address of `bytes`, or parameter `text` is one that is
 	 * freed.  MEMORY: the device's; PHYSICAL: a handle of it (cuMemCreate). */
 	PP_CUDA_OBJECT_MEMORY,
@@ -155,7 +155,7 @@ enum pp_cuda_direction { PP_CUDA_DIRECTIONS(PP_ENUM_CUDA_DIRECTION) PP_CUDA_DIRE
 
 /* A function.  Parameters count from 1 on; 0: there is none. */
 struct pp_cuda_site {
-	__u16 api; /* index in agent/cuda_functions.c: cuda_functions[] */
+	__u16 api; /* index in probes/cuda_functions.c: cuda_functions[] */
 	__u8 does; /* enum pp_cuda_does */
 	__u8 is_end;
 	__u8 has_end;	  /* the end of a call is a site, too */
@@ -214,9 +214,9 @@ struct pp_cuda_totals {
 	__u64 captured; /* calls that a graph recorded instead of running them */
 	__u64 nodes;	/* kernels that launches of graphs ran, as far as they are known */
 	__u64 unknown;	/* launches of graphs of which some may not be known */
-	__u64 host_ns; /* from call to return, of calls whose end is a site */
-	__u64 wait_ns; /* of these, such that wait for the device */
-	__u64 squares; /* over all walks, the sum of w * w, where each stands for w calls */
+	__u64 host_ns;	/* from call to return, of calls whose end is a site */
+	__u64 wait_ns;	/* of these, such that wait for the device */
+	__u64 squares;	/* over all walks, the sum of w * w, where each stands for w calls */
 	/* ---- the kernel side's own ---- */
 	__u64 walked;	     /* calls at the last walk */
 	__u64 next;	     /* calls at which the next one is due */
@@ -255,7 +255,7 @@ struct pp_cuda_block {
 	__u64 since_ns;	  /* CLOCK_MONOTONIC; no two of one address have the same */
 	__u64 context;	  /* its thread's: what cuda_ended[] has; 0: not known */
 	__u32 generation, tid;
-	__u32 flags; /* enum pp_count_flag */
+	__u32 flags;  /* enum pp_count_flag */
 	__u32 device; /* as struct pp_cuda_what */
 	__u32 user;   /* in whose share it counts */
 	__u32 pad;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gauges/intake.c gauges/record.c agent/gauge_sums.c profile/gauge_line.c */
+/* sources: gauges/intake.c gauges/record.c gpu/gauge_sums.c profile/gauge_line.c */
 /* What a child that has run a vendor's code writes into its pipe, as records.  Each begins with a
  * byte that chooses how much of it is sound: random bytes alone would not get past the first
  * check. */
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/gauge_sums.h"
 #include "base/cleanup.h"
 #include "gauges/intake.h"
+#include "gpu/gauge_sums.h"
 #include "profile/gauge_line.h"
 
 #define SOUND_HEAD 1U /* the round and the device are those that are due */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: merge/keep_room.c store/kept.c base/io.c */
+/* sources: store/keep_room.c store/kept.c base/io.c */
 /* The name of a directory in kept/, and the text in it that says whose it is, as anyone who may
  * write there chose them: a name that parses is printed as the same name. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/keep_room.h"
+#include "store/keep_room.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cuda_functions.h"
+#include "probes/cuda_functions.h"
 
 #define CALLS 1000U
 #define BYTES 4096U

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/cuda_functions.h"
 #include "elf/probe_sites.h"
+#include "probes/cuda_functions.h"
 
 #ifdef __x86_64__
 #define MACHINE EM_X86_64

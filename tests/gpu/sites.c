@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cuda_functions.h"
 #include "elf/probe_sites.h"
+#include "probes/cuda_functions.h"
 
 #define SITES 512U
 #define LOOK_NS 100000U

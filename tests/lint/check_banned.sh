@@ -31,8 +31,8 @@ ban() {
 
 all=$(find bpf include userspace -name '*.[ch]')
 user=$(find userspace -name '*.[ch]')
-quiet=$(find userspace -name '*.[ch]' ! -path 'userspace/agent/*' ! -path 'userspace/base/log.*')
-silent=$(find userspace -name '*.[ch]' ! -path 'userspace/agent/*' ! -path 'userspace/reader/*' ! -path userspace/serve/main.c ! -path userspace/fetch/main.c ! -path 'userspace/base/log.*')
+quiet=$(find userspace -name '*.[ch]' | grep -vE '^userspace/(agent|processes|windows|probes|gpu|doctor|store)/|^userspace/base/log\.')
+silent=$(find userspace -name '*.[ch]' | grep -vE '^userspace/(agent|doctor|reader)/|^userspace/(serve|fetch)/main\.c|^userspace/base/log\.')
 word='(^|[^A-Za-z0-9_>.])'
 # shellcheck disable=SC2086
 {
@@ -45,8 +45,8 @@ word='(^|[^A-Za-z0-9_>.])'
 	ban 'owners release themselves: base/cleanup.h' "${word}goto[ \t]" $user
 	ban 'return -errno' 'return -1;' $user
 	ban 'comments are /* */' '(^|[ \t;{}])//' $all
-	ban 'only agent/ logs above debug' "$word(log_error|log_warn|log_info|log_error_errno|log_warn_errno|perror)[ ]*\\(" $quiet
-	ban 'only agent/, reader/ and the main.c of serve/ and fetch/ print' "$word(printf|puts|putchar|vprintf)[ ]*\\(|$word(fprintf|fputs)\\([^;]*std(err|out)" $silent
+	ban 'only the rooms of the agent log above debug' "$word(log_error|log_warn|log_info|log_error_errno|log_warn_errno|perror)[ ]*\\(" $quiet
+	ban 'only agent/, doctor/, reader/ and the main.c of serve/ and fetch/ print' "$word(printf|puts|putchar|vprintf)[ ]*\\(|$word(fprintf|fputs)\\([^;]*std(err|out)" $silent
 }
 
 for file in $all $(find tests -name '*.[ch]' -o -name '*.sh' -o -name '*.py'); do

@@ -14,7 +14,7 @@ BEGIN {
 	allowed["finish"] = "discover unwind python attach drain symbolize"
 	allowed["profile"] = "symbolize"
 	allowed["pprof"] = "profile"
-	allowed["merge"] = "profile pprof store" # docs/design/0034
+	allowed["store"] = "profile pprof options" # docs/design/0034
 	allowed["gauges"] = "profile" # docs/design/0047
 	allowed["timeline"] = "drain"
 	allowed["ledger"] = "discover drain"
@@ -28,8 +28,13 @@ BEGIN {
 	allowed["fetch"] = "store config export client push" # docs/design/0039
 	allowed["serve"] = "profile pprof store config live render query push" # docs/design/0035
 	allowed["reader"] = "profile pprof store render export diff live query"
-	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge gauges config timeline ledger live options"
-	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof store merge gauges config timeline ledger live options render query export diff client push fetch serve reader agent"
+	allowed["processes"] = "discover identity python foreign attach drain options"
+	allowed["windows"] = "discover attach profile pprof store ledger live options"
+	allowed["probes"] = "discover elf foreign attach drain options windows"
+	allowed["gpu"] = "discover foreign attach drain profile gauges live options processes windows probes"
+	allowed["doctor"] = "parser perf discover elf python foreign attach config options probes"
+	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor"
+	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor render query export diff client push fetch serve reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_older.skel.h"] = "attach"
@@ -42,7 +47,7 @@ BEGIN {
 	generated["pyprofd_cuda_older.skel.h"] = "attach"
 	generated["profile.pb-c.h"] = "pprof"
 	generated["perfetto.pb-c.h"] = "timeline"
-	generated["version.h"] = "options agent query fetch serve reader"
+	generated["version.h"] = "options windows doctor agent query fetch serve reader"
 	generated["flame_page.h"] = "render"
 	generated["serve_page.h"] = "serve"
 }

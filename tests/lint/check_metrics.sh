@@ -27,7 +27,7 @@ make_page() {
 	echo
 	echo '| name | type | label | what it says |'
 	echo '|---|---|---|---|'
-	rows userspace/agent/gpu_metrics.h
+	rows userspace/gpu/gpu_metrics.h
 	echo
 	echo '## Of pyprofd-serve'
 	echo

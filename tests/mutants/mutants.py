@@ -59,13 +59,13 @@ AREAS = {
 }
 # Those that are drawn from only by name.
 MORE_AREAS = {
-    "agent": r"/agent/(?!main)\w+\.c$",
+    "agent": r"/(agent|processes|windows|probes|gpu|doctor)/(?!main)\w+\.c$",
     "finish": r"/finish/\w+\.c$",
     "pprof": r"/pprof/\w+\.c$",
     "facts": r"/profile/facts\.c$",
     "serve": r"/live/(client|feed|model|server)\.c$",
     "options": r"/options/\w+\.c$",
-    "config": r"/config/\w+\.c$|/agent/(governor|rate|reload|findings|doctor_sinks)\.c$",
+    "config": r"/config/\w+\.c$|/(agent|doctor)/(governor|rate|reload|findings|doctor_sinks)\.c$",
     "symbolize": r"/symbolize/\w+\.c$",
     "timeline": r"/timeline/\w+\.c$",
     "render": r"/render/\w+\.c$",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The spine: the stages are opened (stages.c), then one loop serves them (loop.c) until the end. */
 #include "agent/agent.h"
-#include "agent/exact.h"
+#include "probes/exact.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,9 +12,6 @@
 #include "agent/command_user.h"
 #include "agent/keeper.h"
 #include "agent/loop.h"
-#include "agent/output.h"
-#include "agent/probes.h"
-#include "agent/process_watch.h"
 #include "agent/reload.h"
 #include "agent/scans.h"
 #include "agent/server.h"
@@ -31,6 +28,9 @@
 #include "options/options.h"
 #include "parser/client.h"
 #include "perf/opener.h"
+#include "probes/probes.h"
+#include "processes/process_watch.h"
+#include "store/output.h"
 
 #define WANTED_FDS 65536U
 #define AGENT_NICE (-10)		 /* and Nice= in deploy/systemd/pyprofd.service */

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "agent/dump_text.h"
-#include "agent/thread_names.h"
-#include "agent/who.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
@@ -21,6 +19,8 @@
 #include "finish/scan_walk.h"
 #include "finish/user_unwind.h"
 #include "live/access.h"
+#include "processes/thread_names.h"
+#include "processes/who.h"
 #include "python/python_process.h"
 
 #define THREADS_MAX 4096U /* of one process */
@@ -28,9 +28,9 @@
 
 /* What was found of one process so far.  A process with thousands of threads takes many steps. */
 struct visit {
-	uint32_t stage; /* the next one of stages[] */
-	size_t slept, count; /* threads: those that the scan has found, all */
-	DIR *tasks; /* owned; NULL: not opened */
+	uint32_t stage;		     /* the next one of stages[] */
+	size_t slept, count;	     /* threads: those that the scan has found, all */
+	DIR *tasks;		     /* owned; NULL: not opened */
 	struct python_thread *state; /* owned */
 	size_t state_count, state_at;
 	size_t inner_at; /* the thread whose number in its own pid namespace is read next */
@@ -49,7 +49,7 @@ struct dump {
 	size_t scanned_count, scanned_at;
 	struct pp_process_id *process; /* owned; sorted by tgid */
 	size_t process_count, process_at;
-	struct visit visit; /* to the process at process_at */
+	struct visit visit;	    /* to the process at process_at */
 	struct dump_thread *thread; /* owned; those of this process */
 	struct dump_text *text;
 };

@@ -9,7 +9,6 @@
 
 #include "agent/dump.h"
 #include "agent/naming.h"
-#include "agent/thread_names.h"
 #include "attach/file_table.h"
 #include "base/intern.h"
 #include "base/memory_file.h"
@@ -18,6 +17,7 @@
 #include "drain/thread_slots.h"
 #include "finish/finisher.h"
 #include "live/record.h"
+#include "processes/thread_names.h"
 #include "symbolize/symbolizer.h"
 
 _Static_assert(LIVE_PYTHON == (int)FRAME_PYTHON && LIVE_NATIVE == (int)FRAME_NATIVE &&
@@ -37,7 +37,7 @@ struct sent_stack {
 /* The process that is being written, over several slices. */
 struct adding {
 	struct symbolizer *symbolizer; /* owned; NULL: not begun */
-	size_t count, noted, written; /* threads */
+	size_t count, noted, written;  /* threads */
 	bool is_begun, is_resolved;
 };
 

@@ -9,12 +9,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "agent/store_child.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
-#include "merge/keep_child.h"
+#include "store/keep_child.h"
+#include "store/store_child.h"
 
 /* What waits to be kept, in all and of one user. */
 #define WISHES_MAX 64U

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Has the last ten minutes kept (merge/keep.h): of a process that the kernel has ended for want of
+/* Has the last ten minutes kept (store/keep.h): of a process that the kernel has ended for want of
  * memory, when the window with its end is written, and of everything when somebody asks by a
  * signal.  A child does it, one at a time, and nobody waits for it. */
 #ifndef AGENT_KEEPER_H
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/writer.h"
 #include "base/cleanup.h"
+#include "store/writer.h"
 
 struct process;
 struct process_table;

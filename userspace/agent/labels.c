@@ -3,10 +3,6 @@
 
 #include <stdio.h>
 
-#include "agent/cuda.h"
-#include "agent/identities.h"
-#include "agent/thread_names.h"
-#include "agent/who.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "base/intern.h"
@@ -14,6 +10,10 @@
 #include "discover/process_table.h"
 #include "drain/text_table.h"
 #include "drain/thread_slots.h"
+#include "gpu/cuda.h"
+#include "processes/identities.h"
+#include "processes/thread_names.h"
+#include "processes/who.h"
 #include "profile/profile.h"
 
 static int label_string(const struct labels *labels, struct profile_sample *sample, const char *key,

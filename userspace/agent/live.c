@@ -6,12 +6,12 @@
 
 #include "agent/dump.h"
 #include "agent/metrics.h"
-#include "agent/top.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/server.h"
 #include "options/options.h"
 #include "options/values.h"
+#include "windows/top.h"
 
 #define STEP_NS (10 * NS_PER_MS)
 #define PAUSE_NS (10 * NS_PER_MS)

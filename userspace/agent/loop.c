@@ -7,24 +7,17 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
-#include "agent/exact.h"
-#include "agent/gauges.h"
-#include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/live.h"
 #include "agent/memory_watch.h"
 #include "agent/naming.h"
-#include "agent/output.h"
-#include "agent/process_watch.h"
 #include "agent/quotas.h"
 #include "agent/rate.h"
 #include "agent/reload.h"
 #include "agent/scans.h"
 #include "agent/server.h"
 #include "agent/stages.h"
-#include "agent/thread_names.h"
 #include "agent/timeline.h"
-#include "agent/top.h"
 #include "agent/turn_questions.h"
 #include "attach/cpu_events.h"
 #include "base/io.h"
@@ -33,8 +26,15 @@
 #include "discover/sideband.h"
 #include "drain/ring.h"
 #include "foreign/client.h"
+#include "gpu/gauges.h"
 #include "options/options.h"
+#include "probes/exact.h"
+#include "processes/identities.h"
+#include "processes/process_watch.h"
+#include "processes/thread_names.h"
+#include "store/output.h"
 #include "unwind/row_store.h"
+#include "windows/top.h"
 
 #define SLOW_TICK_NS NS_PER_SEC
 /* A window that ends by itself within this time is not cut for clients. */

@@ -3,16 +3,16 @@
 
 #include <errno.h>
 
-#include "agent/doctor.h"
 #include "base/log.h"
+#include "doctor/doctor.h"
 #include "foreign/child.h"
 #include "gauges/child.h"
-#include "merge/child.h"
-#include "merge/keep_child.h"
 #include "options/host_check.h"
 #include "options/options.h"
 #include "parser/child.h"
 #include "perf/child.h"
+#include "store/keep_child.h"
+#include "store/merge_child.h"
 
 int main(int argc, char **argv)
 {

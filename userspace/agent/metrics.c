@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "agent/gpu_metrics.h"
 #include "agent/progress.h"
 #include "base/cleanup.h"
 #include "base/memory_file.h"
+#include "gpu/gpu_metrics.h"
 #include "live/record.h"
 #include "version.h"
 

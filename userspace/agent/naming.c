@@ -7,7 +7,6 @@
 
 #include <uthash.h>
 
-#include "agent/modules.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "base/array.h"
@@ -22,6 +21,7 @@
 #include "symbolize/native_symbols.h"
 #include "symbolize/perf_map.h"
 #include "symbolize/symbolizer.h"
+#include "windows/modules.h"
 
 #define NATIVE_CACHE_BYTES (3U << 20)
 #define PERF_MAPS_MAX 256U
@@ -51,7 +51,7 @@ struct naming {
 	const char *told[REFUSALS_TOLD_MAX]; /* refusals that were logged */
 	uint64_t credit_bytes, credited_ns;  /* for reading perf maps */
 	uint32_t serial;		     /* of naming_begin() */
-	uint32_t round; /* of that and of naming_keep() */
+	uint32_t round;			     /* of that and of naming_keep() */
 	bool has_warned_kernel;
 	struct modules *modules; /* borrowed; of the last naming_begin() that gave some */
 };
@@ -170,8 +170,7 @@ static int compare_frames(const void *a, const void *b)
 
 static void keep_names(struct naming *naming, const packed_frame *frame, size_t count)
 {
-	const struct file *file =
-		file_table_in_slot(naming->sources.files, packed_file(frame[0]));
+	const struct file *file = file_table_in_slot(naming->sources.files, packed_file(frame[0]));
 	OWNED_MEM struct native_symbol *symbol = calloc(count, sizeof(*symbol));
 	OWNED_MEM uint64_t *address = calloc(count, sizeof(*address));
 
@@ -201,8 +200,8 @@ bool naming_keep(struct naming *naming, uint64_t *files, const struct slice *sli
 	if (kept.count)
 		qsort(kept.frame, kept.count, sizeof(*kept.frame), compare_frames);
 	for (size_t from = 0, to; from < kept.count; from = to) {
-		for (to = from + 1; to < kept.count && packed_file(kept.frame[to]) ==
-							       packed_file(kept.frame[from]);)
+		for (to = from + 1; to < kept.count &&
+				    packed_file(kept.frame[to]) == packed_file(kept.frame[from]);)
 			to++;
 		keep_names(naming, kept.frame + from, to - from);
 		if (to < kept.count && slice_is_over(slice)) {

@@ -2,12 +2,12 @@
 #include "agent/quotas.h"
 
 #include "agent/incomplete_counts.h"
-#include "agent/probes.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "base/log.h"
 #include "base/user_quota.h"
 #include "drain/incomplete_queue.h"
+#include "probes/probes.h"
 #include "unwind/row_store.h"
 
 void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])

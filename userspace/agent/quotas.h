@@ -20,8 +20,8 @@ struct quotas {
 	struct file_table *files;
 	struct context_table *contexts;
 	const struct incomplete_counts *incompletes;
-	struct user_quota *profiles; /* agent/profile_shares.h */
-	struct user_quota *labels;   /* agent/identities.h */
+	struct user_quota *profiles; /* windows/profile_shares.h */
+	struct user_quota *labels;   /* processes/identities.h */
 	const struct probes *probes; /* NULL: none */
 };
 /* Sets the losses of these tables. */

@@ -5,12 +5,12 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "agent/output.h"
 #include "agent/rate.h"
 #include "base/background.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "options/options.h"
+#include "store/output.h"
 
 #define NAMES_BYTES 512U
 

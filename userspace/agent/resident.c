@@ -7,16 +7,16 @@
 
 #include <uthash.h>
 
-#include "agent/process_list.h"
-#include "agent/profiles.h"
 #include "agent/progress.h"
-#include "agent/top.h"
 #include "attach/context_table.h"
 #include "base/clock.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
 #include "discover/resident_memory.h"
+#include "processes/process_list.h"
 #include "profile/memory_line.h"
+#include "windows/profiles.h"
+#include "windows/top.h"
 
 /* After the reading of a part of a window, none is read for so many times as long. */
 #define REST_FACTOR 20U
@@ -158,7 +158,7 @@ static int find_entry(struct resident *resident, struct pp_process_id id, struct
 }
 
 /* The figures may be those of a program that had the pid before or after: nobody is told of a
- * process that has ended meanwhile (agent/top.c: wants()). */
+ * process that has ended meanwhile (windows/top.c: wants()). */
 static void take(struct entry *entry, struct process *process, const struct resident_memory *memory)
 {
 	struct memory_line *line = &entry->last;

@@ -4,19 +4,19 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "agent/cuda.h"
 #include "agent/labels.h"
 #include "agent/naming.h"
-#include "agent/profile_shares.h"
-#include "agent/profiles.h"
 #include "agent/progress.h"
 #include "agent/switch_frames.h"
 #include "agent/tables.h"
-#include "agent/top.h"
 #include "agent/waits.h"
-#include "agent/who.h"
 #include "drain/dictionary.h"
+#include "gpu/cuda.h"
+#include "processes/who.h"
 #include "symbolize/symbolizer.h"
+#include "windows/profile_shares.h"
+#include "windows/profiles.h"
+#include "windows/top.h"
 
 #define REASON_BYTES 128U
 
@@ -99,8 +99,7 @@ static int leave_out(const struct samples *samples, const struct pp_count_key *k
 		     const struct who *who, const struct pp_count *count)
 {
 	const struct labels labels = labels_of(samples);
-	const struct pp_count_key process = {
-		.id = key->id, .kind = key->kind, .flags = key->flags};
+	const struct pp_count_key process = {.id = key->id, .kind = key->kind, .flags = key->flags};
 	struct frame reason = {.kind = FRAME_MARKER};
 	struct profile_sample sample = {.frame = &reason, .frame_count = 1};
 	int err = intern_string(samples->strings, "[stack left out: its user has too many]",

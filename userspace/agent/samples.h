@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "agent/probe_plan.h"
 #include "base/slice.h"
+#include "probes/probe_plan.h"
 
 struct counts;
 struct cuda;
@@ -43,8 +43,8 @@ struct samples {
 	struct intern *strings; /* of the open profiles */
 	struct profiles *profiles;
 	struct profile_shares *shares; /* of the profiles, by user */
-	struct top *top;     /* NULL: there is no live socket */
-	struct waits *waits; /* NULL: waits are not captured */
+	struct top *top;	       /* NULL: there is no live socket */
+	struct waits *waits;	       /* NULL: waits are not captured */
 	const struct text_table *texts;
 	struct probe_plan probes; /* the names of probes */
 	struct cuda *cuda;	  /* NULL: it is not captured */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens every stage in the order of the data, and gives each what it borrows. */
 #include "agent/stages.h"
-#include "agent/cuda.h"
-#include "agent/cuda_report.h"
-#include "agent/exact.h"
+#include "gpu/cuda.h"
+#include "gpu/cuda_report.h"
+#include "probes/exact.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,21 +11,14 @@
 #include <pyprofd/user_share.h>
 
 #include "agent/coverage.h"
-#include "agent/gauges.h"
-#include "agent/gpu_times.h"
-#include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/live.h"
 #include "agent/memory_watch.h"
 #include "agent/metrics.h"
-#include "agent/modules.h"
 #include "agent/naming.h"
-#include "agent/process_watch.h"
 #include "agent/resident.h"
 #include "agent/scans.h"
-#include "agent/thread_names.h"
 #include "agent/timeline.h"
-#include "agent/top.h"
 #include "agent/waits.h"
 #include "agent/walk_budgets.h"
 #include "attach/cpu_events.h"
@@ -40,9 +33,16 @@
 #include "drain/ring.h"
 #include "drain/text_table.h"
 #include "finish/unwind_python.h"
+#include "gpu/gauges.h"
+#include "gpu/gpu_times.h"
 #include "options/host_check.h"
 #include "options/options.h"
+#include "processes/identities.h"
+#include "processes/process_watch.h"
+#include "processes/thread_names.h"
 #include "unwind/row_store.h"
+#include "windows/modules.h"
+#include "windows/top.h"
 
 #define PROBE_MAP_BYTES (2ULL << 20)
 
@@ -440,9 +440,8 @@ static int open_cuda(struct agent *agent)
 
 static int open_gpu_times(struct agent *agent)
 {
-	const struct gpu_times_sources sources = {.options = agent->options,
-						  .probes = agent->probes,
-						  .processes = agent->processes};
+	const struct gpu_times_sources sources = {
+		.options = agent->options, .probes = agent->probes, .processes = agent->processes};
 
 	return gpu_times_new(&sources, &agent->gpu_times);
 }
@@ -550,8 +549,7 @@ static int open_live(struct agent *agent)
 	agent->dumps = (struct dump_sources){.finisher = &agent->finisher,
 					     .naming = agent->naming,
 					     .thread_names = agent->thread_names};
-	return live_open(agent->options, agent->processes, &agent->dumps,
-			 &metrics, &agent->live);
+	return live_open(agent->options, agent->processes, &agent->dumps, &metrics, &agent->live);
 }
 
 static void prepare_window(struct agent *agent)
@@ -571,29 +569,29 @@ static void prepare_window(struct agent *agent)
 					  .probes = probes_plan(agent->probes),
 					  .cuda = agent->cuda,
 					  .summary = &agent->summary};
-	agent->facts = (struct window_facts){
-		.kernel = agent->kernel,
-		.dictionary = agent->dictionary,
-		.naming = agent->naming,
-		.identities = agent->identities,
-		.texts = agent->texts,
-		.cuda = agent->cuda,
-		.quotas = {.rows = agent->rows,
-			   .files = agent->files,
-			   .contexts = agent->contexts,
-			   .incompletes = &agent->incomplete,
-			   .profiles = &agent->shares.quota,
-			   .labels = identities_quota(agent->identities),
-			   .probes = agent->probes},
-		.tables = &agent->tables,
-		.waits = agent->waits,
-		.scans = agent->scans,
-		.parser = agent->parser,
-		.foreign = agent->foreign,
-		.keeper = agent->keeper,
-		.gauges = agent->gauges,
-		.summary = &agent->summary,
-		.is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};
+	agent->facts =
+		(struct window_facts){.kernel = agent->kernel,
+				      .dictionary = agent->dictionary,
+				      .naming = agent->naming,
+				      .identities = agent->identities,
+				      .texts = agent->texts,
+				      .cuda = agent->cuda,
+				      .quotas = {.rows = agent->rows,
+						 .files = agent->files,
+						 .contexts = agent->contexts,
+						 .incompletes = &agent->incomplete,
+						 .profiles = &agent->shares.quota,
+						 .labels = identities_quota(agent->identities),
+						 .probes = agent->probes},
+				      .tables = &agent->tables,
+				      .waits = agent->waits,
+				      .scans = agent->scans,
+				      .parser = agent->parser,
+				      .foreign = agent->foreign,
+				      .keeper = agent->keeper,
+				      .gauges = agent->gauges,
+				      .summary = &agent->summary,
+				      .is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};
 	agent->window = (struct window){.options = agent->options,
 					.samples = &agent->samples,
 					.stacks = &agent->stacks,
@@ -647,9 +645,9 @@ static int open_output(struct agent *agent)
 int stages_open(struct agent *agent)
 {
 	static int (*const open[])(struct agent *) = {
-		open_output, fill_filter, open_kernel,	 open_tables,	   open_probes,
-		open_exact,  open_cuda,	  open_gpu_times, open_watch,	   open_waits,
-		open_resident, open_stacks_ring, open_timeline, open_live, open_memory};
+		open_output,   fill_filter,	 open_kernel,	 open_tables, open_probes,
+		open_exact,    open_cuda,	 open_gpu_times, open_watch,  open_waits,
+		open_resident, open_stacks_ring, open_timeline,	 open_live,   open_memory};
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(open) && !err; i++)

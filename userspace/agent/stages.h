@@ -29,11 +29,7 @@
 
 #include "agent/dump.h"
 #include "agent/epochs.h"
-#include "agent/gauge_lines.h"
 #include "agent/incomplete_counts.h"
-#include "agent/probes.h"
-#include "agent/profile_shares.h"
-#include "agent/profiles.h"
 #include "agent/rate.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
@@ -41,6 +37,10 @@
 #include "agent/window_facts.h"
 #include "discover/target.h"
 #include "finish/finisher.h"
+#include "gpu/gauge_lines.h"
+#include "probes/probes.h"
+#include "windows/profile_shares.h"
+#include "windows/profiles.h"
 
 struct agent {
 	const char *child_program; /* what children are */
@@ -58,7 +58,7 @@ struct agent {
 	struct sideband *sideband;
 	struct process_watch *watch;
 
-	struct foreign *foreign; /* borrowed; parses files */
+	struct foreign *foreign;    /* borrowed; parses files */
 	struct perf_opener *opener; /* borrowed; NULL: the agent opens perf events itself */
 	struct parser *parser; /* borrowed; reads other processes' memory. NULL: nobody else does */
 
@@ -78,15 +78,15 @@ struct agent {
 	struct identities *identities;
 	struct text_table *texts; /* that counters refer to */
 	struct free_debts *debts; /* of allocations */
-	struct probes *probes; /* NULL: the run has none */
-	struct exact *exact;   /* NULL: neither calls nor lines are captured */
-	struct cuda *cuda;     /* NULL: it is not captured */
+	struct probes *probes;	  /* NULL: the run has none */
+	struct exact *exact;	  /* NULL: neither calls nor lines are captured */
+	struct cuda *cuda;	  /* NULL: it is not captured */
 	struct cuda_report *cuda_report;
 	struct gpu_times *gpu_times; /* NULL: as well */
-	struct waits *waits;   /* NULL: waits are not captured */
-	struct scans *scans;   /* NULL: as well */
-	struct resident *resident; /* NULL: memory is not captured */
-	struct gauges *gauges;	   /* NULL: CUDA is not captured */
+	struct waits *waits;	     /* NULL: waits are not captured */
+	struct scans *scans;	     /* NULL: as well */
+	struct resident *resident;   /* NULL: memory is not captured */
+	struct gauges *gauges;	     /* NULL: CUDA is not captured */
 	struct gauge_lines_sources gauge_lines;
 
 	/* What becomes of it. */
@@ -94,14 +94,14 @@ struct agent {
 	struct tables tables;
 	struct naming *naming;
 	struct modules *modules;
-	struct profiles profiles; /* closed between the windows of a store */
+	struct profiles profiles;     /* closed between the windows of a store */
 	struct profile_shares shares; /* of the profiles */
 	struct samples samples;
 	struct coverage *coverage; /* NULL: no sample yet, or the ledger is used */
 	struct window_facts facts;
 	struct window window;
 	struct output *output;
-	struct keeper *keeper; /* NULL: there is no store */
+	struct keeper *keeper;	   /* NULL: there is no store */
 	struct timeline *timeline; /* NULL: none is written */
 	struct dump_sources dumps;
 	struct live *live; /* NULL: there is no socket */

@@ -7,11 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/output.h"
-#include "agent/process_watch.h"
 #include "agent/stack_intake.h"
 #include "agent/stack_texts.h"
-#include "agent/thread_names.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -19,6 +16,9 @@
 #include "drain/ring.h"
 #include "drain/thread_slots.h"
 #include "options/options.h"
+#include "processes/process_watch.h"
+#include "processes/thread_names.h"
+#include "store/output.h"
 #include "timeline/lanes.h"
 
 /* How long stacks are completed that the records of a tick name. */

@@ -7,7 +7,6 @@
 #include <pyprofd/config.h>
 #include <pyprofd/user_share.h>
 
-#include "agent/profiles.h"
 #include "agent/progress.h"
 #include "attach/context_table.h"
 #include "attach/kernel_side.h"
@@ -18,6 +17,7 @@
 #include "drain/wait_shares.h"
 #include "ledger/ledger_check.h"
 #include "ledger/ledger_sums.h"
+#include "windows/profiles.h"
 
 /* A thread that ran so long without a switch is looked up in /proc: its switch-out may have been
  * missed. */
@@ -139,8 +139,7 @@ static void take_rest(struct pp_ledger_sum *sum, struct pp_ledger_sum *ret_sum)
 {
 	*ret_sum = (struct pp_ledger_sum){.user = LEDGER_USER_UNKNOWN};
 	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
-		ret_sum->total_ns[i] =
-			__atomic_exchange_n(&sum->total_ns[i], 0, __ATOMIC_RELAXED);
+		ret_sum->total_ns[i] = __atomic_exchange_n(&sum->total_ns[i], 0, __ATOMIC_RELAXED);
 	ret_sum->life_ns = __atomic_exchange_n(&sum->life_ns, 0, __ATOMIC_RELAXED);
 	ret_sum->threads = __atomic_exchange_n(&sum->threads, 0, __ATOMIC_RELAXED);
 	ret_sum->leaders = __atomic_exchange_n(&sum->leaders, 0, __ATOMIC_RELAXED);

@@ -7,16 +7,16 @@
 
 #include "agent/labels.h"
 #include "agent/naming.h"
-#include "agent/profiles.h"
 #include "agent/samples.h"
 #include "agent/switch_frames.h"
 #include "agent/tables.h"
-#include "agent/who.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
+#include "processes/who.h"
 #include "symbolize/stitch.h"
 #include "symbolize/symbolizer.h"
+#include "windows/profiles.h"
 
 #define SEPARATOR "--waker--"
 #define INTERRUPT "[interrupt]"
@@ -151,10 +151,8 @@ static int add_wake(struct chain *chain, const struct woken *woken)
 				      .thread_names = samples->thread_names,
 				      .identities = samples->identities};
 	const struct pp_wake_key *key = &woken->key;
-	const struct pp_count_key waiter = {.id = key->id,
-					    .tid = key->tid,
-					    .flags = key->flags,
-					    .kind = PP_KIND_WAKE};
+	const struct pp_count_key waiter = {
+		.id = key->id, .tid = key->tid, .flags = key->flags, .kind = PP_KIND_WAKE};
 	struct profile_sample sample = {};
 	struct who who;
 	int err = link_stacks(chain, key);

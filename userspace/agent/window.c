@@ -3,29 +3,14 @@
 
 #include <errno.h>
 
-#include "agent/exact.h"
 #include "agent/coverage.h"
-#include "agent/cuda.h"
-#include "agent/cuda_report.h"
 #include "agent/epochs.h"
-#include "agent/gauge_lines.h"
-#include "agent/gauges.h"
-#include "agent/gpu_times.h"
-#include "agent/identities.h"
 #include "agent/live.h"
-#include "agent/modules.h"
 #include "agent/naming.h"
-#include "agent/output.h"
-#include "agent/process_watch.h"
-#include "agent/probes.h"
-#include "agent/profile_shares.h"
-#include "agent/profiles.h"
 #include "agent/resident.h"
 #include "agent/scans.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
-#include "agent/thread_names.h"
-#include "agent/top.h"
 #include "agent/waits.h"
 #include "agent/wakers.h"
 #include "agent/window_facts.h"
@@ -36,7 +21,22 @@
 #include "base/log.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
+#include "gpu/cuda.h"
+#include "gpu/cuda_report.h"
+#include "gpu/gauge_lines.h"
+#include "gpu/gauges.h"
+#include "gpu/gpu_times.h"
 #include "options/options.h"
+#include "probes/exact.h"
+#include "probes/probes.h"
+#include "processes/identities.h"
+#include "processes/process_watch.h"
+#include "processes/thread_names.h"
+#include "store/output.h"
+#include "windows/modules.h"
+#include "windows/profile_shares.h"
+#include "windows/profiles.h"
+#include "windows/top.h"
 
 #define CLOSE_AFTER_NS NS_PER_SEC
 /* How long files that are to be closed are named at once. */
@@ -333,11 +333,11 @@ static int end_epoch(struct window *window, const struct slice *slice)
 static int write_profiles(struct window *window, const struct slice *slice)
 {
 	struct profiles *profiles = window->samples->profiles;
-	struct writer_window written = {
-		.start_wall_ns = window->profile_started_wall_ns,
-		.duration_ns = window->closing.ended_ns - window->profile_started_ns,
-		.ended_ns = window->closing.ended_ns,
-		.is_last = window->closing.end == WINDOW_LAST};
+	struct writer_window written = {.start_wall_ns = window->profile_started_wall_ns,
+					.duration_ns = window->closing.ended_ns -
+						       window->profile_started_ns,
+					.ended_ns = window->closing.ended_ns,
+					.is_last = window->closing.end == WINDOW_LAST};
 	int err;
 
 	(void)slice;

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/cuda_live.h"
-#include "agent/held.h"
 #include "agent/progress.h"
 #include "agent/samples.h"
 #include "base/slice.h"
 #include "drain/counts.h"
 #include "drain/wakes.h"
+#include "gpu/cuda_live.h"
+#include "probes/held.h"
 
 struct exact;
 struct coverage;
@@ -65,8 +65,8 @@ struct window {
 	const struct stack_intake *stacks;
 	struct process_watch *watch;
 	struct coverage *coverage;
-	struct exact *exact; /* NULL: neither calls nor lines are captured */
-	struct scans *scans; /* NULL: nothing is scanned */
+	struct exact *exact;	   /* NULL: neither calls nor lines are captured */
+	struct scans *scans;	   /* NULL: nothing is scanned */
 	struct resident *resident; /* NULL: memory is not captured */
 	struct cuda_report *cuda;  /* NULL: what programs have the GPU do is not */
 	struct gauges *gauges;	   /* NULL: CUDA is not captured */

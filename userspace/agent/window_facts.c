@@ -5,9 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/cuda.h"
-#include "agent/gauges.h"
-#include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
@@ -22,7 +19,10 @@
 #include "drain/dictionary.h"
 #include "drain/text_table.h"
 #include "foreign/client.h"
+#include "gpu/cuda.h"
+#include "gpu/gauges.h"
 #include "parser/client.h"
+#include "processes/identities.h"
 #include "profile/facts.h"
 
 /* Its line of interrupts holds a number for each of thousands. */

@@ -14,7 +14,7 @@
 #define FILE_MODE 0640
 #define PENDING_BYTES (256U << 10)
 #define END_SHARE 16U
-/* As DRAIN_NS of agent/output.c. */
+/* As DRAIN_NS of store/output.c. */
 #define CLOSE_NS (30 * NS_PER_SEC)
 
 struct trace_file {

@@ -14,8 +14,6 @@
 #include <unistd.h>
 
 #include "agent/dump_text.h"
-#include "agent/thread_names.h"
-#include "agent/who.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
@@ -30,6 +28,8 @@
 #include "finish/scan_walk.h"
 #include "finish/user_unwind.h"
 #include "live/access.h"
+#include "processes/thread_names.h"
+#include "processes/who.h"
 #include "python/python_process.h"
 
 /* Numbers that no process has: nothing of them is in /proc. */
@@ -664,8 +664,8 @@ int main(void)
 		TEST(user__gets_nothing_of_a_program_that_came_between),
 		TEST(wait__lasts_since_the_switch_of_its_slot),
 		TEST(kernel_stacks__are_left_out_on_demand),
-		cmocka_unit_test_setup_teardown(
-			running__threads_are_those_that_no_scan_has_found, start_child, end_child),
+		cmocka_unit_test_setup_teardown(running__threads_are_those_that_no_scan_has_found,
+						start_child, end_child),
 		TEST(steps__scan_first_then_go_process_by_process),
 		TEST(steps__go_thread_by_thread),
 		TEST(process__that_ends_while_it_is_written_is_written),

@@ -5,13 +5,13 @@
 #include "stacks.h"
 
 #include "agent/dump.h"
-#include "agent/thread_names.h"
 #include "attach/file_table.h"
 #include "base/slice.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
 #include "finish/finisher.h"
 #include "live/record.h"
+#include "processes/thread_names.h"
 
 #define LONG_NAME_BYTES 4096U
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/keeper.c agent/store_child.c store/kept.c base/log.c base/utf8.c base/io.c */
+/* sources: agent/keeper.c store/store_child.c store/kept.c base/log.c base/utf8.c base/io.c */
 /* The agent beside a child that is this program, and does what the variable KEEP_CHILD says; the
  * table of processes is a fake. */
 #include "agent/keeper.h"
@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
-#include "merge/keep_child.h"
+#include "store/keep_child.h"
 
 #define LIMIT_NS (20 * NS_PER_SEC)
 #define PROCESSES 80U

@@ -10,15 +10,15 @@
 
 #include <pyprofd/wait.h>
 
-#include "agent/cuda.h"
-#include "agent/identities.h"
-#include "agent/thread_names.h"
-#include "agent/who.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "base/intern.h"
 #include "discover/process_table.h"
 #include "drain/text_table.h"
+#include "gpu/cuda.h"
+#include "processes/identities.h"
+#include "processes/thread_names.h"
+#include "processes/who.h"
 #include "profile/profile.h"
 #include "python/python_info.h"
 
@@ -321,8 +321,7 @@ static void import__has_the_modules_name(void **state)
 static void memory__has_its_kind(void **state)
 {
 	(void)state;
-	assert_string_equal(label_of(PP_KIND_TOUCH, PP_MEMORY_HEAP),
-			    "memory=heap pid=70 tid=71");
+	assert_string_equal(label_of(PP_KIND_TOUCH, PP_MEMORY_HEAP), "memory=heap pid=70 tid=71");
 	assert_string_equal(label_of(PP_KIND_COPY, PP_MEMORY_FILE), "memory=file pid=70 tid=71");
 	assert_string_equal(label_of(PP_KIND_TOUCH, PP_MEMORY_COUNT), "pid=70 tid=71");
 }

@@ -11,11 +11,11 @@
 #include "agent/dump.h"
 #include "agent/metrics.h"
 #include "agent/progress.h"
-#include "agent/top.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/server.h"
 #include "options/options.h"
+#include "windows/top.h"
 
 struct live_server {
 	bool is_open, has_job, wants_stats, root_only, is_waited_for;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/gpu_metrics.h"
 #include "agent/progress.h"
 #include "base/cleanup.h"
+#include "gpu/gpu_metrics.h"
 #include "live/record.h"
 #include "version.h"
 
@@ -19,8 +19,8 @@ void gpu_metrics_write(const struct gauges *gauges, FILE *out)
 {
 	if (gauges == some_gauges)
 		live_record_write(out, &(struct live_record){.kind = LIVE_VALUE,
-							      .number = {71},
-							      .text = {"gpu=\"0\""}});
+							     .number = {71},
+							     .text = {"gpu=\"0\""}});
 }
 
 static char *tell(const struct summary *summary)
@@ -28,9 +28,8 @@ static char *tell(const struct summary *summary)
 	char *text;
 	size_t size;
 
-	assert_int_equal(metrics_tell(&(struct metrics_sources){summary, some_gauges}, &text,
-				      &size),
-			 0);
+	assert_int_equal(
+		metrics_tell(&(struct metrics_sources){summary, some_gauges}, &text, &size), 0);
 	assert_int_equal(strlen(text), size);
 	return text;
 }

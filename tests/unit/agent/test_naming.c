@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/modules.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "base/array.h"
@@ -27,6 +26,7 @@
 #include "symbolize/native_symbols.h"
 #include "symbolize/perf_map.h"
 #include "symbolize/symbolizer.h"
+#include "windows/modules.h"
 
 #define MIB (1ULL << 20)
 #define JITS_MAX 256U

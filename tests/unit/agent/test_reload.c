@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "agent/output.h"
 #include "agent/rate.h"
 #include "options/options.h"
+#include "store/output.h"
 
 static struct {
 	uint64_t max_bytes, max_age_ns;
@@ -66,9 +66,8 @@ static void begin(struct run *run, const char *text)
 	write_config(text);
 	assert_int_equal(options_parse(3, words, &run->options), 0);
 	assert_int_equal(reload_new(&run->options, &run->reload), 0);
-	run->rate = (struct rate){.options = &run->options,
-				  .start_hz = run->options.hz,
-				  .asked_hz = run->options.hz};
+	run->rate = (struct rate){
+		.options = &run->options, .start_hz = run->options.hz, .asked_hz = run->options.hz};
 	store.max_bytes = 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/resident.c agent/process_list.c profile/memory_line.c */
+/* sources: agent/resident.c processes/process_list.c profile/memory_line.c */
 /* Processes, their files and the clients are stand-ins: the process PID has PID KiB, and the
  * kernel thread has none. */
 #include "agent/resident.h"
@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/profiles.h"
 #include "agent/progress.h"
-#include "agent/top.h"
 #include "attach/context_table.h"
 #include "base/clock.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
 #include "discover/resident_memory.h"
 #include "profile/memory_line.h"
+#include "windows/profiles.h"
+#include "windows/top.h"
 
 #define PROCESSES 20000U
 #define KERNEL_THREAD 2U

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/samples.c agent/switch_frames.c base/intern.c agent/probe_plan.c agent/cuda_functions.c */
+/* sources: agent/samples.c agent/switch_frames.c base/intern.c probes/probe_plan.c probes/cuda_functions.c */
 /* Counters become samples; who names, labels, counts and watches are stand-ins that write down what
  * they get. */
 #include "agent/samples.h"
@@ -10,16 +10,16 @@
 
 #include "stacks.h"
 
-#include "agent/cuda.h"
 #include "agent/labels.h"
-#include "agent/profile_shares.h"
-#include "agent/profiles.h"
 #include "agent/progress.h"
 #include "agent/tables.h"
-#include "agent/top.h"
 #include "agent/waits.h"
-#include "agent/who.h"
 #include "discover/process.h"
+#include "gpu/cuda.h"
+#include "processes/who.h"
+#include "windows/profile_shares.h"
+#include "windows/profiles.h"
+#include "windows/top.h"
 
 #define WRITTEN_MAX 600U
 

@@ -9,11 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/output.h"
-#include "agent/process_watch.h"
 #include "agent/stack_intake.h"
 #include "agent/stack_texts.h"
-#include "agent/thread_names.h"
 #include "attach/kernel_side.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -21,6 +18,9 @@
 #include "discover/process_table.h"
 #include "drain/ring.h"
 #include "options/options.h"
+#include "processes/process_watch.h"
+#include "processes/thread_names.h"
+#include "store/output.h"
 #include "timeline/lanes.h"
 
 #define RECORDS_MAX 131072U
@@ -765,8 +765,8 @@ static void close__says_what_cannot_be_finished(void **state)
 		assert_int_equal(timeline_close(timeline), wanted);
 		assert_string_equal(strstr(calls, "file_end"), each[i].calls);
 		assert_string_equal(told, wanted ? "cannot finish the timeline 'out.json': "
-						   "Input/output error\n" :
-						   "");
+						   "Input/output error\n"
+						 : "");
 		timeline_free(timeline);
 		fails = NULL;
 	}

@@ -12,7 +12,6 @@
 #include <pyprofd/config.h>
 #include <pyprofd/user_share.h>
 
-#include "agent/profiles.h"
 #include "agent/progress.h"
 #include "attach/context_table.h"
 #include "attach/kernel_side.h"
@@ -23,6 +22,7 @@
 #include "drain/wait_shares.h"
 #include "ledger/ledger_check.h"
 #include "ledger/ledger_sums.h"
+#include "windows/profiles.h"
 
 #define SLOTS 4U
 #define LINES_MAX 300U

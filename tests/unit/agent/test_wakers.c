@@ -8,13 +8,13 @@
 #include "stacks.h"
 
 #include "agent/labels.h"
-#include "agent/profiles.h"
 #include "agent/samples.h"
 #include "agent/tables.h"
-#include "agent/who.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/wakes.h"
+#include "processes/who.h"
+#include "windows/profiles.h"
 
 #define SCHEDULE "tracepoint", "__schedule", "schedule", "futex_wait"
 #define WAKE "bpf", "trace_sched_waking", "try_to_wake_up", "futex_wake"

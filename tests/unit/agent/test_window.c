@@ -2,9 +2,9 @@
 /* sources: agent/window.c base/log.c base/utf8.c */
 /* All stages are stand-ins that write down when they are called: what a window is made of is their
  * order. */
-#include "agent/cuda.h"
-#include "agent/exact.h"
 #include "agent/window.h"
+#include "gpu/cuda.h"
+#include "probes/exact.h"
 
 #include <cmocka.h>
 #include <errno.h>
@@ -15,26 +15,13 @@
 #include <unistd.h>
 
 #include "agent/coverage.h"
-#include "agent/cuda_report.h"
 #include "agent/epochs.h"
-#include "agent/gauge_lines.h"
-#include "agent/gauges.h"
-#include "agent/gpu_times.h"
-#include "agent/identities.h"
 #include "agent/live.h"
-#include "agent/modules.h"
 #include "agent/naming.h"
-#include "agent/output.h"
-#include "agent/probes.h"
-#include "agent/process_watch.h"
-#include "agent/profile_shares.h"
-#include "agent/profiles.h"
 #include "agent/resident.h"
 #include "agent/scans.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
-#include "agent/thread_names.h"
-#include "agent/top.h"
 #include "agent/waits.h"
 #include "agent/wakers.h"
 #include "agent/window_facts.h"
@@ -45,7 +32,20 @@
 #include "base/log.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
+#include "gpu/cuda_report.h"
+#include "gpu/gauge_lines.h"
+#include "gpu/gauges.h"
+#include "gpu/gpu_times.h"
 #include "options/options.h"
+#include "probes/probes.h"
+#include "processes/identities.h"
+#include "processes/process_watch.h"
+#include "processes/thread_names.h"
+#include "store/output.h"
+#include "windows/modules.h"
+#include "windows/profile_shares.h"
+#include "windows/profiles.h"
+#include "windows/top.h"
 
 #define INTERVAL_NS (10 * NS_PER_SEC)
 #define CLOSED_TABLES 6U

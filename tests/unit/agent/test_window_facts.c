@@ -11,9 +11,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/cuda.h"
-#include "agent/gauges.h"
-#include "agent/identities.h"
 #include "agent/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
@@ -26,7 +23,10 @@
 #include "drain/dictionary.h"
 #include "drain/text_table.h"
 #include "foreign/client.h"
+#include "gpu/cuda.h"
+#include "gpu/gauges.h"
 #include "parser/client.h"
+#include "processes/identities.h"
 #include "profile/facts.h"
 
 static const char *host, *statm;
@@ -165,8 +165,8 @@ static uint64_t reads_cpu_ns;
 void parser_get_stats(const struct parser *parser, struct parser_stats *ret_stats)
 {
 	if (parser)
-		*ret_stats = (struct parser_stats){
-			.late = 29, .left_alone = 30, .cpu_ns = reads_cpu_ns};
+		*ret_stats =
+			(struct parser_stats){.late = 29, .left_alone = 30, .cpu_ns = reads_cpu_ns};
 }
 
 void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_stats)

@@ -13,7 +13,6 @@
 
 #include "../at_rest.h"
 #include "../python/interpreters.h"
-#include "agent/process_watch.h"
 #include "agent/stages.h"
 #include "base/clock.h"
 #include "drain/thread_slots.h"
@@ -21,6 +20,7 @@
 #include "finish/scan_walk.h"
 #include "foreign/child.h"
 #include "foreign/client.h"
+#include "processes/process_watch.h"
 #include "symbolize/stitch.h"
 
 #define TARGET_THREADS 7U
@@ -421,8 +421,8 @@ static void scan__only_threads_that_pass_the_filter(void **state)
 	     scanned = scan_next(scan, scanned))
 		count++;
 	assert_int_equal(count, 1);
-	assert_int_equal(
-		walk_state(process_table_find_tgid(agent.processes, (uint32_t)wanted)), -ENOENT);
+	assert_int_equal(walk_state(process_table_find_tgid(agent.processes, (uint32_t)wanted)),
+			 -ENOENT);
 	agent_close();
 	stop_sleeper(wanted);
 	stop_sleeper(other);

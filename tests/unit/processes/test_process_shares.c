@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: processes/process_shares.c */
+/* The kernel side, the processes and their users are fakes in this file. */
+#include "processes/process_shares.h"
+
+#include <cmocka.h>
+#include <string.h>
+
+#include <pyprofd/config.h>
+#include <pyprofd/user_share.h>
+
+#include "attach/kernel_side.h"
+#include "discover/process_table.h"
+#include "discover/process_user.h"
+
+#define ROOM 100U
+
+static struct pp_config config;
+static struct pp_user_share shares[PP_USER_SHARES];
+static struct process known[ROOM];
+static size_t known_count;
+static unsigned int asked;
+
+volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
+{
+	(void)side;
+	return &config;
+}
+
+uint32_t kernel_side_process_room(const struct kernel_side *side)
+{
+	(void)side;
+	return ROOM;
+}
+
+struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
+{
+	(void)side;
+	return shares;
+}
+
+struct process *process_table_next(const struct process_table *table, const struct process *process)
+{
+	const size_t next = process ? (size_t)(process - known) + 1 : 0;
+
+	(void)table;
+	return next < known_count ? &known[next] : NULL;
+}
+
+uint32_t process_user(const struct process *process)
+{
+	asked++;
+	return process->id.tgid;
+}
+
+uint32_t process_user_kept(struct process *process)
+{
+	if (!process->is_user_known)
+		process->user = 7;
+	asked += !process->is_user_known;
+	process->is_user_known = true;
+	return process->user;
+}
+
+static void add(uint32_t user, size_t count)
+{
+	while (count--)
+		known[known_count++] = (struct process){.user = user, .is_user_known = user};
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	known_count = asked = 0;
+	memset(shares, 0, sizeof(shares));
+	config = (struct pp_config){.processes_left = ROOM};
+	return 0;
+}
+
+static void count__is_of_live_processes_by_user(void **state)
+{
+	(void)state;
+	add(1000, 20);
+	add(1001, 3);
+	add(1000 + PP_USER_SHARES, 2); /* shares with 1000 */
+	known[0].exit_ns = 5;
+	shares[5].processes = shares[0].processes = 55;
+	process_shares_count(NULL, NULL);
+	assert_int_equal(shares[0].processes, 0);
+	assert_int_equal(shares[1000].processes, 21);
+	assert_int_equal(shares[1001].processes, 3);
+	assert_int_equal(shares[5].processes, 0);
+	assert_int_equal(config.processes_left, ROOM - 24);
+}
+
+static void count__first_place_is_that_of_some_users(void **state)
+{
+	(void)state;
+	add(PP_USER_SHARES, 3);
+	process_shares_count(NULL, NULL);
+	assert_int_equal(shares[0].processes, 3);
+}
+
+static void take__last_process_is_that_of_a_user_who_has_none(void **state)
+{
+	(void)state;
+	config.processes_left = 1;
+	assert_true(process_shares_take(NULL, 1000));
+	assert_int_equal(config.processes_left, 0);
+	assert_false(process_shares_take(NULL, 1001));
+}
+
+static void count__asks_for_some_users_a_call(void **state)
+{
+	(void)state;
+	add(0, 80);
+	process_shares_count(NULL, NULL);
+	assert_int_equal(asked, 32);
+	assert_int_equal(shares[7].processes, 32);
+	assert_int_equal(config.processes_left, ROOM - 80);
+	process_shares_count(NULL, NULL);
+	process_shares_count(NULL, NULL);
+	assert_int_equal(asked, 80);
+	assert_int_equal(shares[7].processes, 80);
+}
+
+/* One user has all that he can get; another user's and root's processes are followed. */
+static void take__users_excess_is_that_users_loss(void **state)
+{
+	unsigned int taken = 0;
+
+	(void)state;
+	/* Before anything was counted, as at the start. */
+	config.processes_left = ROOM;
+	while (process_shares_take(NULL, 1000))
+		taken++;
+	assert_int_equal(taken, ROOM / 2);
+	assert_int_equal(shares[1000].processes, ROOM / 2);
+	assert_int_equal(config.processes_left, ROOM / 2);
+	assert_true(process_shares_take(NULL, 1001));
+	assert_true(process_shares_take(NULL, 0));
+	assert_int_equal(shares[0].processes, 0);
+	config.processes_left = -1;
+	assert_false(process_shares_take(NULL, 1001));
+	assert_true(process_shares_take(NULL, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(count__is_of_live_processes_by_user, setup),
+		cmocka_unit_test_setup(count__first_place_is_that_of_some_users, setup),
+		cmocka_unit_test_setup(take__last_process_is_that_of_a_user_who_has_none, setup),
+		cmocka_unit_test_setup(count__asks_for_some_users_a_call, setup),
+		cmocka_unit_test_setup(take__users_excess_is_that_users_loss, setup),
+	};
+
+	return cmocka_run_group_tests_name("agent/process_shares", tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sources: store/merger.c store/store_child.c store/merge_child.c store/merge_sandbox.c store/merge_plan.c store/merge_file.c store/merge_step.c store/merge_store.c store/store_query.c store/store_names.c profile/row_order.c profile/window_mark.c base/kinds.c base/io.c base/log.c base/capabilities.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c base/call_filter.c profile/cuda_line.c profile/cuda_lines.c */
+/* The agent beside a child that is this program: the real one, or one that the variable MERGE_CHILD
+ * tells what to do. */
+#include "store/merger.h"
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/merge_child.h"
+
+#define LIMIT_NS (20 * NS_PER_SEC)
+
+static void say(enum merge_what what, uint64_t start_ms, int err)
+{
+	const struct merge_message message = {
+		.start_ms = start_ms, .what = what, .err = err, .kind = "cpu"};
+
+	if (send(MERGE_SOCKET_FD, &message, sizeof(message), MSG_NOSIGNAL) < 0)
+		_exit(3);
+}
+
+/* Dies at the second group, unless it was told to leave that one alone. */
+static _Noreturn void die_at_a_group(void)
+{
+	struct merge_message message = {0};
+
+	say(MERGE_BEGINS, 1000, 0);
+	say(MERGE_DONE, 1000, 0);
+	if (recv(MERGE_SOCKET_FD, &message, sizeof(message), MSG_DONTWAIT) <= 0 ||
+	    message.what != MERGE_LEAVE_ALONE || message.start_ms != 2000) {
+		say(MERGE_BEGINS, 2000, 0);
+		_exit(1);
+	}
+	say(MERGE_BEGINS, 3000, 0);
+	say(MERGE_DONE, 3000, -EBADMSG);
+	say(MERGE_BEGINS, 4000, 0);
+	say(MERGE_DONE, 4000, -ENOENT);
+	for (;;)
+		pause();
+}
+
+/* Says what no child says. */
+static _Noreturn void say_nonsense(void)
+{
+	const struct merge_message odd[] = {
+		{.what = 99, .err = 1, .kind = "cpu"},
+		{.what = MERGE_BEGINS, .kind = "../../etc"},
+		{.what = MERGE_DONE},
+	};
+	struct merge_message full = {.what = MERGE_DONE};
+
+	memset(full.kind, 'a', sizeof(full.kind));
+	(void)send(MERGE_SOCKET_FD, "x", 1, MSG_NOSIGNAL);
+	for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
+		(void)send(MERGE_SOCKET_FD, &odd[i], sizeof(odd[i]), MSG_NOSIGNAL);
+	(void)send(MERGE_SOCKET_FD, &full, sizeof(full), MSG_NOSIGNAL);
+	say(MERGE_DONE, 1, 0);
+	for (;;)
+		pause();
+}
+
+struct fixture {
+	char directory[64];
+	int fd;
+	struct merger *merger;
+};
+
+static void fixture_init(struct fixture *f, const char *mode)
+{
+	snprintf(f->directory, sizeof(f->directory), "/tmp/test_merger.XXXXXX");
+	assert_non_null(mkdtemp(f->directory));
+	f->fd = open(f->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(f->fd >= 0);
+	assert_int_equal(setenv("MERGE_CHILD", mode, 1), 0);
+	assert_int_equal(merger_new("/proc/self/exe", f->directory, f->fd, &f->merger), 0);
+}
+
+static int remove_entry(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+{
+	(void)stat;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void fixture_release(struct fixture *f)
+{
+	merger_free(f->merger);
+	close(f->fd);
+	assert_int_equal(nftw(f->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* Calls the merger until it has so many starts, merged and refused groups. */
+static void turn_until(struct fixture *f, const struct merger_stats *wanted)
+{
+	const uint64_t end_ns = mono_ns() + LIMIT_NS;
+	struct merger_stats stats;
+
+	do {
+		merger_turn(f->merger);
+		merger_get_stats(f->merger, &stats);
+		(void)poll(NULL, 0, 5);
+	} while (mono_ns() < end_ns &&
+		 (stats.starts < wanted->starts || stats.merged < wanted->merged ||
+		  stats.refused < wanted->refused));
+	assert_int_equal(stats.starts, wanted->starts);
+	assert_int_equal(stats.merged, wanted->merged);
+	assert_int_equal(stats.refused, wanted->refused);
+}
+
+static void merger__child_that_dies_is_replaced_and_spared_the_group(void **state)
+{
+	/* Merged twice, as the second child begins anew; refused: the fatal one, the broken one. */
+	static const struct merger_stats wanted = {.starts = 2, .merged = 2, .refused = 2};
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, "dies");
+	turn_until(&f, &wanted);
+	fixture_release(&f);
+}
+
+/* What its socket's number belongs to by then is somebody else's. */
+static void merger_free__after_the_child_has_died_closes_nothing_again(void **state)
+{
+	static const struct merger_stats wanted = {.starts = 1, .merged = 1, .refused = 1};
+	struct fixture f;
+	int fd;
+
+	(void)state;
+	fixture_init(&f, "dies");
+	turn_until(&f, &wanted);
+	fd = fcntl(f.fd, F_DUPFD_CLOEXEC, 0);
+	assert_true(fd >= 0);
+	fixture_release(&f);
+	assert_int_equal(close(fd), 0);
+}
+
+static void merger__nonsense_is_not_believed(void **state)
+{
+	static const struct merger_stats wanted = {.starts = 1, .merged = 1, .refused = 0};
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, "nonsense");
+	turn_until(&f, &wanted);
+	fixture_release(&f);
+}
+
+static void put(const struct fixture *f, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/2026-01-31", f->directory);
+	(void)mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/2026-01-31/22", f->directory);
+	(void)mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/2026-01-31/22/%s", f->directory, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* The real one, in its sandbox, at files that are no profiles. */
+static void merger__child_refuses_what_is_broken_and_stays(void **state)
+{
+	static const struct merger_stats wanted = {.starts = 1, .merged = 0, .refused = 1};
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, "");
+	put(&f, "1769900410000-10000-cpu.pb.gz", "no profile");
+	put(&f, "1769900420000-10000-cpu.pb.gz", "no profile");
+	turn_until(&f, &wanted);
+	fixture_release(&f);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(merger__child_that_dies_is_replaced_and_spared_the_group),
+		cmocka_unit_test(merger_free__after_the_child_has_died_closes_nothing_again),
+		cmocka_unit_test(merger__nonsense_is_not_believed),
+		cmocka_unit_test(merger__child_refuses_what_is_broken_and_stays),
+	};
+	const char *mode = getenv("MERGE_CHILD");
+
+	(void)argc;
+	if (merge_child_is_meant(argv[0])) {
+		if (mode && !strcmp(mode, "dies"))
+			die_at_a_group();
+		if (mode && !strcmp(mode, "nonsense"))
+			say_nonsense();
+		merge_child_main();
+	}
+	log_set_level(LOG_LEVEL_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

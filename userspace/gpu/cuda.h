@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event `cuda`: turns what the kernel side has added up (include/pyprofd/cuda.h) into counters at a
+ * window's end, and says what a counter's calls do.  probes.h attaches to the functions.  The
+ * loop's thread. */
+#ifndef GPU_CUDA_H
+#define GPU_CUDA_H
+
+#include <stdint.h>
+
+#include <pyprofd/process.h>
+
+#include "base/cleanup.h"
+#include "base/slice.h"
+
+struct counts;
+struct cuda;
+struct cuda_fresh;
+struct dictionary;
+struct file_table;
+struct foreign;
+struct intern;
+struct modules;
+struct options;
+struct probes;
+struct process_table;
+struct profile_sample;
+struct text_table;
+
+/* All is borrowed. */
+struct cuda_sources {
+	const struct options *options;
+	struct probes *probes;
+	const struct process_table *processes;
+	const struct text_table *texts;
+	/* for kernels' names: gpu/kernel_names.h */
+	const struct dictionary *dictionary;
+	struct file_table *files;
+	struct foreign *foreign;
+	/* cuda_devices_ask(), at the end of each window, of processes with a context that is older
+	 * than the run.  NULL: nobody knows. */
+	int (*device_of)(void *context, struct pp_process_id id);
+	void *context;
+};
+
+/* *ret_cuda is NULL when it is not captured; all functions take that.  Returns 0 or -ENOMEM. */
+int cuda_new(const struct cuda_sources *sources, struct cuda **ret_cuda);
+void cuda_free(struct cuda *cuda);
+DEFINE_OWNED(struct cuda, cuda)
+
+/* Divides what was added up until now among the window's counters.  Returns 0 or -errno. */
+int cuda_collect(struct cuda *cuda, struct counts *counts);
+
+/* What the calls of a counter do; strings are valid until the next call, "" where there is none. */
+#define CUDA_TEXT_BYTES 64U
+struct cuda_call {
+	char api[CUDA_TEXT_BYTES];
+	char device[CUDA_TEXT_BYTES]; /* "0", as the program counts; "nvml:0"; "unknown" */
+	const char *direction;
+	const char *kernel;
+	char stream[CUDA_TEXT_BYTES];
+	char graph[CUDA_TEXT_BYTES];	    /* graph@0xHANDLE, of the instance that is launched */
+	char communicator[CUDA_TEXT_BYTES]; /* 0xHANDLE, NCCL's */
+};
+/* detail: the counter's.  Returns 0; -ENOENT: it is not known. */
+int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_call);
+
+/* Keeps what is known of a counter's calls: memory that they have allocated is live. */
+void cuda_hold(struct cuda *cuda, uint64_t detail);
+
+/* Finds out the names of the kernels that counters launch; before these are labelled.  Returns 1
+ * when the slice is over and there is more to do; 0; -ENOMEM. */
+int cuda_name_kernels(struct cuda *cuda, const struct counts *counts, const struct slice *slice);
+/* Returns how many kernels had no name, or one that is cut or stayed mangled. */
+uint64_t cuda_unnamed(const struct cuda *cuda);
+
+/* Calls back for what each row had in the window that was collected last
+ * (drain/cuda_totals.h).  Returns 0, or an error of on_fresh, which ends it. */
+int cuda_fresh(const struct cuda *cuda,
+	       int (*on_fresh)(void *context, const struct cuda_fresh *fresh), void *context);
+
+/* Puts a frame with the kernel's name below the call's, where it has a kernel.  *sample has its
+ * frames until the next call.  Returns 0 or -ENOMEM. */
+int cuda_add_kernel(struct cuda *cuda, uint64_t detail, struct intern *strings,
+		    struct modules *modules, struct profile_sample *sample);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gpu/cuda_live.h"
+
+#include <string.h>
+
+#include "attach/cuda_side.h"
+#include "discover/process_table.h"
+#include "drain/counts.h"
+#include "drain/dictionary.h"
+#include "drain/table.h"
+#include "gpu/cuda.h"
+#include "probes/probes.h"
+
+struct adding {
+	const struct cuda_live_sources *sources;
+	const struct cuda_side *side;
+	const struct cuda_live_window *window;
+	struct cuda_live_reading *reading;
+	struct counts *counts;
+	int err;
+};
+
+/* ---- contexts that have ended ---- */
+
+static int on_ended(void *context, const void *key, const void *value)
+{
+	const struct adding *adding = context;
+	struct cuda_live_reading *reading = adding->reading;
+	const uint64_t ns = *(const uint64_t *)value;
+
+	/* What ended later was live at the window's end. */
+	if (ns > adding->window->ended_ns || reading->ended_count == PP_CUDA_ENDED_MAX)
+		return 0;
+	memcpy(&reading->ended[reading->ended_count].context, key, sizeof(struct pp_cuda_handle));
+	reading->ended[reading->ended_count++].ns = ns;
+	return 0;
+}
+
+static bool was_ended(const struct cuda_live_reading *reading, struct pp_process_id id,
+		      const struct pp_cuda_block *block)
+{
+	for (uint32_t i = 0; i < reading->ended_count; i++) {
+		const struct cuda_ended *ended = &reading->ended[i];
+		const uint64_t context = ended->context.handle;
+
+		if (ended->context.id.tgid != id.tgid ||
+		    ended->context.id.generation != id.generation || ended->ns < block->since_ns)
+			continue;
+		if (context == (PP_CUDA_ALL_OF_DEVICE | block->device) ||
+		    (context && context == block->context))
+			return true;
+	}
+	return false;
+}
+
+/* One that has ended once more meanwhile is for the next window. */
+static void forget_ended(const struct adding *adding)
+{
+	const int fd = cuda_side_ended(adding->side);
+	uint64_t ns;
+
+	for (uint32_t i = 0; i < adding->reading->ended_count; i++) {
+		const struct cuda_ended *ended = &adding->reading->ended[i];
+
+		if (!table_get(fd, &ended->context, &ns) && ns == ended->ns)
+			(void)table_remove(fd, &ended->context);
+	}
+}
+
+/* ---- blocks ---- */
+
+static int count_block(const struct adding *adding, struct pp_process_id id,
+		       const struct pp_cuda_block *block, bool has_ended)
+{
+	const bool is_written = adding->window->is_written || has_ended;
+	const struct pp_count_key key = {.user_stack = block->user_stack,
+					 .detail = block->row,
+					 .id = id,
+					 .tid = block->tid,
+					 .flags = block->flags,
+					 .kind = is_written ? PP_KIND_CUDA_HELD
+							    : PP_KIND_CUDA_SEEN};
+	const struct pp_count count = {.samples = 1, .weight = block->bytes};
+
+	if (!is_written && !adding->window->is_watched)
+		return 0;
+	return counts_add(adding->counts, &key, &count);
+}
+
+static void on_block(void *context, const void *key_at, const void *value)
+{
+	struct adding *adding = context;
+	const struct pp_cuda_block_key *key = key_at;
+	const struct pp_cuda_block *block = value;
+	const struct pp_process_id id = {.tgid = key->tgid, .generation = block->generation};
+	const bool has_ended = !process_table_is_alive(adding->sources->processes, id);
+
+	if (block->since_ns > adding->window->ended_ns && !has_ended)
+		return;
+	if (was_ended(adding->reading, id, block)) {
+		cuda_side_remove_block(adding->side, key, block);
+		return;
+	}
+	/* Nobody sends its stack again. */
+	(void)dictionary_use_stack(adding->sources->dictionary, block->user_stack);
+	cuda_hold(adding->sources->cuda, block->row);
+	if (!adding->err)
+		adding->err = count_block(adding, id, block, has_ended);
+	if (has_ended)
+		cuda_side_remove_block(adding->side, key, block);
+}
+
+static int begin(struct adding *adding)
+{
+	struct cuda_live_reading *reading = adding->reading;
+
+	reading->is_begun = true;
+	reading->blocks = (struct map_batches){.map_fd = cuda_side_blocks(adding->side),
+					       .key_bytes = sizeof(struct pp_cuda_block_key),
+					       .value_bytes = sizeof(struct pp_cuda_block)};
+	return table_read(cuda_side_ended(adding->side), sizeof(struct pp_cuda_handle),
+			  sizeof(uint64_t), on_ended, adding);
+}
+
+int cuda_live_collect(const struct cuda_live_sources *sources,
+		      const struct cuda_live_window *window, struct cuda_live_reading *reading,
+		      struct counts *counts, const struct slice *slice)
+{
+	struct adding adding = {.sources = sources,
+				.side = sources->cuda ? probes_cuda(sources->probes) : NULL,
+				.window = window,
+				.reading = reading,
+				.counts = counts};
+	int more = 1, err;
+
+	if (!adding.side)
+		return 0;
+	err = reading->is_begun ? 0 : begin(&adding);
+	if (err)
+		return err;
+	while (more > 0) {
+		more = map_batches_read(&reading->blocks, on_block, &adding);
+		if (adding.err)
+			return adding.err;
+		if (slice_is_over(slice))
+			break;
+	}
+	if (!more)
+		forget_ended(&adding);
+	return more;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gpu/gauges.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "gauges/child.h"
+
+/* A driver that nothing has open begins with each GPU for seconds. */
+#define FIRST_ROUND_NS (60 * NS_PER_SEC)
+#define SILENT_NS (5 * NS_PER_SEC)
+#define RESTART_FIRST_NS NS_PER_SEC
+#define RESTART_MAX_NS (600 * NS_PER_SEC)
+#define STEADY_NS (60 * NS_PER_SEC) /* who worked so long begins anew with the shortest rest */
+/* After so long without a turn the agent has stood still, and the child may have, too. */
+#define STALL_NS (2 * NS_PER_SEC)
+/* More than the pipe holds, 128 records: who has written so much writes as fast as it is read. */
+#define READS_MAX 256U
+/* Rounds come once a second; a pipe that was not read holds up to 64. */
+#define ROUNDS_A_SECOND 2U
+#define ROUNDS_MAX 80U
+#define LIBRARY_PATH "LD_LIBRARY_PATH"
+
+struct gauges {
+	char *program; /* owned */
+	/* The child. */
+	pid_t pid;	 /* 0: there is none */
+	clockid_t clock; /* its CPU time */
+	int pipe_fd;	 /* owned; -1: nothing more is read */
+	bool is_killed;
+	bool has_read; /* it has had a round */
+	uint64_t started_ns, heard_ns, turned_ns, start_after_ns, rest_ns;
+	/* What it says. */
+	struct gauges_record record;
+	size_t record_bytes; /* how much of it has come */
+	struct gauges_intake intake;
+	uint64_t allowed_ns; /* of time that rounds may take from */
+	/* What is known. */
+	bool has_now;
+	struct gauges_round now;
+	struct gauge_sums total, *open, *closed, *part, *last_part, sums[4];
+	bool is_told[GAUGES_FAILURE_COUNT];
+	struct gauges_stats stats;
+};
+
+int gauges_new(const char *program, struct gauges **ret_gauges)
+{
+	/* What is not written to takes no memory. */
+	OWNED(gauges) struct gauges *gauges = calloc(1, sizeof(*gauges));
+
+	if (!gauges)
+		return -ENOMEM;
+	gauges->pipe_fd = -1;
+	gauges->rest_ns = RESTART_FIRST_NS;
+	gauges->open = &gauges->sums[0];
+	gauges->closed = &gauges->sums[1];
+	gauges->part = &gauges->sums[2];
+	gauges->last_part = &gauges->sums[3];
+	gauges->program = strdup(program);
+	if (!gauges->program)
+		return -ENOMEM;
+	*ret_gauges = TAKE(gauges);
+	return 0;
+}
+
+static void close_pipe(struct gauges *gauges)
+{
+	close_owned_fd(&gauges->pipe_fd);
+	gauges->pipe_fd = -1;
+}
+
+void gauges_free(struct gauges *gauges)
+{
+	if (!gauges)
+		return;
+	/* It may wait for a driver that does not answer: nobody waits for it. */
+	if (gauges->pid) {
+		kill(gauges->pid, SIGKILL);
+		waitpid(gauges->pid, NULL, WNOHANG);
+	}
+	close_pipe(gauges);
+	free(gauges->program);
+	free(gauges);
+}
+
+static uint64_t child_cpu_ns(const struct gauges *gauges)
+{
+	struct timespec used;
+
+	if (!gauges->pid || clock_gettime(gauges->clock, &used))
+		return 0;
+	return (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
+/* ---- its end ---- */
+
+static void tell(struct gauges *gauges, enum gauges_failure failure, int code)
+{
+	const unsigned long long rest_s = gauges->rest_ns / NS_PER_SEC;
+	char number[32] = "";
+
+	if (gauges->is_told[failure])
+		return;
+	gauges->is_told[failure] = true;
+	if (code)
+		snprintf(number, sizeof(number), " (error %d)", code);
+	if (failure == GAUGES_NO_LIBRARY)
+		log_info("no gauges of GPUs: %s; it is looked for again in %llu s",
+			 gauges_failure_text(failure), rest_s);
+	else
+		log_warn("gauges of GPUs are missing: %s%s; it is tried again in %llu s",
+			 gauges_failure_text(failure), number, rest_s);
+}
+
+/* Gives the child up.  Another one comes when this one has ended, which it does when what it waits
+ * for lets it. */
+static void fail(struct gauges *gauges, enum gauges_failure failure, int code, uint64_t now_ns)
+{
+	if (gauges->pid && now_ns - gauges->started_ns >= STEADY_NS)
+		gauges->rest_ns = RESTART_FIRST_NS;
+	/* What it says itself does not change soon. */
+	if (failure < GAUGES_SAID_COUNT)
+		gauges->rest_ns = RESTART_MAX_NS;
+	gauges->stats.failures[failure]++;
+	if (failure >= GAUGES_SAID_COUNT || gauges->has_read)
+		gauges->stats.lost++;
+	tell(gauges, failure, code);
+	gauges->start_after_ns = now_ns + gauges->rest_ns;
+	gauges->rest_ns =
+		2 * gauges->rest_ns < RESTART_MAX_NS ? 2 * gauges->rest_ns : RESTART_MAX_NS;
+	gauges->has_now = false;
+	close_pipe(gauges);
+	if (!gauges->pid || gauges->is_killed)
+		return;
+	gauges->stats.cpu_ns += child_cpu_ns(gauges);
+	gauges->is_killed = true;
+	kill(gauges->pid, SIGKILL);
+}
+
+/* ---- what it says ---- */
+
+/* Returns whether a round may come now. */
+static bool is_in_time(struct gauges *gauges)
+{
+	const uint64_t price_ns = NS_PER_SEC / ROUNDS_A_SECOND;
+
+	if (gauges->allowed_ns < price_ns)
+		return false;
+	gauges->allowed_ns -= price_ns;
+	return true;
+}
+
+static void allow_time(struct gauges *gauges, uint64_t passed_ns)
+{
+	const uint64_t most_ns = ROUNDS_MAX * (NS_PER_SEC / ROUNDS_A_SECOND);
+
+	gauges->allowed_ns += passed_ns < most_ns ? passed_ns : most_ns;
+	if (gauges->allowed_ns > most_ns)
+		gauges->allowed_ns = most_ns;
+}
+
+static void take_round(struct gauges *gauges, uint64_t now_ns)
+{
+	const struct gauges_round *round = &gauges->intake.round;
+
+	if (!is_in_time(gauges)) {
+		fail(gauges, GAUGES_FLOOD, 0, now_ns);
+		return;
+	}
+	if (!gauges->has_read)
+		log_debug("gauges of %u GPUs", round->device_count);
+	gauges->has_read = gauges->has_now = true;
+	gauges->heard_ns = now_ns;
+	gauges->now = *round;
+	gauge_sums_add(gauges->open, round);
+	gauge_sums_add(gauges->part, round);
+	gauge_sums_add_devices(&gauges->total, round);
+}
+
+static void take_record(struct gauges *gauges, uint64_t now_ns)
+{
+	switch (gauges_intake_add(&gauges->intake, &gauges->record)) {
+	case GAUGES_INTAKE_MORE:
+		break;
+	case GAUGES_INTAKE_ROUND:
+		take_round(gauges, now_ns);
+		break;
+	case GAUGES_INTAKE_FAILED:
+		fail(gauges, gauges->intake.failure, gauges->intake.code, now_ns);
+		break;
+	case GAUGES_INTAKE_NONSENSE:
+		fail(gauges, GAUGES_NONSENSE, 0, now_ns);
+		break;
+	}
+}
+
+static void listen_to_child(struct gauges *gauges, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < READS_MAX; i++) {
+		ssize_t got;
+
+		if (gauges->pipe_fd < 0)
+			return;
+		got = read(gauges->pipe_fd, (char *)&gauges->record + gauges->record_bytes,
+			   sizeof(gauges->record) - gauges->record_bytes);
+		if (got <= 0)
+			return; /* nothing has come, or its end, which is reaped */
+		gauges->record_bytes += (size_t)got;
+		if (gauges->record_bytes < sizeof(gauges->record))
+			continue;
+		gauges->record_bytes = 0;
+		take_record(gauges, now_ns);
+	}
+	fail(gauges, GAUGES_FLOOD, 0, now_ns);
+}
+
+/* ---- its start ---- */
+
+/* Duplicates a descriptor above the child's, so that dup2() closes none that is needed. */
+static int move_up(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, GAUGES_PIPE_FD + 1);
+}
+
+/* Of our environment, in which secrets may be, the child gets where libraries are. */
+static int spawn(const struct gauges *gauges, int pipe_fd, pid_t *ret_pid)
+{
+	char name[] = GAUGES_ARGV0;
+	char *const argv[] = {name, NULL};
+	const char *path = getenv(LIBRARY_PATH);
+	OWNED_MEM char *variable = NULL;
+	char *environment[] = {NULL, NULL};
+	posix_spawn_file_actions_t actions;
+	int err;
+
+	if (path && asprintf(&variable, LIBRARY_PATH "=%s", path) < 0) {
+		variable = NULL;
+		return -ENOMEM;
+	}
+	environment[0] = variable;
+	err = posix_spawn_file_actions_init(&actions);
+	if (err)
+		return -err;
+	for (int fd = 0; fd < GAUGES_PIPE_FD && !err; fd++)
+		err = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+	if (!err)
+		err = posix_spawn_file_actions_adddup2(&actions, pipe_fd, GAUGES_PIPE_FD);
+	if (!err)
+		err = posix_spawn(ret_pid, gauges->program, &actions, NULL, argv, environment);
+	posix_spawn_file_actions_destroy(&actions);
+	return -err;
+}
+
+static int start(struct gauges *gauges, uint64_t now_ns)
+{
+	OWNED_FD int ours = -1, theirs = -1, high_fd = -1;
+	int ends[2], err;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	ours = ends[0];
+	theirs = ends[1];
+	high_fd = move_up(theirs);
+	if (high_fd < 0 || fcntl(ours, F_SETFL, O_NONBLOCK))
+		return -errno;
+	err = spawn(gauges, high_fd, &gauges->pid);
+	if (err)
+		return err;
+	(void)clock_getcpuclockid(gauges->pid, &gauges->clock);
+	gauges->pipe_fd = TAKE_FD(ours);
+	gauges->is_killed = gauges->has_read = false;
+	gauges->record_bytes = 0;
+	gauges->intake.number = gauges->intake.last = 0;
+	gauges->started_ns = gauges->heard_ns = now_ns;
+	allow_time(gauges, UINT64_MAX);
+	gauges->stats.starts++;
+	return 0;
+}
+
+static void reap(struct gauges *gauges, uint64_t now_ns)
+{
+	const bool was_killed = gauges->is_killed;
+
+	if (!gauges->pid || !waitpid(gauges->pid, NULL, WNOHANG))
+		return;
+	gauges->is_killed = true;	 /* its pid may be another's by now */
+	listen_to_child(gauges, now_ns); /* to its last words */
+	if (!was_killed && gauges->pipe_fd >= 0)
+		fail(gauges, GAUGES_ENDED, 0, now_ns);
+	gauges->pid = 0;
+}
+
+static bool is_silent(const struct gauges *gauges, uint64_t now_ns)
+{
+	return gauges->pid && !gauges->is_killed &&
+	       now_ns - gauges->heard_ns >= (gauges->has_read ? SILENT_NS : FIRST_ROUND_NS);
+}
+
+void gauges_turn(struct gauges *gauges, bool is_wanted, uint64_t now_ns)
+{
+	uint64_t passed_ns;
+	int err;
+
+	if (!gauges)
+		return;
+	passed_ns = now_ns - gauges->turned_ns;
+	gauges->turned_ns = now_ns;
+	allow_time(gauges, passed_ns);
+	if (passed_ns >= STALL_NS)
+		gauges->heard_ns = now_ns;
+	listen_to_child(gauges, now_ns);
+	reap(gauges, now_ns);
+	if (is_silent(gauges, now_ns))
+		fail(gauges, GAUGES_SILENT, 0, now_ns);
+	if (gauges->pid || !is_wanted || now_ns < gauges->start_after_ns)
+		return;
+	err = start(gauges, now_ns);
+	if (err)
+		fail(gauges, GAUGES_NOT_STARTED, -err, now_ns);
+}
+
+/* ---- what is known ---- */
+
+const struct gauges_round *gauges_now(const struct gauges *gauges)
+{
+	return gauges && gauges->has_now ? &gauges->now : NULL;
+}
+
+const struct gauge_sums *gauges_total(const struct gauges *gauges)
+{
+	return gauges ? &gauges->total : NULL;
+}
+
+int gauges_device_of(const struct gauges *gauges, uint32_t pid)
+{
+	int device;
+
+	if (!gauges)
+		return -ENOENT;
+	device = gauge_sums_device_of(gauges->part, pid);
+	return device == -ENOENT ? gauge_sums_device_of(gauges->last_part, pid) : device;
+}
+
+static void swap(struct gauge_sums **open, struct gauge_sums **closed)
+{
+	struct gauge_sums *was_open = *open;
+
+	*open = *closed;
+	*closed = was_open;
+	gauge_sums_reset(*open);
+}
+
+void gauges_cut(struct gauges *gauges, bool is_written, uint64_t now_ns)
+{
+	if (!gauges)
+		return;
+	listen_to_child(gauges, now_ns);
+	swap(&gauges->part, &gauges->last_part);
+	if (is_written)
+		swap(&gauges->open, &gauges->closed);
+}
+
+const struct gauge_sums *gauges_part(const struct gauges *gauges)
+{
+	return gauges ? gauges->last_part : NULL;
+}
+
+const struct gauge_sums *gauges_closed(const struct gauges *gauges)
+{
+	return gauges ? gauges->closed : NULL;
+}
+
+void gauges_get_stats(const struct gauges *gauges, struct gauges_stats *ret_stats)
+{
+	*ret_stats = (struct gauges_stats){.starts = 0};
+	if (!gauges)
+		return;
+	*ret_stats = gauges->stats;
+	if (!gauges->is_killed)
+		ret_stats->cpu_ns += child_cpu_ns(gauges);
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "probes/exact.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/calls_side.h"
+#include "attach/file_table.h"
+#include "attach/mapping_locks.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/process_cpu.h"
+#include "discover/process.h"
+#include "discover/process_table.h"
+#include "options/options.h"
+#include "probes/exact_counts.h"
+#include "probes/exact_pace.h"
+#include "probes/exact_sites.h"
+#include "probes/lock_wait.h"
+#include "windows/profiles.h"
+
+#define WHY_BYTES 512U
+#define PATH_BYTES 256U
+#define LOOK_NS NS_PER_SEC /* from one look at the costs to the next */
+/* From 50 times as slow on the probes' share is 98 % and more, which is no measurable bound. */
+#define UNBOUNDED_PERCENT 4900.0
+#define LATE_MAX 64U	     /* processes that could not be attached to yet */
+#define INTERPRETERS_MAX 16U /* files with the probes */
+
+/* What is attached to one process and file. */
+struct attached {
+	struct pp_process_id process;
+	uint32_t file;
+	struct exact_pace before; /* what it had at the last look */
+	struct exact_links links;
+	bool is_gone; /* the process: the links are to be taken off */
+};
+
+struct exact {
+	struct exact_sources sources;
+	enum exact_what what;
+	struct calls_side *side; /* owned */
+	struct exact_counts counts;
+	struct attached *attached; /* owned */
+	size_t attached_count, attached_capacity;
+	struct exact_sites *interpreter[INTERPRETERS_MAX]; /* owned */
+	size_t interpreter_count;
+	uint32_t next_site[PP_CALL_EVENTS];
+	/* an interpreter that was seen and has no such probes; "": none */
+	char without[PATH_BYTES];
+	uint32_t without_tgid;
+	bool without_is_inexact; /* it has them, but does not always hit them */
+	struct pp_process_id late[LATE_MAX];
+	size_t late_count;
+	int attach_err;		    /* of an interpreter that has them */
+	struct lock_wait lock_wait; /* whom links that are to come or go wait for */
+	uint64_t locks_looked_ns;
+	/* the last look at what hits cost, and their cost until then */
+	uint64_t looked_ns, cost_ns;
+	bool has_gone;	   /* one that is attached at least */
+	bool is_ended;	   /* nothing counts any more */
+	bool was_attached; /* to one process at least */
+};
+
+static const char *name_of(const struct exact *exact)
+{
+	return exact->what == EXACT_CALLS ? "exact calls" : "exact lines";
+}
+
+static int tell_kept(const struct exact *exact)
+{
+	log_error("%s: process %u keeps the lock of its mappings, so no process of the machine "
+		  "could fork while probes come: try again when it lets go, or end it",
+		  name_of(exact), exact->lock_wait.holder);
+	return -ENXIO;
+}
+
+/* ---- start and end ---- */
+
+static int set_target(struct exact *exact)
+{
+	return exact->what == EXACT_LINES
+		       ? calls_side_set_target(exact->side, &exact->sources.options->lines)
+		       : 0;
+}
+
+static int open_side(struct exact *exact)
+{
+	char why[WHY_BYTES] = "";
+	int err =
+		calls_side_open(exact->sources.kernel, exact->what, why, sizeof(why), &exact->side);
+
+	if (err)
+		return log_error_errno(err, "%s: %s", name_of(exact),
+				       why[0] ? why : "cannot load the programs");
+	lock_wait_note(&exact->lock_wait, lock_wait_begin(calls_side_locks(exact->side)),
+		       mono_ns());
+	if (exact->lock_wait.holder)
+		return tell_kept(exact);
+	err = exact_counts_init(&exact->counts, exact->side, exact->what);
+	if (!err)
+		err = set_target(exact);
+	if (err)
+		return log_error_errno(err, "%s: cannot measure what a probe costs",
+				       name_of(exact));
+	return 0;
+}
+
+int exact_new(const struct exact_sources *sources, struct exact **ret_exact)
+{
+	OWNED(exact) struct exact *exact = NULL;
+	int err;
+
+	*ret_exact = NULL;
+	if (!(sources->options->events & (PP_CAPTURE_CALLS | PP_CAPTURE_LINES)))
+		return 0;
+	exact = calloc(1, sizeof(*exact));
+	if (!exact)
+		return -ENOMEM;
+	exact->sources = *sources;
+	exact->what = sources->options->events & PP_CAPTURE_CALLS ? EXACT_CALLS : EXACT_LINES;
+	err = open_side(exact);
+	if (err)
+		return err;
+	*ret_exact = TAKE(exact);
+	return 0;
+}
+
+static void detach_all(struct exact *exact)
+{
+	for (size_t i = 0; i < exact->attached_count; i++)
+		exact_links_release(&exact->attached[i].links);
+	exact->attached_count = 0;
+}
+
+void exact_free(struct exact *exact)
+{
+	if (!exact)
+		return;
+	if (exact->attached_count)
+		lock_wait_end(calls_side_locks(exact->side));
+	detach_all(exact);
+	for (size_t i = 0; i < exact->interpreter_count; i++)
+		exact_sites_free(exact->interpreter[i]);
+	free(exact->attached);
+	exact_counts_release(&exact->counts);
+	calls_side_free(exact->side);
+	free(exact);
+}
+
+/* ---- attaching ---- */
+
+/* Returns whether links must not come or go now, for somebody keeps the lock of its mappings. */
+static bool must_wait(struct exact *exact)
+{
+	/* A look at a lock that is kept takes 0.1 s of the loop's time. */
+	if (exact->lock_wait.holder && mono_ns() - exact->locks_looked_ns < LOOK_NS)
+		return true;
+	lock_wait_note(&exact->lock_wait, mapping_locks_holder(calls_side_locks(exact->side)),
+		       mono_ns());
+	exact->locks_looked_ns = mono_ns();
+	return exact->lock_wait.holder;
+}
+
+static void tell_holder(struct exact *exact)
+{
+	uint32_t holder;
+
+	if ((exact->late_count || exact->has_gone) &&
+	    lock_wait_tell(&exact->lock_wait, mono_ns(), &holder))
+		log_warn("process %u keeps the lock of its mappings: %s of new processes begin "
+			 "when it lets go, for until then no process of the machine could fork",
+			 holder, name_of(exact));
+}
+
+static void release_gone(struct exact *exact)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < exact->attached_count; i++) {
+		if (exact->attached[i].is_gone)
+			exact_links_release(&exact->attached[i].links);
+		else
+			exact->attached[kept++] = exact->attached[i];
+	}
+	exact->attached_count = kept;
+	exact->has_gone = false;
+}
+
+/* Takes the links of gone processes off: others have the file. */
+static void detach_gone(struct exact *exact)
+{
+	if (exact->has_gone && !must_wait(exact))
+		release_gone(exact);
+}
+
+static struct exact_pace pace_of(const struct attached *one)
+{
+	const pid_t pid = (pid_t)one->process.tgid;
+
+	return one->is_gone ? one->before
+			    : (struct exact_pace){.cpu_ns = process_cpu_ns(pid),
+						  .delay_ns = process_delay_ns(pid)};
+}
+
+static int attach(struct exact *exact, const struct process *process, struct file *file,
+		  const struct exact_sites *sites)
+{
+	struct attached attached = {.process = process->id, .file = file->id};
+	int fd, err;
+
+	if (must_wait(exact))
+		return -EAGAIN;
+	/* A process that has become another program keeps its number: the links of before would be
+	 * hit beside the new ones. */
+	release_gone(exact);
+	err = ARRAY_RESERVE(exact->attached, exact->attached_count, exact->attached_capacity);
+	if (!err)
+		err = file_table_descriptor(exact->sources.files, file, &fd);
+	if (!err)
+		err = exact_sites_attach(sites, exact->side, fd, (pid_t)process->id.tgid,
+					 &attached.links);
+	if (err)
+		return err;
+	attached.before = pace_of(&attached);
+	exact->attached[exact->attached_count++] = attached;
+	exact->was_attached = true;
+	return 0;
+}
+
+static bool is_attached(const struct exact *exact, struct pp_process_id id, uint32_t file)
+{
+	for (size_t i = 0; i < exact->attached_count; i++)
+		if (exact->attached[i].file == file && exact->attached[i].process.tgid == id.tgid &&
+		    exact->attached[i].process.generation == id.generation)
+			return true;
+	return false;
+}
+
+static void note_without(struct exact *exact, const struct process *process,
+			 const struct file *file, bool is_inexact)
+{
+	if (exact->without[0])
+		return;
+	snprintf(exact->without, sizeof(exact->without), "%s", file->path);
+	exact->without_tgid = process->id.tgid;
+	exact->without_is_inexact = is_inexact;
+}
+
+static int find_sites(struct exact *exact, struct file *file, const struct exact_sites **ret_sites)
+{
+	struct exact_sites *sites;
+	int err;
+
+	for (size_t i = 0; i < exact->interpreter_count; i++)
+		if (exact->interpreter[i]->file == file->id) {
+			*ret_sites = exact->interpreter[i];
+			return 0;
+		}
+	if (exact->interpreter_count == INTERPRETERS_MAX)
+		return -ENOSPC;
+	err = exact_sites_find(exact->sources.files, file, exact->what, exact->next_site, &sites);
+	if (!err)
+		*ret_sites = exact->interpreter[exact->interpreter_count++] = sites;
+	return err;
+}
+
+/* Returns 0, also when it cannot be attached; -EAGAIN: the child that parses files was late, or
+ * somebody keeps the lock of its mappings. */
+static int see_interpreter(struct exact *exact, const struct process *process, struct file *file)
+{
+	const struct exact_sites *sites;
+	int err = find_sites(exact, file, &sites);
+
+	if (err == -ENOENT || err == -EOPNOTSUPP) {
+		note_without(exact, process, file, err == -EOPNOTSUPP);
+		return 0;
+	}
+	if (!err)
+		err = attach(exact, process, file, sites);
+	if (err == -EAGAIN)
+		return err;
+	/* A child that has ended meanwhile is none. */
+	if (err && err != -ESRCH)
+		exact->attach_err = log_warn_errno(err, "%s: cannot attach to '%s' of process %u",
+						   name_of(exact), file->path, process->id.tgid);
+	return 0;
+}
+
+void exact_see(struct exact *exact, const struct process *process)
+{
+	bool is_late = false;
+
+	if (!exact || exact->is_ended || process->exit_ns)
+		return;
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const uint32_t id = process->mapping[i].file;
+		struct file *file =
+			id >= PP_FILE_FIRST ? file_table_find(exact->sources.files, id) : NULL;
+
+		if (file && file->python && !is_attached(exact, process->id, id))
+			is_late |= see_interpreter(exact, process, file) == -EAGAIN;
+	}
+	if (is_late && exact->late_count < LATE_MAX)
+		exact->late[exact->late_count++] = process->id;
+}
+
+static void see_late(struct exact *exact)
+{
+	const size_t count = exact->late_count;
+	struct pp_process_id late[LATE_MAX];
+
+	memcpy(late, exact->late, sizeof(late));
+	exact->late_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct process *process =
+			process_table_find(exact->sources.processes, late[i]);
+
+		if (process)
+			exact_see(exact, process);
+	}
+}
+
+void exact_forget(struct exact *exact, struct pp_process_id id)
+{
+	for (size_t i = 0; exact && i < exact->attached_count; i++) {
+		struct attached *one = &exact->attached[i];
+
+		if (one->process.tgid == id.tgid && one->process.generation == id.generation)
+			one->is_gone = exact->has_gone = true;
+	}
+	if (exact)
+		detach_gone(exact);
+}
+
+bool exact_is_known(const struct exact *exact)
+{
+	return !exact || exact->was_attached || exact->attach_err || exact->without[0];
+}
+
+static void tell_without(const struct exact *exact)
+{
+	const bool is_calls = exact->what == EXACT_CALLS;
+
+	log_error("'%s' of process %u has no %s probes %s: a table by sampling is what there is, "
+		  "pyprof %s --live --pid %u",
+		  exact->without, exact->without_tgid, is_calls ? "function" : "line",
+		  exact->without_is_inexact ? "that tell of every call"
+					    : "(CPython 3.6 to 3.11 have them when built "
+					      "--with-dtrace, as Debian's are)",
+		  is_calls ? "calls" : "lines FILE", exact->without_tgid);
+}
+
+int exact_check(const struct exact *exact)
+{
+	if (!exact || exact->was_attached)
+		return 0;
+	if (exact->attach_err)
+		return -ENXIO;
+	if (exact->without[0])
+		tell_without(exact);
+	else if (exact->lock_wait.holder)
+		return tell_kept(exact);
+	else
+		log_error("%s: none of the chosen processes runs a CPython that can be read",
+			  name_of(exact));
+	return -ENXIO;
+}
+
+/* ---- while it runs ---- */
+
+/* Returns what a process had since the last look; an ended one: nothing. */
+static struct exact_pace take_pace(struct attached *one)
+{
+	const struct exact_pace now = pace_of(one), before = one->before;
+
+	one->before = now;
+	return (struct exact_pace){
+		.cpu_ns = now.cpu_ns > before.cpu_ns ? now.cpu_ns - before.cpu_ns : 0,
+		.delay_ns = now.delay_ns > before.delay_ns ? now.delay_ns - before.delay_ns : 0};
+}
+
+/* Returns which share of a process's time since the last look the probes took at most. */
+static double probes_share(struct exact *exact, uint64_t now_ns, uint64_t cost_ns)
+{
+	const uint64_t looked_ns = exact->looked_ns, before_ns = exact->cost_ns;
+	OWNED_MEM struct exact_pace *paces = calloc(exact->attached_count, sizeof(*paces));
+
+	exact->looked_ns = now_ns;
+	exact->cost_ns = cost_ns;
+	for (size_t i = 0; paces && i < exact->attached_count; i++)
+		paces[i] = take_pace(&exact->attached[i]);
+	return looked_ns && paces ? exact_pace_share(paces, exact->attached_count,
+						     now_ns - looked_ns, cost_ns - before_ns)
+				  : 0;
+}
+
+static double allowed_percent(const struct exact *exact)
+{
+	const struct options *options = exact->sources.options;
+
+	return options->slowdown_percent ? options->slowdown_percent
+					 : OPTIONS_SLOWDOWN_EXACT_PERCENT;
+}
+
+bool exact_tick(struct exact *exact, uint64_t now_ns)
+{
+	double percent, share;
+	uint64_t cost_ns;
+
+	if (!exact || exact->is_ended)
+		return false;
+	see_late(exact);
+	detach_gone(exact);
+	tell_holder(exact);
+	if (now_ns < exact->looked_ns + LOOK_NS || exact_counts_cost(&exact->counts, &cost_ns))
+		return false;
+	exact_counts_tidy(&exact->counts);
+	percent = allowed_percent(exact);
+	share = probes_share(exact, now_ns, cost_ns);
+	/* Slower by P percent: of the time with probes, P / (100 + P) is theirs. */
+	if (percent >= UNBOUNDED_PERCENT || share <= percent / (100 + percent))
+		return false;
+	log_warn("%s end here: probes take %.0f %% of the time, so the program is more than %.1f "
+		 "times as slow; --max-slowdown allows more, or see pyprof %s --live",
+		 name_of(exact), share * 100, 1 + percent / 100,
+		 exact->what == EXACT_CALLS ? "calls" : "lines FILE");
+	if (!must_wait(exact))
+		detach_all(exact);
+	exact->is_ended = true;
+	return true;
+}
+
+int exact_collect(struct exact *exact, uint64_t ended_ns, struct counts *counts)
+{
+	return exact ? exact_counts_collect(&exact->counts, ended_ns, exact->sources.dictionary,
+					    counts)
+		     : 0;
+}
+
+int exact_describe(const struct exact *exact, struct profiles *profiles)
+{
+	char text[EXACT_COUNTS_TEXT_BYTES];
+
+	if (!exact)
+		return 0;
+	exact_counts_describe(&exact->counts, text);
+	return profiles_add_comment(profiles, text);
+}

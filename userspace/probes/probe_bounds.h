@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bounds what probes cost the programs that hit them, and says what they do: --max-slowdown. 
+ * Python's own probes of gc and import are hit seldom and stay on.  The loop's thread. */
+#ifndef PROBES_PROBE_BOUNDS_H
+#define PROBES_PROBE_BOUNDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "elf/probe_sites.h"
+#include "probes/probe_governor.h"
+
+#define PROBE_BOUNDS_PROCESSES 256U /* whose CPU time is known; more count as these */
+
+struct options;
+struct probe_plan;
+struct probe_worker;
+struct profiles;
+
+struct probe_bounds {
+	const struct probe_plan *plan; /* borrowed */
+	struct probe_worker *worker;   /* borrowed */
+	struct probe_governor governor;
+	struct {
+		bool is_seen, has_return;
+		enum probe_cost cost; /* of its dearest site */
+		struct pp_hits told;  /* as of the last description */
+		uint64_t told_on_ns;
+	} probe[PP_PROBES_MAX];
+	struct {
+		pid_t pid;
+		uint64_t cpu_ns, delay_ns;
+	} process[PROBE_BOUNDS_PROCESSES];
+	size_t process_count;
+	uint64_t looked_ns, told_ns;
+	bool has_bounded; /* not all stay on */
+};
+
+/* What the probes cost now, for the terminal. */
+struct probe_bounds_now {
+	uint32_t cost_ppm;  /* of the programs' CPU time, without the probes */
+	uint32_t least_ppm; /* the smallest share of time for which a probe is on */
+};
+
+/* Begins: says to the worker which probes are bounded.  All is borrowed. */
+void probe_bounds_init(struct probe_bounds *bounds, const struct options *options,
+		       const struct probe_plan *plan, struct probe_worker *worker);
+/* Returns the probe with which this one goes on and off. */
+uint32_t probe_bounds_leader(const struct probe_bounds *bounds, uint32_t probe);
+/* A probe has a site of this cost. */
+void probe_bounds_see_site(struct probe_bounds *bounds, uint32_t probe, enum probe_cost cost);
+/* A process is probed, or no longer. */
+void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid);
+void probe_bounds_drop_process(struct probe_bounds *bounds, pid_t pid);
+/* Looks about once a second what probes have cost, and sets how long they are on. */
+void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns);
+void probe_bounds_get_now(const struct probe_bounds *bounds, struct probe_bounds_now *ret_now);
+/* Adds a comment for each probe: what it did since the last description.  Returns 0 or -ENOMEM. */
+int probe_bounds_describe(struct probe_bounds *bounds, struct profiles *profiles, uint64_t now_ns);
+
+#endif

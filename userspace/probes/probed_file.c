@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "probes/probed_file.h"
+
+#include <errno.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include "base/log.h"
+#include "elf/probe_sites.h"
+#include "probes/cuda_functions.h"
+#include "probes/probe_bounds.h"
+#include "probes/probe_groups.h"
+#include "probes/probe_plan.h"
+#include "probes/probe_wants.h"
+#include "probes/probe_worker.h"
+#include "probes/site_numbers.h"
+
+/* Of one place of the interpreter's own probes in a file.  A CPython has one or two, and the kernel
+ * writes to each mapping of the file for each of them, during which no process can fork. */
+#define PYTHON_SITES_MAX 4U
+
+static void note_raiser(struct probe_wants *list, const struct probe_site *site)
+{
+	if (site->wanted == list->row_count)
+		list->line = site->semaphore_offset;
+	else if (!list->carrier)
+		list->carrier = site->offset;
+}
+
+/* Adds the site that raises the semaphore of `line`; there is room for it. */
+static int raise_line(struct probed_file *file, const struct probed_file_sources *sources,
+		      const struct probe_wants *list)
+{
+	const uint32_t number = site_numbers_take(sources->numbers, file->uid);
+
+	if (!number)
+		return -ENOSPC;
+	file->site[file->site_count++] = (struct probe_worker_site){
+		.number = number, .offset = list->carrier, .semaphore = list->line};
+	return 0;
+}
+
+/* Only what Python's own probes cost is not governed: they are hit seldom. */
+static uint32_t group_of(const struct probed_file_sources *sources, uint32_t row)
+{
+	if (sources->plan->row[row].place == PROBE_IN_PYTHON)
+		return PROBE_GROUP_STAYS;
+	return 1 + probe_bounds_leader(sources->bounds, row);
+}
+
+/* Launches of a kind have a link of their own, as what is probed for a time has, and all else of
+ * CUDA's together has one. */
+static uint32_t group_of_cuda(const struct probed_file_sources *sources,
+			      const struct cuda_function *function, uint32_t hit)
+{
+	if (function->is_of_events)
+		return 1 + sources->plan->cuda_events_row;
+	return 1 + (hit < PP_CUDA_LAUNCHES ? sources->plan->cuda_launch_row + hit
+					   : sources->plan->cuda_row);
+}
+
+static void set_cuda(struct probed_file *file, const struct cuda_function *function,
+		     const struct probe_row *row, const struct probe_site *place,
+		     struct pp_site *site)
+{
+	const bool is_dear = place->cost == PROBE_COST_SINGLE_STEP;
+
+	site->cuda = function->site;
+	site->cuda.api = (uint16_t)(row->cuda_first + place->alternative);
+	site->cuda.hit = is_dear + (cuda_function_is_launch(function) ? PP_CUDA_HIT_LAUNCH
+								      : PP_CUDA_HIT_OTHER);
+	site->cuda.is_twin = place->is_twin;
+	file->has_driver |= row->place == PROBE_IN_DRIVER;
+	file->has_runtime |= row->place == PROBE_IN_RUNTIME;
+}
+
+static void set_alloc(struct probed_file *file, const struct pp_alloc_site *alloc,
+		      uint8_t alternative, struct pp_site *site)
+{
+	site->alloc = *alloc;
+	site->alloc.function = alternative + 1;
+	/* Where memory is mapped by the C library, that is an allocator, too. */
+	file->has_allocator = true;
+}
+
+/* Returns whether a file has as many sites of a place of a probe as are put on.  taken: counts
+ * them. */
+static bool has_enough(const struct probed_file *file, const struct probed_file_sources *sources,
+		       uint32_t row, uint32_t *taken)
+{
+	if (sources->plan->row[row].place != PROBE_IN_PYTHON || (*taken)++ < PYTHON_SITES_MAX)
+		return false;
+	if (*taken == PYTHON_SITES_MAX + 1)
+		user_quota_refuse(&sources->numbers->quota, file->uid);
+	return true;
+}
+
+/* Adds a site; there is room for it.  Returns 0; -ENOSPC. */
+static int add_site(struct probed_file *file, const struct probed_file_sources *sources,
+		    const struct probe_site *site, uint32_t row, const struct probe_leg *leg)
+{
+	struct probe_worker_site *made = &file->site[file->site_count];
+	const struct pp_alloc_site *alloc = probe_plan_alloc(sources->plan, row, site->alternative);
+	const struct cuda_function *cuda = probe_plan_cuda(sources->plan, row, site->alternative);
+
+	made->number = site_numbers_take(sources->numbers, file->uid);
+	if (!made->number)
+		return -ENOSPC;
+	probe_bounds_see_site(sources->bounds, row, (enum probe_cost)site->cost);
+	made->offset = site->offset;
+	made->semaphore = site->semaphore_offset;
+	made->is_return = leg->is_return;
+	made->site = (struct pp_site){.does = leg->does, .probe = row};
+	memcpy(made->site.arg, site->arg, sizeof(made->site.arg));
+	made->group = group_of(sources, row);
+	if (alloc)
+		set_alloc(file, alloc, site->alternative, &made->site);
+	if (cuda) {
+		set_cuda(file, cuda, &sources->plan->row[row], site, &made->site);
+		made->site.cuda.is_end = leg->is_return;
+		made->group = group_of_cuda(sources, cuda, made->site.cuda.hit);
+	}
+	file->site_count++;
+	return 0;
+}
+
+/* Adds a site of a row's leg, unless it may not have one.  taken: how many that leg has. */
+static int number_site(struct probed_file *file, const struct probed_file_sources *sources,
+		       const struct probe_site *site, const struct probe_wants *list,
+		       uint32_t *taken)
+{
+	const uint32_t row = list->of[site->wanted].row, leg = list->of[site->wanted].leg;
+	const struct probe_row *probe = &sources->plan->row[row];
+
+	/* A function that cannot be entered by its return address gets neither of its two legs:
+	 * there would be no end. */
+	if (!site->is_entry && probe->leg[PROBE_LEGS - 1].is_return)
+		return 0;
+	if (has_enough(file, sources, row, taken))
+		return 0;
+	return add_site(file, sources, site, row, &probe->leg[leg]);
+}
+
+int probed_file_number_sites(struct probed_file *file, const struct probed_file_sources *sources,
+			     const struct probe_sites *sites, struct probe_wants *list)
+{
+	uint32_t taken[PROBE_WANTED_MAX] = {};
+	int err = 0;
+
+	file->site = calloc(sites->site_count + 1, sizeof(*file->site));
+	if (!file->site)
+		return -ENOMEM;
+	for (size_t i = 0; i < sites->site_count && !err; i++) {
+		const struct probe_site *site = &sites->site[i];
+
+		if (site->wanted >= list->row_count)
+			note_raiser(list, site);
+		else
+			err = number_site(file, sources, site, list, &taken[site->wanted]);
+	}
+	if (err || !file->site_count || !list->line || !list->carrier)
+		return err;
+	return raise_line(file, sources, list);
+}
+
+void probed_file_drop_sites(struct probed_file *file, struct site_numbers *numbers)
+{
+	for (size_t i = 0; i < file->site_count; i++)
+		site_numbers_give(numbers, file->uid, file->site[i].number);
+	file->site_count = 0;
+}
+
+void probed_file_free(struct probed_file *file)
+{
+	if (!file)
+		return;
+	free(file->site);
+	free(file);
+}
+
+void probed_file_note_inode(struct probed_file *file, int fd)
+{
+	struct statfs system;
+	struct stat stat;
+
+	if (fstat(fd, &stat) || fstatfs(fd, &system))
+		return;
+	file->device = stat.st_dev;
+	file->inode = stat.st_ino;
+	file->is_roots = !stat.st_uid;
+	file->is_layered = (uint64_t)system.f_type == (uint64_t)OVERLAYFS_SUPER_MAGIC;
+	/* The kernel waits for the page of a breakpoint for as long as the program wants that is
+	 * the file system. */
+	file->is_refused = (uint64_t)system.f_type == (uint64_t)FUSE_SUPER_MAGIC;
+}
+
+static bool sites_are_equal(const struct probed_file *a, const struct probed_file *b)
+{
+	if (a->site_count != b->site_count)
+		return false;
+	for (size_t i = 0; i < a->site_count; i++)
+		if (a->site[i].offset != b->site[i].offset ||
+		    a->site[i].is_return != b->site[i].is_return ||
+		    a->site[i].site.probe != b->site[i].site.probe ||
+		    a->site[i].site.does != b->site[i].site.does)
+			return false;
+	return true;
+}
+
+bool probed_file_is_same_code(const struct probed_file *a, const struct probed_file *b)
+{
+	return a->id == b->id || (a->inode && a->device == b->device && a->inode == b->inode &&
+				  sites_are_equal(a, b));
+}
+
+void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2])
+{
+	OWNED_MEM char *names = NULL;
+
+	if (!(file->has_driver || file->has_runtime) || is_told[file->has_runtime])
+		return;
+	is_told[file->has_runtime] = true;
+	names = cuda_functions_left_out(file->has_runtime ? CUDA_RUNTIME : CUDA_DRIVER);
+	log_warn("before Linux 6.6 only launches, copies to and from the device and "
+		 "synchronisations of CUDA are probed: other calls are missing, and those for the "
+		 "default stream of each thread (--verbose names them)");
+	log_debug("not probed: %s", names ? names : "out of memory");
+}

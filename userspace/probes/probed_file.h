@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A file that was looked into for probes, and its sites.
+ * probe_sites, site_numbers -> [probed_file] -> probe_worker. */
+#ifndef PROBES_PROBED_FILE_H
+#define PROBES_PROBED_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+#include "base/cleanup.h"
+
+struct probe_bounds;
+struct probe_plan;
+struct probe_sites;
+struct probe_wants;
+struct probe_worker_site;
+struct site_numbers;
+
+/* A file that was looked into. */
+struct probed_file {
+	uint32_t id;  /* of struct file */
+	uint32_t uid; /* whose process mapped it when it was looked into: for shares */
+	uint32_t job; /* of all processes; 0: none */
+	/* CLOCK_MONOTONIC: since when it is attached; 0: not yet */
+	uint64_t attached_ns;
+	bool is_refused; /* the user's share was used up, or breakpoints must not go there */
+	struct probe_worker_site *site; /* owned; NULL: it has none of the probes */
+	size_t site_count;
+	bool has_allocator;
+	bool has_driver, has_runtime; /* functions of CUDA's libraries */
+	/* What breakpoints are put into.  One inode may be several files (docs/design/0016): a
+	 * process with another root shows another path. */
+	uint64_t device, inode;
+	bool is_roots;
+	bool is_layered; /* on overlayfs, where several inodes may be one that lies below */
+	char path[256];	 /* for messages */
+	UT_hash_handle hh;
+};
+void probed_file_free(struct probed_file *file); /* its sites have no numbers any more */
+DEFINE_OWNED(struct probed_file, probed_file)
+
+/* All is borrowed. */
+struct probed_file_sources {
+	const struct probe_plan *plan;
+	struct probe_bounds *bounds;
+	struct site_numbers *numbers;
+};
+/* Turns what was found in the file into sites with numbers.  Returns 0; -ENOSPC: there are not
+ * enough numbers for its user, and some are taken; -ENOMEM. */
+int probed_file_number_sites(struct probed_file *file, const struct probed_file_sources *sources,
+			     const struct probe_sites *sites, struct probe_wants *list);
+/* Gives all numbers back. */
+void probed_file_drop_sites(struct probed_file *file, struct site_numbers *numbers);
+/* Notes into what the links of an open file will go, and whether they may. */
+void probed_file_note_inode(struct probed_file *file, int fd);
+/* Returns whether links of one are hit where those of the other are: each hit would count twice. */
+bool probed_file_is_same_code(const struct probed_file *a, const struct probed_file *b);
+/* Tells which functions of a library of CUDA's are not probed before Linux 6.6: once for the driver
+ * and once for the runtime. */
+void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2]);
+
+#endif

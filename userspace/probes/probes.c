@@ -1,0 +1,769 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "probes/probes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <pyprofd/user_share.h>
+
+#include "attach/cuda_side.h"
+#include "attach/file_table.h"
+#include "attach/kernel_side.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/user_quota.h"
+#include "discover/process_table.h"
+#include "discover/process_user.h"
+#include "foreign/client.h"
+#include "options/options.h"
+#include "probes/command_file.h"
+#include "probes/cuda_bounds.h"
+#include "probes/cuda_events.h"
+#include "probes/probe_names.h"
+#include "probes/probe_wants.h"
+#include "probes/probe_warnings.h"
+#include "probes/probe_worker.h"
+#include "probes/probed_file.h"
+#include "probes/site_numbers.h"
+
+#define FILES_MAX 4096U	   /* that are looked into; further ones get no probes */
+#define ATTACHED_MAX 4096U /* processes and files with links of their own */
+#define AGAIN_MAX 1024U	   /* processes with files that could not be looked into yet */
+/* Sampled blocks that are held: 32 GiB on average. */
+#define BLOCKS_MAX 65536U
+
+/* The links of one process and file. */
+struct attached {
+	struct pp_process_id process;
+	uint32_t file, job;
+};
+
+struct probes {
+	struct probes_sources sources;
+	struct probe_plan plan;
+	struct probe_worker *worker; /* owned */
+	struct probed_file *file;    /* hash table by id */
+	struct attached *attached;   /* owned */
+	size_t attached_count, attached_capacity;
+	struct pp_process_id again[AGAIN_MAX];
+	size_t again_count;
+	/* What the command will execute has its links before that; NULL: nothing has. */
+	struct probed_file *prepared;	  /* owned */
+	struct pp_process_id prepared_id; /* of its process before that */
+	struct probe_bounds bounds;
+	struct cuda_bounds *cuda_bounds; /* owned */
+	struct cuda_events cuda_events;
+	struct user_quota file_quota; /* entries of `file` */
+	struct probe_known *known;    /* owned; of each row */
+	struct site_numbers numbers;
+	uint32_t next_job;
+	struct probe_warnings warnings;
+	uint64_t started_ns; /* since when hits count; 0: they do not */
+	bool takes_all;
+	bool is_cuda_told[2]; /* of driver and runtime: that not all functions are probed */
+};
+
+/* ---- files ---- */
+
+static int take_answer(struct probes *probes, const struct probe_sites *sites,
+		       struct probe_wants *list, struct probed_file *file)
+{
+	for (size_t i = 0; i < list->row_count; i++) {
+		const uint32_t row = list->of[i].row;
+
+		probe_known_note(&probes->known[row], &probes->plan.row[row], &sites->found[i],
+				 file->path);
+	}
+	return probed_file_number_sites(file,
+					&(struct probed_file_sources){.plan = &probes->plan,
+								      .bounds = &probes->bounds,
+								      .numbers = &probes->numbers},
+					sites, list);
+}
+
+static int add_file(struct probes *probes, const struct file *file, uint32_t uid, const char *path,
+		    struct probed_file **ret_file)
+{
+	struct probed_file *made;
+	int err = user_quota_take(&probes->file_quota, uid, 1);
+
+	if (err)
+		return err;
+	made = calloc(1, sizeof(*made));
+	if (!made) {
+		user_quota_give(&probes->file_quota, uid, 1);
+		return -ENOMEM;
+	}
+	made->id = file->id;
+	made->uid = uid;
+	snprintf(made->path, sizeof(made->path), "%s", path ? path : "?");
+	HASH_ADD(hh, probes->file, id, (unsigned int)sizeof(made->id), made);
+	*ret_file = made;
+	return 0;
+}
+
+static void drop_file(struct probes *probes, struct probed_file *file)
+{
+	probed_file_drop_sites(file, &probes->numbers);
+	user_quota_give(&probes->file_quota, file->uid, 1);
+	HASH_DEL(probes->file, file);
+	probed_file_free(file);
+}
+
+static int add_answer(struct probes *probes, struct probed_file *made,
+		      const struct probe_sites *sites, struct probe_wants *list)
+{
+	int err;
+
+	if (made->is_refused && sites->site_count)
+		probe_warn_refused(&probes->warnings, made->path, 0,
+				   "a program (FUSE) makes up the file, and may never answer");
+	if (made->is_refused)
+		return 0;
+	err = take_answer(probes, sites, list, made);
+	if (!probes->takes_all)
+		probed_file_tell_left_out(made, probes->is_cuda_told);
+	if (err != -ENOSPC)
+		return err;
+	/* It is not asked about again, unless another user maps it. */
+	probed_file_drop_sites(made, &probes->numbers);
+	made->is_refused = true;
+	return 0;
+}
+
+/* Looks into a file.  Returns 0; -EAGAIN: the child was late or has no time for it now; -errno. */
+static int look_into(struct probes *probes, struct file *file, uint32_t uid,
+		     struct probed_file **ret_file)
+{
+	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
+	struct probe_sites sites = {};
+	struct probed_file *made;
+	int fd, err;
+
+	if (!list)
+		return -ENOMEM;
+	probe_wants_list(&probes->plan, file, list);
+	err = add_file(probes, file, uid, file->path, &made);
+	if (err)
+		return err;
+	err = file_table_probes(probes->sources.files, file, list->wanted, list->count, &sites);
+	if (!err) {
+		if (!file_table_descriptor(probes->sources.files, file, &fd))
+			probed_file_note_inode(made, fd);
+		err = add_answer(probes, made, &sites, list);
+		probe_sites_release(&sites);
+	}
+	if (err) {
+		drop_file(probes, made);
+		return err == -ETIMEDOUT ? -EAGAIN : err;
+	}
+	*ret_file = made;
+	return 0;
+}
+
+/* ---- attaching ---- */
+
+/* *ret_job is untouched on failure. */
+static int make_job_of(struct probes *probes, int fd, const struct probed_file *known, pid_t pid,
+		       uint32_t *ret_job)
+{
+	struct probe_job job = {.file = -1, .pid = pid, .site_count = known->site_count};
+	uint32_t id;
+	int err;
+
+	job.uid = known->is_roots ? 0 : known->uid;
+	job.allocator = known->has_allocator ? known->id : 0;
+	job.site = calloc(known->site_count, sizeof(*job.site));
+	if (!job.site)
+		return -ENOMEM;
+	memcpy(job.site, known->site, known->site_count * sizeof(*job.site));
+	job.file = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (job.file < 0) {
+		err = -errno;
+		free(job.site);
+		return err;
+	}
+	job.id = id = probes->next_job++;
+	snprintf(job.what, sizeof(job.what), "%s", known->path);
+	err = probe_worker_attach(probes->worker, &job);
+	if (!err)
+		*ret_job = id;
+	return err;
+}
+
+static int make_job(struct probes *probes, struct file *file, const struct probed_file *known,
+		    pid_t pid, uint32_t *ret_job)
+{
+	int fd, err = file_table_descriptor(probes->sources.files, file, &fd);
+
+	return err ? err : make_job_of(probes, fd, known, pid, ret_job);
+}
+
+/* As make_job(), and tells of an error. */
+static int start_job(struct probes *probes, struct file *file, const struct probed_file *known,
+		     pid_t pid, uint32_t *ret_job)
+{
+	int err = make_job(probes, file, known, pid, ret_job);
+
+	if (err)
+		probe_warn_refused(&probes->warnings, known->path, pid, strerror(-err));
+	return err;
+}
+
+static bool is_attached(const struct probes *probes, struct pp_process_id id,
+			const struct probed_file *file)
+{
+	for (size_t i = 0; i < probes->attached_count; i++) {
+		const struct attached *attached = &probes->attached[i];
+		struct probed_file *other;
+
+		if (attached->process.tgid != id.tgid ||
+		    attached->process.generation != id.generation)
+			continue;
+		HASH_FIND(hh, probes->file, &attached->file, (unsigned int)sizeof(file->id), other);
+		if (attached->file == file->id || (other && probed_file_is_same_code(other, file)))
+			return true;
+	}
+	return false;
+}
+
+/* Returns another file that has the same links, or NULL. */
+static const struct probed_file *find_partner(const struct probes *probes,
+					      const struct probed_file *file)
+{
+	const struct probed_file *other;
+
+	for (other = probes->file; other; other = other->hh.next)
+		if (other != file && other->job && probed_file_is_same_code(other, file))
+			return other;
+	return NULL;
+}
+
+/* Returns whether the process is the command, which has its links in this file already. */
+static bool take_prepared(struct probes *probes, const struct process *process,
+			  const struct probed_file *known, uint32_t *ret_job)
+{
+	struct probed_file *prepared = probes->prepared;
+
+	if (!prepared || process->id.tgid != probes->prepared_id.tgid || !known->inode ||
+	    known->device != prepared->device || known->inode != prepared->inode)
+		return false;
+	*ret_job = prepared->job;
+	probes->prepared = NULL;
+	/* Its sites' numbers stay taken: the links go on using them. */
+	free(prepared->site);
+	free(prepared);
+	return true;
+}
+
+/* Returns whether this is the command as it was before it began: a mapping of the new program may
+ * be told before its exec is, with which all that the process had ends. */
+static bool is_about_to_begin(const struct probes *probes, struct pp_process_id id)
+{
+	return probes->prepared && id.tgid == probes->prepared_id.tgid &&
+	       id.generation == probes->prepared_id.generation;
+}
+
+static void attach_process(struct probes *probes, const struct process *process, struct file *file,
+			   const struct probed_file *known)
+{
+	struct attached *made;
+
+	if (is_attached(probes, process->id, known) || is_about_to_begin(probes, process->id))
+		return;
+	if (probes->attached_count >= ATTACHED_MAX ||
+	    ARRAY_RESERVE(probes->attached, probes->attached_count, probes->attached_capacity)) {
+		probe_warn_full(&probes->warnings, ATTACHED_MAX);
+		return;
+	}
+	made = &probes->attached[probes->attached_count];
+	*made = (struct attached){.process = process->id, .file = known->id};
+	if (take_prepared(probes, process, known, &made->job) ||
+	    !start_job(probes, file, known, (pid_t)process->id.tgid, &made->job))
+		probes->attached_count++;
+	probe_bounds_add_process(&probes->bounds, (pid_t)process->id.tgid);
+}
+
+static void attach_everywhere(struct probes *probes, struct file *file, struct probed_file *known)
+{
+	const struct probed_file *partner = find_partner(probes, known);
+
+	if (partner) {
+		known->job = partner->job;
+		known->attached_ns = partner->attached_ns;
+	} else {
+		(void)start_job(probes, file, known, 0, &known->job);
+	}
+}
+
+static void see_later(struct probes *probes, struct pp_process_id id)
+{
+	if (probes->again_count < AGAIN_MAX)
+		probes->again[probes->again_count++] = id;
+}
+
+/* Returns what is known of a file; NULL: it has not been looked into, or was refused to another
+ * user. */
+static struct probed_file *find_file(struct probes *probes, uint32_t id, uint32_t uid)
+{
+	struct probed_file *known;
+
+	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
+	if (!known || !known->is_refused || known->uid == uid)
+		return known;
+	drop_file(probes, known);
+	return NULL;
+}
+
+/* ---- CUDA's libraries ---- */
+
+/* Returns what is known of a file whose functions of CUDA's runtime are probed; NULL: of another
+ * one. */
+static const struct probed_file *find_runtime(const struct probes *probes, uint32_t id)
+{
+	struct probed_file *known;
+
+	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
+	return known && known->has_runtime ? known : NULL;
+}
+
+static bool maps_driver(const struct probes *probes, const struct process *process)
+{
+	struct probed_file *known;
+
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const uint32_t id = process->mapping[i].file;
+
+		HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
+		if (known && known->has_driver)
+			return true;
+	}
+	return false;
+}
+
+/* The runtime calls the driver, so where there is a driver its functions alone are probed. */
+static void detach_runtime(struct probes *probes, const struct process *process)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < probes->attached_count; i++) {
+		const struct attached *one = &probes->attached[i];
+
+		if (one->process.tgid == process->id.tgid &&
+		    one->process.generation == process->id.generation &&
+		    find_runtime(probes, one->file))
+			probe_worker_detach(probes->worker, one->job);
+		else
+			probes->attached[kept++] = *one;
+	}
+	probes->attached_count = kept;
+}
+
+/* Whether the runtime's functions are probed depends on the process, so it has links of its own. */
+static void see_runtimes(struct probes *probes, const struct process *process)
+{
+	if (probes->plan.cuda_row >= probes->plan.count)
+		return;
+	if (maps_driver(probes, process)) {
+		detach_runtime(probes, process);
+		return;
+	}
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct probed_file *known = find_runtime(probes, process->mapping[i].file);
+
+		if (known)
+			attach_process(probes, process,
+				       file_table_find(probes->sources.files, known->id), known);
+	}
+}
+
+void probes_start(struct probes *probes, uint64_t now_ns)
+{
+	if (probes)
+		probes->started_ns = now_ns;
+}
+
+/* Of a process that began when the library had all its probes every call is seen. */
+static void see_whole(const struct probes *probes, const struct process *process,
+		      const struct probed_file *known)
+{
+	const struct cuda_side *side = probe_worker_cuda(probes->worker);
+
+	if (known->has_driver && side && known->attached_ns &&
+	    process->start_ns > known->attached_ns && probes->started_ns &&
+	    process->start_ns > probes->started_ns &&
+	    process->start_ns > cuda_side_seen_since(side))
+		(void)cuda_side_add_whole(side, process->id);
+}
+
+/* Returns -EAGAIN when the file could not be looked into yet. */
+static int see_file(struct probes *probes, const struct process *process, uint32_t id)
+{
+	struct file *file = file_table_find(probes->sources.files, id);
+	const uint32_t uid = process_user(process);
+	struct probed_file *known;
+	int err;
+
+	if (!file || !probe_wants_any(&probes->plan, file))
+		return 0;
+	known = find_file(probes, id, uid);
+	if (!known) {
+		err = look_into(probes, file, uid, &known);
+		if (err)
+			return err;
+	}
+	if (!known->site_count || known->has_runtime)
+		return 0;
+	if (probes->sources.is_filtered || known->is_layered)
+		attach_process(probes, process, file, known);
+	else if (!known->job)
+		attach_everywhere(probes, file, known);
+	else
+		see_whole(probes, process, known);
+	return 0;
+}
+
+void probes_see(struct probes *probes, const struct process *process)
+{
+	uint32_t last = 0;
+	bool is_late = false;
+
+	if (!probes || process->exit_ns)
+		return;
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const uint32_t id = process->mapping[i].file;
+
+		if (id < PP_FILE_FIRST || id == last)
+			continue;
+		last = id;
+		is_late |= see_file(probes, process, id) == -EAGAIN;
+	}
+	see_runtimes(probes, process);
+	if (is_late)
+		see_later(probes, process->id);
+}
+
+void probes_forget(struct probes *probes, struct pp_process_id id)
+{
+	size_t kept = 0;
+
+	if (!probes)
+		return;
+	for (size_t i = 0; i < probes->attached_count; i++) {
+		const struct attached *one = &probes->attached[i];
+
+		if (one->process.tgid == id.tgid && one->process.generation == id.generation)
+			probe_worker_detach(probes->worker, one->job);
+		else
+			probes->attached[kept++] = *one;
+	}
+	probes->attached_count = kept;
+	probe_bounds_drop_process(&probes->bounds, (pid_t)id.tgid);
+}
+
+/* ---- a command, before it begins ---- */
+
+static int prepare_file(struct probes *probes, int fd, const char *path, pid_t pid)
+{
+	const struct process *process =
+		process_table_find_tgid(probes->sources.processes, (uint32_t)pid);
+	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
+	OWNED(probed_file) struct probed_file *made = calloc(1, sizeof(*made));
+	struct probe_sites sites = {};
+	struct stat stat;
+	int err;
+
+	if (!list || !made)
+		return -ENOMEM;
+	if (!process)
+		return -ESRCH;
+	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode))
+		return -ENOENT;
+	snprintf(made->path, sizeof(made->path), "%.*s", (int)sizeof(made->path) - 1, path);
+	made->device = stat.st_dev;
+	made->inode = stat.st_ino;
+	probe_wants_list_path(&probes->plan, path, list);
+	if (!list->count)
+		return -ENOENT;
+	err = probe_wants_ask(probes->sources.foreign, fd, list, &sites);
+	if (!err)
+		err = take_answer(probes, &sites, list, made);
+	probe_sites_release(&sites);
+	if (!err && made->site_count)
+		err = make_job_of(probes, fd, made, pid, &made->job);
+	if (!err && made->site_count) {
+		probes->prepared_id = process->id;
+		probes->prepared = TAKE(made);
+	}
+	return err;
+}
+
+void probes_prepare(struct probes *probes, pid_t pid, const char *command)
+{
+	char link[4096], path[4096];
+	OWNED_FD int fd = probes ? command_file_open(command, link, sizeof(link)) : -1;
+	int err;
+
+	if (fd < 0 || !realpath(link, path))
+		return;
+	/* Where that fails, the process gets its links as others do. */
+	err = prepare_file(probes, fd, path, pid);
+	if (err)
+		log_debug("probes of '%s' are not attached before it begins: %s", path,
+			  strerror(-err));
+}
+
+static int attach_tracepoint(struct probes *probes, uint32_t row)
+{
+	const struct probe_row *probe = &probes->plan.row[row];
+	struct probe_job job = {.file = -1, .site_count = 1, .site = calloc(1, sizeof(*job.site))};
+
+	if (!job.site)
+		return -ENOMEM;
+	job.site->number = site_numbers_take(&probes->numbers, 0);
+	if (!job.site->number) {
+		free(job.site);
+		return -ENOSPC;
+	}
+	job.site->site = (struct pp_site){.does = probe->leg[0].does, .probe = row};
+	snprintf(job.tracepoint, sizeof(job.tracepoint), "%s", probe->spec->name);
+	snprintf(job.what, sizeof(job.what), "%s", probe->name);
+	job.id = probes->next_job++;
+	return probe_worker_attach(probes->worker, &job);
+}
+
+static int check_tracepoint(struct probes *probes, uint32_t row)
+{
+	int err = probe_check_tracepoint(&probes->plan.row[row]);
+
+	return err ? err : attach_tracepoint(probes, row);
+}
+
+int probes_check(struct probes *probes)
+{
+	int err = 0;
+
+	for (uint32_t row = 0; probes && row < probes->plan.count && !err; row++) {
+		if (probes->plan.row[row].place == PROBE_IN_BINARY)
+			err = probe_check_binary(&probes->plan, row, probes->sources.foreign,
+						 &probes->known[row]);
+		else if (probes->plan.row[row].place == PROBE_IN_KERNEL)
+			err = check_tracepoint(probes, row);
+	}
+	return err;
+}
+
+/* ---- results ---- */
+
+static void on_result(struct probes *probes, const struct probe_result *result)
+{
+	struct probed_file *file;
+
+	if (result->err && result->err != -ESRCH)
+		probe_warn_refused(&probes->warnings, result->what, result->pid, result->why);
+	else if (!result->err)
+		log_debug("%s: %zu places have probes after %.1f ms", result->what,
+			  result->site_count, (double)result->took_ns / 1e6);
+	for (file = probes->file; file && !result->err; file = file->hh.next)
+		if (file->job == result->id)
+			file->attached_ns = mono_ns();
+}
+
+bool probes_are_ready(struct probes *probes)
+{
+	return !probes || (!probes->again_count && probe_worker_is_idle(probes->worker));
+}
+
+static void see_again(struct probes *probes)
+{
+	const size_t count = probes->again_count;
+	struct pp_process_id again[AGAIN_MAX];
+
+	memcpy(again, probes->again, count * sizeof(*again));
+	probes->again_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct process *process =
+			process_table_find(probes->sources.processes, again[i]);
+
+		if (process)
+			probes_see(probes, process);
+	}
+}
+
+/* Takes off what processes have of a file. */
+static void detach_file(struct probes *probes, const struct probed_file *file)
+{
+	size_t kept = 0;
+
+	if (file->job && !find_partner(probes, file))
+		probe_worker_detach(probes->worker, file->job);
+	for (size_t i = 0; i < probes->attached_count; i++) {
+		const struct attached *one = &probes->attached[i];
+
+		if (one->file == file->id)
+			probe_worker_detach(probes->worker, one->job);
+		else
+			probes->attached[kept++] = *one;
+	}
+	probes->attached_count = kept;
+}
+
+/* A link would keep the file's file system from being unmounted. */
+static void drop_gone(struct probes *probes)
+{
+	struct probed_file *file, *next;
+
+	HASH_ITER (hh, probes->file, file, next) {
+		if (file_table_find(probes->sources.files, file->id))
+			continue;
+		detach_file(probes, file);
+		drop_file(probes, file);
+	}
+}
+
+/* Some of the calls that users have open will never end. */
+static void fade_open_calls(const struct kernel_side *kernel)
+{
+	struct pp_user_share *shares = kernel_side_user_shares(kernel);
+
+	for (uint32_t i = 0; i < PP_USER_SHARES; i++) {
+		const int32_t calls = __atomic_load_n(&shares[i].calls, __ATOMIC_RELAXED);
+
+		if (calls >= PP_PROBE_CALLS_FADE)
+			__atomic_fetch_sub(&shares[i].calls, calls / PP_PROBE_CALLS_FADE,
+					   __ATOMIC_RELAXED);
+	}
+}
+
+void probes_tick(struct probes *probes)
+{
+	struct probe_result result;
+
+	if (!probes)
+		return;
+	probe_warn_late(probes->worker);
+	while (probe_worker_result(probes->worker, &result))
+		on_result(probes, &result);
+	probe_warn_shares(&probes->numbers.quota);
+	probe_warn_shares(&probes->file_quota);
+	see_again(probes);
+	drop_gone(probes);
+	probe_bounds_look(&probes->bounds, mono_ns());
+	cuda_bounds_look(probes->cuda_bounds, mono_ns());
+	cuda_events_look(&probes->cuda_events, probes->worker, mono_ns());
+	fade_open_calls(probes->sources.kernel);
+}
+
+/* ---- the whole ---- */
+
+int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
+{
+	OWNED(probes) struct probes *probes = calloc(1, sizeof(*probes));
+	int err;
+
+	if (!probes)
+		return -ENOMEM;
+	probes->sources = *sources;
+	probes->next_job = 1;
+	probes->file_quota.total = FILES_MAX;
+	site_numbers_init(&probes->numbers);
+	probes->takes_all = probe_links_can_share();
+	if (sources->options->events_are_default && !probes->takes_all) {
+		log_debug("gc, import and cuda are left out: on kernels before 6.6 they take "
+			  "CAP_SYS_ADMIN, which pyprofd keeps only for who asks for them, as "
+			  "--events cpu,gc,import,cuda");
+		*ret_probes = NULL;
+		return 0;
+	}
+	err = probe_plan_make(sources->options, probes->takes_all, &probes->plan);
+	if (err || !probes->plan.count) {
+		*ret_probes = err ? *ret_probes : NULL;
+		return err;
+	}
+	probes->known = calloc(probes->plan.count, sizeof(*probes->known));
+	if (!probes->known)
+		return -ENOMEM;
+	err = probe_worker_new(sources->kernel,
+			       sources->options->events & PP_CAPTURE_ALLOC ? BLOCKS_MAX : 0,
+			       &probes->worker);
+	if (err)
+		return err;
+	probe_bounds_init(&probes->bounds, sources->options, &probes->plan, probes->worker);
+	err = cuda_bounds_new(sources->options, &probes->plan, probes->worker,
+			      &probes->cuda_bounds);
+	if (err)
+		return err;
+	cuda_events_begin(&probes->cuda_events, &probes->plan, probes->worker);
+	*ret_probes = TAKE(probes);
+	return 0;
+}
+
+bool probes_free(struct probes *probes)
+{
+	struct probed_file *file, *next;
+	bool has_ended;
+
+	if (!probes)
+		return true;
+	cuda_bounds_free(probes->cuda_bounds);
+	has_ended = probe_worker_free(probes->worker);
+	probed_file_free(probes->prepared);
+	HASH_ITER (hh, probes->file, file, next)
+		drop_file(probes, file);
+	site_numbers_release(&probes->numbers);
+	user_quota_release(&probes->file_quota);
+	probe_plan_release(&probes->plan);
+	free(probes->attached);
+	free(probes->known);
+	free(probes);
+	return has_ended;
+}
+
+int probes_blocks(struct probes *probes)
+{
+	if (!probes || probes->plan.alloc_row >= probes->plan.count)
+		return -ENOENT;
+	return probe_worker_blocks(probes->worker);
+}
+
+int probes_debts(struct probes *probes)
+{
+	if (!probes || probes->plan.alloc_row >= probes->plan.count)
+		return -ENOENT;
+	return probe_worker_debts(probes->worker);
+}
+
+const struct cuda_side *probes_cuda(struct probes *probes)
+{
+	return probes ? probe_worker_cuda(probes->worker) : NULL;
+}
+
+uint64_t probes_refused(const struct probes *probes)
+{
+	return probes ? probes->numbers.quota.refused + probes->file_quota.refused : 0;
+}
+
+int probes_describe(struct probes *probes, struct profiles *profiles)
+{
+	int err = probes ? probe_bounds_describe(&probes->bounds, profiles, mono_ns()) : 0;
+
+	return err || !probes ? err
+			      : cuda_bounds_describe(probes->cuda_bounds, profiles, mono_ns());
+}
+
+void probes_get_now(const struct probes *probes, struct probe_bounds_now *ret_now)
+{
+	*ret_now = (struct probe_bounds_now){};
+	if (probes)
+		probe_bounds_get_now(&probes->bounds, ret_now);
+}
+
+struct probe_plan probes_plan(const struct probes *probes)
+{
+	return probes ? probes->plan : (struct probe_plan){};
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/merge_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/kinds.h"
+#include "store/merge_step.h"
+
+/* Kinds of one slot. */
+#define KINDS_MAX 16U
+
+void merge_refuse(struct merge_refused *refused, const char *kind, uint64_t start_ms)
+{
+	const size_t at = refused->count++ % MERGE_REFUSED_MAX;
+
+	refused->group[at].start_ms = start_ms;
+	snprintf(refused->group[at].kind, sizeof(refused->group[at].kind), "%s", kind);
+}
+
+static bool is_refused(const struct merge_refused *refused, const char *kind, uint64_t start_ms)
+{
+	for (size_t i = 0; i < refused->count && i < MERGE_REFUSED_MAX; i++)
+		if (refused->group[i].start_ms == start_ms && !strcmp(refused->group[i].kind, kind))
+			return true;
+	return false;
+}
+
+/* Returns whether the next group would fail as well. */
+static bool is_of_disk(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -EROFS || err == -EIO;
+}
+
+/* Does one piece of work unless it was refused before; only an error of the disk is one. */
+static int try(const struct merge_pass *pass, const struct store_file *first, const char *path,
+	       int (*work)(int hour_fd, const void *what), const void *what)
+{
+	OWNED_FD int fd = -1;
+	const char *name;
+	int err;
+
+	if (is_refused(pass->refused, first->kind, first->start_ms))
+		return 0;
+	if (pass->begins)
+		pass->begins(pass->context, first);
+	err = open_directory_of(path, O_NOFOLLOW, &name, &fd);
+	if (!err)
+		err = work(fd, what);
+	if (pass->done)
+		pass->done(pass->context, first, err);
+	if (is_of_disk(err))
+		return err;
+	/* A file that is gone: the store has deleted it, and the next pass sees what is left. */
+	if (err && err != -ENOENT)
+		merge_refuse(pass->refused, first->kind, first->start_ms);
+	return 0;
+}
+
+static int finish(int hour_fd, const void *what)
+{
+	return merge_step_finish(hour_fd, what);
+}
+
+static int finish_begun(const struct store_listing *listing, const struct merge_pass *pass)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < listing->count; i++) {
+		const struct store_entry *entry = &listing->entry[i];
+
+		if (entry->file.is_merging)
+			err = try(pass, &entry->file, entry->path, finish, &entry->file);
+	}
+	return err;
+}
+
+static int merge(int hour_fd, const void *what)
+{
+	const struct merge_group *group = what;
+	CLEANUP(merged_file_release) struct merged_file file = {0};
+	int err = merge_group_files(hour_fd, group, &file);
+
+	/* One file that the disk does not give is broken; other groups can be merged. */
+	if (err == -EIO)
+		return -EBADMSG;
+	return err ? err : merge_step(hour_fd, group, &file);
+}
+
+static int merge_kind(const struct store_listing *listing, const struct merge_slot *slot,
+		      const char *kind, const struct merge_pass *pass)
+{
+	struct store_file first = {0};
+	struct merge_group group;
+
+	if (!merge_plan_group(listing, slot, kind, &group))
+		return 0;
+	first.start_ms = group.window[0].start_ms;
+	first.duration_ms = group.window[0].duration_ms;
+	memcpy(first.kind, group.kind, sizeof(first.kind));
+	return try(pass, &first, listing->entry[slot->begin].path, merge, &group);
+}
+
+/* Merges all kinds of a slot, `cpu` as the last one: its files tell which windows the others
+ * lack. */
+static int merge_slot(const struct store_listing *listing, const struct merge_slot *slot,
+		      const struct merge_pass *pass)
+{
+	const char *done[KINDS_MAX];
+	size_t count = 0;
+	int err = 0;
+
+	for (size_t i = slot->begin; !err && i < slot->end && count < KINDS_MAX; i++) {
+		const char *kind = listing->entry[i].file.kind;
+		size_t known = 0;
+
+		while (known < count && strcmp(done[known], kind))
+			known++;
+		if (known < count || kind_is(kind, PP_PROFILE_CPU))
+			continue;
+		done[count++] = kind;
+		err = merge_kind(listing, slot, kind, pass);
+	}
+	return err ? err : merge_kind(listing, slot, kind_get(PP_PROFILE_CPU)->name, pass);
+}
+
+int merge_store(const char *directory, uint64_t now_ms, const struct merge_pass *pass)
+{
+	const struct store_range all = {.until_ms = UINT64_MAX};
+	CLEANUP(store_listing_release) struct store_listing listing = {0};
+	struct merge_slot slot = {0};
+	int err = store_list(directory, &all, &listing);
+
+	if (!err)
+		err = finish_begun(&listing, pass);
+	while (!err && merge_plan_slot(&listing, now_ms, &slot))
+		err = merge_slot(&listing, &slot, pass);
+	return err;
+}

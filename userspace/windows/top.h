@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sends clients that watch what was counted: at once, then after each window and about once a
+ * second (docs/design/0008-live-socket.md).  They get a profile of kind wall with the labels pid,
+ * comm, wait and gil, or the kinds that they ask for, as files have them.  All functions but
+ * top_new() accept NULL. */
+#ifndef WINDOWS_TOP_H
+#define WINDOWS_TOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pyprofd/sample.h>
+
+#include "base/cleanup.h"
+#include "base/intern.h"
+#include "base/slice.h"
+#include "discover/process_table.h"
+#include "ledger/ledger.h"
+#include "live/server.h"
+#include "options/options.h"
+#include "profile/gauge_line.h"
+#include "profile/memory_line.h"
+#include "profile/profile.h"
+
+#define TOP_WATCHERS_MAX LIVE_CLIENTS_MAX
+
+struct cuda_line;
+struct top;
+/* All borrowed. */
+int top_new(const struct options *options, struct live_server *server,
+	    const struct process_table *processes, struct top **ret_top);
+void top_free(struct top *top);
+DEFINE_OWNED(struct top, top)
+
+/* Takes requests to watch, and forgets clients that have gone. */
+void top_serve(struct top *top, uint64_t now_ns);
+/* Returns when the open window should be cut; UINT64_MAX: nobody watches. */
+uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns);
+
+/* Takes a window's samples: begin, each sample, end.  Does nothing when nobody watches.  A client
+ * whose window does not fit into memory misses it. */
+void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns);
+void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
+	     struct profile_sample *sample); /* its values may change */
+/* Adds a process's line of the window's ledger, between top_begin() and top_end().  Clients that
+ * ask for kinds receive it in the comments, as files have it. */
+void top_add_ledger(struct top *top, const struct ledger_line *line, const char *comm);
+/* Returns whether any client asks for a kind that is about memory. */
+bool top_wants_memory(const struct top *top);
+/* The same of what programs have the GPU do. */
+bool top_wants_cuda(const struct top *top);
+/* Adds the resident memory of a process as top_add_ledger() does a line of the ledger, for clients
+ * that ask for such a kind. */
+void top_add_memory(struct top *top, struct pp_process_id id, const struct memory_line *line);
+/* Adds what a process had the GPU do by one function, the same way, for clients that ask for kind
+ * cuda.  user: as in cuda_lines_add(). */
+void top_add_cuda(struct top *top, struct pp_process_id id, const struct cuda_line *line,
+		  uint32_t user);
+/* Adds a GPU's line to what clients receive that ask for KINDS_OF_GPU (windows/profiles.h); that
+ * of a process to what those do who ask for KINDS_OF_GPU_PROCESSES and may see the process. */
+void top_add_gpu(struct top *top, const char *text);
+void top_add_gpu_process(struct top *top, struct pp_process_id id,
+			 const struct gauge_process_line *line);
+struct top_facts {
+	const struct profile *modules; /* has all modules that the frames name */
+	uint64_t duration_ns;
+	const char *comment; /* of the window's profiles, for root; NULL: none */
+	uint64_t spent_ns;   /* CPU time that the window has cost since top_begin() */
+};
+/* Returns whether any client would get the comment. */
+bool top_wants_comment(const struct top *top);
+/* Sends the window, a client at least, until the slice is over (NULL: to all).  Returns whether
+ * clients are left for the next call. */
+bool top_end(struct top *top, const struct top_facts *facts, const struct slice *slice);
+
+#endif
