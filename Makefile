@@ -68,7 +68,7 @@ BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 $(BUILD)/bpf/%.o: bpf/%.c Makefile
 	@mkdir -p $(@D)
 	$(call msg,BPF,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
-# The same for kernels without bpf_rdonly_cast() (docs/design/0009-switches-without-calls.md) or without cmpxchg (5.12).
+# The same for kernels without bpf_rdonly_cast() (docs/design/waits.md) or without cmpxchg (5.12).
 $(BUILD)/bpf/older/%.o: bpf/%.c Makefile
 	@mkdir -p $(@D)
 	$(call msg,BPF,$@)$(CLANG) $(filter-out -DHAVE_RDONLY_CAST -DHAVE_CMPXCHG,$(BPF_CFLAGS)) -c $< -o $@

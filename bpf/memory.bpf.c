@@ -2,7 +2,7 @@
 /* Counts memory that programs touch for the first time, and pages that are copied on write, at the
  * stack of the access.  A page fault says who touches what; that a page is added, and how large it
  * is, only its allocation says.  So faults are remembered and allocations counted
- * (docs/design/0042).  Programs of tracepoints run with preemption off. */
+ * (docs/design/memory.md).  Programs of tracepoints run with preemption off. */
 #include "lib/memory.bpf.h"
 #include "lib/count.bpf.h"
 #include "lib/identify.bpf.h"

@@ -12,7 +12,7 @@
 #include "lib/wakers.bpf.h"
 #include "lib/walk.bpf.h"
 
-/* docs/design/0012 */
+/* docs/design/waits.md */
 #define WALK_WEIGHT_MAX (1U << 24)
 #define IDENTIFY_NS 100000000ULL
 #define GIL_RETRY_NS 50000ULL

@@ -3,7 +3,7 @@
 # check.sh [STEP...]   Builds with -Werror, runs the steps (default: all), each into $BUILD/check/STEP.log,
 # and sums them up.  A step whose tests are fewer than tests/floors.tsv says has failed.  The closing line is
 # `N passed, N failed, N skipped`, after lines that tell how many were tried twice and how many are left to check-long;
-# exit 1 when any failed.  CHECK_LONG=1 leaves none.  docs/design/0026 says what is where and why.
+# exit 1 when any failed.  CHECK_LONG=1 leaves none.  docs/design/tests.md says what is where and why.
 set -u
 cd "$(dirname "$(realpath "$0")")/.." || exit 1
 build=${BUILD:-build}

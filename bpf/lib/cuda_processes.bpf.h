@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the processes that call CUDA and their users may take of the tables.  A program can call a
  * libcuda of its own a million times a second, from ever new processes: each table has a bound that
- * it reaches before others lose their rows (docs/design/0053). */
+ * it reaches before others lose their rows (docs/design/shares.md). */
 #ifndef BPF_LIB_CUDA_PROCESSES_H
 #define BPF_LIB_CUDA_PROCESSES_H
 

@@ -23,7 +23,7 @@
  *
  * Of a process that is not whole, a row CUDA_BEFORE for each context stands for what was queued
  * there before we looked: a synchronisation of that context alone ends it.  It has such a pair of
- * numbers of its own (unsure, sure).  docs/design/0049. */
+ * numbers of its own (unsure, sure).  docs/design/gpu.md. */
 #ifndef BPF_LIB_CUDA_STREAMS_H
 #define BPF_LIB_CUDA_STREAMS_H
 

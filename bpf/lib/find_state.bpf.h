@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Finds the sampled thread's PyThreadState by the thread's slots or, where there are several
  * interpreters and no slot follows the thread from one to another (CPython up to 3.11), by its C
- * stack (docs/design/0022). */
+ * stack (docs/design/walking.md). */
 #ifndef BPF_LIB_FIND_STATE_H
 #define BPF_LIB_FIND_STATE_H
 

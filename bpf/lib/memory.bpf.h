@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which pages that the kernel allocates are memory that a program touches, what they are for, and
- * which of them are walked (docs/design/0042). */
+ * which of them are walked (docs/design/memory.md). */
 #ifndef BPF_LIB_MEMORY_H
 #define BPF_LIB_MEMORY_H
 

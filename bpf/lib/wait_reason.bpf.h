@@ -58,7 +58,7 @@ static __always_inline bool waits_for_disk(struct task_struct *task, __u32 state
 }
 
 #if !defined(__TARGET_ARCH_arm64)
-#ifdef HAVE_RDONLY_CAST /* 6.2; docs/design/0009-switches-without-calls.md says why by macro */
+#ifdef HAVE_RDONLY_CAST /* 6.2; docs/design/waits.md says why by macro */
 extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym;
 
 /* Does what bpf_task_pt_regs() does, but without a call.  Where each call's return is guarded (AMD:

@@ -2,8 +2,8 @@
 /* All kinds, once: what --events captures, what the kernel side counts, which profiles there are,
  * and which counter goes into which value.  All other code takes the kinds from these tables;
  * completion and man pages are checked against them (tests/lint/check_kinds.sh).  Append only: the
- * numbers of profiles are part of the live socket's protocol (docs/design/0008).  How to add a
- * kind: docs/design/0018. */
+ * numbers of profiles are part of the live socket's protocol (docs/design/live.md).  How to add a
+ * kind: docs/design/profiles.md. */
 #ifndef PYPROFD_KINDS_H
 #define PYPROFD_KINDS_H
 

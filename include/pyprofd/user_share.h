@@ -2,7 +2,7 @@
 /* What one user has taken of the ring `stacks`, of the tokens for incomplete stacks, of the slots
  * of threads, of the rows of the ledger and of the room for processes.  A user may take as much as
  * is still free: one who wants all gets half, and N greedy ones leave 1/(N + 1); of slots a third
- * and 2/(N + 2).  Root is bounded by the whole alone.  docs/design/0028-quotas-by-user.md,
+ * and 2/(N + 2).  Root is bounded by the whole alone.  docs/design/shares.md,
  * 0031-shares-of-the-ring.md, 0033-shares-of-thread-slots.md. */
 #ifndef PYPROFD_USER_SHARE_H
 #define PYPROFD_USER_SHARE_H

@@ -82,7 +82,7 @@ struct pp_wait_site_walked {
  *
  * Outer callers can change unnoticed, so we unwind again at random uses.  When two walks in a
  * window differ, the site's exact sums of that window are divided in proportion to the waits that
- * were unwound (docs/design/0012). */
+ * were unwound (docs/design/waits.md). */
 struct pp_wait_site {
 	__u64 key; /* hash of what identifies the site without a walk; 0: the entry is free */
 	__u64 user_stack, kernel_stack; /* hashes; 0: none */

@@ -22,7 +22,7 @@ PROGRAMS, CORES = 64, 0.8
 SLOT_S, DAY_S, HOUR_S = 300, 86400, 3600
 IDLE_S = 60  # the child that merges looks once a minute
 DONE = 1
-# Those that are read from a process (docs/design/0037).
+# Those that are read from a process (docs/design/configuration.md).
 LABELS = {b"service_name", b"app", b"container", b"unit", b"user", b"namespace", b"pod",
           b"slurm_job", b"rank", b"local_rank", b"world_size"}
 

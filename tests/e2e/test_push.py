@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Pushing: what arrives, how often, and what becomes of each answer.
 
-The answers are those that Pyroscope, Parca and the OpenTelemetry collector gave (design 0038).
+The answers are those that Pyroscope, Parca and the OpenTelemetry collector gave
+(docs/design/collectors.md).
 """
 import base64
 import gzip

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Serves the live socket (docs/design/0008-live-socket.md).  Dumps are jobs, one at a time, in
+/* Serves the live socket (docs/design/live.md).  Dumps are jobs, one at a time, in
  * steps of some ms; clients that watch are served at the ends of windows (top.h).  All functions
  * but live_open() accept NULL. */
 #ifndef AGENT_LIVE_H

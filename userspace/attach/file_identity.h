@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Identifies open files by what the kernel vouches for, and decides by their contents whether two
  * files are the same.  A build-id is only the file's own claim: it says where to look.
- * docs/design/0016-files-are-their-inodes.md.  No state. */
+ * docs/design/files.md.  No state. */
 #ifndef ATTACH_FILE_IDENTITY_H
 #define ATTACH_FILE_IDENTITY_H
 

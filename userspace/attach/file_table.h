@@ -2,7 +2,7 @@
 /* Every mapped file, once: identity, unwind rows, interpreter.  A file is identified by its inode
  * and path; what it claims itself (its build-id) never makes it another one.  Files that are proven
  * equal share: their rows, or, under the same path, everything.
- * docs/design/0016-files-are-their-inodes.md.
+ * docs/design/files.md.
  * A file stays open while processes map it, as far as the limit of descriptors allows: a deleted
  * one can be named, and its inode number is not reused.  One thread. */
 #ifndef ATTACH_FILE_TABLE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A short-lived cache of another process's pages, for many small reads near each other: one call
- * for a block of four, as a call costs as much as forty pages (docs/design/0029), or for a single
- * page where others of its block are not mapped.  A page that was read once is not read again. */
+ * for a block of four, as a call costs as much as forty pages (docs/design/files.md), or for a
+ * single page where others of its block are not mapped.  A page that was read once is not read
+ * again. */
 #ifndef BASE_PAGE_CACHE_H
 #define BASE_PAGE_CACHE_H
 

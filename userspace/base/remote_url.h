@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* URLs that profiles are read from, pyprof's --from (docs/design/0039):
+/* URLs that profiles are read from, pyprof's --from (docs/design/serve.md):
  *   http://HOST[:PORT]           a node: its pyprofd-serve
  *   pyprofd+http://HOST/PREFIX   the same, where a proxy has it below a path
  *   pyroscope+http://HOST/PREFIX?service_name=X&LABEL=VALUE

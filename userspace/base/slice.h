@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A slice of the agent's time.  Work that may be long looks after each step whether its slice is
  * over, and goes on in a later one exactly where it was, so that the loop serves all others in
- * between.  docs/design/0030-turns-in-slices.md. */
+ * between.  docs/design/agent.md. */
 #ifndef BASE_SLICE_H
 #define BASE_SLICE_H
 

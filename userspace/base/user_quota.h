@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Divides a table that all users share.  A user may hold as much as is still free: one who wants
  * all gets half, and N greedy ones leave 1/(N + 1) to the others.  Root is bounded by the table
- * alone.  docs/design/0028-quotas-by-user.md.  One thread. */
+ * alone.  docs/design/shares.md.  One thread. */
 #ifndef BASE_USER_QUOTA_H
 #define BASE_USER_QUOTA_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Incomplete stacks that wait in the agent's memory until it completes them, so that the ring is
  * free for others at once.  Each user has a share of the queue (base/user_quota.h): what one sends
- * too much of takes nothing from another.  docs/design/0031-shares-of-the-ring.md.  One thread. */
+ * too much of takes nothing from another.  docs/design/shares.md.  One thread. */
 #ifndef DRAIN_INCOMPLETE_QUEUE_H
 #define DRAIN_INCOMPLETE_QUEUE_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Turns waits whose stacks were sampled into rows like all others (docs/design/0012).  The exact
- * sum of a wait site with differing stacks (PP_KIND_WAIT_SITE) is divided among these stacks in
- * proportion to the waits walked there (PP_KIND_WALKED).  Waits with a weight (PP_KIND_WEIGHTED)
- * share the time in the ledger that remains after all exact sums of their process and reason. */
+/* Turns waits whose stacks were sampled into rows like all others (docs/design/waits.md).  The
+ * exact sum of a wait site with differing stacks (PP_KIND_WAIT_SITE) is divided among these stacks
+ * in proportion to the waits walked there (PP_KIND_WALKED).  Waits with a weight
+ * (PP_KIND_WEIGHTED) share the time in the ledger that remains after all exact sums of their
+ * process and reason. */
 #ifndef DRAIN_WAIT_SHARES_H
 #define DRAIN_WAIT_SHARES_H
 

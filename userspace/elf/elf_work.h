@@ -10,7 +10,7 @@
 
 /* A unit is about a nanosecond of this machine's class: reading one byte of a program of CFI
  * instructions, or a tenth of a symbol. The largest files that we know stay below a third of what
- * they get: docs/design/0029-parser-child.md. */
+ * they get: docs/design/files.md. */
 #define ELF_WORK_BASE_UNITS (16ULL << 20)   /* what every file gets */
 #define ELF_WORK_UNITS_PER_BYTE 16U	    /* more for each byte stored */
 #define ELF_WORK_MAX_UNITS (200ULL << 20)   /* less than the loop's longest stall, 250 ms */

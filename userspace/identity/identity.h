@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who a process is: the labels that every sample of it gets besides pid, command and container.
- * docs/design/0037-labels.md.  No state. */
+ * docs/design/configuration.md.  No state. */
 #ifndef IDENTITY_IDENTITY_H
 #define IDENTITY_IDENTITY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The values that labels of processes have at the moment, each once.  Their number is bounded, in
- * whole and by user (docs/design/0028-quotas-by-user.md): any user may start programs that each
+ * whole and by user (docs/design/shares.md): any user may start programs that each
  * have other values.  One thread. */
 #ifndef IDENTITY_VALUE_TABLE_H
 #define IDENTITY_VALUE_TABLE_H

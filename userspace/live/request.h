@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client's request to the running agent: one line.  docs/design/0008-live-socket.md. */
+/* A client's request to the running agent: one line.  docs/design/live.md. */
 #ifndef LIVE_REQUEST_H
 #define LIVE_REQUEST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Decodes the protobuf wire format field by field, without a copy or an allocation.  protobuf-c
  * builds the whole message as objects first, about six times the file's size; see
- * docs/design/0007. */
+ * docs/design/profiles.md. */
 #ifndef PPROF_PPROF_WIRE_H
 #define PPROF_PPROF_WIRE_H
 

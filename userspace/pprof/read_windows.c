@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes the windows of a merged file apart (docs/design/0034); any other file is one window. */
+/* Takes the windows of a merged file apart (docs/design/profiles.md); any other file is one
+ * window. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -31,7 +31,7 @@ struct probed_file {
 	size_t site_count;
 	bool has_allocator;
 	bool has_driver, has_runtime; /* functions of CUDA's libraries */
-	/* What breakpoints are put into.  One inode may be several files (docs/design/0016): a
+	/* What breakpoints are put into.  One inode may be several files (docs/design/files.md): a
 	 * process with another root shows another path. */
 	uint64_t device, inode;
 	bool is_roots;

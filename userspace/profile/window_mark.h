@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The comments of a file that holds several windows (docs/design/0034): one lists each window, and
- * those of one window alone say which one.  They are written and read here only. */
+/* The comments of a file that holds several windows (docs/design/profiles.md): one lists each
+ * window, and those of one window alone say which one.  They are written and read here only. */
 #ifndef PROFILE_WINDOW_MARK_H
 #define PROFILE_WINDOW_MARK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One file of the store, taken apart into its windows: a file as it was written has one, a merged
- * one several (docs/design/0034).  One thread an object. */
+ * one several (docs/design/profiles.md).  One thread an object. */
 #ifndef PUSH_CONTENT_H
 #define PUSH_CONTENT_H
 

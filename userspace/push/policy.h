@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Decides what becomes of a request by its answer.  Pure functions; any thread.
- * The tables are measured at real collectors (docs/design/0038): Pyroscope 2, Parca 0.2x, the
- * OpenTelemetry collector 0.155. */
+ * The tables are measured at real collectors (docs/design/collectors.md): Pyroscope 2, Parca 0.2x,
+ * the OpenTelemetry collector 0.155. */
 #ifndef PUSH_POLICY_H
 #define PUSH_POLICY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pushes the windows of a store to the collectors of the configuration's [push NAME].  The store is
  * the spool: each sink has a cursor of its own, and an outage costs nothing that the store still
- * has.  What the collector gets it gets at least once (docs/design/0038).
+ * has.  What the collector gets it gets at least once (docs/design/collectors.md).
  * No fork() while there is one: it has threads. */
 #ifndef PUSH_PUSH_H
 #define PUSH_PUSH_H

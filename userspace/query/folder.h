@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the windows of one kind from a directory of profiles, each once: from their own files, from
- * merged ones, and from those that an agent merges meanwhile (docs/design/0034). */
+ * merged ones, and from those that an agent merges meanwhile (docs/design/profiles.md). */
 #ifndef QUERY_FOLDER_H
 #define QUERY_FOLDER_H
 

@@ -71,7 +71,7 @@ struct gpu_sums {
 	double seen_ns;			   /* cpu_ns and all waits */
 	double labelled_ns;		   /* of it, with a label `gpu` */
 	double drained_ns[GPU_PARTS];	   /* of it, with gpu=drained */
-	bool is_scaled; /* launches were probed for a part of the time (docs/design/0051) */
+	bool is_scaled; /* launches were probed for a part of the time (docs/design/gpu.md) */
 };
 
 enum gpu_unit { GPU_UNIT_SHARE, GPU_UNIT_NUMBER, GPU_UNIT_RATE, GPU_UNIT_NS, GPU_UNIT_BYTES };

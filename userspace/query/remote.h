@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Profiles of other machines: pyprof-fetch, a program of its own, gets them into a temporary
- * directory, where they are read like all others (docs/design/0039). */
+ * directory, where they are read like all others (docs/design/serve.md). */
 #ifndef QUERY_REMOTE_H
 #define QUERY_REMOTE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Joins a table of what processes had the GPU do with the comments' sums (profile/cuda_line.h).
- * Where a user's stacks were more than his share of a profile (docs/design/0032), samples have lost
- * the labels that say what was called: the comments say it. */
+ * Where a user's stacks were more than his share of a profile (docs/design/shares.md), samples
+ * have lost the labels that say what was called: the comments say it. */
 #ifndef READER_GPU_LEFT_OUT_H
 #define READER_GPU_LEFT_OUT_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decides what a client sees, as docs/design/0008 does on the live socket, whatever way it came. */
+/* Decides what a client sees, as docs/design/live.md does on the live socket, whatever way it
+ * came. */
 #ifndef SERVE_ACCESS_H
 #define SERVE_ACCESS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Answers with the store's own files, unchanged, for readers on other machines: their names, and
- * each by its name (docs/design/0039).  Takes its time: workers call it. */
+ * each by its name (docs/design/serve.md).  Takes its time: workers call it. */
 #ifndef SERVE_FILES_H
 #define SERVE_FILES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chooses which files of a store become one (docs/design/0034): those of the windows that begin in
- * the same five minutes, an hour after these are over. */
+/* Chooses which files of a store become one (docs/design/profiles.md): those of the windows that
+ * begin in the same five minutes, an hour after these are over. */
 #ifndef STORE_MERGE_PLAN_H
 #define STORE_MERGE_PLAN_H
 

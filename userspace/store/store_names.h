@@ -2,7 +2,7 @@
 /* Formats and parses the store's names: YYYY-MM-DD / HH / <start_ms>-<dur_ms>-<kind>.pb.gz, all in
  * UTC. A name is one of the store's only when it parses and formats back to the same name.  A file
  * that merges several windows ends in .merged.pb.gz; until the files that it was made of are
- * deleted, in .merging.pb.gz (docs/design/0034). */
+ * deleted, in .merging.pb.gz (docs/design/profiles.md). */
 #ifndef STORE_STORE_NAMES_H
 #define STORE_STORE_NAMES_H
 

@@ -3,7 +3,7 @@
  * the oldest files go when it is full: a program of deep stacks that never repeat, or of functions
  * with long random names, would leave seconds of everybody's history.  Bytes are estimated as a
  * compressed profile has them: a name, and a step from a frame to its caller, cost once a window.
- * docs/design/0032-shares-of-the-store.md.  One thread. */
+ * docs/design/shares.md.  One thread. */
 #ifndef WINDOWS_PROFILE_SHARES_H
 #define WINDOWS_PROFILE_SHARES_H
 

@@ -93,7 +93,7 @@ int profiles_open(struct profiles *profiles, const struct options *options, stru
 	const bool is_store = options->output_kind == OPTIONS_OUTPUT_DIRECTORY;
 	uint32_t wanted = UINT32_MAX;
 
-	/* A store has no file of it, as the reader makes it: docs/design/0034. */
+	/* A store has no file of it, as the reader makes it: docs/design/profiles.md. */
 	if (is_store && is_asked_for(options, PP_PROFILE_CPU))
 		wanted &= ~(1U << PP_PROFILE_WALL);
 	return profiles_open_some(profiles, options, wanted, strings, start_wall_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends clients that watch what was counted: at once, then after each window and about once a
- * second (docs/design/0008-live-socket.md).  They get a profile of kind wall with the labels pid,
+ * second (docs/design/live.md).  They get a profile of kind wall with the labels pid,
  * comm, wait and gil, or the kinds that they ask for, as files have them.  All functions but
  * top_new() accept NULL. */
 #ifndef WINDOWS_TOP_H

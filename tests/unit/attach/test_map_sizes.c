@@ -32,7 +32,7 @@ static const uint32_t cpu_counts[] = {1, 2, 3, 4, 5, 8, 64, 240, 512, 4096};
 
 static void map_sizes__two_cpus_have_the_tables_that_were_measured(void **state)
 {
-	/* docs/design/0021. */
+	/* docs/design/tables.md. */
 	const struct map_sizes_options options = machine(2, 2);
 	struct map_sizes sizes;
 

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 
-/* On the live socket and in files for ever: docs/design/0008. */
+/* On the live socket and in files for ever: docs/design/live.md. */
 _Static_assert(PP_PROFILE_CPU == 0 && PP_PROFILE_OFFCPU == 1 && PP_PROFILE_WALL == 2 &&
 		       PP_PROFILE_GIL == 3 && PP_PROFILE_WAKER == 4,
 	       "numbers of profiles never change");
