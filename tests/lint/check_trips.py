@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""check_trips.py [PAGE]   What docs/data-flow.md names in backticks is there.
+"""check_trips.py   What the pages on the data flow name in backticks is there.
+
+It reads all of data-flow.md and losses.md, and the steps (`| w1 | ...`) of the pages on waits,
+probes, memory and the GPU.
 
 `dir/file.c` and `dir/`: below userspace/, bpf/, include/pyprofd/ or the root, or a file's name
 alone; `file.c: function`: defined in that file; `function()`, `struct name`, `--option`, `[text]`
@@ -12,6 +15,11 @@ import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+# The least names that each page has.
+PAGES = {"data-flow.md": 60, "losses.md": 80, "offcpu.md": 20, "probes.md": 20, "memory.md": 10,
+         "gpu.md": 30}
+WHOLE = "data-flow.md", "losses.md"
+STEP = re.compile(r"\| [wpmgn]\d+[a-z]? \|")
 ROOTS = "userspace", "bpf", "include/pyprofd", "."
 SOURCES = [path for root in ROOTS[:3] for path in sorted((TOP / root).rglob("*.[ch]"))]
 TEXT = {path: path.read_text(encoding="utf-8") for path in SOURCES}
@@ -57,18 +65,23 @@ def problem_of(name):
 
 
 def main():
-    page = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else TOP / "docs/data-flow.md")
-    names, problems = 0, 0
-    for number, line in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
-        for name in re.findall(r"`([^`]+)`", line):
-            names += 1
-            problem = problem_of(name)
-            if problem:
-                print("%s:%d: `%s`: %s" % (page.name, number, name, problem))
-                problems += 1
-    if names < 100:
-        print("%s: only %d names: is that the page?" % (page, names))
-    return 1 if problems or names < 100 else 0
+    problems = 0
+    for page, expected in PAGES.items():
+        names = 0
+        lines = (TOP / "docs" / page).read_text(encoding="utf-8").split("\n")
+        for number, line in enumerate(lines, 1):
+            if page not in WHOLE and not STEP.match(line):
+                continue
+            for name in re.findall(r"`([^`]+)`", line):
+                names += 1
+                problem = problem_of(name)
+                if problem:
+                    print("%s:%d: `%s`: %s" % (page, number, name, problem))
+                    problems += 1
+        if names < expected:
+            print("%s: only %d names: is that the page?" % (page, names))
+            problems += 1
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":
