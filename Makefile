@@ -36,8 +36,8 @@ ifneq ($(file <$(BUILD)/flags),$(FLAGS))
 $(shell mkdir -p $(BUILD))$(file >$(BUILD)/flags,$(FLAGS))
 endif
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(HARDENING) $(CFLAGS) $(EXTRA_CFLAGS) -MMD -MP
-LIBS := -lbpf -ldw -lelf -lz -llzma -lprotobuf-c -liberty -linih -lm -lpthread
-READER_LIBS := -lz -lprotobuf-c -lm
+LIBS := -lbpf -ldw -lelf -lz -llzma -liberty -linih -lm -lpthread
+READER_LIBS := -lz -lm
 FETCH_LIBS := $(READER_LIBS) -linih -lgnutls -lcurl -ljansson -lpthread
 SERVE_LIBS := $(READER_LIBS) -linih -lmicrohttpd -lgnutls -lcurl -lpthread
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -DHAVE_CMPXCHG -Iinclude -Ibpf \
@@ -57,7 +57,7 @@ LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 SKELETON_NAMES := pyprofd pyprofd_older pyprofd_probe pyprofd_probe_older pyprofd_memory pyprofd_calls pyprofd_calls_older pyprofd_cuda pyprofd_cuda_older
 SKELETON_FILES := $(SKELETON_NAMES:%=$(BUILD)/gen/%.skel.h)
-GEN := $(SKELETON_FILES) $(BUILD)/gen/profile.pb-c.h $(BUILD)/gen/perfetto.pb-c.h $(BUILD)/gen/version.h
+GEN := $(SKELETON_FILES) $(BUILD)/gen/version.h
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
 # offsets 0 ("map relo failed to find map").
@@ -98,11 +98,6 @@ $(BUILD)/pyprofd_cuda_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/cuda.bpf
 $(BUILD)/gen/%.skel.h: $(if $(SKELETONS),$(SKELETONS)/%.skel.h,$(BUILD)/%.bpf.o)
 	@mkdir -p $(@D)
 	$(call msg,SKEL,$@)$(if $(SKELETONS),cp $< $@,$(BPFTOOL) gen skeleton $< name $* > $@)
-$(BUILD)/gen/%.pb-c.h: include/proto/%.proto
-	@mkdir -p $(@D)
-	$(call msg,PROTOC,$@)protoc-c --proto_path=include/proto --c_out=$(@D) $< 2> $@.log || { cat $@.log; exit 1; }
-.SECONDARY: $(patsubst include/proto/%.proto,$(BUILD)/gen/%.pb-c.c,$(wildcard include/proto/*.proto))
-$(BUILD)/gen/%.pb-c.c: $(BUILD)/gen/%.pb-c.h ;
 $(BUILD)/gen/version.h: Makefile
 	@mkdir -p $(@D)
 	@echo '#define PYPROFD_VERSION "$(VERSION)"' > $@
@@ -122,18 +117,13 @@ $(BUILD)/gen/serve_page.h: $(wildcard $(WEB)/* $(SERVE_WEB)/*)
 	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v directory=$(SERVE_WEB) -v shared=$(WEB) > $@
 $(BUILD)/userspace/serve/pages.o: $(BUILD)/gen/serve_page.h
 
-$(BUILD)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags
-	$(call msg,CC,$@)$(CC) $(HARDENING) -O2 -g -c $< -o $@
 # A pattern rule without a recipe would add no prerequisite: name the objects.
 $(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(SKELETON_FILES)
-$(filter $(BUILD)/userspace/pprof/%,$(LIB_OBJ)): $(BUILD)/gen/profile.pb-c.h
-$(filter $(BUILD)/userspace/timeline/%,$(LIB_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
 $(filter $(BUILD)/userspace/agent/% $(BUILD)/userspace/windows/% $(BUILD)/userspace/doctor/% $(BUILD)/userspace/options/% $(BUILD)/userspace/query/% $(BUILD)/userspace/fetch/% $(BUILD)/userspace/serve/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
-PROTO_OBJ := $(patsubst include/proto/%.proto,$(BUILD)/gen/%.pb-c.o,$(wildcard include/proto/*.proto))
-$(BUILD)/libpyprofd.a: $(LIB_OBJ) $(PROTO_OBJ)
+$(BUILD)/libpyprofd.a: $(LIB_OBJ)
 	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@

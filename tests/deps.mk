@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What the build and the tests need, by Debian package name; the first of A|B that there is.
 DEPS_BUILD := make gcc libc6-dev clang-19|clang bpftool|linux-tools-generic libbpf-dev libelf-dev \
-	libdw-dev zlib1g-dev liblzma-dev libprotobuf-c-dev protobuf-c-compiler uthash-dev libxxhash-dev \
+	libdw-dev zlib1g-dev liblzma-dev uthash-dev libxxhash-dev \
 	libiberty-dev libinih-dev libmicrohttpd-dev libjansson-dev libgnutls28-dev libcurl4-openssl-dev|libcurl4-gnutls-dev
 DEPS_TEST := libcmocka-dev python3 pmccabe groff-base binutils xz-utils \
 	libclang-rt-19-dev|libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev llvm-19|llvm \

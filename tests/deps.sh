@@ -10,10 +10,10 @@ shift
 
 # Where packages have other names, headers and programs tell.
 have_by_hand() {
-	for tool in gcc clang bpftool protoc-c; do
+	for tool in gcc clang bpftool; do
 		command -v $tool > /dev/null || return 1
 	done
-	for header in bpf/libbpf.h dwarf.h zlib.h lzma.h protobuf-c/protobuf-c.h \
+	for header in bpf/libbpf.h dwarf.h zlib.h lzma.h \
 		uthash.h xxhash.h libiberty/demangle.h; do
 		echo "#include <$header>"
 	done | gcc -E -o /dev/null - 2> /dev/null

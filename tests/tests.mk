@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Unit tests: tests/unit/DIRECTORY/test_MODULE.c is one cmocka program, linked with the sources that its
-# first comment line `/* sources: elf/elf_image.c base/io.c gen/profile.pb-c.c */` names, and with nothing
+# first comment line `/* sources: elf/elf_image.c base/io.c */` names, and with nothing
 # else; `all`: with every one but the agent's main.c.
 #
 # tests/bpf/host/: bpf/ compiled for user space; those for other machines' registers are left out.
@@ -16,9 +16,8 @@ SOURCES_OF := $(shell awk '/^\/\* sources: / { sub(/^.* sources: */, ""); sub(/ 
 comma := ,
 sources_of = $(subst $(comma), ,$(patsubst $(1)=%,%,$(filter $(1)=%,$(SOURCES_OF))))
 # $(call source_objects,TEST,DIRECTORY): its sources' objects, built below DIRECTORY.
-source_objects = $(patsubst %.c,$(BUILD)/%.o,$(filter gen/%,$(call sources_of,$(1)))) \
-	$(patsubst %.c,$(2)/userspace/%.o,$(filter-out gen/% all,$(call sources_of,$(1)))) \
-	$(if $(filter all,$(call sources_of,$(1))),$(LIB_OBJ) $(PROTO_OBJ))
+source_objects = $(patsubst %.c,$(2)/userspace/%.o,$(filter-out all,$(call sources_of,$(1)))) \
+	$(if $(filter all,$(call sources_of,$(1))),$(LIB_OBJ))
 
 define unit_rule
 $(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD))
@@ -26,8 +25,6 @@ $(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD))
 endef
 $(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t))))
 UNIT_OBJ := $(UNIT_BIN:%=%.o)
-$(filter $(BUILD)/tests/unit/profile/% $(BUILD)/tests/unit/pprof/%,$(UNIT_OBJ)): $(BUILD)/gen/profile.pb-c.h
-$(filter $(BUILD)/tests/unit/timeline/%,$(UNIT_OBJ)): $(BUILD)/gen/perfetto.pb-c.h
 $(BUILD)/tests/unit/attach/test_kernel_side.o: $(BUILD)/gen/pyprofd.skel.h
 # cmocka.h wants these first.
 $(BUILD)/tests/unit/%.o: CPPFLAGS += -include stdarg.h -include stddef.h -include setjmp.h -include stdint.h
@@ -75,7 +72,6 @@ define fuzz_rule
 $(1:tests/fuzz/%.c=$(BUILD)/fuzz/%): $(BUILD)/fuzz/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD)/fuzz)
 	$$(call msg,LINK,$$@)$$(CLANG) $$(FUZZ_CFLAGS) -fsanitize=fuzzer $$^ $$(LIBS) -o $$@
 endef
-$(filter $(BUILD)/fuzz/userspace/pprof/%,$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o)): $(BUILD)/gen/profile.pb-c.h
 $(LIB_SRC:%.c=$(BUILD)/fuzz/%.o): | $(BUILD)/gen/version.h
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 

@@ -7,7 +7,6 @@ GPU := $(BUILD)/tests/gpu
 GPU_BUNDLE ?= $(BUILD)/pyprofd-gpu.tar.gz
 GPU_PROGRAMS := $(addprefix $(GPU)/,gpu_check nvml_check library_check profile_sums pyprofd pyprofd-static pyprof)
 $(GPU)/%.o: CPPFLAGS += -Itests/fakes
-$(GPU)/profile_sums.o: $(BUILD)/gen/profile.pb-c.h
 # What elfutils' static libraries are linked with, as far as it is there.
 GPU_MORE_LIBS = $(foreach lib,bz2 zstd,$(if $(filter /%,$(shell $(CC) -print-file-name=lib$(lib).a)),-l$(lib)))
 GPU_STATIC := -static-pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--strip-debug

@@ -20,7 +20,7 @@ BEGIN {
 	allowed["ledger"] = "discover drain"
 	allowed["options"] = "perf config live"
 	allowed["render"] = "profile pprof"
-	allowed["export"] = "profile render"
+	allowed["export"] = "profile timeline render"
 	allowed["diff"] = "profile pprof render"
 	allowed["query"] = "profile pprof store live render" # docs/design/serve.md
 	allowed["client"] = "config"
@@ -45,8 +45,6 @@ BEGIN {
 	generated["pyprofd_calls_older.skel.h"] = "attach"
 	generated["pyprofd_cuda.skel.h"] = "attach"
 	generated["pyprofd_cuda_older.skel.h"] = "attach"
-	generated["profile.pb-c.h"] = "pprof"
-	generated["perfetto.pb-c.h"] = "timeline"
 	generated["version.h"] = "options windows doctor agent query fetch serve reader"
 	generated["flame_page.h"] = "render"
 	generated["serve_page.h"] = "serve"

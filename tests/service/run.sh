@@ -10,7 +10,7 @@ build=${BUILD:-build}
 kernels=$(realpath -m "${KERNEL_CACHE:-$build/kernels}")
 work=$(realpath -m "$build/service")
 suite=${SUITE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
-packages=systemd,systemd-sysv,sudo,python3-minimal,libpython3-stdlib,libbpf1,libelf1,libprotobuf-c1,zlib1g,liblzma5,libinih1,libmicrohttpd12,libcurl4,libjansson4
+packages=systemd,systemd-sysv,sudo,python3-minimal,libpython3-stdlib,libbpf1,libelf1,zlib1g,liblzma5,libinih1,libmicrohttpd12,libcurl4,libjansson4
 root=$work/$suite
 
 for tool in debootstrap qemu-system-x86_64 busybox; do

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: "Trace Event Format" of the Chromium project: complete events "X", metadata "M". */
+/* A profile as nested slices in Chrome's format, one track a thread. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/json_writer.h"
 #include "base/saturating.h"
 #include "export/exports.h"
 #include "render/format.h"
+#include "timeline/trace_format.h"
 
 #define MAX_US (1LL << 53) /* the largest number that JavaScript reads exactly */
 
@@ -15,29 +15,12 @@ struct chrome {
 	struct json_writer json;
 	const struct flame_tree *tree;
 	const uint32_t *child, *first;
-	int64_t *value;	  /* of one group: self and total, see flame_tree_group_values() */
-	int64_t *start;	  /* of each node, in the profile's unit */
-	int64_t *end;	  /* of each group */
-	double unit_us;	  /* microseconds in one unit */
-	int64_t pid, tid; /* of the group; made up where it has none */
+	int64_t *value;		   /* of one group: self and total, see flame_tree_group_values() */
+	int64_t *start;		   /* of each node, in the profile's unit */
+	int64_t *end;		   /* of each group */
+	double unit_us;		   /* microseconds in one unit */
+	struct chrome_track track; /* of the group; made up where it has none */
 };
-
-static void put_name(struct chrome *chrome, const char *what, const char *name)
-{
-	struct json_writer *json = &chrome->json;
-
-	json_newline(json);
-	json_open(json, '{');
-	json_put_string(json, "ph", "M");
-	json_put_string(json, "name", what);
-	json_put_int(json, "pid", chrome->pid);
-	json_put_int(json, "tid", chrome->tid);
-	json_key(json, "args");
-	json_open(json, '{');
-	json_put_string(json, "name", name);
-	json_close(json, '}');
-	json_close(json, '}');
-}
 
 /* Rounds to whole microseconds: with fractions, rounding errors could let a child end after its
  * parent, and a reader's stack would be wrong from there on. */
@@ -59,13 +42,9 @@ static void put_node(struct chrome *chrome, uint32_t index)
 
 	if (from_us == to_us)
 		return;
-	json_newline(json);
-	json_open(json, '{');
-	json_put_string(json, "ph", "X");
-	json_put_string(json, "name", code->name ? code_text(table, code->name) : "[unknown]");
+	chrome_open_event(json, "X", code->name ? code_text(table, code->name) : "[unknown]",
+			  &chrome->track);
 	json_put_string(json, "cat", frame_class_name((enum frame_class)code->class));
-	json_put_int(json, "pid", chrome->pid);
-	json_put_int(json, "tid", chrome->tid);
 	json_put_int(json, "ts", from_us);
 	json_put_int(json, "dur", to_us - from_us);
 	json_key(json, "args");
@@ -118,12 +97,14 @@ static void put_groups(struct chrome *chrome)
 	for (uint32_t g = 0; g < tree->groups.count; g++) {
 		const struct group *group = &tree->groups.group[g];
 
-		chrome->pid = group->pid ? group->pid : 1;
-		chrome->tid = group->tid ? group->tid : (int64_t)g + 1;
+		chrome->track.pid = group->pid ? group->pid : 1;
+		chrome->track.tid = group->tid ? group->tid : (int64_t)g + 1;
 		if (group->comm)
-			put_name(chrome, "process_name", intern_get(strings, group->comm, NULL));
-		put_name(chrome, "thread_name",
-			 intern_get(strings, group->thread ? group->thread : group->label, NULL));
+			chrome_put_name(&chrome->json, "process_name", &chrome->track,
+					intern_get(strings, group->comm, NULL));
+		chrome_put_name(&chrome->json, "thread_name", &chrome->track,
+				intern_get(strings, group->thread ? group->thread : group->label,
+					   NULL));
 		put_group(chrome, g);
 	}
 }
@@ -141,9 +122,7 @@ int export_chrome(const struct flame_tree *tree, const struct export_facts *fact
 				.value = value,
 				.start = start,
 				.end = end,
-				.unit_us = unit_ns > 0 ? unit_ns / 1e3 : 1,
-				.pid = 1,
-				.tid = 1};
+				.unit_us = unit_ns > 0 ? unit_ns / 1e3 : 1};
 	int err = flame_tree_children(tree, &child, &first);
 
 	if (err || !value || !start || !end)

@@ -11,8 +11,8 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "base/proto.h"
 #include "export/exports.h"
-#include "export/proto_writer.h"
 
 #define SERVICE_NAME "pyprofd"
 #define UNKNOWN_SERVICE "unknown_service" /* semantic conventions, "Service" */
@@ -111,10 +111,14 @@ static const char *convention(const char *key)
 {
 	static const struct {
 		const char *ours, *theirs;
-	} known[] = {{"pid", "process.pid"},	     {"ppid", "process.parent_pid"},
-		     {"tid", "thread.id"},	     {"comm", "process.executable.name"},
-		     {"thread_name", "thread.name"}, {"container_id", "container.id"},
-		     {"container", "k8s.container.name"}, {"pod", "k8s.pod.name"},
+	} known[] = {{"pid", "process.pid"},
+		     {"ppid", "process.parent_pid"},
+		     {"tid", "thread.id"},
+		     {"comm", "process.executable.name"},
+		     {"thread_name", "thread.name"},
+		     {"container_id", "container.id"},
+		     {"container", "k8s.container.name"},
+		     {"pod", "k8s.pod.name"},
 		     {"namespace", "k8s.namespace.name"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)

@@ -1,39 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Source: google/perfetto, protos/perfetto/trace/: trace_packet.proto,
- * profiling/profile_packet.proto (PerfSample), profiling/profile_common.proto (InternedData's
- * tables), ps/process_tree.proto. */
+/* A profile's samples as a Perfetto trace: PerfSample packets, which viewers show as flame
+ * graphs. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/saturating.h"
 #include "export/exports.h"
-#include "export/proto_writer.h"
 #include "render/format.h"
+#include "timeline/trace_format.h"
 
 #define FLUSH_BYTES (1U << 20)
-#define MAX_SAMPLES 1000000 /* in one trace: more make it slow to open */
-#define SEQUENCE_ID 1U
+#define MAX_SAMPLES 1000000	/* in one trace: more make it slow to open */
 #define NS_OF_A_SAMPLE 10000000 /* when no value counts samples: one per 10 ms */
-
-enum { TRACE_PACKET = 1 };
-enum {
-	PACKET_PROCESS_TREE = 2,
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE_ID = 10,
-	PACKET_INTERNED_DATA = 12,
-	PACKET_SEQUENCE_FLAGS = 13,
-	PACKET_PERF_SAMPLE = 66,
-};
-enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDED = 2 };
-enum {
-	INTERNED_FUNCTION_NAMES = 5,
-	INTERNED_FRAMES = 6,
-	INTERNED_CALLSTACKS = 7,
-	INTERNED_MAPPING_PATHS = 17,
-	INTERNED_SOURCE_PATHS = 18,
-	INTERNED_MAPPINGS = 19,
-};
 
 struct perfetto {
 	struct proto_writer proto;
@@ -87,10 +67,8 @@ static int put_processes(struct perfetto *perfetto)
 		if (err)
 			return err;
 	}
-	proto_open(&perfetto->proto, TRACE_PACKET);
+	perfetto_open_packet(&perfetto->proto, PERFETTO_CLEARED);
 	proto_uint(&perfetto->proto, PACKET_TIMESTAMP, perfetto->facts->start_wall_ns);
-	proto_uint(&perfetto->proto, PACKET_SEQUENCE_ID, SEQUENCE_ID);
-	proto_uint(&perfetto->proto, PACKET_SEQUENCE_FLAGS, SEQUENCE_CLEARED);
 	proto_open(&perfetto->proto, PACKET_PROCESS_TREE);
 	for (uint32_t i = 0; i < perfetto->groups.count; i++)
 		put_process(perfetto, &perfetto->groups.group[i]);
@@ -103,9 +81,7 @@ static int put_processes(struct perfetto *perfetto)
 
 static void open_interned(struct perfetto *perfetto)
 {
-	proto_open(&perfetto->proto, TRACE_PACKET);
-	proto_uint(&perfetto->proto, PACKET_SEQUENCE_ID, SEQUENCE_ID);
-	proto_uint(&perfetto->proto, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDED);
+	perfetto_open_packet(&perfetto->proto, PERFETTO_NEEDED);
 	proto_open(&perfetto->proto, PACKET_INTERNED_DATA);
 }
 
@@ -116,12 +92,10 @@ static int close_interned(struct perfetto *perfetto)
 	return flush_some(perfetto, FLUSH_BYTES);
 }
 
-static void put_string(struct perfetto *perfetto, uint32_t field, uint64_t id, const char *text)
+static void put_string(struct perfetto *perfetto, enum perfetto_interned table, uint64_t id,
+		       const char *text)
 {
-	proto_open(&perfetto->proto, field);
-	proto_uint(&perfetto->proto, 1, id);
-	proto_text(&perfetto->proto, 2, text);
-	proto_close(&perfetto->proto);
+	perfetto_put_text(&perfetto->proto, table, id, text, strlen(text));
 }
 
 /* Writes a function.  Its strings and its mapping have its own number: readers need no more. */
@@ -212,11 +186,9 @@ static int put_row(struct perfetto *perfetto, uint32_t row)
 		const struct group *group = &perfetto->groups.group[group_index];
 		struct proto_writer *proto = &perfetto->proto;
 
-		proto_open(proto, TRACE_PACKET);
+		perfetto_open_packet(proto, PERFETTO_NEEDED);
 		proto_uint(proto, PACKET_TIMESTAMP,
 			   facts->start_wall_ns + (uint64_t)(begin + step * (double)i));
-		proto_uint(proto, PACKET_SEQUENCE_ID, SEQUENCE_ID);
-		proto_uint(proto, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDED);
 		proto_open(proto, PACKET_PERF_SAMPLE);
 		proto_uint(proto, 2, (uint64_t)group->pid);
 		proto_uint(proto, 3, (uint64_t)group->tid);

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "export/proto_writer.h"
+#include "base/proto.h"
 #include "fetch/session.h"
 #include "push/requests.h"
 

@@ -3,21 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
-#define PENDING_BYTES 32768U
 #define FIRST_OUTPUT_BYTES 16384U
 #define GZIP_WINDOW_BITS (15 + 16) /* 16: gzip header and trailer */
 #define GZIP_MEMORY_LEVEL 8
-#define MAX_VARINT_BYTES 10U
-#define WIRE_LENGTH_DELIMITED 2U
 
 struct gzip_sink {
 	z_stream stream;
 	int is_open;
-	uint8_t *pending; /* uncompressed bytes for the next deflate() */
-	size_t pending_size, pending_capacity;
 	uint8_t *output;
 	size_t output_capacity; /* of which stream.total_out are used */
 };
@@ -28,7 +22,6 @@ void gzip_sink_free(struct gzip_sink *sink)
 		return;
 	if (sink->is_open)
 		deflateEnd(&sink->stream);
-	free(sink->pending);
 	free(sink->output);
 	free(sink);
 }
@@ -39,11 +32,9 @@ int gzip_sink_new(enum gzip_effort effort, struct gzip_sink **ret_sink)
 
 	if (!sink)
 		return -ENOMEM;
-	sink->pending = malloc(PENDING_BYTES);
 	sink->output = malloc(FIRST_OUTPUT_BYTES);
-	if (!sink->pending || !sink->output)
+	if (!sink->output)
 		return -ENOMEM;
-	sink->pending_capacity = PENDING_BYTES;
 	sink->output_capacity = FIRST_OUTPUT_BYTES;
 	if (deflateInit2(&sink->stream, (int)effort, Z_DEFLATED, GZIP_WINDOW_BITS,
 			 GZIP_MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
@@ -94,93 +85,16 @@ static int compress_bytes(struct gzip_sink *sink, const void *bytes, size_t size
 	return 0;
 }
 
-static int flush_pending(struct gzip_sink *sink)
+int gzip_sink_put(struct gzip_sink *sink, const void *bytes, size_t size)
 {
-	int err = compress_bytes(sink, sink->pending, sink->pending_size, Z_NO_FLUSH);
-
-	sink->pending_size = 0;
-	return err;
-}
-
-/* Makes room for `size` more pending bytes. */
-static int reserve(struct gzip_sink *sink, size_t size)
-{
-	uint8_t *grown;
-	int err;
-
-	if (sink->pending_capacity - sink->pending_size >= size)
-		return 0;
-	err = flush_pending(sink);
-	if (err || sink->pending_capacity >= size)
-		return err;
-	grown = realloc(sink->pending, size);
-	if (!grown)
-		return -ENOMEM;
-	sink->pending = grown;
-	sink->pending_capacity = size;
-	return 0;
-}
-
-static void put_varint(struct gzip_sink *sink, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		sink->pending[sink->pending_size++] = (uint8_t)(value | 0x80);
-	sink->pending[sink->pending_size++] = (uint8_t)value;
-}
-
-static int put_header(struct gzip_sink *sink, uint32_t field, size_t size)
-{
-	int err;
-
-	if (size > SIZE_MAX - 2 * MAX_VARINT_BYTES)
-		return -ENOMEM;
-	err = reserve(sink, size + 2 * MAX_VARINT_BYTES);
-	if (err)
-		return err;
-	put_varint(sink, (uint64_t)field << 3 | WIRE_LENGTH_DELIMITED);
-	put_varint(sink, size);
-	return 0;
-}
-
-int gzip_sink_put_bytes(struct gzip_sink *sink, uint32_t field, const void *bytes, size_t size)
-{
-	int err = put_header(sink, field, size);
-
-	if (err)
-		return err;
-	memcpy(sink->pending + sink->pending_size, bytes, size);
-	sink->pending_size += size;
-	return 0;
-}
-
-int gzip_sink_put_message(struct gzip_sink *sink, uint32_t field, const ProtobufCMessage *message)
-{
-	size_t size = protobuf_c_message_get_packed_size(message);
-	int err = put_header(sink, field, size);
-
-	if (err)
-		return err;
-	sink->pending_size +=
-		protobuf_c_message_pack(message, sink->pending + sink->pending_size);
-	return 0;
-}
-
-int gzip_sink_put_fields(struct gzip_sink *sink, const ProtobufCMessage *message)
-{
-	int err = reserve(sink, protobuf_c_message_get_packed_size(message));
-
-	if (err)
-		return err;
-	sink->pending_size +=
-		protobuf_c_message_pack(message, sink->pending + sink->pending_size);
-	return 0;
+	return compress_bytes(sink, bytes, size, Z_NO_FLUSH);
 }
 
 int gzip_sink_finish(struct gzip_sink *sink, void **ret_bytes, size_t *ret_size)
 {
 	void *fitted;
 	size_t size;
-	int err = compress_bytes(sink, sink->pending, sink->pending_size, Z_FINISH);
+	int err = compress_bytes(sink, "", 0, Z_FINISH);
 
 	if (err)
 		return err;

@@ -1,178 +1,227 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a profile as gzip'd pprof, element by element: the whole message is never in memory. */
+/* Writes a profile as gzip'd pprof, element by element: the whole message is never in memory.
+ * The samples come before the code that they refer to, and the texts last, because all others
+ * add some. */
 #include "pprof/pprof.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/array.h"
+#include "base/index_table.h"
+#include "base/proto.h"
+#include "base/utf8.h"
 #include "pprof/gzip_sink.h"
-#include "pprof/pprof_code.h"
 #include "pprof/pprof_fields.h"
-#include "pprof/pprof_strings.h"
-#include "profile.pb-c.h"
+#include "pprof/pprof_mappings.h"
 #include "profile/profile_data.h"
+
+#define PENDING_BYTES 32768U /* what one call of deflate() gets */
+
+struct function {
+	uint32_t name, system_name, file, start_line; /* texts: indices in the file */
+};
 
 struct pprof_writer {
 	const struct profile *profile;
 	struct gzip_sink *sink;
-	struct pprof_strings strings;
-	struct pprof_code code;
-	uint64_t *location_id; /* of one sample */
-	uint32_t *key, *unit;  /* texts of profile.key */
+	struct proto_writer proto; /* what is not compressed yet */
+	/* The string table: clean UTF-8, each text once (viewers compare indices), "" first. */
+	struct intern *texts;
+	uint32_t *known; /* string of the profile -> index in the file + 1; 0: not asked for yet */
+	uint32_t known_count;
+	uint32_t *key, *unit; /* texts of profile.key */
+	struct pprof_mappings mappings;
+	struct function *function; /* id - 1 */
+	uint32_t function_count, function_capacity;
+	struct index_table function_index;
 };
 
 static void writer_release(struct pprof_writer *writer)
 {
-	pprof_code_release(&writer->code);
-	pprof_strings_release(&writer->strings);
 	gzip_sink_free(writer->sink);
-	free(writer->location_id);
+	proto_release(&writer->proto);
+	intern_free(writer->texts);
+	free(writer->known);
 	free(writer->key);
 	free(writer->unit);
+	pprof_mappings_release(&writer->mappings);
+	free(writer->function);
+	index_table_release(&writer->function_index);
 }
 
-static size_t deepest_stack(const struct profile *profile)
+/* Compresses what has been written, once it is more than `above` bytes. */
+static int flush(struct pprof_writer *writer, size_t above)
 {
-	size_t deepest = 0;
+	struct proto_writer *proto = &writer->proto;
+	int err = proto->error;
 
-	for (uint32_t i = 0; i < profile->stacks.stack_count; i++)
-		if (profile->stacks.stack[i].count > deepest)
-			deepest = profile->stacks.stack[i].count;
-	return deepest;
+	if (err || proto->size <= above)
+		return err;
+	err = gzip_sink_put(writer->sink, proto->byte, proto->size);
+	proto->size = 0;
+	return err;
 }
 
+/* ---- texts ---- */
+
+static int add_bytes(struct pprof_writer *writer, const char *bytes, size_t size,
+		     uint32_t *ret_index)
+{
+	OWNED_MEM char *clean = NULL;
+
+	if (utf8_is_clean(bytes, size))
+		return intern_bytes(writer->texts, bytes, size, ret_index);
+	clean = reallocarray(NULL, size, UTF8_CLEAN_MAX_GROWTH);
+	if (!clean)
+		return -ENOMEM;
+	return intern_bytes(writer->texts, clean, utf8_clean(bytes, size, clean), ret_index);
+}
+
+/* Adds a string of the profile.  -EINVAL: a frame or module refers to one that is not there. */
+static int add_string(struct pprof_writer *writer, uint32_t string, uint32_t *ret_index)
+{
+	const char *bytes;
+	uint32_t index;
+	size_t size;
+	int err;
+
+	if (string >= writer->known_count)
+		return -EINVAL;
+	if (writer->known[string]) {
+		*ret_index = writer->known[string] - 1;
+		return 0;
+	}
+	bytes = intern_get(writer->profile->strings, string, &size);
+	err = add_bytes(writer, bytes, size, &index);
+	if (err)
+		return err;
+	writer->known[string] = index + 1;
+	*ret_index = index;
+	return 0;
+}
+
+static int add_text(struct pprof_writer *writer, const char *text, uint32_t *ret_index)
+{
+	return add_bytes(writer, text, strlen(text), ret_index);
+}
+
+static int put_string_table(struct pprof_writer *writer)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < intern_count(writer->texts); i++) {
+		size_t size;
+		const char *text = intern_get(writer->texts, i, &size);
+
+		proto_bytes(&writer->proto, PPROF_PROFILE_STRING_TABLE, text, size);
+		err = flush(writer, PENDING_BYTES);
+	}
+	return err;
+}
+
+/* ---- the window ---- */
+
+static int put_value_type(struct pprof_writer *writer, uint32_t field,
+			  const struct profile_value_type *type)
+{
+	uint32_t name, unit;
+	int err = add_text(writer, type->type ? type->type : "", &name);
+
+	if (!err)
+		err = add_text(writer, type->unit ? type->unit : "", &unit);
+	if (err)
+		return err;
+	proto_open(&writer->proto, field);
+	proto_uint(&writer->proto, PPROF_VALUE_TYPE_TYPE, name);
+	proto_uint(&writer->proto, PPROF_VALUE_TYPE_UNIT, unit);
+	proto_close(&writer->proto);
+	return 0;
+}
+
+static int put_comments(struct pprof_writer *writer)
+{
+	const struct profile *profile = writer->profile;
+	uint32_t text;
+
+	if (!profile->comment_count)
+		return 0;
+	proto_open(&writer->proto, PPROF_PROFILE_COMMENT);
+	for (uint32_t i = 0; i < profile->comment_count; i++) {
+		int err = add_string(writer, profile->comment[i], &text);
+
+		if (err)
+			return err;
+		proto_packed(&writer->proto, text);
+	}
+	proto_close(&writer->proto);
+	return 0;
+}
+
+/* Writes the fields of Profile that are not long lists. */
+static int put_window(struct pprof_writer *writer)
+{
+	const struct profile_options *options = &writer->profile->options;
+	const char *default_type = options->default_value_type ? options->default_value_type : "";
+	struct proto_writer *proto = &writer->proto;
+	uint32_t text;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < options->value_count; i++)
+		err = put_value_type(writer, PPROF_PROFILE_SAMPLE_TYPE, &options->value_type[i]);
+	proto_uint(proto, PPROF_PROFILE_TIME_NANOS, options->start_wall_ns);
+	proto_uint(proto, PPROF_PROFILE_DURATION_NANOS, options->duration_ns);
+	if (!err)
+		err = put_value_type(writer, PPROF_PROFILE_PERIOD_TYPE, &options->period_type);
+	proto_uint(proto, PPROF_PROFILE_PERIOD, (uint64_t)options->period);
+	if (!err)
+		err = put_comments(writer);
+	if (!err)
+		err = add_text(writer, default_type, &text);
+	if (err)
+		return err;
+	proto_uint(proto, PPROF_PROFILE_DEFAULT_SAMPLE_TYPE, text);
+	return 0;
+}
+
+/* ---- samples ---- */
+
+/* Texts of labels' keys and their units: each is asked for by most samples. */
 static int add_keys(struct pprof_writer *writer)
 {
 	const struct profile *profile = writer->profile;
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < profile->key_count; i++) {
-		err = pprof_strings_add_text(&writer->strings, profile->key[i].name,
-					     &writer->key[i]);
+		err = add_text(writer, profile->key[i].name, &writer->key[i]);
 		if (!err)
-			err = pprof_strings_add_text(&writer->strings, profile->key[i].unit,
-						     &writer->unit[i]);
+			err = add_text(writer, profile->key[i].unit, &writer->unit[i]);
 	}
 	return err;
 }
 
-static int writer_init(struct pprof_writer *writer, const struct profile *profile,
-		       enum gzip_effort effort)
+/* Leaves out a label with an empty text, which a reader would take for the number 0. */
+static int put_label(struct pprof_writer *writer, const struct stored_label *label)
 {
-	int err;
+	struct proto_writer *proto = &writer->proto;
+	uint32_t text = 0;
 
-	writer->profile = profile;
-	err = gzip_sink_new(effort, &writer->sink);
-	if (!err)
-		err = pprof_strings_init(&writer->strings, profile->strings);
-	if (!err)
-		err = pprof_code_init(&writer->code, profile, &writer->strings, writer->sink);
-	if (err)
-		return err;
-	writer->location_id = calloc(deepest_stack(profile) + 1, sizeof(*writer->location_id));
-	writer->key = calloc((size_t)profile->key_count + 1, sizeof(*writer->key));
-	writer->unit = calloc((size_t)profile->key_count + 1, sizeof(*writer->unit));
-	if (!writer->location_id || !writer->key || !writer->unit)
-		return -ENOMEM;
-	return add_keys(writer);
-}
+	if (!label->is_number) {
+		int err = add_string(writer, (uint32_t)label->value, &text);
 
-static int value_type_message(struct pprof_writer *writer, const struct profile_value_type *type,
-			      Perftools__Profiles__ValueType *ret_message)
-{
-	uint32_t name, unit;
-	int err = pprof_strings_add_text(&writer->strings, type->type ? type->type : "", &name);
-
-	if (!err)
-		err = pprof_strings_add_text(&writer->strings, type->unit ? type->unit : "", &unit);
-	if (err)
-		return err;
-	perftools__profiles__value_type__init(ret_message);
-	ret_message->type = name;
-	ret_message->unit = unit;
-	return 0;
-}
-
-static int put_sample_types(struct pprof_writer *writer)
-{
-	const struct profile_options *options = &writer->profile->options;
-	Perftools__Profiles__ValueType message;
-
-	for (size_t i = 0; i < options->value_count; i++) {
-		int err = value_type_message(writer, &options->value_type[i], &message);
-
-		if (!err)
-			err = gzip_sink_put_message(writer->sink, PPROF_PROFILE_SAMPLE_TYPE,
-						    &message.base);
-		if (err)
+		if (err || !text)
 			return err;
 	}
-	return 0;
-}
-
-/* Writes the fields of Profile that are not lists of messages or strings. */
-static int put_window(struct pprof_writer *writer)
-{
-	const struct profile *profile = writer->profile;
-	const struct profile_options *options = &profile->options;
-	Perftools__Profiles__Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
-	Perftools__Profiles__ValueType period_type;
-	OWNED_MEM int64_t *comment = calloc((size_t)profile->comment_count + 1, sizeof(*comment));
-	const char *default_type = options->default_value_type ? options->default_value_type : "";
-	uint32_t text;
-	int err;
-
-	if (!comment)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < profile->comment_count; i++) {
-		err = pprof_strings_add(&writer->strings, profile->comment[i], &text);
-		if (err)
-			return err;
-		comment[i] = text;
-	}
-	err = value_type_message(writer, &options->period_type, &period_type);
-	if (!err)
-		err = pprof_strings_add_text(&writer->strings, default_type, &text);
-	if (err)
-		return err;
-	message.default_sample_type = text;
-	message.time_nanos = (int64_t)options->start_wall_ns;
-	message.duration_nanos = (int64_t)options->duration_ns;
-	message.period_type = &period_type;
-	message.period = options->period;
-	message.n_comment = profile->comment_count;
-	message.comment = comment;
-	return gzip_sink_put_fields(writer->sink, &message.base);
-}
-
-/* Converts labels; *ret_count is their number.  Labels with an empty text are left out, because a
- * reader would take them for the number 0. */
-static int label_messages(struct pprof_writer *writer, const struct label_set *set,
-			  Perftools__Profiles__Label *message, size_t *ret_count)
-{
-	size_t count = 0;
-
-	for (uint32_t i = 0; i < set->count; i++) {
-		const struct stored_label *label = &writer->profile->label[set->first + i];
-		uint32_t text = 0;
-
-		if (!label->is_number) {
-			int err =
-				pprof_strings_add(&writer->strings, (uint32_t)label->value, &text);
-
-			if (err)
-				return err;
-			if (!text)
-				continue;
-		}
-		perftools__profiles__label__init(&message[count]);
-		message[count].key = writer->key[label->key];
-		message[count].str = text;
-		message[count].num = label->is_number ? label->value : 0;
-		message[count].num_unit = writer->unit[label->key];
-		count++;
-	}
-	*ret_count = count;
+	proto_open(proto, PPROF_SAMPLE_LABEL);
+	proto_uint(proto, PPROF_LABEL_KEY, writer->key[label->key]);
+	proto_uint(proto, PPROF_LABEL_STR, text);
+	proto_uint(proto, PPROF_LABEL_NUM, label->is_number ? (uint64_t)label->value : 0);
+	proto_uint(proto, PPROF_LABEL_NUM_UNIT, writer->unit[label->key]);
+	proto_close(proto);
 	return 0;
 }
 
@@ -181,57 +230,207 @@ static int put_sample(struct pprof_writer *writer, uint32_t index)
 	const struct profile *profile = writer->profile;
 	const struct profile_row *row = &profile->row[index];
 	const struct stack *stack = &profile->stacks.stack[row->stack];
-	Perftools__Profiles__Sample message = PERFTOOLS__PROFILES__SAMPLE__INIT;
-	Perftools__Profiles__Label label[PROFILE_MAX_LABELS];
-	Perftools__Profiles__Label *labels[PROFILE_MAX_LABELS];
-	int64_t value[PROFILE_MAX_VALUES];
-	int err = label_messages(writer, &profile->label_set[row->label_set], label,
-				 &message.n_label);
+	const struct label_set *set = &profile->label_set[row->label_set];
+	struct proto_writer *proto = &writer->proto;
+	int err = 0;
 
-	if (err)
-		return err;
-	for (size_t i = 0; i < message.n_label; i++)
-		labels[i] = &label[i];
-	for (uint32_t i = 0; i < stack->count; i++)
-		writer->location_id[i] = (uint64_t)stack->location[i] + 1;
+	proto_open(proto, PPROF_PROFILE_SAMPLE);
+	if (stack->count) {
+		proto_open(proto, PPROF_SAMPLE_LOCATION_ID);
+		for (uint32_t i = 0; i < stack->count; i++)
+			proto_packed(proto, (uint64_t)stack->location[i] + 1);
+		proto_close(proto);
+	}
+	proto_open(proto, PPROF_SAMPLE_VALUE);
 	for (size_t i = 0; i < profile->options.value_count; i++)
-		value[i] = profile_row_values(profile, index)[i];
-	message.n_location_id = stack->count;
-	message.location_id = writer->location_id;
-	message.n_value = profile->options.value_count;
-	message.value = value;
-	message.label = labels;
-	return gzip_sink_put_message(writer->sink, PPROF_PROFILE_SAMPLE, &message.base);
+		proto_packed(proto, (uint64_t)profile_row_values(profile, index)[i]);
+	proto_close(proto);
+	for (uint32_t i = 0; !err && i < set->count; i++)
+		err = put_label(writer, &profile->label[set->first + i]);
+	proto_close(proto);
+	return err ? err : flush(writer, PENDING_BYTES);
 }
 
-static int put_string_table(struct pprof_writer *writer)
+/* ---- code: a location's id is its index in profile.stacks + 1 ---- */
+
+static bool function_equal(const void *context, uint32_t index, const void *key)
 {
-	const struct intern *table = writer->strings.table;
+	const struct pprof_writer *writer = context;
 
-	for (uint32_t i = 0; i < intern_count(table); i++) {
-		size_t size;
-		const char *text = intern_get(table, i, &size);
-		int err = gzip_sink_put_bytes(writer->sink, PPROF_PROFILE_STRING_TABLE, text, size);
+	return !memcmp(&writer->function[index], key, sizeof(writer->function[0]));
+}
 
+static int function_id(struct pprof_writer *writer, const struct function *function,
+		       uint32_t *ret_id)
+{
+	uint32_t hash = (uint32_t)XXH3_64bits(function, sizeof(*function));
+	uint32_t found;
+	int err;
+
+	if (!index_table_find(&writer->function_index, hash, function_equal, writer, function,
+			      &found)) {
+		found = writer->function_count;
+		err = ARRAY_RESERVE(writer->function, found, writer->function_capacity);
 		if (err)
 			return err;
+		err = index_table_add(&writer->function_index, hash, found);
+		if (err)
+			return err;
+		writer->function[writer->function_count++] = *function;
 	}
+	*ret_id = found + 1;
 	return 0;
 }
 
-static int put_all(struct pprof_writer *writer)
+static const char *base_name(const char *path)
 {
-	const struct profile *profile = writer->profile;
-	int err = put_sample_types(writer);
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Names a location without a function, which readers would drop, after its file. */
+static int add_unnamed(struct pprof_writer *writer, const struct module *module, uint32_t *ret_name)
+{
+	const char *path = module ? intern_get(writer->profile->strings, module->path, NULL) : "";
+	OWNED_MEM char *name = NULL;
+
+	if (!path[0])
+		return add_text(writer, "[unknown]", ret_name);
+	if (path[0] == '[')
+		return add_string(writer, module->path, ret_name);
+	if (asprintf(&name, "[%s]", base_name(path)) < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	return add_text(writer, name, ret_name);
+}
+
+static int describe_function(struct pprof_writer *writer, const struct frame *frame,
+			     struct function *ret_function)
+{
+	const struct module *module = profile_frame_module(writer->profile, frame);
+	struct function function = {.start_line = frame->start_line};
+	uint32_t file = frame->file;
+	int err;
+
+	if (!file && module && frame->kind != FRAME_PYTHON)
+		file = module->path;
+	err = frame->name ? add_string(writer, frame->name, &function.name)
+			  : add_unnamed(writer, module, &function.name);
+	if (!err)
+		err = add_string(writer, file, &function.file);
+	/* pprof demangles a system name that equals the name, and would take <module> for a
+	 * template. */
+	if (!err && frame->kind != FRAME_PYTHON && frame->system_name != frame->name)
+		err = add_string(writer, frame->system_name, &function.system_name);
+	if (!err)
+		*ret_function = function;
+	return err;
+}
+
+/* Writes a mapping.  If has_functions were false, a reader would look for the file on its own
+ * machine, and warn. */
+static int put_mapping(struct pprof_writer *writer, uint32_t index)
+{
+	static const struct module none;
+	const struct module *module = &none;
+	const char *name = pprof_mappings_get(&writer->mappings, index, &module);
+	struct proto_writer *proto = &writer->proto;
+	uint32_t file, build_id;
+	int err = name ? add_text(writer, name, &file) : add_string(writer, module->path, &file);
 
 	if (!err)
-		err = put_window(writer);
-	for (uint32_t i = 0; !err && i < profile->row_count; i++)
-		err = put_sample(writer, i);
+		err = add_string(writer, module->build_id, &build_id);
+	if (err)
+		return err;
+	proto_open(proto, PPROF_PROFILE_MAPPING);
+	proto_uint(proto, PPROF_MAPPING_ID, (uint64_t)index + 1);
+	proto_uint(proto, PPROF_MAPPING_MEMORY_START, module->start);
+	proto_uint(proto, PPROF_MAPPING_MEMORY_LIMIT, module->limit);
+	proto_uint(proto, PPROF_MAPPING_FILE_OFFSET, module->offset);
+	proto_uint(proto, PPROF_MAPPING_FILENAME, file);
+	proto_uint(proto, PPROF_MAPPING_BUILD_ID, build_id);
+	proto_uint(proto, PPROF_MAPPING_HAS_FUNCTIONS, 1);
+	proto_uint(proto, PPROF_MAPPING_HAS_FILENAMES, 1);
+	proto_uint(proto, PPROF_MAPPING_HAS_LINE_NUMBERS, 1);
+	proto_uint(proto, PPROF_MAPPING_HAS_INLINE_FRAMES, 1);
+	proto_close(proto);
+	return flush(writer, PENDING_BYTES);
+}
+
+static int put_location(struct pprof_writer *writer, uint32_t index)
+{
+	const struct frame *frame = &writer->profile->stacks.location[index];
+	struct proto_writer *proto = &writer->proto;
+	struct function function;
+	uint32_t id;
+	int err = describe_function(writer, frame, &function);
+
 	if (!err)
-		err = pprof_code_write(&writer->code);
-	/* Last, because all others add texts. */
-	return err ? err : put_string_table(writer);
+		err = function_id(writer, &function, &id);
+	if (err)
+		return err;
+	proto_open(proto, PPROF_PROFILE_LOCATION);
+	proto_uint(proto, PPROF_LOCATION_ID, (uint64_t)index + 1);
+	proto_uint(proto, PPROF_LOCATION_MAPPING_ID, pprof_mappings_id(&writer->mappings, frame));
+	proto_uint(proto, PPROF_LOCATION_ADDRESS, frame->address);
+	proto_open(proto, PPROF_LOCATION_LINE);
+	proto_uint(proto, PPROF_LINE_FUNCTION_ID, id);
+	proto_uint(proto, PPROF_LINE_LINE, frame->line);
+	proto_close(proto);
+	proto_close(proto);
+	return flush(writer, PENDING_BYTES);
+}
+
+static int put_function(struct pprof_writer *writer, uint32_t index)
+{
+	const struct function *function = &writer->function[index];
+	struct proto_writer *proto = &writer->proto;
+
+	proto_open(proto, PPROF_PROFILE_FUNCTION);
+	proto_uint(proto, PPROF_FUNCTION_ID, (uint64_t)index + 1);
+	proto_uint(proto, PPROF_FUNCTION_NAME, function->name);
+	proto_uint(proto, PPROF_FUNCTION_SYSTEM_NAME, function->system_name);
+	proto_uint(proto, PPROF_FUNCTION_FILENAME, function->file);
+	proto_uint(proto, PPROF_FUNCTION_START_LINE, function->start_line);
+	proto_close(proto);
+	return flush(writer, PENDING_BYTES);
+}
+
+static int put_code(struct pprof_writer *writer)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < writer->mappings.count; i++)
+		err = put_mapping(writer, i);
+	for (uint32_t i = 0; !err && i < writer->profile->stacks.location_count; i++)
+		err = put_location(writer, i);
+	for (uint32_t i = 0; !err && i < writer->function_count; i++)
+		err = put_function(writer, i);
+	return err;
+}
+
+/* ---- all of it ---- */
+
+static int writer_init(struct pprof_writer *writer, const struct profile *profile,
+		       enum gzip_effort effort)
+{
+	int err;
+
+	writer->profile = profile;
+	writer->known_count = intern_count(profile->strings);
+	writer->known = calloc(writer->known_count, sizeof(*writer->known));
+	writer->key = calloc((size_t)profile->key_count + 1, sizeof(*writer->key));
+	writer->unit = calloc((size_t)profile->key_count + 1, sizeof(*writer->unit));
+	if (!writer->known || !writer->key || !writer->unit)
+		return -ENOMEM;
+	err = gzip_sink_new(effort, &writer->sink);
+	if (!err)
+		err = intern_new(&writer->texts);
+	if (!err)
+		err = pprof_mappings_init(&writer->mappings, profile);
+	return err ? err : add_keys(writer);
 }
 
 static int encode(const struct profile *profile, enum gzip_effort effort, void **ret_bytes,
@@ -241,7 +440,15 @@ static int encode(const struct profile *profile, enum gzip_effort effort, void *
 	int err = writer_init(&writer, profile, effort);
 
 	if (!err)
-		err = put_all(&writer);
+		err = put_window(&writer);
+	for (uint32_t i = 0; !err && i < profile->row_count; i++)
+		err = put_sample(&writer, i);
+	if (!err)
+		err = put_code(&writer);
+	if (!err)
+		err = put_string_table(&writer);
+	if (!err)
+		err = flush(&writer, 0);
 	return err ? err : gzip_sink_finish(writer.sink, ret_bytes, ret_size);
 }
 

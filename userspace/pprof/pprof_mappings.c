@@ -5,16 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pprof/pprof_fields.h"
-#include "profile.pb-c.h"
-
 #define ENTRY_OF_KIND 0x80000000U
 
 static const char *const kind_name[FRAME_KINDS] = {
-	[FRAME_PYTHON] = "[python]",
-	[FRAME_NATIVE] = "[unknown]",
-	[FRAME_KERNEL] = "[kernel.kallsyms]",
-	[FRAME_JIT] = "[anon]",
+	[FRAME_PYTHON] = "[python]",	      [FRAME_NATIVE] = "[unknown]",
+	[FRAME_KERNEL] = "[kernel.kallsyms]", [FRAME_JIT] = "[anon]",
 	[FRAME_MARKER] = "[pyprofd]",
 };
 
@@ -158,47 +153,13 @@ uint32_t pprof_mappings_id(const struct pprof_mappings *mappings, const struct f
 		       : mappings->kind_id[known_kind(frame)];
 }
 
-/* Writes a mapping.  If has_functions were false, a reader would look for the file on its own
- * machine, and warn. */
-static int put_mapping(struct gzip_sink *sink, uint32_t id, const struct module *module,
-		       uint32_t file, uint32_t build_id)
+const char *pprof_mappings_get(const struct pprof_mappings *mappings, uint32_t index,
+			       const struct module **ret_module)
 {
-	Perftools__Profiles__Mapping message = PERFTOOLS__PROFILES__MAPPING__INIT;
+	uint32_t entry = mappings->entry[index];
 
-	message.id = id;
-	message.memory_start = module->start;
-	message.memory_limit = module->limit;
-	message.file_offset = module->offset;
-	message.filename = file;
-	message.build_id = build_id;
-	message.has_functions = 1;
-	message.has_filenames = 1;
-	message.has_line_numbers = 1;
-	message.has_inline_frames = 1;
-	return gzip_sink_put_message(sink, PPROF_PROFILE_MAPPING, &message.base);
-}
-
-int pprof_mappings_write(const struct pprof_mappings *mappings, struct pprof_strings *strings,
-			 struct gzip_sink *sink)
-{
-	for (uint32_t i = 0; i < mappings->count; i++) {
-		uint32_t entry = mappings->entry[i], file, build_id = 0;
-		struct module module = {0};
-		int err;
-
-		if (entry >= ENTRY_OF_KIND) {
-			err = pprof_strings_add_text(strings, kind_name[entry - ENTRY_OF_KIND],
-						     &file);
-		} else {
-			module = mappings->profile->module[entry - 1].module;
-			err = pprof_strings_add(strings, module.path, &file);
-			if (!err)
-				err = pprof_strings_add(strings, module.build_id, &build_id);
-		}
-		if (!err)
-			err = put_mapping(sink, i + 1, &module, file, build_id);
-		if (err)
-			return err;
-	}
-	return 0;
+	if (entry >= ENTRY_OF_KIND)
+		return kind_name[entry - ENTRY_OF_KIND];
+	*ret_module = &mappings->profile->module[entry - 1].module;
+	return NULL;
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a profile's modules as pprof mappings.  Every location gets a mapping that says
+/* Orders a profile's modules as pprof mappings.  Every location gets a mapping that says
  * "symbolized". For a location without one, Pyroscope makes up an unsymbolized mapping, and then
  * looks for symbols itself (grafana/pyroscope, pkg/pprof and pkg/symbolizer).  So frames without a
  * file have mappings too, with a name in brackets. */
 #ifndef PPROF_PPROF_MAPPINGS_H
 #define PPROF_PPROF_MAPPINGS_H
 
-#include "pprof/gzip_sink.h"
-#include "pprof/pprof_strings.h"
 #include "profile/profile_data.h"
 
 #define FRAME_KINDS (FRAME_MARKER + 1)
@@ -25,8 +23,9 @@ int pprof_mappings_init(struct pprof_mappings *mappings, const struct profile *p
 void pprof_mappings_release(struct pprof_mappings *mappings);
 /* Returns the mapping id of a frame of the profile, never 0. */
 uint32_t pprof_mappings_id(const struct pprof_mappings *mappings, const struct frame *frame);
-/* Returns 0, -ENOMEM; -EINVAL: a module refers to a string that is not in the table. */
-int pprof_mappings_write(const struct pprof_mappings *mappings, struct pprof_strings *strings,
-			 struct gzip_sink *sink);
+/* Returns the name of the mapping with id index + 1, where it is one of frames without a file; NULL
+ * and its module for all others. */
+const char *pprof_mappings_get(const struct pprof_mappings *mappings, uint32_t index,
+			       const struct module **ret_module);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "pprof/pprof_wire.h"
+#include "base/proto.h"
 
 /* The ids of a file's messages, which are any numbers but 0.  When they are 1, 2, 3 ..., as most
  * writers number them, they are found by their order, else by hash. */

@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 #include "base/kinds.h"
-#include "export/proto_writer.h"
+#include "base/proto.h"
 #include "profile/profile_data.h"
 #include "push/request_writer.h"
 #include "push/service_name.h"
@@ -69,10 +69,10 @@ static void put_labels(struct pyroscope *pyroscope, const struct push_series *se
 	const char *service =
 		series->value[0] ? intern_get(pyroscope->profile->strings, series->value[0], NULL)
 				 : PUSH_SERVICE_UNKNOWN;
-	const char *const own[][2] = {
-		{"__name__", push_pyroscope_name(pyroscope->writer->window->kind)},
-		{"service_name", service},
-		{"hostname", pyroscope->writer->encoding->host}};
+	const char *const own[][2] = {{"__name__",
+				       push_pyroscope_name(pyroscope->writer->window->kind)},
+				      {"service_name", service},
+				      {"hostname", pyroscope->writer->encoding->host}};
 	struct proto_writer *proto = &pyroscope->proto;
 	struct push_labels labels;
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "pprof/pprof_wire.h"
+#include "base/proto.h"
 
 #define MS_PER_SEC 1000U
 
@@ -103,8 +103,8 @@ struct push_decision push_decide(enum push_protocol protocol, const struct push_
 	else
 		decision.verdict = PUSH_REFUSED; /* a redirect would carry the token elsewhere */
 	/* A proxy that gave up waiting, or lost the collector's answer. */
-	decision.is_ambiguous = answer->status == 408 || answer->status == 502 ||
-				answer->status == 504;
+	decision.is_ambiguous =
+		answer->status == 408 || answer->status == 502 || answer->status == 504;
 	return decision;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds pprof files with protobuf-c, which shares no code with the decoder. */
+/* Hands pprof files to the decoder. */
 #ifndef TESTS_PROFILE_READ_FIXTURE_H
 #define TESTS_PROFILE_READ_FIXTURE_H
 
@@ -25,15 +25,6 @@ static inline int read_bytes(struct profile_reader *reader, const void *bytes, s
 	OWNED_FD int fd = fd_of(bytes, size);
 
 	return profile_reader_add(reader, fd, NULL);
-}
-
-static inline int read_message(struct profile_reader *reader, const pprof *message)
-{
-	size_t size = perftools__profiles__profile__get_packed_size(message);
-	OWNED_MEM uint8_t *bytes = malloc(size + 1);
-
-	perftools__profiles__profile__pack(message, bytes);
-	return read_bytes(reader, bytes, size);
 }
 
 static inline struct profile_reader *new_reader(const struct profile_read_options *options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c */
+/* sources: profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c base/proto.c */
 #include "../profile/fixture.h"
 
 #include <stdio.h>
@@ -16,23 +16,23 @@ static void profile_encode_pprof__empty_window_keeps_types_and_times(void **stat
 	p = encode_and_decode(f.profile);
 	assert_int_equal(p->n_sample, 0);
 	assert_int_equal(p->n_sample_type, 2);
-	assert_string_equal(text(p, p->sample_type[0]->type), "samples");
-	assert_string_equal(text(p, p->sample_type[1]->unit), "nanoseconds");
-	assert_string_equal(text(p, p->period_type->type), "cpu");
+	assert_string_equal(text(p, p->sample_type[0].type), "samples");
+	assert_string_equal(text(p, p->sample_type[1].unit), "nanoseconds");
+	assert_string_equal(text(p, p->period_type.type), "cpu");
 	assert_int_equal(p->period, 10101010);
 	/* One string table: the index itself is compared by viewers. */
-	assert_int_equal(p->default_sample_type, p->sample_type[1]->type);
+	assert_int_equal(p->default_sample_type, p->sample_type[1].type);
 	assert_int_equal(p->time_nanos, FIXTURE_START_NS);
 	assert_int_equal(p->duration_nanos, 2500000000ULL);
 	assert_int_equal(p->n_comment, 1);
 	assert_string_equal(text(p, p->comment[0]), "pyprofd test");
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	pprof_free(p);
 }
 
 static void profile_encode_pprof__python_frame_has_no_system_name(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
-	const Perftools__Profiles__Function *function;
+	const struct m_function *function;
 	struct frame frame[2];
 	pprof *p;
 
@@ -44,18 +44,18 @@ static void profile_encode_pprof__python_frame_has_no_system_name(void **state)
 	add_sample(&f, frame, 2, 3, 41, "MainThread");
 	p = encode_and_decode(f.profile);
 	assert_int_equal(p->n_mapping, 1);
-	assert_string_equal(text(p, p->mapping[0]->filename), "[python]");
+	assert_string_equal(text(p, p->mapping[0].filename), "[python]");
 	assert_int_equal(p->n_sample, 1);
-	assert_int_equal(p->sample[0]->n_location_id, 2);
-	function = function_of(p, p->sample[0]->location_id[0]);
+	assert_int_equal(p->sample[0].n_location_id, 2);
+	function = function_of(p, p->sample[0].location_id[0]);
 	assert_string_equal(text(p, function->name), "Linear.forward");
 	assert_string_equal(text(p, function->filename), "/app/nn.py");
 	assert_int_equal(function->start_line, 114);
-	assert_int_equal(location(p, p->sample[0]->location_id[0])->line[0]->line, 117);
-	function = function_of(p, p->sample[0]->location_id[1]);
+	assert_int_equal(location(p, p->sample[0].location_id[0])->line, 117);
+	function = function_of(p, p->sample[0].location_id[1]);
 	assert_string_equal(text(p, function->name), "<module>");
 	assert_int_equal(function->system_name, 0);
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	pprof_free(p);
 }
 
 static void profile_encode_pprof__lines_of_one_function_share_it(void **state)
@@ -73,7 +73,7 @@ static void profile_encode_pprof__lines_of_one_function_share_it(void **state)
 	p = encode_and_decode(f.profile);
 	assert_int_equal(p->n_location, 3);
 	assert_int_equal(p->n_function, 1);
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	pprof_free(p);
 }
 
 static void profile_encode_pprof__program_is_first_and_kernel_last_mapping(void **state)
@@ -101,28 +101,28 @@ static void profile_encode_pprof__program_is_first_and_kernel_last_mapping(void 
 	add_sample(&f, frame, 3, 4, 1, NULL);
 	p = encode_and_decode(f.profile);
 	assert_int_equal(p->n_mapping, 4);
-	assert_string_equal(text(p, p->mapping[0]->filename), "/usr/bin/python3.11");
-	assert_string_equal(text(p, p->mapping[0]->build_id), "abcd");
-	assert_int_equal(p->mapping[0]->memory_start, 0x41f000);
-	assert_int_equal(p->mapping[0]->memory_limit, 0x6c0000);
-	assert_int_equal(p->mapping[0]->file_offset, 0x1f000);
-	assert_true(p->mapping[0]->has_functions && p->mapping[0]->has_filenames &&
-		    p->mapping[0]->has_line_numbers && p->mapping[0]->has_inline_frames);
-	assert_string_equal(text(p, p->mapping[3]->filename), "[kernel.kallsyms]");
-	assert_int_equal(location(p, p->sample[0]->location_id[0])->mapping_id, 4);
-	assert_int_equal(location(p, p->sample[0]->location_id[0])->address, 0xffffffff81234567);
-	assert_int_equal(location(p, p->sample[0]->location_id[1])->address, 0x4321);
-	assert_string_equal(text(p, function_of(p, p->sample[0]->location_id[1])->filename),
+	assert_string_equal(text(p, p->mapping[0].filename), "/usr/bin/python3.11");
+	assert_string_equal(text(p, p->mapping[0].build_id), "abcd");
+	assert_int_equal(p->mapping[0].memory_start, 0x41f000);
+	assert_int_equal(p->mapping[0].memory_limit, 0x6c0000);
+	assert_int_equal(p->mapping[0].file_offset, 0x1f000);
+	assert_true(p->mapping[0].has_functions && p->mapping[0].has_filenames &&
+		    p->mapping[0].has_line_numbers && p->mapping[0].has_inline_frames);
+	assert_string_equal(text(p, p->mapping[3].filename), "[kernel.kallsyms]");
+	assert_int_equal(location(p, p->sample[0].location_id[0])->mapping_id, 4);
+	assert_int_equal(location(p, p->sample[0].location_id[0])->address, 0xffffffff81234567);
+	assert_int_equal(location(p, p->sample[0].location_id[1])->address, 0x4321);
+	assert_string_equal(text(p, function_of(p, p->sample[0].location_id[1])->filename),
 			    "/usr/lib/libz.so.1.2.13");
-	assert_int_equal(location(p, p->sample[0]->location_id[2])->mapping_id, 1);
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	assert_int_equal(location(p, p->sample[0].location_id[2])->mapping_id, 1);
+	pprof_free(p);
 }
 
 /* Readers drop locations without a function; Pyroscope symbolizes those without a mapping. */
 static void profile_encode_pprof__every_location_has_a_function_and_a_mapping(void **state)
 {
-	static const char *const function[] = {"[libfoo.so]", "[unwind gap]", "do_idle",
-					       "[unknown]",   "f",	      "[unknown]"};
+	static const char *const function[] = {
+		"[libfoo.so]", "[unwind gap]", "do_idle", "[unknown]", "f", "[unknown]"};
 	static const char *const mapping[] = {"/opt/libfoo.so", "[pyprofd]", "[kernel.kallsyms]",
 					      "[anon]",		"[python]",  "[unknown]"};
 	CLEANUP(fixture_release) struct fixture f = {0};
@@ -142,18 +142,18 @@ static void profile_encode_pprof__every_location_has_a_function_and_a_mapping(vo
 	add_sample(&f, frame, 6, 1, 0, NULL);
 	p = encode_and_decode(f.profile);
 	assert_int_equal(p->n_mapping, 6);
-	assert_string_equal(text(p, p->mapping[0]->filename), "/opt/libfoo.so");
-	assert_string_equal(text(p, p->mapping[5]->filename), "[kernel.kallsyms]");
+	assert_string_equal(text(p, p->mapping[0].filename), "/opt/libfoo.so");
+	assert_string_equal(text(p, p->mapping[5].filename), "[kernel.kallsyms]");
 	for (size_t i = 0; i < ARRAY_SIZE(frame); i++) {
 		uint64_t mapping_id = location(p, i + 1)->mapping_id;
 
 		assert_string_equal(text(p, function_of(p, i + 1)->name), function[i]);
 		assert_in_range(mapping_id, 1, 6);
-		assert_int_equal(p->mapping[mapping_id - 1]->id, mapping_id);
-		assert_true(p->mapping[mapping_id - 1]->has_functions);
-		assert_string_equal(text(p, p->mapping[mapping_id - 1]->filename), mapping[i]);
+		assert_int_equal(p->mapping[mapping_id - 1].id, mapping_id);
+		assert_true(p->mapping[mapping_id - 1].has_functions);
+		assert_string_equal(text(p, p->mapping[mapping_id - 1].filename), mapping[i]);
 	}
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	pprof_free(p);
 }
 
 /* A kernel frame without a module is the kernel's that has one. */
@@ -173,7 +173,7 @@ static void profile_encode_pprof__kernel_has_one_mapping(void **state)
 	assert_int_equal(p->n_mapping, 1);
 	assert_int_equal(location(p, 1)->mapping_id, 1);
 	assert_int_equal(location(p, 2)->mapping_id, 1);
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	pprof_free(p);
 }
 
 static void profile_encode_pprof__mangled_name_is_kept_only_where_it_differs(void **state)
@@ -194,7 +194,7 @@ static void profile_encode_pprof__mangled_name_is_kept_only_where_it_differs(voi
 	p = encode_and_decode(f.profile);
 	assert_string_equal(text(p, function_of(p, 1)->system_name), "_ZN2ns1fEi");
 	assert_int_equal(function_of(p, 2)->system_name, 0);
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	pprof_free(p);
 }
 
 static void profile_encode_pprof__labels_are_numbers_or_texts(void **state)
@@ -202,7 +202,7 @@ static void profile_encode_pprof__labels_are_numbers_or_texts(void **state)
 	CLEANUP(fixture_release) struct fixture f = {0};
 	struct frame frame;
 	struct profile_sample sample = {.frame = &frame, .frame_count = 1, .value = {1, 1}};
-	const Perftools__Profiles__Sample *s;
+	const struct m_sample *s;
 	pprof *p;
 
 	(void)state;
@@ -214,15 +214,15 @@ static void profile_encode_pprof__labels_are_numbers_or_texts(void **state)
 	sample.label_count = 3;
 	assert_int_equal(profile_add(f.profile, &sample), 0);
 	p = encode_and_decode(f.profile);
-	s = p->sample[0];
+	s = &p->sample[0];
 	assert_int_equal(s->n_label, 2);
-	assert_string_equal(text(p, s->label[0]->key), "pid");
-	assert_int_equal(s->label[0]->num, -7);
-	assert_int_equal(s->label[0]->str, 0);
-	assert_int_equal(s->label[0]->num_unit, 0);
-	assert_string_equal(text(p, s->label[1]->key), "comm");
-	assert_string_equal(text(p, s->label[1]->str), "python3");
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	assert_string_equal(text(p, s->label[0].key), "pid");
+	assert_int_equal((int64_t)s->label[0].num, -7);
+	assert_int_equal(s->label[0].str, 0);
+	assert_int_equal(s->label[0].num_unit, 0);
+	assert_string_equal(text(p, s->label[1].key), "comm");
+	assert_string_equal(text(p, s->label[1].str), "python3");
+	pprof_free(p);
 }
 
 static void profile_encode_pprof__foreign_bytes_become_clean_text_stored_once(void **state)
@@ -239,11 +239,11 @@ static void profile_encode_pprof__foreign_bytes_become_clean_text_stored_once(vo
 	p = encode_and_decode(f.profile);
 	assert_string_equal(text(p, function_of(p, 1)->name), "na\xef\xbf\xbd");
 	assert_int_equal(function_of(p, 1)->name, function_of(p, 2)->name);
-	assert_string_equal(text(p, p->sample[0]->label[1]->str), "\\x1b[2Jred");
+	assert_string_equal(text(p, p->sample[0].label[1].str), "\\x1b[2Jred");
 	for (size_t i = 0; i < p->n_string_table; i++)
 		for (size_t j = 0; j < i; j++)
 			assert_string_not_equal(p->string_table[i], p->string_table[j]);
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	pprof_free(p);
 }
 
 /* A linear congruential generator: the same samples on every run. */
@@ -290,15 +290,15 @@ static void profile_encode_pprof__totals_are_those_that_were_added(void **state)
 	p = encode_and_decode(f.profile);
 	assert_int_equal(p->n_sample, profile_sample_count(f.profile));
 	for (size_t i = 0; i < p->n_sample; i++) {
-		assert_int_equal(p->sample[i]->n_value, 2);
-		samples += p->sample[i]->value[0];
-		ns += p->sample[i]->value[1];
-		for (size_t j = 0; j < p->sample[i]->n_location_id; j++)
-			function_of(p, p->sample[i]->location_id[j]);
+		assert_int_equal(p->sample[i].n_value, 2);
+		samples += (int64_t)p->sample[i].value[0];
+		ns += (int64_t)p->sample[i].value[1];
+		for (size_t j = 0; j < p->sample[i].n_location_id; j++)
+			function_of(p, p->sample[i].location_id[j]);
 	}
 	assert_int_equal(samples, total);
 	assert_int_equal(ns, total * 10101010);
-	perftools__profiles__profile__free_unpacked(p, NULL);
+	pprof_free(p);
 }
 
 static void profile_encode_pprof__deepest_stack_survives(void **state)
@@ -313,10 +313,10 @@ static void profile_encode_pprof__deepest_stack_survives(void **state)
 		frame[i] = python_frame(&f, "deep", "/a.py", i + 1, 1);
 	add_sample(&f, frame, ARRAY_SIZE(frame), 1, 1, NULL);
 	p = encode_and_decode(f.profile);
-	assert_int_equal(p->sample[0]->n_location_id, 2048 + 127);
+	assert_int_equal(p->sample[0].n_location_id, 2048 + 127);
 	for (uint32_t i = 0; i < ARRAY_SIZE(frame); i++)
-		assert_int_equal(location(p, p->sample[0]->location_id[i])->line[0]->line, i + 1);
-	perftools__profiles__profile__free_unpacked(p, NULL);
+		assert_int_equal(location(p, p->sample[0].location_id[i])->line, i + 1);
+	pprof_free(p);
 }
 
 static void skip_without(const char *command, const char *reason)
@@ -427,14 +427,17 @@ static void profile_encode_pprof__test_reader_gives_back_what_was_added(void **s
 		     "there is no python3, or this is not the top of the sources");
 	fixture_init(&f);
 	add_two_stacks(&f);
-	assert_int_equal(profile_add_comment(f.profile, "pyprofd gr\xc3\xb6\xc3\x9f" "e"), 0);
+	assert_int_equal(profile_add_comment(f.profile, "pyprofd gr\xc3\xb6\xc3\x9f"
+							"e"),
+			 0);
 	text = reader_says(f.profile, "python3 -B tests/e2e/pprof.py");
 	assert_string_equal(text, "types: samples/count cpu/nanoseconds\n"
 				  "default: cpu\n"
 				  "period: 10101010 cpu/nanoseconds\n"
 				  "time: 1767225600123456789\n"
 				  "duration: 10000000000\n"
-				  "comment: pyprofd gr\xc3\xb6\xc3\x9f" "e\n"
+				  "comment: pyprofd gr\xc3\xb6\xc3\x9f"
+				  "e\n"
 				  "mapping 1: 0x41f000 0x6c0000 0x1f000 /usr/bin/python3.11 abcd\n"
 				  "mapping 2: 0x0 0x0 0x0 [python] -\n"
 				  "mapping 3: 0x0 0x0 0x0 [kernel.kallsyms] -\n"
@@ -454,8 +457,7 @@ int main(void)
 		cmocka_unit_test(profile_encode_pprof__python_frame_has_no_system_name),
 		cmocka_unit_test(profile_encode_pprof__lines_of_one_function_share_it),
 		cmocka_unit_test(profile_encode_pprof__program_is_first_and_kernel_last_mapping),
-		cmocka_unit_test(
-			profile_encode_pprof__every_location_has_a_function_and_a_mapping),
+		cmocka_unit_test(profile_encode_pprof__every_location_has_a_function_and_a_mapping),
 		cmocka_unit_test(profile_encode_pprof__kernel_has_one_mapping),
 		cmocka_unit_test(profile_encode_pprof__mangled_name_is_kept_only_where_it_differs),
 		cmocka_unit_test(profile_encode_pprof__labels_are_numbers_or_texts),

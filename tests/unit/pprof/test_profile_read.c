@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c gen/profile.pb-c.c profile/cuda_line.c */
+/* sources: base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c base/proto.c */
 #include "read_fixture.h"
 
 #include <errno.h>
@@ -8,72 +8,74 @@
 
 /* ---- a file of another tool: ids of no row, no mapping, inlined lines, its own units ---- */
 
-static char other_strings[][16] = {"",	    "alloc_objects", "count",	"alloc_space",
-				   "bytes", "main.work",     "main.go", "main.in",
-				   "bytes", "weird\033[1m",  "python3", "comm"};
+static const char *const other_strings[] = {"",	     "alloc_objects", "count",	 "alloc_space",
+					    "bytes", "main.work",     "main.go", "main.in",
+					    "bytes", "weird\033[1m",  "python3", "comm"};
 
 struct other {
-	pprof message;
-	Perftools__Profiles__ValueType type[2], *types[2];
-	Perftools__Profiles__Function function[2], *functions[2];
-	Perftools__Profiles__Line line[2], *lines[2];
-	Perftools__Profiles__Location location[2], *locations[2];
-	Perftools__Profiles__Label label[2], *labels[2];
-	Perftools__Profiles__Sample sample, *samples[1];
-	uint64_t location_id[2];
-	int64_t value[2];
-	char *string[12];
+	struct m_function function[2];
+	uint64_t location_id[2], default_sample_type;
+	size_t n_value;
 };
 
 static void other_init(struct other *o)
 {
-	*o = (struct other){.message = PERFTOOLS__PROFILES__PROFILE__INIT,
-			    .sample = PERFTOOLS__PROFILES__SAMPLE__INIT,
-			    .location_id = {700, 9},
-			    .value = {3, 4096}};
-	for (int i = 0; i < 12; i++)
-		o->string[i] = other_strings[i];
-	for (int i = 0; i < 2; i++) {
-		perftools__profiles__value_type__init(o->types[i] = &o->type[i]);
-		perftools__profiles__function__init(o->functions[i] = &o->function[i]);
-		perftools__profiles__line__init(o->lines[i] = &o->line[i]);
-		perftools__profiles__location__init(o->locations[i] = &o->location[i]);
-		perftools__profiles__label__init(o->labels[i] = &o->label[i]);
-		o->type[i].type = i ? 3 : 1;
-		o->type[i].unit = i ? 4 : 2;
-		o->function[i].id = i ? 12 : 5000000000;
-		o->function[i].name = i ? 7 : 5;
-		o->function[i].filename = 6;
-		o->line[i].function_id = i ? 5000000000 : 12;
-		o->line[i].line = 10 + i;
-	}
-	o->location[0].id = 9;
-	o->location[0].address = 0x1234;
-	o->location[1].id = 700;
-	o->location[1].n_line = 2;
-	o->location[1].line = o->lines;
-	o->label[0].key = 8;
-	o->label[0].num = 512;
-	o->label[0].num_unit = 4;
-	o->label[1].key = 11;
-	o->label[1].str = 10;
-	o->samples[0] = &o->sample;
-	o->sample.n_location_id = 2;
-	o->sample.location_id = o->location_id;
-	o->sample.n_value = 2;
-	o->sample.value = o->value;
-	o->sample.n_label = 2;
-	o->sample.label = o->labels;
-	o->message.n_sample_type = 2;
-	o->message.sample_type = o->types;
-	o->message.n_sample = 1;
-	o->message.sample = o->samples;
-	o->message.n_location = 2;
-	o->message.location = o->locations;
-	o->message.n_function = 2;
-	o->message.function = o->functions;
-	o->message.n_string_table = 12;
-	o->message.string_table = o->string;
+	*o = (struct other){.location_id = {700, 9}, .n_value = 2};
+	for (int i = 0; i < 2; i++)
+		o->function[i] = (struct m_function){
+			.id = i ? 12 : 5000000000, .name = i ? 7 : 5, .filename = 6};
+}
+
+static void put_numbers(struct proto_writer *proto, uint32_t field, const uint64_t *number,
+			uint32_t count)
+{
+	proto_open(proto, field);
+	for (uint32_t i = 0; i < count; i++)
+		proto_uint(proto, 1 + i, number[i]);
+	proto_close(proto);
+}
+
+static void put_other_sample(struct proto_writer *proto, const struct other *o)
+{
+	static const uint64_t value[2] = {3, 4096};
+	static const uint64_t label[2][4] = {{8, 0, 512, 4}, {11, 10}};
+
+	proto_open(proto, PPROF_PROFILE_SAMPLE);
+	proto_open(proto, PPROF_SAMPLE_LOCATION_ID);
+	for (int i = 0; i < 2; i++)
+		proto_packed(proto, o->location_id[i]);
+	proto_close(proto);
+	proto_open(proto, PPROF_SAMPLE_VALUE);
+	for (size_t i = 0; i < o->n_value; i++)
+		proto_packed(proto, value[i]);
+	proto_close(proto);
+	for (int i = 0; i < 2; i++)
+		put_numbers(proto, PPROF_SAMPLE_LABEL, label[i], 4);
+	proto_close(proto);
+}
+
+static int read_other(struct profile_reader *reader, const struct other *o)
+{
+	static const uint64_t type[2][2] = {{1, 2}, {3, 4}},
+			      line[2][2] = {{12, 10}, {5000000000, 11}};
+	static const uint64_t location[3] = {9, 0, 0x1234};
+	CLEANUP(proto_release) struct proto_writer proto = {0};
+
+	for (int i = 0; i < 2; i++)
+		put_numbers(&proto, PPROF_PROFILE_SAMPLE_TYPE, type[i], 2);
+	put_other_sample(&proto, o);
+	put_numbers(&proto, PPROF_PROFILE_LOCATION, location, 3);
+	proto_open(&proto, PPROF_PROFILE_LOCATION);
+	proto_uint(&proto, PPROF_LOCATION_ID, 700);
+	for (int i = 0; i < 2; i++)
+		put_numbers(&proto, PPROF_LOCATION_LINE, line[i], 2);
+	proto_close(&proto);
+	for (int i = 0; i < 2; i++)
+		put_numbers(&proto, PPROF_PROFILE_FUNCTION, &o->function[i].id, 5);
+	for (size_t i = 0; i < ARRAY_SIZE(other_strings); i++)
+		proto_text(&proto, PPROF_PROFILE_STRING_TABLE, other_strings[i]);
+	proto_uint(&proto, PPROF_PROFILE_DEFAULT_SAMPLE_TYPE, o->default_sample_type);
+	return read_bytes(reader, proto.byte, proto.size);
 }
 
 static void profile_read__inlined_lines_become_frames(void **state)
@@ -84,7 +86,7 @@ static void profile_read__inlined_lines_become_frames(void **state)
 
 	(void)state;
 	other_init(&o);
-	assert_int_equal(read_message(reader, &o.message), 0);
+	assert_int_equal(read_other(reader, &o), 0);
 	p = profile_reader_profile(reader);
 	assert_int_equal(p->row_count, 1);
 	assert_int_equal(p->stacks.stack[0].count, 3);
@@ -110,7 +112,7 @@ static void profile_read__labels_keep_their_units(void **state)
 
 	(void)state;
 	other_init(&o);
-	assert_int_equal(read_message(reader, &o.message), 0);
+	assert_int_equal(read_other(reader, &o), 0);
 	p = profile_reader_profile(reader);
 	label = profile_find_label(p, p->row[0].label_set, "bytes");
 	assert_non_null(label);
@@ -128,7 +130,7 @@ static void profile_read__control_codes_become_escapes(void **state)
 	(void)state;
 	other_init(&o);
 	o.function[1].name = 9;
-	assert_int_equal(read_message(reader, &o.message), 0);
+	assert_int_equal(read_other(reader, &o), 0);
 	assert_string_equal(name_of(profile_reader_profile(reader), 0, 0), "weird\\x1b[1m");
 }
 
@@ -139,8 +141,8 @@ static void profile_read__default_sample_type_is_shown(void **state)
 
 	(void)state;
 	other_init(&o);
-	o.message.default_sample_type = 1;
-	assert_int_equal(read_message(reader, &o.message), 0);
+	o.default_sample_type = 1;
+	assert_int_equal(read_other(reader, &o), 0);
 	assert_int_equal(profile_reader_value_index(reader), 0);
 }
 
@@ -174,7 +176,7 @@ static void profile_read__missing_location_is_ebadmsg(void **state)
 	(void)state;
 	other_init(&o);
 	o.location_id[1] = 10;
-	assert_int_equal(read_message(reader, &o.message), -EBADMSG);
+	assert_int_equal(read_other(reader, &o), -EBADMSG);
 	assert_string_equal(profile_reader_error(reader),
 			    "cut off or broken: a location is missing");
 }
@@ -186,8 +188,8 @@ static void profile_read__value_too_few_is_ebadmsg(void **state)
 
 	(void)state;
 	other_init(&o);
-	o.sample.n_value = 1;
-	assert_int_equal(read_message(reader, &o.message), -EBADMSG);
+	o.n_value = 1;
+	assert_int_equal(read_other(reader, &o), -EBADMSG);
 }
 
 static void profile_read__empty_file_is_enodata(void **state)
@@ -270,8 +272,8 @@ static void profile_read__each_kind_is_known_by_its_values(void **state)
 		size_t size;
 
 		for (size_t at = 0; at < options.value_count; at++)
-			options.value_type[at] = (struct profile_value_type){
-				kind->value[at].type, kind->value[at].unit};
+			options.value_type[at] = (struct profile_value_type){kind->value[at].type,
+									     kind->value[at].unit};
 		options.default_value_type = options.value_type[kind->default_value].type;
 		options.period_type = options.value_type[kind->default_value];
 		assert_int_equal(intern_new(&f.strings), 0);
@@ -358,7 +360,7 @@ static void profile_read__other_kind_is_eproto(void **state)
 	fixture_init(&f);
 	read_written(reader, &f);
 	other_init(&o);
-	assert_int_equal(read_message(reader, &o.message), -EPROTO);
+	assert_int_equal(read_other(reader, &o), -EPROTO);
 }
 
 static void profile_read__unknown_sample_type_is_enoent(void **state)
@@ -369,7 +371,7 @@ static void profile_read__unknown_sample_type_is_enoent(void **state)
 
 	(void)state;
 	other_init(&o);
-	assert_int_equal(read_message(reader, &o.message), -ENOENT);
+	assert_int_equal(read_other(reader, &o), -ENOENT);
 }
 
 /* ---- options ---- */
@@ -794,8 +796,7 @@ int main(void)
 		cmocka_unit_test(profile_reader_add_wall__is_one_window_of_both),
 		cmocka_unit_test(profile_reader_add_wall__broken_part_leaves_nothing),
 		cmocka_unit_test(profile_reader_add_empty__waits_for_the_first_file),
-		cmocka_unit_test(
-			profile_reader_add__file_of_another_kind_than_its_name_is_eproto),
+		cmocka_unit_test(profile_reader_add__file_of_another_kind_than_its_name_is_eproto),
 		cmocka_unit_test(profile_read__sample_of_no_window_is_ebadmsg),
 		cmocka_unit_test(profile_read__window_that_is_listed_twice_is_ebadmsg),
 		cmocka_unit_test(

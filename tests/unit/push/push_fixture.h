@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pprof/pprof_wire.h"
+#include "base/proto.h"
 #include "profile/profile_data.h"
 
 #define START_MS 1795200000000ULL

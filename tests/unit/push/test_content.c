@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: push/content.c push/series.c push/known_series.c push/service_name.c config/relabel.c config/relabel_parse.c pprof/pprof.c pprof/pprof_code.c pprof/pprof_mappings.c pprof/pprof_strings.c pprof/gzip_sink.c pprof/unpack.c pprof/profile_read.c pprof/read_samples.c pprof/read_levels.c pprof/read_frames.c pprof/read_memory.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c gen/profile.pb-c.c profile/profile.c profile/stack_table.c base/kinds.c base/index_table.c base/intern.c base/io.c base/utf8.c profile/cuda_line.c base/regex_copies.c */
+/* sources: push/content.c push/series.c push/known_series.c push/service_name.c config/relabel.c config/relabel_parse.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c pprof/unpack.c pprof/profile_read.c pprof/read_samples.c pprof/read_levels.c pprof/read_frames.c pprof/read_memory.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c profile/profile.c profile/stack_table.c base/kinds.c base/index_table.c base/intern.c base/io.c base/utf8.c profile/cuda_line.c base/regex_copies.c base/proto.c */
 /* A merged file and its windows. */
 #include "push/content.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: timeline/chrome.c timeline/perfetto.c timeline/trace_file.c timeline/trace_writer.c base/background.c base/utf8.c base/io.c base/safe_file.c base/sudo_user.c base/intern.c gen/perfetto.pb-c.c base/running.c */
+/* sources: timeline/chrome.c timeline/perfetto.c timeline/trace_file.c timeline/trace_writer.c base/background.c base/utf8.c base/io.c base/safe_file.c base/sudo_user.c base/intern.c base/running.c base/proto.c timeline/trace_format.c base/json_writer.c */
 #include "timeline/trace_sink.h"
 
 #include <cmocka.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/io.h"
-#include "perfetto.pb-c.h"
+#include "timeline/trace_format.h"
 
 #define MIB (1U << 20)
 
@@ -89,93 +89,157 @@ static void chrome__lanes_are_threads_and_times_microseconds(void **state)
 	open_bench(&bench, chrome_sink_new);
 	add_all(&bench);
 	close_bench(&bench);
-	assert_non_null(strstr(
-		bench.text, "{\"ph\":\"X\",\"cat\":\"cpu\",\"pid\":5,\"tid\":10000007,\"ts\":1.000,"
-			    "\"name\":\"on CPU\",\"dur\":1.500,\"args\":{\"cpu\":3}}"));
 	assert_non_null(strstr(bench.text,
-			       "\"ts\":2.500,\"name\":\"Waiting for GIL\",\"dur\":6.001,"
+			       "{\"ph\":\"X\",\"name\":\"on CPU\",\"pid\":5,\"tid\":10000007,"
+			       "\"cat\":\"cpu\",\"ts\":1.000,\"dur\":1.500,\"args\":{\"cpu\":3}}"));
+	assert_non_null(strstr(bench.text,
+			       "\"name\":\"Waiting for GIL\",\"pid\":5,\"tid\":20000007,"
+			       "\"cat\":\"gil\",\"ts\":2.500,\"dur\":6.001,"
 			       "\"args\":{\"holder\":8}}"));
-	assert_non_null(
-		strstr(bench.text,
-		       "\"tid\":20000007,\"name\":\"thread_name\",\"args\":{\"name\":\"w: GIL\"}"));
-	/* A broken byte and both characters that need it are escaped. */
+	assert_non_null(strstr(bench.text, "\"name\":\"thread_name\",\"pid\":5,\"tid\":20000007,"
+					   "\"args\":{\"name\":\"w: GIL\"}"));
+	/* A broken byte and the characters that need it are escaped. */
 	assert_non_null(strstr(bench.text,
-			       "\"ts\":1.500,\"name\":\"say \\\"\xef\xbf\xbd\\\\\",\"s\":\"t\","
-			       "\"args\":{\"stack\":\"f (a.py:1) < g\"}}"));
+			       "\"name\":\"say \\\"\xef\xbf\xbd\\\\\",\"pid\":5,\"tid\":7,"
+			       "\"cat\":\"sample\",\"ts\":1.500,\"s\":\"t\","
+			       "\"args\":{\"stack\":\"f (a.py:1) \\u003c g\"}}"));
 	assert_int_equal(memcmp(bench.text, "[\n{", 3), 0);
 	assert_int_equal(memcmp(bench.text + bench.size - 4, "}\n]\n", 4), 0);
 	free(bench.text);
 }
 
-static const Perfetto__TrackDescriptor *find_track(const Perfetto__Trace *trace, uint64_t uuid)
+/* ---- Perfetto: a path of field numbers leads to a value ---- */
+
+static struct wire trace_of(const struct bench *bench)
 {
-	for (size_t i = 0; i < trace->n_packet; i++)
-		if (trace->packet[i]->track_descriptor &&
-		    trace->packet[i]->track_descriptor->uuid == uuid)
-			return trace->packet[i]->track_descriptor;
-	return NULL;
+	return (struct wire){(const uint8_t *)bench->text,
+			     (const uint8_t *)bench->text + bench->size};
 }
 
-static const char *find_name(const Perfetto__Trace *trace, uint64_t iid, unsigned int *ret_times)
+/* Finds the index-th field with this number. */
+static bool find_field(struct wire message, uint32_t number, unsigned int index,
+		       struct wire_field *ret_field)
 {
-	const char *name = NULL;
+	int more;
 
-	*ret_times = 0;
-	for (size_t i = 0; i < trace->n_packet; i++) {
-		const Perfetto__InternedData *data = trace->packet[i]->interned_data;
+	while ((more = wire_next(&message, ret_field)) > 0)
+		if (ret_field->number == number && !index--)
+			return true;
+	assert_int_equal(more, 0);
+	return false;
+}
 
-		for (size_t j = 0; data && j < data->n_event_names; j++)
-			if (data->event_names[j]->iid == iid) {
-				name = data->event_names[j]->text;
-				++*ret_times;
-			}
+/* Follows a path, 0 at its end, below the packet. */
+static bool find(struct wire trace, unsigned int packet, const uint32_t *path,
+		 struct wire_field *ret_field)
+{
+	if (!find_field(trace, 1, packet, ret_field))
+		return false;
+	for (; *path; path++)
+		if (!find_field(ret_field->bytes, *path, 0, ret_field))
+			return false;
+	return true;
+}
+
+static uint64_t number(struct wire trace, unsigned int packet, const uint32_t *path)
+{
+	struct wire_field field;
+
+	return find(trace, packet, path, &field) && !field.is_bytes ? field.value : 0;
+}
+#define NUMBER(trace, packet, ...) number(trace, packet, (const uint32_t[]){__VA_ARGS__, 0})
+
+static bool is_text(struct wire bytes, const char *text)
+{
+	return (size_t)(bytes.end - bytes.at) == strlen(text) &&
+	       !memcmp(bytes.at, text, strlen(text));
+}
+static bool has_text(struct wire trace, unsigned int packet, const uint32_t *path, const char *text)
+{
+	struct wire_field field;
+
+	return find(trace, packet, path, &field) && field.is_bytes && is_text(field.bytes, text);
+}
+#define HAS_TEXT(trace, packet, text, ...)                                                         \
+	has_text(trace, packet, (const uint32_t[]){__VA_ARGS__, 0}, text)
+
+static unsigned int count_packets(struct wire trace)
+{
+	struct wire_field field;
+	unsigned int count = 0;
+
+	while (find_field(trace, 1, count, &field))
+		count++;
+	return count;
+}
+
+/* Returns the packet that describes a track. */
+static unsigned int find_track(struct wire trace, uint64_t uuid)
+{
+	for (unsigned int i = 0; i < count_packets(trace); i++)
+		if (NUMBER(trace, i, PACKET_TRACK_DESCRIPTOR, 1) == uuid)
+			return i;
+	fail();
+	return 0;
+}
+
+/* Returns how often a name is interned; all are the text. */
+static unsigned int count_names(struct wire trace, uint64_t id, const char *text)
+{
+	unsigned int times = 0;
+
+	for (unsigned int i = 2; i < count_packets(trace); i++) {
+		if (NUMBER(trace, i, PACKET_INTERNED_DATA, INTERNED_EVENT_NAMES, 1) != id)
+			continue;
+		assert_true(
+			HAS_TEXT(trace, i, text, PACKET_INTERNED_DATA, INTERNED_EVENT_NAMES, 2));
+		times++;
 	}
-	return name;
+	return times;
 }
 
 static void perfetto__slices_begin_and_end_on_their_tracks(void **state)
 {
-	const Perfetto__TrackDescriptor *track;
-	const Perfetto__TracePacket *begin, *end;
-	Perfetto__Trace *trace;
+	const unsigned int begin = 9, end = 10;
 	struct bench bench;
-	unsigned int times;
+	unsigned int track;
+	struct wire trace;
+	uint64_t uuid;
 
 	(void)state;
 	open_bench(&bench, perfetto_sink_new);
 	add_all(&bench);
 	close_bench(&bench);
-	trace = perfetto__trace__unpack(NULL, bench.size, (const uint8_t *)bench.text);
-	assert_non_null(trace);
+	trace = trace_of(&bench);
 	/* Clocks, first, process, thread, two lanes, instant, three slices. */
-	assert_int_equal(trace->n_packet, 2 + 4 + 1 + 6);
-	assert_int_equal(trace->packet[1]->sequence_flags, 1);
-	assert_int_equal(trace->packet[1]->trace_packet_defaults->timestamp_clock_id, 3);
-	begin = trace->packet[9];
-	end = trace->packet[10];
-	assert_int_equal(begin->timestamp, 3500);
-	assert_int_equal(begin->track_event->type, 1);
-	assert_int_equal(end->timestamp, 9501);
-	assert_int_equal(end->track_event->type, 2);
-	assert_int_equal(end->track_event->track_uuid, begin->track_event->track_uuid);
-	assert_string_equal(find_name(trace, begin->track_event->name_iid, &times),
-			    "Waiting for GIL");
-	assert_int_equal(times, 1); /* the second slice of this name does not say it again */
-	assert_int_equal(begin->track_event->debug_annotations[0]->uint_value, 8);
-	track = find_track(trace, begin->track_event->track_uuid);
-	assert_string_equal(track->name, "GIL");
-	track = find_track(trace, track->parent_uuid);
-	assert_int_equal(track->thread->tid, 7);
-	assert_string_equal(track->thread->thread_name, "w");
-	perfetto__trace__free_unpacked(trace, NULL);
+	assert_int_equal(count_packets(trace), 2 + 4 + 1 + 6);
+	assert_int_equal(NUMBER(trace, 1, PACKET_SEQUENCE_FLAGS), PERFETTO_CLEARED);
+	assert_int_equal(NUMBER(trace, 1, PACKET_DEFAULTS, 58), 3);
+	assert_int_equal(NUMBER(trace, begin, PACKET_TIMESTAMP), 3500);
+	assert_int_equal(NUMBER(trace, begin, PACKET_TRACK_EVENT, 9), 1);
+	assert_int_equal(NUMBER(trace, end, PACKET_TIMESTAMP), 9501);
+	assert_int_equal(NUMBER(trace, end, PACKET_TRACK_EVENT, 9), 2);
+	uuid = NUMBER(trace, begin, PACKET_TRACK_EVENT, 11);
+	assert_int_equal(NUMBER(trace, end, PACKET_TRACK_EVENT, 11), uuid);
+	/* The second slice of this name does not say it again. */
+	assert_int_equal(count_names(trace, NUMBER(trace, begin, PACKET_TRACK_EVENT, 10),
+				     "Waiting for GIL"),
+			 1);
+	assert_int_equal(NUMBER(trace, begin, PACKET_TRACK_EVENT, 4, 3), 8);
+	track = find_track(trace, uuid);
+	assert_true(HAS_TEXT(trace, track, "GIL", PACKET_TRACK_DESCRIPTOR, 2));
+	track = find_track(trace, NUMBER(trace, track, PACKET_TRACK_DESCRIPTOR, 5));
+	assert_int_equal(NUMBER(trace, track, PACKET_TRACK_DESCRIPTOR, 4, 2), 7);
+	assert_true(HAS_TEXT(trace, track, "w", PACKET_TRACK_DESCRIPTOR, 4, 5));
 	free(bench.text);
 }
 
 static void perfetto__full_file_has_whole_slices_only(void **state)
 {
-	Perfetto__Trace *trace;
 	struct bench bench;
 	struct trace_slice made;
+	struct wire_field packet, event;
+	struct wire trace;
 	size_t begins = 0, ends = 0;
 	int err = 0;
 
@@ -189,15 +253,17 @@ static void perfetto__full_file_has_whole_slices_only(void **state)
 	assert_int_equal(err, -EFBIG);
 	close_bench(&bench);
 	assert_true(bench.size < MIB);
-	trace = perfetto__trace__unpack(NULL, bench.size, (const uint8_t *)bench.text);
-	assert_non_null(trace);
-	for (size_t i = 0; i < trace->n_packet; i++) {
-		begins += trace->packet[i]->track_event && trace->packet[i]->track_event->type == 1;
-		ends += trace->packet[i]->track_event && trace->packet[i]->track_event->type == 2;
+	trace = trace_of(&bench);
+	while ((err = wire_next(&trace, &packet)) > 0) {
+		if (!find_field(packet.bytes, PACKET_TRACK_EVENT, 0, &event))
+			continue;
+		assert_true(find_field(event.bytes, 9, 0, &event));
+		begins += event.value == 1;
+		ends += event.value == 2;
 	}
+	assert_int_equal(err, 0);
 	assert_true(begins > 1000);
 	assert_int_equal(begins, ends);
-	perfetto__trace__free_unpacked(trace, NULL);
 	free(bench.text);
 }
 

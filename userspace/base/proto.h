@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decodes the protobuf wire format field by field, without a copy or an allocation.  protobuf-c
- * builds the whole message as objects first, about six times the file's size; see
- * docs/design/profiles.md. */
-#ifndef PPROF_PPROF_WIRE_H
-#define PPROF_PPROF_WIRE_H
+/* The protobuf wire format, field by field: struct wire reads it without a copy or an
+ * allocation, struct proto_writer writes it into a growing buffer.  There are no objects of
+ * messages: those of a profile take about six times the file's size (docs/design/profiles.md).  The
+ * callers' enums name the fields' numbers. */
+#ifndef BASE_PROTO_H
+#define BASE_PROTO_H
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
+
+/* ---- reading: no byte is believed, and none behind `end` is read ---- */
 
 struct wire {
 	const uint8_t *at, *end;
@@ -20,8 +26,6 @@ struct wire_field {
 	uint64_t value; /* of a number */
 	struct wire bytes;
 };
-
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 
 static inline bool wire_varint(struct wire *wire, uint64_t *ret_value)
 {
@@ -94,5 +98,35 @@ static inline int wire_numbers(struct wire message, uint64_t *const place[], siz
 			*place[field.number] = field.value;
 	return more;
 }
+
+/* ---- writing ---- */
+
+#define PROTO_MAX_DEPTH 16U
+
+/* A zeroed writer is empty; release with proto_release().  After a failed allocation nothing is
+ * written any more: callers look at the error once, at the end. */
+struct proto_writer {
+	uint8_t *byte;
+	size_t size, capacity;
+	size_t open[PROTO_MAX_DEPTH]; /* offsets of the lengths of open messages */
+	unsigned int depth;
+	int error; /* 0 or -ENOMEM */
+};
+
+void proto_release(struct proto_writer *proto);
+/* Open and close a nested message, or a packed list. */
+void proto_open(struct proto_writer *proto, uint32_t field);
+void proto_close(struct proto_writer *proto);
+/* Writes a number; leaves out 0, which is what a missing field means. */
+void proto_uint(struct proto_writer *proto, uint32_t field, uint64_t value);
+/* Writes a number even when it is 0: for a member of a oneof, or an index in a list. */
+void proto_uint_always(struct proto_writer *proto, uint32_t field, uint64_t value);
+void proto_fixed64(struct proto_writer *proto, uint32_t field, uint64_t value);
+void proto_bytes(struct proto_writer *proto, uint32_t field, const void *bytes, size_t size);
+void proto_text(struct proto_writer *proto, uint32_t field, const char *text);
+/* Writes an element of a packed list. */
+void proto_packed(struct proto_writer *proto, uint64_t value);
+/* Writes the buffer to `out` and empties it.  Returns 0, an earlier -ENOMEM, -EIO. */
+int proto_flush(struct proto_writer *proto, FILE *out);
 
 #endif

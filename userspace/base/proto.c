@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "export/proto_writer.h"
+#include "base/proto.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -8,11 +8,9 @@
 
 #define FIRST_BYTES 65536U
 #define MAX_VARINT_BYTES 10U
-/* Bytes of a nested message's length, which are reserved before it is known: up to 2^35.  A varint
- * may be longer than needed. */
-#define LENGTH_BYTES 5U
-
-enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
+/* Bytes that are reserved for a nested message's length before it is known.  Most are below 128;
+ * a longer message moves when it is closed. */
+#define LENGTH_BYTES 1U
 
 void proto_release(struct proto_writer *proto)
 {
@@ -41,16 +39,30 @@ static uint8_t *reserve(struct proto_writer *proto, size_t size)
 	return grown + proto->size;
 }
 
+static size_t varint_bytes(uint64_t value)
+{
+	size_t bytes = 1;
+
+	while (value >>= 7)
+		bytes++;
+	return bytes;
+}
+
+/* Returns the end of what it wrote. */
+static uint8_t *put_varint(uint8_t *to, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*to++ = (uint8_t)(value | 0x80);
+	*to++ = (uint8_t)value;
+	return to;
+}
+
 void proto_packed(struct proto_writer *proto, uint64_t value)
 {
 	uint8_t *to = reserve(proto, MAX_VARINT_BYTES);
 
-	if (!to)
-		return;
-	for (; value >= 0x80; value >>= 7)
-		*to++ = (uint8_t)(value | 0x80);
-	*to++ = (uint8_t)value;
-	proto->size = (size_t)(to - proto->byte);
+	if (to)
+		proto->size = (size_t)(put_varint(to, value) - proto->byte);
 }
 
 static void put_tag(struct proto_writer *proto, uint32_t field, unsigned int wire)
@@ -70,16 +82,22 @@ void proto_open(struct proto_writer *proto, uint32_t field)
 
 void proto_close(struct proto_writer *proto)
 {
-	size_t at, length;
+	size_t at, length, more;
 
 	if (proto->error)
 		return;
 	assert(proto->depth);
 	at = proto->open[--proto->depth];
 	length = proto->size - at - LENGTH_BYTES;
-	for (unsigned int i = 0; i < LENGTH_BYTES; i++, length >>= 7)
-		proto->byte[at + i] =
-			(uint8_t)((length & 0x7f) | (i + 1 < LENGTH_BYTES ? 0x80 : 0));
+	more = varint_bytes(length) - LENGTH_BYTES;
+	if (more) {
+		if (!reserve(proto, more))
+			return;
+		memmove(proto->byte + at + LENGTH_BYTES + more, proto->byte + at + LENGTH_BYTES,
+			length);
+	}
+	put_varint(proto->byte + at, length);
+	proto->size += more;
 }
 
 void proto_uint_always(struct proto_writer *proto, uint32_t field, uint64_t value)
