@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 
 #include "agent/command_user.h"
-#include "agent/keeper.h"
 #include "agent/loop.h"
 #include "agent/reload.h"
 #include "agent/scans.h"
@@ -30,6 +29,7 @@
 #include "perf/opener.h"
 #include "probes/probes.h"
 #include "processes/process_watch.h"
+#include "store/keeper.h"
 #include "store/output.h"
 
 #define WANTED_FDS 65536U
@@ -46,15 +46,6 @@ static int wait_delay(struct agent *agent, struct loop *loop)
 	while (agent->options->delay_ns && mono_ns() < until_ns && !agent->is_ending && !err)
 		err = loop_serve(agent, loop, (int)((until_ns - mono_ns()) / NS_PER_MS) + 1);
 	return err;
-}
-
-static void finish_keeping(const struct agent *agent)
-{
-	struct keeper_view view = {.processes = agent->processes,
-				   .store_max_bytes = output_max_bytes(agent->output)};
-
-	output_get_end(agent->output, &view.written);
-	keeper_finish(agent->keeper, &view);
 }
 
 /* From the first sample to the last. */
@@ -86,7 +77,7 @@ static int profile_all(struct agent *agent, struct loop *loop)
 	agent->window.paused_ns = mono_ns();
 	traced = timeline_close(agent->timeline);
 	closed = agent->profiles.is_open ? window_close(&agent->window, WINDOW_LAST) : 0;
-	finish_keeping(agent);
+	keeper_finish(agent->keeper);
 	/* The profile is over, the command's exit status still counts. */
 	while (!err && !loop->is_giving_up && command_is_running(loop->command))
 		err = loop_serve(agent, loop, -1);

@@ -7,7 +7,6 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 
-#include "agent/keeper.h"
 #include "agent/live.h"
 #include "agent/memory_watch.h"
 #include "agent/naming.h"
@@ -32,6 +31,7 @@
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "processes/thread_names.h"
+#include "store/keeper.h"
 #include "store/output.h"
 #include "unwind/row_store.h"
 #include "windows/top.h"
@@ -285,14 +285,12 @@ static bool has_time(const struct agent *agent, struct loop *loop)
 	return turn_questions_allow(&loop->questions, questions_ns(agent));
 }
 
-static void keep(const struct agent *agent, uint64_t now_ns)
+static uint64_t find_end(const void *processes, uint32_t pid, uint32_t generation)
 {
-	struct keeper_view view = {.processes = agent->processes,
-				   .store_max_bytes = output_max_bytes(agent->output),
-				   .now_ns = now_ns};
+	const struct pp_process_id id = {.tgid = pid, .generation = generation};
+	const struct process *process = process_table_find(processes, id);
 
-	output_get_end(agent->output, &view.written);
-	keeper_turn(agent->keeper, &view);
+	return process ? process->exit_ns : KEEPER_GONE;
 }
 
 static void tell_probes(struct agent *agent)
@@ -330,7 +328,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	gauges_turn(agent->gauges, probes_cuda(agent->probes), now_ns);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
-	keep(agent, now_ns);
+	keeper_find_ends(agent->keeper, now_ns, find_end, agent->processes);
 	if (loop->has_unused_files && has_time(agent, loop))
 		loop->has_unused_files = window_close_files(&agent->window);
 	if (now_ns < loop->next_slow_ns)

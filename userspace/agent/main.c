@@ -11,7 +11,6 @@
 #include "options/options.h"
 #include "parser/child.h"
 #include "perf/child.h"
-#include "store/keep_child.h"
 #include "store/merge_child.h"
 
 int main(int argc, char **argv)
@@ -28,8 +27,6 @@ int main(int argc, char **argv)
 		perf_child_main();
 	if (merge_child_is_meant(argv[0]))
 		merge_child_main();
-	if (keep_child_is_meant(argv[0]))
-		keep_child_main();
 	if (gauges_child_is_meant(argv[0]))
 		gauges_child_main();
 	err = options_parse(argc, argv, &options);

@@ -40,7 +40,7 @@ struct summary {
 	uint64_t unlabelled; /* programs that had ended before labels could be read for them */
 	uint64_t bpf_cpu_ns; /* of walks in the kernel, as far as times[] tells */
 	uint64_t rate_steps; /* how often --max-cpu has halved the rate, in the open window */
-	uint64_t kept;		/* times that the last minutes were kept (agent/keeper.h) */
+	uint64_t kept;		/* times that the last minutes were kept (store/keeper.h) */
 	/* What probes cost, of their programs' CPU time without them, and for which share of the
 	 * time the least of them is on; 0: there are none. */
 	uint32_t probes_cost_ppm, probes_on_ppm;

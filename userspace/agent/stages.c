@@ -11,7 +11,6 @@
 #include <pyprofd/user_share.h>
 
 #include "agent/coverage.h"
-#include "agent/keeper.h"
 #include "agent/live.h"
 #include "agent/memory_watch.h"
 #include "agent/metrics.h"
@@ -40,6 +39,7 @@
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "processes/thread_names.h"
+#include "store/keeper.h"
 #include "unwind/row_store.h"
 #include "windows/modules.h"
 #include "windows/top.h"
@@ -388,7 +388,13 @@ static void on_victim(void *context, struct process *process, uint64_t time_ns)
 {
 	struct agent *agent = context;
 
-	keeper_add_victim(agent->keeper, process, time_ns);
+	keeper_add_victim(agent->keeper,
+			  &(struct keeper_victim){.pid = process->id.tgid,
+						  .generation = process->id.generation,
+						  .uid = process_user_kept(process),
+						  .comm = process->comm,
+						  .begun_ns = process->start_ns,
+						  .time_ns = time_ns});
 }
 
 static int open_exact(struct agent *agent)
@@ -636,10 +642,9 @@ static int open_output(struct agent *agent)
 {
 	int err = output_open(agent->options, &agent->output);
 
-	if (err || output_store_fd(agent->output) < 0)
-		return err;
-	return keeper_new(agent->child_program, agent->options->output,
-			  output_store_fd(agent->output), &agent->keeper);
+	if (!err)
+		agent->keeper = output_keeper(agent->output);
+	return err;
 }
 
 int stages_open(struct agent *agent)
@@ -720,7 +725,6 @@ void stages_release(struct agent *agent)
 	resident_free(agent->resident);
 	gauges_free(agent->gauges);
 	timeline_free(agent->timeline);
-	keeper_free(agent->keeper);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);
 	incomplete_queue_free(agent->incomplete_queue);

@@ -18,7 +18,6 @@
  *   window_facts.c   how a profile was taken         coverage.c  the scheduler's CPU time
  *   probes.c         places of code that are probed  probe_worker.c, probe_plan.c
  *   timeline.c       records -> a trace file         stack_texts.c  its stacks as text
- *   keeper.c         the last minutes, kept when a process runs out of memory
  *   live.c           clients of the live socket      dump.c      all stacks of this moment
  *   top.c            clients that get every window   progress.c  what the terminal shows */
 #ifndef AGENT_STAGES_H
@@ -101,7 +100,7 @@ struct agent {
 	struct window_facts facts;
 	struct window window;
 	struct output *output;
-	struct keeper *keeper;	   /* NULL: there is no store */
+	struct keeper *keeper;	   /* of output; NULL: there is no store */
 	struct timeline *timeline; /* NULL: none is written */
 	struct dump_sources dumps;
 	struct live *live; /* NULL: there is no socket */

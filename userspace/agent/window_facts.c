@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/keeper.h"
+#include "store/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/scans.h"

@@ -37,7 +37,7 @@ struct window_facts {
 	const struct scans *scans; /* NULL: nothing is scanned */
 	const struct parser *parser;
 	const struct foreign *foreign;
-	const struct keeper *keeper; /* NULL: there is no store */
+	struct keeper *keeper; /* NULL: there is no store */
 	const struct gauges *gauges; /* NULL: CUDA is not captured */
 	struct summary *summary;
 	uint64_t started_ns; /* CLOCK_MONOTONIC, of the first window */

@@ -329,8 +329,6 @@ static int run(struct mem *mem)
 	char *kept = NULL;
 	int status = READER_OK;
 
-	if (mem->oom && mem->leaks && !mem->shared.select.kind)
-		mem->shared.select.kind = kind_get(PP_PROFILE_ALLOC)->name;
 	if (mem->oom) {
 		status = mem_kept_choose(&mem->shared.select, mem->format == FORMAT_JSON, &kept);
 		if (status || !kept)

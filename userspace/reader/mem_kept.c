@@ -3,30 +3,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "base/json_writer.h"
 #include "base/kinds.h"
 #include "query/process_memory.h"
 #include "reader/complain.h"
-#include "reader/kept_about.h"
 #include "reader/read_input.h"
 #include "reader/verb.h"
 #include "render/format.h"
 #include "store/kept.h"
+#include "store/store_query.h"
 
 #define STORE_DEFAULT "/var/lib/pyprofd" /* where pyprofd writes without -o */
 #define MOMENT_CHARS 24U
-
-static char *memory_profile(const char *store, const char *name, const char *kind)
-{
-	char *path = kept_profile(store, name, kind ? kind : kind_get(PP_PROFILE_MEM)->name);
-
-	return path || kind ? path : kept_profile(store, name, kind_get(PP_PROFILE_ALLOC)->name);
-}
+#define MS_PER_SEC 1000U
 
 /* ---- the list ---- */
 
@@ -36,61 +31,129 @@ static void on_comment(void *context, const char *text)
 	(void)process_memories_add(context, text);
 }
 
-/* Returns the peak of a process, or of the largest one when it is not named; 0: not known. */
-static uint64_t find_peak(const char *store, const char *name, const struct kept_about *about)
+/* One that is kept. */
+struct kept_view {
+	const char *name;
+	const struct kept_name *is;
+	struct store_listing files;
+	uint64_t from_ms, to_ms; /* when the first window begins, and the last one ends; 0: none */
+	uint64_t peak_bytes;	 /* of the process, or of the largest one; 0: not known */
+};
+
+static bool has_kind(const struct store_listing *files, enum pp_profile kind)
 {
-	OWNED_MEM char *path = memory_profile(store, name, NULL);
-	struct select select = {.path = &path, .path_count = 1};
+	for (size_t i = 0; i < files->count; i++)
+		if (kind_is(files->entry[i].file.kind, kind))
+			return true;
+	return false;
+}
+
+static void find_peak(char *path, struct kept_view *view)
+{
+	const enum pp_profile kind =
+		has_kind(&view->files, PP_PROFILE_MEM) ? PP_PROFILE_MEM : PP_PROFILE_ALLOC;
+	struct select select = {.path = &path,
+				.path_count = 1,
+				.kind = kind_get(kind)->name,
+				.pid = {view->is->pid},
+				.pid_count = view->is->reason == KEPT_OOM};
 	CLEANUP(process_memories_release) struct process_memories processes = {.select = &select};
 	const struct input_options input_options = {.select = &select,
 						    .comments_only = true,
 						    .comment = on_comment,
 						    .context = &processes};
 	OWNED(input) struct input *input = NULL;
-	uint64_t peak_bytes = 0;
 
-	if (!path)
-		return 0;
-	if (about->pid[0] && select_add_pids(&select, about->pid))
-		return 0;
-	if (read_input(input_options, true, &input))
-		return 0;
+	if (!has_kind(&view->files, kind) || read_input(input_options, true, &input))
+		return;
 	for (uint32_t i = 0; i < processes.count; i++)
-		if (processes.process[i].peak_bytes > peak_bytes)
-			peak_bytes = processes.process[i].peak_bytes;
-	return peak_bytes < INT64_MAX ? peak_bytes : INT64_MAX;
+		if (processes.process[i].peak_bytes > view->peak_bytes)
+			view->peak_bytes = processes.process[i].peak_bytes;
+	if (view->peak_bytes > INT64_MAX)
+		view->peak_bytes = INT64_MAX;
 }
 
-/* Writes "2026-11-27 22:46:37Z" of a name. */
-static void format_moment(const char *name, char moment[MOMENT_CHARS])
+static char *path_of(const char *store, const char *name)
 {
-	snprintf(moment, MOMENT_CHARS, "%.10s %.2s:%.2s:%.2sZ", name, name + 11, name + 13,
-		 name + 15);
+	char *path;
+
+	return asprintf(&path, "%s/" KEPT_DIRECTORY "/%s", store, name) < 0 ? NULL : path;
 }
 
-static void print_one(const char *name, const struct kept_about *about, uint64_t peak_bytes)
+/* What cannot be read stays unknown. */
+static void look_at(const char *store, const struct kept_entry *entry, struct kept_view *ret_view)
 {
-	char moment[MOMENT_CHARS], text[FORMAT_BYTES];
+	static const struct store_range all = {.until_ms = UINT64_MAX};
+	OWNED_MEM char *path = path_of(store, entry->name);
 
-	format_moment(name, moment);
-	printf("%-22s%-8s%11s  %s%s%s\n    %s\n", moment, about->reason[0] ? about->reason : "-",
-	       peak_bytes ? format_value((int64_t)peak_bytes, "bytes", text) : "-", about->pid,
-	       about->pid[0] ? " " : "", about->comm[0] ? about->comm : "everything", name);
+	*ret_view = (struct kept_view){.name = entry->name, .is = &entry->is};
+	if (!path || store_list(path, &all, &ret_view->files) || !ret_view->files.count)
+		return;
+	ret_view->from_ms = ret_view->files.entry[0].file.start_ms;
+	for (size_t i = 0; i < ret_view->files.count; i++) {
+		const struct store_file *file = &ret_view->files.entry[i].file;
+		const uint64_t end_ms = file->start_ms + file->duration_ms;
+
+		if (end_ms > ret_view->to_ms)
+			ret_view->to_ms = end_ms;
+	}
+	find_peak(path, ret_view);
 }
 
-static void put_one(struct json_writer *json, const char *name, const struct kept_about *about,
-		    uint64_t peak_bytes)
+static void format_time(uint64_t time_ms, char text[MOMENT_CHARS])
 {
+	const time_t seconds = (time_t)(time_ms / MS_PER_SEC);
+	struct tm parts;
+
+	text[0] = '\0';
+	if (time_ms && gmtime_r(&seconds, &parts))
+		strftime(text, MOMENT_CHARS, "%Y-%m-%dT%H:%M:%SZ", &parts);
+}
+
+static const char *reason_of(const struct kept_view *view)
+{
+	return view->is->reason == KEPT_OOM ? "oom" : "signal";
+}
+
+static void print_one(const struct kept_view *view)
+{
+	char moment[MOMENT_CHARS] = "", text[FORMAT_BYTES];
+
+	format_time(view->is->time_ms, moment);
+	moment[strcspn(moment, "T")] = ' ';
+	printf("%-22s%-8s%11s  ", moment, reason_of(view),
+	       view->peak_bytes ? format_value((int64_t)view->peak_bytes, "bytes", text) : "-");
+	if (view->is->reason == KEPT_OOM)
+		printf("%" PRIu32 " %s", view->is->pid, view->is->comm);
+	else
+		printf("everything");
+	printf("\n    %s\n", view->name);
+}
+
+static void put_time(struct json_writer *json, const char *key, uint64_t time_ms)
+{
+	char text[MOMENT_CHARS];
+
+	format_time(time_ms, text);
+	json_put_string(json, key, text);
+}
+
+static void put_one(struct json_writer *json, const struct kept_view *view)
+{
+	char pid[16] = "";
+
+	if (view->is->reason == KEPT_OOM)
+		snprintf(pid, sizeof(pid), "%" PRIu32, view->is->pid);
 	json_newline(json);
 	json_open(json, '{');
-	json_put_string(json, "name", name);
-	json_put_string(json, "reason", about->reason);
-	json_put_string(json, "pid", about->pid);
-	json_put_string(json, "comm", about->comm);
-	json_put_string(json, "time", about->time);
-	json_put_string(json, "from", about->from);
-	json_put_string(json, "to", about->to);
-	json_put_int(json, "peak", (int64_t)peak_bytes);
+	json_put_string(json, "name", view->name);
+	json_put_string(json, "reason", reason_of(view));
+	json_put_string(json, "pid", pid);
+	json_put_string(json, "comm", view->is->comm);
+	put_time(json, "time", view->is->time_ms);
+	put_time(json, "from", view->from_ms);
+	put_time(json, "to", view->to_ms);
+	json_put_int(json, "peak", (int64_t)view->peak_bytes);
 	json_close(json, '}');
 }
 
@@ -98,22 +161,14 @@ static void put_one(struct json_writer *json, const char *name, const struct kep
 static int list_store(const char *store, struct kept_list *ret_list)
 {
 	OWNED_FD int store_fd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	OWNED_FD int kept_fd = -1;
-	int err;
 
-	if (store_fd < 0)
-		return -errno;
-	err = kept_open(store_fd, &kept_fd);
-	if (err)
-		return err == -ENOENT ? 0 : err;
-	return kept_list(kept_fd, ret_list);
+	return store_fd < 0 ? -errno : kept_list(store_fd, ret_list);
 }
 
 static int print_list(const char *store, bool is_json)
 {
 	struct json_writer json = json_writer_to(stdout);
 	CLEANUP(kept_list_release) struct kept_list list = {0};
-	struct kept_about about;
 	int err = list_store(store, &list);
 
 	if (err)
@@ -128,15 +183,14 @@ static int print_list(const char *store, bool is_json)
 	else
 		printf("%-22s%-8s%11s  %s\n", "TIME", "REASON", "PEAK", "PROCESS");
 	for (size_t i = list.count; i-- > 0;) {
-		const char *name = list.entry[i].name;
-		uint64_t peak_bytes;
+		struct kept_view view;
 
-		kept_about_read(store, name, &about);
-		peak_bytes = find_peak(store, name, &about);
+		look_at(store, &list.entry[i], &view);
 		if (is_json)
-			put_one(&json, name, &about, peak_bytes);
+			put_one(&json, &view);
 		else
-			print_one(name, &about, peak_bytes);
+			print_one(&view);
+		store_listing_release(&view.files);
 	}
 	if (!is_json)
 		return READER_OK;
@@ -147,14 +201,14 @@ static int print_list(const char *store, bool is_json)
 
 /* ---- one ---- */
 
-int mem_kept_choose(const struct select *select, bool json, char **ret_path)
+int mem_kept_choose(struct select *select, bool json, char **ret_path)
 {
 	const char *store = STORE_DEFAULT, *name = NULL;
-	struct kept_name ignored;
+	struct kept_name is;
 
 	*ret_path = NULL;
 	for (int i = 0; i < select->path_count; i++) {
-		if (kept_name_parse(select->path[i], &ignored))
+		if (kept_name_parse(select->path[i], &is))
 			name = select->path[i];
 		else
 			store = select->path[i];
@@ -163,10 +217,8 @@ int mem_kept_choose(const struct select *select, bool json, char **ret_path)
 		return complain("--oom takes the name of one kept profile, and a store");
 	if (!name)
 		return print_list(store, json);
-	*ret_path = memory_profile(store, name, select->kind);
-	if (*ret_path)
-		return READER_OK;
-	return complain("%s/" KEPT_DIRECTORY "/%s: no memory is in it; `pyprof report` shows what "
-			"is, for instance cpu.pb.gz",
-			store, name);
+	if (kept_name_parse(name, &is) && is.reason == KEPT_OOM && !select->pid_count)
+		select->pid[select->pid_count++] = is.pid;
+	*ret_path = path_of(store, name);
+	return *ret_path ? READER_OK : complain_of(name, -ENOMEM);
 }

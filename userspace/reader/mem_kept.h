@@ -7,10 +7,10 @@
 
 #include "query/select.h"
 
-/* Takes the paths of a selection: the name of a kept profile (store/kept.h), the store, both, or
+/* Takes the paths of a selection: the name of what is kept (store/kept.h), the store, both, or
  * none, which is the default store.  Without a name prints the list, and *ret_path is NULL; else
- * *ret_path is the profile's file, on the heap.  Returns READER_OK, or READER_BAD_INPUT after one
- * line on stderr. */
-int mem_kept_choose(const struct select *select, bool json, char **ret_path);
+ * *ret_path is the directory's path, on the heap, and of a process that ended the selection takes
+ * its pid alone, unless it has pids.  Returns READER_OK, or READER_BAD_INPUT after one line. */
+int mem_kept_choose(struct select *select, bool json, char **ret_path);
 
 #endif

@@ -11,19 +11,32 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "store/store_query.h"
 
 #define MS_PER_SEC 1000U
+#define MS_PER_HOUR 3600000U
 /* 9999-12-31T23:59:59Z: later times have more digits. */
 #define MAX_SECONDS 253402300799ULL
+#define DIRECTORY_MODE 0750
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define TIME_FORMAT "%Y-%m-%dT%H%M%SZ"
 #define TIME_CHARS 18U /* 2026-11-27T224059Z */
 #define OOM "-oom-"
 #define SIGNAL "-signal"
 #define TEMPORARY_SUFFIX ".tmp"
-/* Names read of one directory; a directory that is kept has a file a kind and `about`. */
-#define MAX_NAMES (2 * KEPT_MAX)
+#define TEMPORARY_CHARS (KEPT_NAME_CHARS + 8U)
+/* Names read of one directory: an hour has 3600 windows of a second, or of a tenth 36000. */
+#define MAX_NAMES 400000U
 #define COMM_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+/* Files linked into one directory, and hours whose files are looked at. */
+#define FILES_MAX 4096U
+#define HOURS_MAX 4U
+/* A name that is taken moves on by at most so many seconds. */
+#define NAME_TRIES 60U
+/* Directories that are listed: more than that is not of ours. */
+#define LISTED_MAX 4096U
+/* Who asked by a signal: no user of a process. */
+#define NO_USER UINT32_MAX
 
 /* ---- names ---- */
 
@@ -48,24 +61,33 @@ void kept_name_format(const struct kept_name *kept, char name[KEPT_NAME_CHARS])
 	gmtime_r(&time, &parts);
 	strftime(text, sizeof(text), TIME_FORMAT, &parts);
 	if (kept->reason == KEPT_OOM)
-		snprintf(name, KEPT_NAME_CHARS, "%s" OOM "%" PRIu32 "-%.15s", text, kept->pid,
-			 kept->comm);
+		snprintf(name, KEPT_NAME_CHARS, "%s" OOM "%" PRIu32 "-%" PRIu32 "-%.15s", text,
+			 kept->pid, kept->uid, kept->comm);
 	else
 		snprintf(name, KEPT_NAME_CHARS, "%s" SIGNAL, text);
 }
 
-static bool parse_victim(const char *text, struct kept_name *kept)
+/* Reads "NUMBER-". */
+static bool parse_number(const char **text, uint32_t *ret_number)
 {
-	unsigned long long pid;
+	unsigned long long number;
 	char *end;
 
-	if (*text < '0' || *text > '9')
+	if (**text < '0' || **text > '9')
 		return false;
-	pid = strtoull(text, &end, 10);
-	if (*end != '-' || pid > UINT32_MAX)
+	number = strtoull(*text, &end, 10);
+	if (*end != '-' || number > UINT32_MAX)
 		return false;
-	kept->pid = (uint32_t)pid;
-	kept_comm(end + 1, kept->comm);
+	*text = end + 1;
+	*ret_number = (uint32_t)number;
+	return true;
+}
+
+static bool parse_victim(const char *text, struct kept_name *kept)
+{
+	if (!parse_number(&text, &kept->pid) || !parse_number(&text, &kept->uid))
+		return false;
+	kept_comm(text, kept->comm);
 	return true;
 }
 
@@ -97,9 +119,9 @@ bool kept_name_parse(const char *name, struct kept_name *ret_kept)
 	return true;
 }
 
-void kept_temporary_name(const char *name, char temporary[KEPT_TEMPORARY_CHARS])
+static void temporary_name(const char *name, char temporary[TEMPORARY_CHARS])
 {
-	snprintf(temporary, KEPT_TEMPORARY_CHARS, ".%.63s" TEMPORARY_SUFFIX, name);
+	snprintf(temporary, TEMPORARY_CHARS, ".%.63s" TEMPORARY_SUFFIX, name);
 }
 
 static bool is_temporary(const char *name)
@@ -115,29 +137,12 @@ static bool is_temporary(const char *name)
 	return kept_name_parse(inner, &kept);
 }
 
-uint64_t kept_max_bytes(uint64_t store_max_bytes)
-{
-	const uint64_t share = store_max_bytes / KEPT_SHARE;
-
-	return store_max_bytes && share < KEPT_MAX_BYTES ? share : KEPT_MAX_BYTES;
-}
-
 /* ---- the directory ---- */
 
 void kept_list_release(struct kept_list *list)
 {
 	free(list->entry);
 	*list = (struct kept_list){0};
-}
-
-int kept_open(int store_fd, int *ret_fd)
-{
-	int fd = openat(store_fd, KEPT_DIRECTORY, DIRECTORY_FLAGS);
-
-	if (fd < 0)
-		return -errno;
-	*ret_fd = fd;
-	return 0;
 }
 
 /* Opens a directory to list it. */
@@ -153,7 +158,7 @@ static int open_listing(int parent_fd, const char *name, DIR **ret_dir)
 	return 0;
 }
 
-/* Sums the files of one that is kept. */
+/* Sums the parts that one directory has of its files' bytes. */
 static int count_bytes(int kept_fd, const char *name, uint64_t *ret_bytes)
 {
 	OWNED_DIR DIR *dir = NULL;
@@ -167,8 +172,8 @@ static int count_bytes(int kept_fd, const char *name, uint64_t *ret_bytes)
 		if (!item)
 			break;
 		if (!fstatat(dirfd(dir), item->d_name, &stat, AT_SYMLINK_NOFOLLOW) &&
-		    S_ISREG(stat.st_mode))
-			bytes += (uint64_t)stat.st_size;
+		    S_ISREG(stat.st_mode) && stat.st_nlink)
+			bytes += (uint64_t)stat.st_size / stat.st_nlink;
 	}
 	if (!err)
 		*ret_bytes = bytes;
@@ -196,13 +201,13 @@ static int add_entry(int kept_fd, const char *name, struct kept_list *list)
 	return 0;
 }
 
-int kept_list(int kept_fd, struct kept_list *ret_list)
+static int list(int kept_fd, struct kept_list *ret_list)
 {
 	CLEANUP(kept_list_release) struct kept_list list = {0};
 	OWNED_DIR DIR *dir = NULL;
 	int err = open_listing(kept_fd, ".", &dir);
 
-	for (size_t i = 0; !err && i < MAX_NAMES && list.count < KEPT_MAX; i++) {
+	for (size_t i = 0; !err && i < MAX_NAMES && list.count < LISTED_MAX; i++) {
 		const struct dirent *item = readdir(dir);
 
 		if (!item)
@@ -218,12 +223,14 @@ int kept_list(int kept_fd, struct kept_list *ret_list)
 	return 0;
 }
 
-uint64_t kept_count_bytes(int store_fd)
+int kept_list(int store_fd, struct kept_list *ret_list)
 {
-	CLEANUP(kept_list_release) struct kept_list list = {0};
-	OWNED_FD int fd = -1;
+	OWNED_FD int kept_fd = openat(store_fd, KEPT_DIRECTORY, DIRECTORY_FLAGS);
 
-	return kept_open(store_fd, &fd) || kept_list(fd, &list) ? 0 : list.bytes;
+	*ret_list = (struct kept_list){0};
+	if (kept_fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return list(kept_fd, ret_list);
 }
 
 /* ---- removing ---- */
@@ -246,17 +253,17 @@ static int remove_directory(int kept_fd, const char *name)
 	return err == -ENOENT ? 0 : err;
 }
 
-int kept_remove(int kept_fd, const char *name)
+static int remove_kept(int kept_fd, const char *name)
 {
-	char temporary[KEPT_TEMPORARY_CHARS];
+	char temporary[TEMPORARY_CHARS];
 
-	kept_temporary_name(name, temporary);
+	temporary_name(name, temporary);
 	if (renameat(kept_fd, name, kept_fd, temporary))
 		return errno == ENOENT ? 0 : -errno;
 	return remove_directory(kept_fd, temporary);
 }
 
-void kept_remove_temporary(int kept_fd)
+static void remove_temporary(int kept_fd)
 {
 	OWNED_DIR DIR *dir = NULL;
 
@@ -270,4 +277,317 @@ void kept_remove_temporary(int kept_fd)
 		if (is_temporary(item->d_name))
 			(void)remove_directory(kept_fd, item->d_name);
 	}
+}
+
+/* ---- room ---- */
+
+static uint32_t user_of(const struct kept_entry *entry)
+{
+	return entry->is.reason == KEPT_OOM ? entry->is.uid : NO_USER;
+}
+
+static bool is_same(const struct kept_entry *a, const struct kept_entry *b)
+{
+	return a->is.reason == KEPT_OOM && b->is.reason == KEPT_OOM && a->is.uid == b->is.uid &&
+	       !strcmp(a->is.comm, b->is.comm);
+}
+
+static bool may_go(const struct kept_entry *entry, const char *newest)
+{
+	return !entry->must_go && (!newest || strcmp(entry->name, newest));
+}
+
+/* Marks those of one program and user that KEPT_SAME_MAX newer ones follow. */
+static void choose_same(struct kept_list *list, const char *newest)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		size_t same = 0;
+
+		for (size_t j = i + 1; j < list->count && same < KEPT_SAME_MAX; j++)
+			same += is_same(&list->entry[i], &list->entry[j]);
+		list->entry[i].must_go = same == KEPT_SAME_MAX && may_go(&list->entry[i], newest);
+	}
+}
+
+/* Returns what a directory counts as, which is more than its files for a small one: names take
+ * room, too. */
+static uint64_t cost_of(const struct kept_entry *entry, uint64_t max_bytes)
+{
+	const uint64_t least = max_bytes / KEPT_MAX;
+
+	if (entry->must_go)
+		return 0;
+	return entry->bytes > least ? entry->bytes : least;
+}
+
+static uint64_t cost_of_user(const struct kept_list *list, uint64_t max_bytes, uint32_t uid)
+{
+	uint64_t cost = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (user_of(&list->entry[i]) == uid)
+			cost += cost_of(&list->entry[i], max_bytes);
+	return cost;
+}
+
+/* Returns the oldest of the user who takes most; NULL: none may go. */
+static struct kept_entry *find_oldest(struct kept_list *list, uint64_t max_bytes,
+				      const char *newest)
+{
+	struct kept_entry *oldest = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct kept_entry *entry = &list->entry[i];
+		uint64_t cost;
+
+		if (!may_go(entry, newest) || (oldest && user_of(entry) == user_of(oldest)))
+			continue;
+		cost = cost_of_user(list, max_bytes, user_of(entry));
+		if (oldest && cost <= most)
+			continue;
+		oldest = entry;
+		most = cost;
+	}
+	return oldest;
+}
+
+static void choose(struct kept_list *list, uint64_t max_bytes, const char *newest)
+{
+	struct kept_entry *oldest;
+	uint64_t cost = 0;
+
+	choose_same(list, newest);
+	for (size_t i = 0; i < list->count; i++)
+		cost += cost_of(&list->entry[i], max_bytes);
+	while (cost > max_bytes && (oldest = find_oldest(list, max_bytes, newest))) {
+		cost -= cost_of(oldest, max_bytes);
+		oldest->must_go = true;
+	}
+}
+
+uint64_t kept_max_bytes(uint64_t store_max_bytes)
+{
+	const uint64_t share = store_max_bytes / KEPT_SHARE;
+
+	return store_max_bytes && share < KEPT_MAX_BYTES ? share : KEPT_MAX_BYTES;
+}
+
+int kept_trim(int store_fd, uint64_t max_bytes, const char *newest, uint64_t *ret_bytes)
+{
+	CLEANUP(kept_list_release) struct kept_list kept = {0};
+	OWNED_FD int kept_fd = openat(store_fd, KEPT_DIRECTORY, DIRECTORY_FLAGS);
+	int err;
+
+	*ret_bytes = 0;
+	if (kept_fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	remove_temporary(kept_fd);
+	err = list(kept_fd, &kept);
+	if (err)
+		return err;
+	choose(&kept, max_bytes, newest);
+	for (size_t i = 0; i < kept.count; i++) {
+		const int remove_err =
+			kept.entry[i].must_go ? remove_kept(kept_fd, kept.entry[i].name) : 0;
+
+		if (!kept.entry[i].must_go || remove_err)
+			*ret_bytes += kept.entry[i].bytes;
+		err = err ? err : remove_err;
+	}
+	return err;
+}
+
+/* ---- the windows of some minutes ---- */
+
+struct window_file {
+	struct store_file is;
+	uint64_t bytes;
+	unsigned int hour; /* of windows.hour_fd */
+};
+
+/* Release with windows_release(). */
+struct windows {
+	struct window_file *file; /* owned */
+	size_t count, capacity;
+	int hour_fd[HOURS_MAX]; /* owned; -1: the store has no such hour */
+	unsigned int hours;
+};
+
+static void windows_release(struct windows *windows)
+{
+	for (unsigned int i = 0; i < windows->hours; i++)
+		close_owned_fd(&windows->hour_fd[i]);
+	free(windows->file);
+}
+
+/* Newest first. */
+static int compare_windows(const void *a, const void *b)
+{
+	const struct store_file *left = &((const struct window_file *)a)->is;
+	const struct store_file *right = &((const struct window_file *)b)->is;
+
+	if (left->start_ms != right->start_ms)
+		return left->start_ms > right->start_ms ? -1 : 1;
+	return strcmp(left->kind, right->kind);
+}
+
+static int add_window(struct windows *windows, unsigned int hour, const char *name,
+		      const struct store_range *range)
+{
+	struct window_file file = {.hour = hour};
+	struct stat stat;
+
+	if (!store_file_parse(name, &file.is) || file.is.is_temporary || file.is.is_merged ||
+	    !store_range_has(range, file.is.start_ms, file.is.duration_ms))
+		return 0;
+	if (fstatat(windows->hour_fd[hour], name, &stat, AT_SYMLINK_NOFOLLOW) ||
+	    !S_ISREG(stat.st_mode))
+		return 0;
+	if (ARRAY_RESERVE(windows->file, windows->count, windows->capacity))
+		return -ENOMEM;
+	file.bytes = (uint64_t)stat.st_size;
+	windows->file[windows->count++] = file;
+	return 0;
+}
+
+/* Adds the windows of one hour; the store may have no such hour. */
+static int add_hour(struct windows *windows, int store_fd, uint64_t hour_ms,
+		    const struct store_range *range)
+{
+	const unsigned int hour = windows->hours;
+	char path[STORE_DAY_CHARS + STORE_HOUR_CHARS];
+	OWNED_FD int day_fd = -1;
+	OWNED_DIR DIR *dir = NULL;
+	int err;
+
+	store_day_name(hour_ms, path);
+	day_fd = openat(store_fd, path, DIRECTORY_FLAGS);
+	store_hour_name(hour_ms, path);
+	windows->hour_fd[windows->hours++] =
+		day_fd < 0 ? -1 : openat(day_fd, path, DIRECTORY_FLAGS);
+	if (windows->hour_fd[hour] < 0)
+		return errno == ENOENT ? 0 : -errno;
+	err = open_listing(windows->hour_fd[hour], ".", &dir);
+	for (size_t i = 0; !err && i < MAX_NAMES; i++) {
+		const struct dirent *item = readdir(dir);
+
+		if (!item)
+			break;
+		err = add_window(windows, hour, item->d_name, range);
+	}
+	return err;
+}
+
+static int find_windows(int store_fd, const struct store_range *range, struct windows *windows)
+{
+	const uint64_t before_ms =
+		range->since_ms > KEPT_WINDOW_MAX_MS ? range->since_ms - KEPT_WINDOW_MAX_MS : 0;
+	const uint64_t last = range->until_ms / MS_PER_HOUR;
+	uint64_t hour = before_ms / MS_PER_HOUR;
+	int err = 0;
+
+	if (last >= HOURS_MAX && hour <= last - HOURS_MAX)
+		hour = last - HOURS_MAX + 1;
+	for (; !err && hour <= last; hour++)
+		err = add_hour(windows, store_fd, hour * MS_PER_HOUR, range);
+	if (windows->count)
+		qsort(windows->file, windows->count, sizeof(windows->file[0]), compare_windows);
+	return err ? err : windows->count ? 0 : -ENODATA;
+}
+
+/* ---- linking ---- */
+
+static int link_windows(const struct windows *windows, int directory_fd, uint64_t max_bytes,
+			struct kept_result *result)
+{
+	uint64_t from_ms = UINT64_MAX, to_ms = 0;
+
+	for (size_t i = 0; i < windows->count && result->files < FILES_MAX; i++) {
+		const struct window_file *file = &windows->file[i];
+		char name[STORE_FILE_CHARS];
+
+		if (result->bytes + file->bytes > max_bytes)
+			break;
+		store_file_name(&file->is, name);
+		if (linkat(windows->hour_fd[file->hour], name, directory_fd, name, 0)) {
+			if (errno == ENOENT) /* somebody has deleted it meanwhile */
+				continue;
+			return -errno;
+		}
+		result->bytes += file->bytes;
+		result->files++;
+		if (file->is.start_ms < from_ms)
+			from_ms = file->is.start_ms;
+		if (file->is.start_ms + file->is.duration_ms > to_ms)
+			to_ms = file->is.start_ms + file->is.duration_ms;
+	}
+	if (!result->files)
+		return -EFBIG;
+	result->span_ms = to_ms > from_ms ? to_ms - from_ms : 0;
+	return 0;
+}
+
+/* Chooses a free name: an end in the same second may be there. */
+static int choose_name(int kept_fd, struct kept_name name, char ret_name[KEPT_NAME_CHARS])
+{
+	for (unsigned int i = 0; i < NAME_TRIES; i++, name.time_ms += MS_PER_SEC) {
+		kept_name_format(&name, ret_name);
+		if (faccessat(kept_fd, ret_name, F_OK, AT_SYMLINK_NOFOLLOW))
+			return errno == ENOENT ? 0 : -errno;
+	}
+	return -EEXIST;
+}
+
+/* Opens a directory, which it makes when there is none. */
+static int make_directory(int parent_fd, const char *name, int *ret_fd)
+{
+	const bool is_new = !mkdirat(parent_fd, name, DIRECTORY_MODE);
+	OWNED_FD int fd = -1;
+
+	if (!is_new && errno != EEXIST)
+		return -errno;
+	fd = openat(parent_fd, name, DIRECTORY_FLAGS);
+	if (fd < 0 || (is_new && (fchmod(fd, DIRECTORY_MODE) || fsync(parent_fd))))
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* Makes the directory under its temporary name, and gives it its own when it is whole. */
+static int link_into(int kept_fd, const struct windows *windows, uint64_t max_bytes,
+		     struct kept_result *result)
+{
+	char temporary[TEMPORARY_CHARS];
+	OWNED_FD int fd = -1;
+	int err;
+
+	temporary_name(result->name, temporary);
+	err = make_directory(kept_fd, temporary, &fd);
+	if (!err)
+		err = link_windows(windows, fd, max_bytes, result);
+	if (!err && (fsync(fd) || renameat(kept_fd, temporary, kept_fd, result->name)))
+		err = -errno;
+	if (err)
+		(void)remove_directory(kept_fd, temporary);
+	else if (fsync(kept_fd))
+		err = -errno;
+	return err;
+}
+
+int kept_link(int store_fd, const struct kept_request *request, struct kept_result *ret_result)
+{
+	const struct store_range range = {.since_ms = request->from_ms,
+					  .until_ms = request->until_ms};
+	CLEANUP(windows_release) struct windows windows = {0};
+	OWNED_FD int kept_fd = -1;
+	int err = find_windows(store_fd, &range, &windows);
+
+	*ret_result = (struct kept_result){0};
+	if (!err)
+		err = make_directory(store_fd, KEPT_DIRECTORY, &kept_fd);
+	if (!err)
+		err = choose_name(kept_fd, request->name, ret_result->name);
+	return err ? err
+		   : link_into(kept_fd, &windows, request->max_bytes / KEPT_ONE_SHARE, ret_result);
 }

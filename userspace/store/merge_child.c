@@ -76,7 +76,7 @@ _Noreturn void merge_child_main(void)
 
 	(void)prctl(PR_SET_NAME, MERGE_ARGV0); /* else it is "exe", as it was started */
 	(void)syscall(SYS_close_range, MERGE_SOCKET_FD + 1, ~0U, 0);
-	if (fchdir(MERGE_STORE_FD) || merge_sandbox_enter(MERGE_STORE_FD, MERGE_MERGES))
+	if (fchdir(MERGE_STORE_FD) || merge_sandbox_enter(MERGE_STORE_FD))
 		_exit(1);
 	while (listen_to_agent(&refused)) {
 		(void)merge_store(".", now_ms(), &pass); /* what fails is tried again */

@@ -24,7 +24,8 @@ struct comment {
 };
 
 struct merge {
-	const struct merge_input *input;
+	int hour_fd;
+	const struct merge_group *group;
 	struct window_mark *mark; /* owned; one a window */
 	uint32_t window;	  /* whose file is read now */
 	struct intern *strings;
@@ -62,12 +63,9 @@ static int add_cuda_line(struct merge *merge, const struct cuda_line *line)
 static void on_comment(void *context, const char *text)
 {
 	struct merge *merge = context;
-	const struct merge_input *input = merge->input;
 	struct cuda_line line;
 	uint32_t string;
 
-	if (input->wants_comment && !input->wants_comment(input->context, merge->window, text))
-		return;
 	if (cuda_line_parse(text, &line)) {
 		if (!merge->err)
 			merge->err = add_cuda_line(merge, &line);
@@ -95,23 +93,31 @@ static int window_done(void *context, struct profile *profile, const struct prof
 	return window->period < 0 ? -EBADMSG : 0; /* the list of windows has no such number */
 }
 
-static bool wants_labels(void *context, const struct intern *strings,
-			 const struct profile_label *label, size_t label_count)
+static int open_window(const struct merge *merge, int *ret_fd)
 {
-	const struct merge_input *input = ((struct merge *)context)->input;
+	const struct merge_window *window = &merge->group->window[merge->window];
+	struct store_file file = {.start_ms = window->start_ms, .duration_ms = window->duration_ms};
+	char name[STORE_FILE_CHARS];
+	int fd;
 
-	return input->wants_labels(input->context, strings, label, label_count);
+	memcpy(file.kind, merge->group->kind, sizeof(file.kind));
+	store_file_name(&file, name);
+	fd = openat(merge->hour_fd, name, MERGE_OPEN_FLAGS);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
 }
 
 static int read_window(struct merge *merge, struct profile_reader *reader)
 {
 	OWNED_FD int fd = -1;
-	int err = merge->input->open(merge->input->context, merge->window, &fd);
+	int err = open_window(merge, &fd);
 
 	if (err)
 		return err;
 	profile_reader_set_window(reader, merge->mark[merge->window].offset_ms);
-	err = profile_reader_add(reader, fd, merge->input->kind);
+	err = profile_reader_add(reader, fd, merge->group->kind);
 	return err ? err : merge->err;
 }
 
@@ -119,13 +125,13 @@ static int read_window(struct merge *merge, struct profile_reader *reader)
  * milliseconds, as its offset tells windows apart. */
 static int list_windows(struct merge *merge)
 {
-	const struct merge_window *window = merge->input->window;
+	const struct merge_window *window = merge->group->window;
 	uint64_t offset_ms = 0;
 
-	merge->mark = calloc(merge->input->window_count, sizeof(*merge->mark));
+	merge->mark = calloc(merge->group->window_count, sizeof(*merge->mark));
 	if (!merge->mark)
 		return -ENOMEM;
-	for (size_t i = 0; i < merge->input->window_count; i++) {
+	for (size_t i = 0; i < merge->group->window_count; i++) {
 		const uint64_t own_ms = window[i].start_ms - window[0].start_ms;
 
 		offset_ms = i && own_ms <= offset_ms ? offset_ms + 1 : own_ms;
@@ -142,19 +148,12 @@ static int list_windows(struct merge *merge)
 
 static int read_all(struct merge *merge, struct profile_reader *reader)
 {
-	const struct merge_input *input = merge->input;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < input->window_count; i++) {
+	for (size_t i = 0; !err && i < merge->group->window_count; i++) {
 		merge->window = (uint32_t)i;
-		if (!input->window[i].has_file)
-			continue;
-		err = read_window(merge, reader);
-		/* Without memory the next one would fail as well. */
-		if (!err || err == -ENOMEM || !input->unreadable)
-			continue;
-		input->unreadable(input->context, i, err);
-		err = 0;
+		if (merge->group->window[i].has_file)
+			err = read_window(merge, reader);
 	}
 	return err;
 }
@@ -174,7 +173,7 @@ static int compare_comments(const void *a, const void *b)
 /* Returns whether comments of one text are one of each window. */
 static bool is_of_all(const struct merge *merge, const struct comment *comment, size_t count)
 {
-	if (count != merge->input->window_count)
+	if (count != merge->group->window_count)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		if (comment[i].window != i)
@@ -216,11 +215,11 @@ static int set_comments(struct merge *merge, struct profile *profile)
 	const struct comment *comment = merge->comment;
 	int err = 0;
 
-	if (merge->comment_count + merge->input->window_count + CUDA_LINES_MAX + 1 >
+	if (merge->comment_count + merge->group->window_count + CUDA_LINES_MAX + 1 >
 	    PPROF_MAX_COMMENTS)
 		return -E2BIG;
 	profile->comment_count = 0;
-	for (size_t i = 0; !err && i < merge->input->window_count; i++) {
+	for (size_t i = 0; !err && i < merge->group->window_count; i++) {
 		char text[WINDOW_MARK_CHARS];
 
 		window_mark_format(&merge->mark[i], text);
@@ -244,13 +243,13 @@ static int set_comments(struct merge *merge, struct profile *profile)
 
 static void set_times(const struct merge *merge, struct profile *profile, struct store_file *name)
 {
-	const struct merge_input *input = merge->input;
+	const struct merge_group *group = merge->group;
 	uint64_t end_ms = 0, duration_ns = 0;
 
-	for (size_t i = 0; i < input->window_count; i++) {
+	for (size_t i = 0; i < group->window_count; i++) {
 		uint64_t own_ms;
 
-		if (__builtin_add_overflow(input->window[i].start_ms, input->window[i].duration_ms,
+		if (__builtin_add_overflow(group->window[i].start_ms, group->window[i].duration_ms,
 					   &own_ms))
 			own_ms = UINT64_MAX;
 		if (own_ms > end_ms)
@@ -258,10 +257,10 @@ static void set_times(const struct merge *merge, struct profile *profile, struct
 		if (__builtin_add_overflow(duration_ns, merge->mark[i].duration_ns, &duration_ns))
 			duration_ns = INT64_MAX;
 	}
-	*name = (struct store_file){.start_ms = input->window[0].start_ms,
-				    .duration_ms = end_ms - input->window[0].start_ms,
+	*name = (struct store_file){.start_ms = group->window[0].start_ms,
+				    .duration_ms = end_ms - group->window[0].start_ms,
 				    .is_merged = true};
-	snprintf(name->kind, sizeof(name->kind), "%s", input->kind);
+	snprintf(name->kind, sizeof(name->kind), "%s", group->kind);
 	profile->options.start_wall_ns = merge->mark[0].start_wall_ns;
 	profile->options.duration_ns = duration_ns;
 }
@@ -287,16 +286,12 @@ static int encode(struct merge *merge, struct profile *profile, struct merged_fi
 	return 0;
 }
 
-int merge_input_files(const struct merge_input *input, struct merged_file *ret_file)
+int merge_group_files(int hour_fd, const struct merge_group *group, struct merged_file *ret_file)
 {
-	CLEANUP(merge_release) struct merge merge = {.input = input};
+	CLEANUP(merge_release) struct merge merge = {.hour_fd = hour_fd, .group = group};
 	const struct profile_read_options options = {
-		.window_done = window_done,
-		.comment = on_comment,
-		.wants_labels = input->wants_labels ? wants_labels : NULL,
-		.context = &merge};
+		.window_done = window_done, .comment = on_comment, .context = &merge};
 	OWNED(profile_reader) struct profile_reader *reader = NULL;
-	struct profile_read_totals totals;
 	int err = intern_new(&merge.strings);
 
 	if (!err)
@@ -307,44 +302,7 @@ int merge_input_files(const struct merge_input *input, struct merged_file *ret_f
 		err = read_all(&merge, reader);
 	if (err)
 		return err;
-	profile_reader_totals(reader, &totals);
-	if (!profile_reader_profile(reader) || (input->wants_labels && !totals.samples_kept))
-		return -ENODATA;
-	return encode(&merge, profile_reader_profile(reader), ret_file);
-}
-
-/* ---- the files of a group ---- */
-
-struct group_files {
-	int hour_fd;
-	const struct merge_group *group;
-};
-
-static int open_window(void *context, size_t window, int *ret_fd)
-{
-	const struct group_files *files = context;
-	struct store_file file = {.start_ms = files->group->window[window].start_ms,
-				  .duration_ms = files->group->window[window].duration_ms};
-	char name[STORE_FILE_CHARS];
-	int fd;
-
-	memcpy(file.kind, files->group->kind, sizeof(file.kind));
-	store_file_name(&file, name);
-	fd = openat(files->hour_fd, name, MERGE_OPEN_FLAGS);
-	if (fd < 0)
-		return -errno;
-	*ret_fd = fd;
-	return 0;
-}
-
-int merge_group_files(int hour_fd, const struct merge_group *group, struct merged_file *ret_file)
-{
-	struct group_files files = {.hour_fd = hour_fd, .group = group};
-	const struct merge_input input = {.kind = group->kind,
-					  .window = group->window,
-					  .window_count = group->window_count,
-					  .open = open_window,
-					  .context = &files};
-
-	return merge_input_files(&input, ret_file);
+	return profile_reader_profile(reader)
+		       ? encode(&merge, profile_reader_profile(reader), ret_file)
+		       : -ENODATA;
 }

@@ -76,8 +76,6 @@ static void step_back(void)
 	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |                              \
 	 LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |                             \
 	 LANDLOCK_ACCESS_FS_REMOVE_FILE)
-/* Besides, for directories.  A rename of one needs no more within a directory. */
-#define ALLOWED_DIRECTORIES (LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR)
 #define HANDLED                                                                                    \
 	(ALLOWED | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                    \
 	 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |                              \
@@ -86,12 +84,11 @@ static void step_back(void)
 
 /* Returns 0, also where the kernel has no Landlock or a filter of system calls refuses it (EPERM);
  * -errno. */
-static int keep_to(int directory_fd, enum merge_rights rights)
+static int keep_to(int directory_fd)
 {
 	const struct landlock_ruleset_attr rules = {.handled_access_fs = HANDLED};
-	const struct landlock_path_beneath_attr below = {
-		.allowed_access = ALLOWED | (rights == MERGE_KEEPS ? ALLOWED_DIRECTORIES : 0),
-		.parent_fd = directory_fd};
+	const struct landlock_path_beneath_attr below = {.allowed_access = ALLOWED,
+							 .parent_fd = directory_fd};
 	OWNED_FD int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
 
 	if (fd < 0)
@@ -140,7 +137,6 @@ static const struct sock_filter filter[] = {
 	ALLOW(renameat),
 	ALLOW(renameat2),
 	ALLOW(unlinkat),
-	ALLOW(mkdirat), /* where there is Landlock, it refuses whoever only merges */
 	ALLOW(utimensat),
 	ALLOW(recvfrom),
 	ALLOW(sendto),
@@ -167,7 +163,7 @@ static const struct sock_filter filter[] = {
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
 };
 
-int merge_sandbox_enter(int directory_fd, enum merge_rights rights)
+int merge_sandbox_enter(int directory_fd)
 {
 	int err;
 
@@ -187,7 +183,7 @@ int merge_sandbox_enter(int directory_fd, enum merge_rights rights)
 		     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)))
 		err = -errno;
 	if (!err)
-		err = keep_to(directory_fd, rights);
+		err = keep_to(directory_fd);
 	if (!err)
 		err = limit();
 	return err ? err : call_filter_enter(filter, ARRAY_SIZE(filter));

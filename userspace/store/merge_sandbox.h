@@ -3,15 +3,11 @@
 #ifndef STORE_MERGE_SANDBOX_H
 #define STORE_MERGE_SANDBOX_H
 
-enum merge_rights {
-	MERGE_MERGES, /* files alone */
-	MERGE_KEEPS,  /* makes and removes directories, too */
-};
 /* Leaves the calling process the rights of the directory's owner without a capability, files below
  * the directory alone where the kernel has Landlock (5.13), no new processes, a bound of memory,
  * the system calls that reading and writing files take (others fail with ENOSYS; code in memory
  * that is added is its end), and the CPU and the disk when nobody else wants them.  It is killed
  * when its parent ends.  Cannot be undone.  Returns 0 or -errno. */
-int merge_sandbox_enter(int directory_fd, enum merge_rights rights);
+int merge_sandbox_enter(int directory_fd);
 
 #endif

@@ -10,6 +10,7 @@
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
 #include "profile/profile.h"
+#include "store/keeper.h"
 #include "store/merger.h"
 #include "store/store.h"
 
@@ -34,8 +35,9 @@ struct output {
 	/* Of its own: a writer that hangs may outlive the options. */
 	char *path; /* owned; as given */
 	enum options_output_kind kind;
-	struct store *store; /* NULL: one file */
-	int lock_fd;	     /* of one file with a name; else -1 */
+	struct store *store;   /* NULL: one file */
+	struct keeper *keeper; /* NULL: there is no store */
+	int lock_fd;	       /* of one file with a name; else -1 */
 	uid_t uid;
 	gid_t gid;
 	/* Writes the files, and has all that follows from then on.  NULL: nothing was written yet,
@@ -52,7 +54,6 @@ struct output {
 	uint64_t queue_dropped;	    /* profiles that the writer could not take in time */
 	uint64_t queue_told;	    /* ... when that was told last */
 	bool is_stuck;		    /* the disk did not answer at the end of the run */
-	struct writer_end end;	    /* of windows that the loop has written: it got no thread */
 };
 
 /* Waits for the writer.  Returns 0; -errno of the last window; -ETIMEDOUT, after a line about
@@ -85,6 +86,7 @@ void output_free(struct output *output)
 			  output->path, output->waiting_count);
 	for (size_t i = 0; i < output->waiting_count; i++)
 		free(output->waiting[i].bytes);
+	keeper_free(output->keeper);
 	store_free(output->store);
 	if (output->lock_fd >= 0)
 		file_output_unlock(output->path, output->lock_fd);
@@ -137,6 +139,9 @@ int output_open(const struct options *options, struct output **ret_output)
 		err = 0;
 	if (err)
 		return explain_open(options->output, err);
+	err = output->store ? keeper_new(options->output, &output->keeper) : 0;
+	if (err)
+		return err;
 	*ret_output = TAKE(output);
 	return 0;
 }
@@ -302,6 +307,8 @@ static int write_window(void *context, const struct writer_window *window)
 		if (!first_err)
 			first_err = err;
 	}
+	if (output->store)
+		keeper_keep(output->keeper, output->store, window);
 	return first_err;
 }
 
@@ -325,11 +332,7 @@ static int hand_over(struct output *output, struct writer_window *window)
 
 	if (err) {
 		log_debug("profiles are written by the loop: %s", strerror(-err));
-		err = write_window(output, window);
-		output->end =
-			(struct writer_end){.ended_ns = window->ended_ns,
-					    .wall_ns = window->start_wall_ns + window->duration_ns};
-		return err;
+		return write_window(output, window);
 	}
 	dropped = writer_put(output->writer, window);
 	if (dropped)
@@ -337,22 +340,9 @@ static int hand_over(struct output *output, struct writer_window *window)
 	return is_last ? drain(output) : 0;
 }
 
-int output_store_fd(const struct output *output)
+struct keeper *output_keeper(const struct output *output)
 {
-	return output->store ? store_directory_fd(output->store) : -1;
-}
-
-void output_get_end(const struct output *output, struct writer_end *ret_end)
-{
-	if (output->writer)
-		writer_get_end(output->writer, ret_end);
-	else
-		*ret_end = output->end;
-}
-
-uint64_t output_max_bytes(const struct output *output)
-{
-	return output->limits.max_bytes;
+	return output->keeper;
 }
 
 void output_set_limits(struct output *output, uint64_t max_bytes, uint64_t max_age_ns)

@@ -20,12 +20,8 @@ void output_free(struct output *output);
  * store nothing happens.  program: what the child is.  Returns 0 or -ENOMEM. */
 int output_merge_by(struct output *output, const char *program);
 DEFINE_OWNED(struct output, output)
-/* Returns the descriptor of the store's directory, which the output owns; -1: there is no store. */
-int output_store_fd(const struct output *output);
-/* Returns up to which window the store has been written. */
-void output_get_end(const struct output *output, struct writer_end *ret_end);
-/* Returns what the store may hold, in bytes; 0: no bound. */
-uint64_t output_max_bytes(const struct output *output);
+/* Returns who notes what the store shall keep, which the output owns; NULL: there is no store. */
+struct keeper *output_keeper(const struct output *output);
 /* Returns whom a file will belong to: under sudo the user who called it; -1: the user who runs
  * pyprofd. */
 void output_owner(uid_t *ret_uid, gid_t *ret_gid);

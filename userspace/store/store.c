@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/fs_user.h"
 #include "base/io.h"
-#include "store/kept.h"
 #include "store/lock_file.h"
 #include "store/retention.h"
 #include "store/store_names.h"
@@ -23,10 +22,7 @@
 /* A trim first counts the whole store, so it frees this part of the store, to make trims rare. */
 #define TRIM_SHARE 64U
 #define EXPIRE_EVERY_NS (60 * NS_PER_SEC)
-#define COUNT_KEPT_EVERY_NS (60 * NS_PER_SEC)
-/* Windows have at least this part of the bound, whatever is kept: who writes there keeps to less
- * (store/kept.h), but a bound may be lowered. */
-#define WINDOWS_SHARE 2U
+#define TRIM_KEPT_EVERY_NS (60 * NS_PER_SEC)
 /* A clock that is wrong makes all files old: at boot, before it is set, or when it is set wrong.
  * It is believed when it has gone as fast as CLOCK_MONOTONIC for so long. */
 #define CLOCK_WATCH_NS (300 * NS_PER_SEC)
@@ -47,8 +43,9 @@ struct store {
 	uint64_t expire_after_ns, seen_ns, seen_end_ms;
 	struct retention_totals totals; /* of windows */
 	uint64_t deleted_files;
-	/* Of kept/, which others write, and when it is counted next. */
-	uint64_t kept_bytes, count_kept_after_ns;
+	/* Of kept/, from which anybody may remove what is no longer wanted, and when its bounds are
+	 * looked at next. */
+	uint64_t kept_bytes, trim_kept_after_ns;
 };
 
 /* The two directories of a file. */
@@ -257,17 +254,20 @@ static int put_as_owner(const struct store *store, const struct content *content
 	return put(store, content, directory, name);
 }
 
-/* Returns what windows may take beside all that is kept. */
-static uint64_t windows_max_bytes(struct store *store)
+/* What fails is tried again a minute later. */
+static void trim_kept(struct store *store, const char *newest)
 {
-	const uint64_t max_bytes = store->limits.max_bytes, now_ns = mono_ns();
-	const uint64_t least = max_bytes / WINDOWS_SHARE;
+	(void)kept_trim(store->fd, kept_max_bytes(store->limits.max_bytes), newest,
+			&store->kept_bytes);
+	store->trim_kept_after_ns = mono_ns() + TRIM_KEPT_EVERY_NS;
+}
 
-	if (now_ns >= store->count_kept_after_ns) {
-		store->kept_bytes = kept_count_bytes(store->fd);
-		store->count_kept_after_ns = now_ns + COUNT_KEPT_EVERY_NS;
-	}
-	return store->kept_bytes < max_bytes - least ? max_bytes - store->kept_bytes : least;
+/* Returns what windows may take beside all that is kept, which keeps to a tenth of the bound. */
+static uint64_t windows_max_bytes(const struct store *store)
+{
+	const uint64_t max_bytes = store->limits.max_bytes, most = kept_max_bytes(max_bytes);
+
+	return max_bytes - (store->kept_bytes < most ? store->kept_bytes : most);
 }
 
 /* Counts the files again, because some may have been deleted by hand, and trims. */
@@ -319,8 +319,8 @@ static int expire(struct store *store, const struct store_file *newest)
 	if (now_ns < store->expire_after_ns)
 		return 0;
 	look_again(store, end_ms, now_ns, EXPIRE_EVERY_NS);
-	err = retention_expire(store->fd, end_ms - store->limits.max_age_ms, newest,
-			       &store->totals, &deleted);
+	err = retention_expire(store->fd, end_ms - store->limits.max_age_ms, newest, &store->totals,
+			       &deleted);
 	store->deleted_files += deleted;
 	return err;
 }
@@ -331,6 +331,8 @@ static void retain(struct store *store, const struct store_file *newest)
 	uint64_t max_bytes;
 
 	(void)expire(store, newest);
+	if (mono_ns() >= store->trim_kept_after_ns)
+		trim_kept(store, NULL);
 	if (!store->limits.max_bytes)
 		return;
 	max_bytes = windows_max_bytes(store);
@@ -377,4 +379,27 @@ int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uin
 	if (ret_path)
 		*ret_path = TAKE(path);
 	return 0;
+}
+
+static int keep_as_owner(const struct store *store, const struct kept_request *request,
+			 struct kept_result *ret_result)
+{
+	CLEANUP(fs_user_return) struct fs_user before = fs_user_become(store->uid, store->gid);
+
+	return kept_link(store->fd, request, ret_result);
+}
+
+int store_keep(struct store *store, const struct kept_request *request,
+	       struct kept_result *ret_result)
+{
+	struct kept_request bounded = *request;
+	int err;
+
+	bounded.max_bytes = kept_max_bytes(store->limits.max_bytes);
+	err = keep_as_owner(store, &bounded, ret_result);
+	if (err == -EACCES || err == -EPERM) /* there are files of root, who came another way */
+		err = kept_link(store->fd, &bounded, ret_result);
+	if (!err)
+		trim_kept(store, ret_result->name);
+	return err;
 }

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
+#include "store/kept.h"
 
 struct store;
 
@@ -22,8 +23,7 @@ struct store_limits {
 /* Creates DIR when it does not exist, and takes its lock file (flock on DIR/.lock) against a second
  * instance.
  * Returns 0; -EBUSY: another instance writes here; -EACCES, -EROFS, -ENOTDIR, -errno. */
-int store_open(const char *directory, const struct store_limits *limits,
-	       struct store **ret_store);
+int store_open(const char *directory, const struct store_limits *limits, struct store **ret_store);
 /* After -EBUSY, reads the pid of the instance that writes there.  Returns 0; -ENODATA; -errno. */
 int store_lock_owner(const char *directory, pid_t *ret_pid);
 void store_free(struct store *store);
@@ -39,6 +39,10 @@ DEFINE_OWNED(struct store, store)
  * half-written file stays. */
 int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uint64_t duration_ns,
 	      const void *bytes, size_t size, char **ret_path);
+/* Links the windows of some minutes into kept/, as kept_link() does with the store's bound, and
+ * removes what then has no room there. */
+int store_keep(struct store *store, const struct kept_request *request,
+	       struct kept_result *ret_result);
 struct store_stats {
 	uint64_t files, bytes, deleted_files;
 };

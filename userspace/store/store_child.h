@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts a child that works on a store's directory (store/merge_child.h, store/keep_child.h). */
+/* Starts a child that works on a store's directory (store/merge_child.h). */
 #ifndef STORE_STORE_CHILD_H
 #define STORE_STORE_CHILD_H
 

@@ -19,7 +19,6 @@ struct writer {
 	bool has_ended;
 	bool is_left; /* writer_free() did not wait: the thread releases all */
 	int last_err; /* of the window that was written last */
-	struct writer_end end;
 };
 
 void writer_window_release(struct writer_window *window)
@@ -64,8 +63,6 @@ static struct writer_window take_oldest(struct writer *writer)
 static void write_oldest(struct writer *writer)
 {
 	struct writer_window window = take_oldest(writer);
-	const struct writer_end end = {.ended_ns = window.ended_ns,
-				       .wall_ns = window.start_wall_ns + window.duration_ns};
 	int err;
 
 	writer->is_busy = true;
@@ -75,7 +72,6 @@ static void write_oldest(struct writer *writer)
 	pthread_mutex_lock(&writer->background.mutex);
 	writer->is_busy = false;
 	writer->last_err = err;
-	writer->end = end;
 	pthread_cond_broadcast(&writer->background.has_changed);
 }
 
@@ -177,13 +173,6 @@ size_t writer_waiting(struct writer *writer)
 	count = unwritten(writer);
 	pthread_mutex_unlock(&writer->background.mutex);
 	return count;
-}
-
-void writer_get_end(struct writer *writer, struct writer_end *ret_end)
-{
-	pthread_mutex_lock(&writer->background.mutex);
-	*ret_end = writer->end;
-	pthread_mutex_unlock(&writer->background.mutex);
 }
 
 bool writer_free(struct writer *writer, uint64_t limit_ns)

@@ -27,13 +27,6 @@ struct writer_window {
 };
 void writer_window_release(struct writer_window *window); /* safe on a zeroed one */
 
-/* The end of the last window that was written, or given up: what came before it is in the store, as
- * far as it can be.  0: none was. */
-struct writer_end {
-	uint64_t ended_ns; /* CLOCK_MONOTONIC */
-	uint64_t wall_ns;
-};
-
 struct writer;
 /* Writes the profiles of a window; called by the thread, one window after the other.  Returns 0 or
  * -errno. */
@@ -49,7 +42,6 @@ size_t writer_put(struct writer *writer, struct writer_window *window);
 int writer_wait(struct writer *writer, uint64_t limit_ns);
 /* Returns how many windows are not written yet. */
 size_t writer_waiting(struct writer *writer);
-void writer_get_end(struct writer *writer, struct writer_end *ret_end);
 /* Ends the thread when it has written all; NULL is ok.  Waits as writer_wait() does; returns false
  * when the thread has not ended then: it goes on to use what it borrows. */
 bool writer_free(struct writer *writer, uint64_t limit_ns);

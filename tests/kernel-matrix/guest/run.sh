@@ -116,8 +116,8 @@ out_of_memory() {
 	kill -TERM $profiler
 	wait $profiler || fail "oom: pyprofd ended with $?"
 	sed 's/^/guest: pyprofd: /' /tmp/oom.log | tail -n 8
-	kept=$(echo /tmp/oom/kept/*-oom-*-python3.11/cpu.pb.gz)
-	zcat "$kept" | grep -q fill_memory || fail "oom: not kept: $(cat /tmp/oom.log)"
+	kept=$(echo /tmp/oom/kept/*-oom-*-python3.11)
+	zcat "$kept"/*-cpu.pb.gz | grep -q fill_memory || fail "oom: not kept: $(cat /tmp/oom.log)"
 	# By default all events go into a directory.  The guest could have 240 CPUs, each of which has a part of some maps.
 	mib=$(sed -n 's/.*memory .* + \([0-9]*\)\.[0-9]* MiB of maps.*/\1/p' /tmp/oom.log)
 	[ "${mib:-99}" -lt 40 ] || fail "oom: ${mib:-unknown} MiB of maps, possible CPUs $(cat /sys/devices/system/cpu/possible)"

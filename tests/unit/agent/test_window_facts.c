@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/keeper.h"
+#include "store/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/scans.h"
@@ -83,7 +83,7 @@ void dictionary_get_stats(const struct dictionary *stats_of, struct dictionary_s
 	*ret_stats = dictionary;
 }
 
-void keeper_get_stats(const struct keeper *keeper, struct keeper_stats *ret_stats)
+void keeper_get_stats(struct keeper *keeper, struct keeper_stats *ret_stats)
 {
 	(void)keeper;
 	*ret_stats = (struct keeper_stats){.kept = 37, .failed = 38, .left_out = 39};

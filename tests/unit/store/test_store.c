@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/store.c store/kept.c store/retention.c store/store_names.c store/lock_file.c base/io.c base/fs_user.c */
+/* sources: store/store.c store/kept.c store/retention.c store/store_names.c store/store_query.c store/lock_file.c base/io.c base/fs_user.c */
 #include "fixture.h"
 
+#include "base/clock.h"
 #include "libc.h"
 
 #include <sys/mount.h>
@@ -354,8 +355,10 @@ static void store_put__what_is_kept_takes_room_and_stays(void **state)
 	char text[101];
 
 	memset(text, 'x', 100);
-	text[100] = '\0';
+	text[60] = '\0';
 	keep(state, text);
+	memset(text, 'x', 100);
+	text[100] = '\0';
 	open_store(state, 640, &store);
 	for (uint64_t i = 0; i < 6; i++)
 		put(store, START_NS + i * WINDOW_NS, text);
@@ -365,22 +368,45 @@ static void store_put__what_is_kept_takes_room_and_stays(void **state)
 	assert_true(exists(state, "kept/2026-01-31T225950Z-signal/cpu.pb.gz"));
 }
 
-/* Whoever has lowered the bound, or has put files there, does not cost all windows. */
-static void store_put__what_is_kept_leaves_windows_half_of_the_room(void **state)
+/* Somebody has lowered --store-max, a tenth of which may be kept. */
+static void store_put__what_is_kept_above_its_bound_goes(void **state)
 {
 	OWNED(store) struct store *store = NULL;
-	struct store_stats stats;
-	char text[1001];
+	char text[101];
 
-	memset(text, 'x', 1000);
-	text[1000] = '\0';
-	keep(state, text);
+	memset(text, 'x', 100);
 	text[100] = '\0';
+	keep(state, text);
 	open_store(state, 640, &store);
-	for (uint64_t i = 0; i < 6; i++)
-		put(store, START_NS + i * WINDOW_NS, text);
+	put(store, START_NS, text);
+	assert_false(exists(state, "kept/2026-01-31T225950Z-signal"));
+}
+
+static void store_keep__windows_outlive_those_of_the_store(void **state)
+{
+	const uint64_t end_ms = (START_NS + 10 * WINDOW_NS) / NS_PER_MS;
+	const struct kept_request request = {.name = {.reason = KEPT_SIGNAL, .time_ms = end_ms},
+					     .from_ms = (START_NS + 8 * WINDOW_NS) / NS_PER_MS,
+					     .until_ms = end_ms};
+	OWNED(store) struct store *store = NULL;
+	struct kept_result result;
+	struct store_stats stats;
+	char name[128];
+
+	open_store(state, 8000, &store);
+	for (uint64_t i = 0; i < 10; i++)
+		put(store, START_NS + i * WINDOW_NS, "ten bytes.");
+	assert_int_equal(store_keep(store, &request, &result), 0);
+	assert_int_equal(result.files, 2);
+	store_set_limits(store, &(struct store_limits){.max_bytes = 400});
+	for (uint64_t i = 10; i < 60; i++)
+		put(store, START_NS + i * WINDOW_NS, "ten bytes.");
 	store_get_stats(store, &stats);
-	assert_int_equal(stats.bytes, 300);
+	assert_true(stats.bytes < 400);
+	snprintf(name, sizeof(name), "kept/%s/%lu-%lu-cpu.pb.gz", result.name,
+		 (unsigned long)((START_NS + 9 * WINDOW_NS) / NS_PER_MS),
+		 (unsigned long)(WINDOW_NS / NS_PER_MS));
+	assert_true(exists(state, name));
 }
 
 static void store_put__kept_is_counted_again_after_a_minute(void **state)
@@ -394,7 +420,9 @@ static void store_put__kept_is_counted_again_after_a_minute(void **state)
 	open_store(state, 640, &store);
 	for (uint64_t i = 0; i < 5; i++)
 		put(store, START_NS + i * WINDOW_NS, text);
+	text[60] = '\0';
 	keep(state, text);
+	text[60] = 'x';
 	put(store, START_NS + 5 * WINDOW_NS, text);
 	store_get_stats(store, &stats);
 	assert_int_equal(stats.bytes, 600);
@@ -609,7 +637,7 @@ static void store_put__opens_with_care(void **state)
 	open_store(state, 0, &store);
 	libc_begin();
 	put(store, START_NS, "x");
-	assert_int_equal(opened, 3);
+	assert_int_equal(opened, 4); /* the last one is kept/ */
 	assert_int_equal(common_flags & (O_CLOEXEC | O_NOFOLLOW), O_CLOEXEC | O_NOFOLLOW);
 	assert_int_equal(opened_flags & O_EXCL, O_EXCL);
 }
@@ -721,7 +749,8 @@ int main(void)
 		TEST(store_put__clock_that_jumps_deletes_nothing_by_age),
 		TEST(store_put__foreign_names_are_neither_counted_nor_deleted),
 		TEST(store_put__what_is_kept_takes_room_and_stays),
-		TEST(store_put__what_is_kept_leaves_windows_half_of_the_room),
+		TEST(store_put__what_is_kept_above_its_bound_goes),
+		TEST(store_keep__windows_outlive_those_of_the_store),
 		TEST(store_put__kept_is_counted_again_after_a_minute),
 		TEST(store_put__links_in_the_store_are_not_followed),
 		TEST(store_open__counts_what_is_there_and_removes_stale_temporary_files),

@@ -158,26 +158,6 @@ static void put__is_written_in_order_by_another_thread(void **state)
 	assert_true(disk.nice >= 0);
 }
 
-static void end__is_that_of_the_last_window_that_is_written(void **state)
-{
-	struct writer_window window = {.start_wall_ns = 1, .duration_ns = 10, .ended_ns = 20};
-	struct writer_end end;
-
-	(void)state;
-	writer_get_end(writer, &end);
-	assert_int_equal(end.ended_ns, 0);
-	freeze(true);
-	(void)writer_put(writer, &window);
-	await_write();
-	writer_get_end(writer, &end);
-	assert_int_equal(end.ended_ns, 0);
-	freeze(false);
-	assert_int_equal(wait_for(LONG_NS), 0);
-	writer_get_end(writer, &end);
-	assert_int_equal(end.ended_ns, 20);
-	assert_int_equal(end.wall_ns, 11);
-}
-
 /* The file system is frozen: nobody waits for it, and all is there afterwards. */
 static void put__does_not_wait_for_a_disk_that_does_not_answer(void **state)
 {
@@ -340,7 +320,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(put__is_written_in_order_by_another_thread),
-		TEST(end__is_that_of_the_last_window_that_is_written),
 		TEST(put__does_not_wait_for_a_disk_that_does_not_answer),
 		TEST(put__drops_the_oldest_windows_whole_when_too_many_wait),
 		TEST(put__bounds_bytes_too),
