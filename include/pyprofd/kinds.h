@@ -49,6 +49,26 @@ enum pp_capture {
 	| (is_default ? (unsigned int)PP_CAPTURE_##id : 0U)
 #define PP_CAPTURES_DEFAULT (0U PP_CAPTURES(PP_CAPTURE_IF_DEFAULT, PP_CAPTURE_IF_DEFAULT))
 
+/* What makes counters, beside the CPU's samples: sources (userspace/windows/source.h), in the order
+ * in which they collect what a window has.  WAITS comes behind all that add waits, among which it
+ * divides what is known exactly; what holds memory comes before what names it.  X(id, name of the
+ * struct: NAME_source, for which captures it is opened). */
+#define PP_SOURCES(X)                                                                              \
+	X(PROBES, probes,                                                                          \
+	  PP_CAPTURE_GC | PP_CAPTURE_IMPORT | PP_CAPTURE_ALLOC | PP_CAPTURE_PROBE |                \
+		  PP_CAPTURE_CUDA)                                                                 \
+	X(EXACT, exact, PP_CAPTURES_EXACT)                                                         \
+	X(ALLOC, alloc, PP_CAPTURE_ALLOC)                                                          \
+	X(CUDA_LIVE, cuda_live, PP_CAPTURE_CUDA)                                                   \
+	X(CUDA, cuda, PP_CAPTURE_CUDA)                                                             \
+	X(CUDA_REPORT, cuda_report, PP_CAPTURE_CUDA)                                               \
+	X(GPU_TIMES, gpu_times, PP_CAPTURE_CUDA)                                                   \
+	X(GAUGES, gauges, PP_CAPTURE_CUDA)                                                         \
+	X(MEMORY, memory, PP_CAPTURE_MEM)                                                          \
+	X(RESIDENT, resident, PP_CAPTURE_MEM | PP_CAPTURE_ALLOC)                                   \
+	X(WAITS, waits, PP_CAPTURES_OF_WAITS)                                                      \
+	X(SCANS, scans, PP_CAPTURES_OF_WAITS)
+
 /* What a counter counts: `samples` and `weight` of struct pp_count.  X(id, the function in
  * agent/labels.c that adds the labels of this kind alone: label_NAME()).  Of CUDA's the
  * detail is the id of the totals (include/pyprofd/cuda.h), and the kernel side has only the first:

@@ -29,7 +29,7 @@ BEGIN {
 	allowed["serve"] = "profile pprof store config live render query push" # docs/design/serve.md
 	allowed["reader"] = "profile pprof store render export diff live query"
 	allowed["processes"] = "discover identity python foreign attach drain options"
-	allowed["windows"] = "discover attach profile pprof store ledger live options"
+	allowed["windows"] = "discover foreign attach drain profile pprof store ledger live options"
 	allowed["probes"] = "discover elf foreign attach drain options windows"
 	allowed["gpu"] = "discover foreign attach drain profile gauges live options processes windows probes"
 	allowed["doctor"] = "parser perf discover elf python foreign attach config options probes"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The spine: the stages are opened (stages.c), then one loop serves them (loop.c) until the end. */
 #include "agent/agent.h"
-#include "probes/exact.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,11 +11,9 @@
 #include "agent/command_user.h"
 #include "agent/loop.h"
 #include "agent/reload.h"
-#include "agent/scans.h"
 #include "agent/server.h"
 #include "agent/stages.h"
 #include "agent/timeline.h"
-#include "agent/waits.h"
 #include "attach/cpu_events.h"
 #include "attach/probe_links.h"
 #include "base/capabilities.h"
@@ -27,16 +24,14 @@
 #include "options/options.h"
 #include "parser/client.h"
 #include "perf/opener.h"
-#include "probes/probes.h"
 #include "processes/process_watch.h"
 #include "store/keeper.h"
 #include "store/output.h"
 
 #define WANTED_FDS 65536U
-#define AGENT_NICE (-10)		 /* and Nice= in deploy/systemd/pyprofd.service */
-#define PROBES_WAIT_NS (10 * NS_PER_SEC) /* until what was asked for is attached */
-#define PROBES_LOOK_MS 10
-#define EXACT_WAIT_NS (2 * NS_PER_SEC) /* until the files of chosen processes are known */
+#define AGENT_NICE (-10)		  /* and Nice= in deploy/systemd/pyprofd.service */
+#define SOURCES_WAIT_NS (10 * NS_PER_SEC) /* until what was asked for is attached */
+#define SOURCES_LOOK_MS 10
 
 static int wait_delay(struct agent *agent, struct loop *loop)
 {
@@ -64,14 +59,14 @@ static int profile_all(struct agent *agent, struct loop *loop)
 				    : UINT64_MAX;
 	stack_intake_give_tokens(&agent->stacks, stages_miss_tokens(agent, LOOP_TICK_NS));
 	config->flags &= ~(uint32_t)PP_CONFIG_PAUSED;
-	probes_start(agent->probes, mono_ns());
+	err = sources_begin(&agent->sources, agent->started_ns);
+	if (err)
+		return err;
 	command_release(loop->command);
 	service_ready(&loop->service, mono_ns());
-	waits_start(agent->waits);
-	scans_start(agent->scans, agent->started_ns);
 	err = loop_run_windows(agent, loop);
-	if (!err && agent->options->command)
-		err = exact_check(agent->exact);
+	if (!err)
+		err = sources_end(&agent->sources);
 	config->flags |= PP_CONFIG_PAUSED;
 	service_stopping(&loop->service);
 	agent->window.paused_ns = mono_ns();
@@ -116,51 +111,34 @@ static int start_command(struct agent *agent, struct loop *loop)
 /* Who names probes, or runs a command, wants their hits from the beginning on.  So does who wants
  * some seconds of the calls of CUDA: loading its programs takes one, and more where the CPUs are
  * busy.  A run without an end goes on with what is there. */
-static bool begins_with_probes(const struct options *options)
+static bool awaits_sources(const struct options *options)
 {
 	const bool is_short = options->duration_ns && !options->events_are_default;
-	const uint32_t awaited = PP_CAPTURE_PROBE | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC |
+	const uint32_t awaited = PP_CAPTURE_PROBE | PP_CAPTURES_EXACT | PP_CAPTURE_ALLOC |
 				 (is_short ? PP_CAPTURE_CUDA : 0U);
 
 	return options->command || options->events & awaited;
 }
 
-static int await_probes(struct agent *agent, struct loop *loop)
+static int await_sources(struct agent *agent, struct loop *loop)
 {
-	const uint64_t until_ns = mono_ns() + PROBES_WAIT_NS;
-	int err = 0;
+	const uint64_t until_ns = mono_ns() + SOURCES_WAIT_NS;
+	int are_ready = 0, err = 0;
 
 	if (agent->options->command)
-		probes_prepare(agent->probes, command_pid(loop->command),
-			       agent->options->command[0]);
-	else if (!begins_with_probes(agent->options))
+		sources_prepare(&agent->sources, command_pid(loop->command),
+				agent->options->command[0]);
+	else if (!awaits_sources(agent->options))
 		return 0;
-	while (!err && !agent->is_ending && !probes_are_ready(agent->probes) &&
+	while (!err && !agent->is_ending && !(are_ready = sources_are_ready(&agent->sources)) &&
 	       mono_ns() < until_ns)
-		err = loop_serve(agent, loop, PROBES_LOOK_MS);
-	probes_tick(agent->probes);
-	if (!err && !agent->is_ending && !probes_are_ready(agent->probes))
+		err = loop_serve(agent, loop, SOURCES_LOOK_MS);
+	agent->is_ending |= sources_tick(&agent->sources, mono_ns());
+	if (!err && !agent->is_ending && !are_ready)
 		log_warn("not all probes are there after %llu s: the run begins without them, and "
 			 "their first hits are missing",
-			 PROBES_WAIT_NS / NS_PER_SEC);
-	return err;
-}
-
-/* Calls count from the beginning on.  A command's interpreter is known later. */
-static int await_exact(struct agent *agent)
-{
-	const uint64_t until_ns = mono_ns() + EXACT_WAIT_NS;
-	int err = 0;
-
-	if (agent->options->command)
-		return 0;
-	while (!err && !exact_is_known(agent->exact) && mono_ns() < until_ns) {
-		usleep(PROBES_LOOK_MS * 1000);
-		process_watch_tick(agent->watch);
-		err = process_watch_follow(agent->watch);
-		agent->is_ending |= exact_tick(agent->exact, mono_ns());
-	}
-	return err ? err : exact_check(agent->exact);
+			 SOURCES_WAIT_NS / NS_PER_SEC);
+	return are_ready < 0 ? are_ready : err;
 }
 
 static int run(struct agent *agent, struct loop *loop)
@@ -185,13 +163,11 @@ static int run(struct agent *agent, struct loop *loop)
 		err = process_watch_start(agent->watch);
 	}
 	if (!err)
-		err = await_exact(agent);
-	if (!err)
-		err = probes_check(agent->probes);
+		err = sources_check(&agent->sources);
 	if (!err)
 		err = stages_open_sampling(agent);
 	if (!err)
-		err = await_probes(agent, loop);
+		err = await_sources(agent, loop);
 	if (err)
 		return err;
 	if (options->output_kind == OPTIONS_OUTPUT_DIRECTORY && !options->quiet)
@@ -258,7 +234,7 @@ static void print_summary(struct agent *agent)
 	agent->summary.own_map_bytes = kernel_side_map_bytes(agent->kernel);
 	progress_finish(&agent->progress, &agent->summary, agent->options->quiet);
 	if (!agent->options->quiet)
-		waits_print(agent->waits, stderr);
+		sources_print(&agent->sources, stderr);
 }
 
 /* What pyprofd does takes these. */

@@ -8,12 +8,10 @@
 #include <sys/timerfd.h>
 
 #include "agent/live.h"
-#include "agent/memory_watch.h"
 #include "agent/naming.h"
 #include "agent/quotas.h"
 #include "agent/rate.h"
 #include "agent/reload.h"
-#include "agent/scans.h"
 #include "agent/server.h"
 #include "agent/stages.h"
 #include "agent/timeline.h"
@@ -25,9 +23,7 @@
 #include "discover/sideband.h"
 #include "drain/ring.h"
 #include "foreign/client.h"
-#include "gpu/gauges.h"
 #include "options/options.h"
-#include "probes/exact.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "processes/thread_names.h"
@@ -55,20 +51,20 @@
 #define TURNS_MAX 50U
 #define GATHER_NS 1000000L
 
-enum source {
-	SOURCE_SIGNAL,
-	SOURCE_TICK,
-	SOURCE_STACKS,
-	SOURCE_EVENTS,
-	SOURCE_SIDEBAND,
-	SOURCE_TIMELINE,
-	SOURCE_LIVE,
-	SOURCE_RELOAD,
+enum wake {
+	WAKES_SIGNAL,
+	WAKES_TICK,
+	WAKES_STACKS,
+	WAKES_EVENTS,
+	WAKES_SIDEBAND,
+	WAKES_TIMELINE,
+	WAKES_LIVE,
+	WAKES_RELOAD,
 };
 
-static int watch(const struct loop *loop, int fd, enum source source)
+static int watch(const struct loop *loop, int fd, enum wake by)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = source};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = by};
 
 	return epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
@@ -110,21 +106,21 @@ int loop_open(struct loop *loop, const struct agent *agent)
 	if (loop->epoll < 0 || loop->signals < 0 || loop->tick < 0 ||
 	    timerfd_settime(loop->tick, 0, &tick, NULL))
 		return -errno;
-	err = watch(loop, loop->signals, SOURCE_SIGNAL);
+	err = watch(loop, loop->signals, WAKES_SIGNAL);
 	if (!err)
-		err = watch(loop, loop->tick, SOURCE_TICK);
+		err = watch(loop, loop->tick, WAKES_TICK);
 	if (!err)
-		err = watch(loop, ring_fd(agent->stacks_ring), SOURCE_STACKS);
+		err = watch(loop, ring_fd(agent->stacks_ring), WAKES_STACKS);
 	if (!err)
-		err = watch(loop, ring_fd(process_watch_ring(agent->watch)), SOURCE_EVENTS);
+		err = watch(loop, ring_fd(process_watch_ring(agent->watch)), WAKES_EVENTS);
 	if (!err)
-		err = watch(loop, sideband_fd(agent->sideband), SOURCE_SIDEBAND);
+		err = watch(loop, sideband_fd(agent->sideband), WAKES_SIDEBAND);
 	if (!err && agent->timeline)
-		err = watch(loop, timeline_fd(agent->timeline), SOURCE_TIMELINE);
+		err = watch(loop, timeline_fd(agent->timeline), WAKES_TIMELINE);
 	if (!err && agent->live)
-		err = watch(loop, live_fd(agent->live), SOURCE_LIVE);
+		err = watch(loop, live_fd(agent->live), WAKES_LIVE);
 	if (!err && loop->reload)
-		err = watch(loop, reload_fd(loop->reload), SOURCE_RELOAD);
+		err = watch(loop, reload_fd(loop->reload), WAKES_RELOAD);
 	return err;
 }
 
@@ -293,15 +289,6 @@ static uint64_t find_end(const void *processes, uint32_t pid, uint32_t generatio
 	return process ? process->exit_ns : KEEPER_GONE;
 }
 
-static void tell_probes(struct agent *agent)
-{
-	struct probe_bounds_now now;
-
-	probes_get_now(agent->probes, &now);
-	agent->summary.probes_cost_ppm = now.cost_ppm;
-	agent->summary.probes_on_ppm = now.least_ppm;
-}
-
 static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 {
 	uint64_t expirations;
@@ -320,12 +307,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	thread_names_tick(agent->thread_names);
 	prepare_names(agent, now_ns);
 	process_watch_tick(agent->watch);
-	probes_tick(agent->probes);
-	memory_watch_tick(agent->memory);
-	if (exact_tick(agent->exact, now_ns))
-		agent->is_ending = true;
-	tell_probes(agent);
-	gauges_turn(agent->gauges, probes_cuda(agent->probes), now_ns);
+	agent->is_ending |= sources_tick(&agent->sources, now_ns);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
 	keeper_find_ends(agent->keeper, now_ns, find_end, agent->processes);
@@ -378,30 +360,30 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 	loop->woken_ns = mono_ns();
 	turn_questions_begin(&loop->questions, questions_ns(agent));
 	for (int i = 0; i < count && !err; i++) {
-		switch ((enum source)event[i].data.u32) {
-		case SOURCE_SIGNAL:
+		switch ((enum wake)event[i].data.u32) {
+		case WAKES_SIGNAL:
 			read_signals(agent, loop);
 			break;
-		case SOURCE_TICK:
+		case WAKES_TICK:
 			tick(agent, loop, mono_ns());
 			break;
-		case SOURCE_STACKS:
+		case WAKES_STACKS:
 			/* Processes first: an incomplete stack may be of a new one. */
 			err = serve_processes(agent, loop);
 			if (!err)
 				err = serve_stacks(agent, loop);
 			break;
-		case SOURCE_TIMELINE:
+		case WAKES_TIMELINE:
 			timeline_tick(agent->timeline);
 			break;
-		case SOURCE_LIVE:
+		case WAKES_LIVE:
 			live_serve(agent->live);
 			break;
-		case SOURCE_RELOAD:
+		case WAKES_RELOAD:
 			finish_reload(agent, loop);
 			break;
-		case SOURCE_EVENTS:
-		case SOURCE_SIDEBAND:
+		case WAKES_EVENTS:
+		case WAKES_SIDEBAND:
 			err = serve_processes(agent, loop);
 			break;
 		}
@@ -458,9 +440,9 @@ static void find_window_end(const struct agent *agent, struct loop *loop)
 /* A window's end waits for a while for what is served in turns. */
 static bool must_wait(struct agent *agent, const struct loop *loop, uint64_t now_ns)
 {
-	const bool has_scan = scans_hurry(agent->scans);
+	const bool has_work = sources_hurry(&agent->sources);
 
-	return (has_scan || has_backlog(agent, loop)) &&
+	return (has_work || has_backlog(agent, loop)) &&
 	       now_ns - loop->window_ends_ns < backlog_max_ns(agent);
 }
 
@@ -521,7 +503,7 @@ static int find_timeout_ms(const struct agent *agent, const struct loop *loop)
 					 earlier(loop->window_ends_ns, loop->all_ends_ns));
 	int timeout_ms = ends_ns > now_ns ? (int)((ends_ns - now_ns) / NS_PER_MS) + 1 : 0;
 
-	return live_timeout_ms(agent->live, scans_timeout_ms(agent->scans, timeout_ms));
+	return live_timeout_ms(agent->live, sources_timeout_ms(&agent->sources, timeout_ms));
 }
 
 int loop_run_windows(struct agent *agent, struct loop *loop)
@@ -535,7 +517,7 @@ int loop_run_windows(struct agent *agent, struct loop *loop)
 		if (!err)
 			err = tables_relieve(&agent->tables);
 		if (!err) {
-			scans_step(agent->scans);
+			sources_step(&agent->sources);
 			if (has_time(agent, loop))
 				live_step(agent->live);
 		}

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/memory_watch.h"
+/* Opens what counts memory that programs touch (attach/memory_side.h). */
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attach/memory_side.h"
 #include "base/background.h"
 #include "base/log.h"
+#include "options/options.h"
+#include "windows/source.h"
 
 #define WHY_BYTES 512U
 
@@ -48,50 +51,53 @@ static void *run(void *context)
 	return NULL;
 }
 
-int memory_watch_new(const struct kernel_side *kernel, bool is_beside,
-		     struct memory_watch **ret_watch)
+static bool source_close(void *state)
 {
-	struct memory_watch *watch = calloc(1, sizeof(*watch));
-	int err;
+	struct memory_watch *watch = state;
 
-	if (!watch)
-		return -ENOMEM;
-	watch->kernel = kernel;
-	background_init(&watch->background);
-	watch->has_thread = is_beside && !background_start(&watch->background, run, watch);
-	if (watch->has_thread) {
-		*ret_watch = watch;
-		return 0;
-	}
-	err = open_side(watch, &watch->side);
-	if (err && !is_beside) {
-		log_error("%s", watch->why);
-		memory_watch_free(watch);
-		return err;
-	}
-	watch->err = err;
-	watch->has_ended = true;
-	*ret_watch = watch;
-	return 0;
-}
-
-void memory_watch_free(struct memory_watch *watch)
-{
-	if (!watch)
-		return;
 	if (watch->has_thread)
 		pthread_join(watch->background.thread, NULL);
 	memory_side_free(watch->side);
 	background_destroy(&watch->background);
 	free(watch);
+	return true;
 }
 
-void memory_watch_tick(struct memory_watch *watch)
+/* A run without an end does not begin later for half a second of verifying: a thread beside the
+ * loop opens it, and a failure is only told.  A bounded one wants the memory of its first moment.
+ * */
+static int source_open(const struct services *services, void **ret_state)
 {
+	const struct options *options = services->options;
+	const bool is_bounded = options->duration_ns || options->command || options->pid_count;
+	struct memory_watch *watch = calloc(1, sizeof(*watch));
+	int err;
+
+	if (!watch)
+		return -ENOMEM;
+	watch->kernel = services->kernel;
+	background_init(&watch->background);
+	watch->has_thread = !is_bounded && !background_start(&watch->background, run, watch);
+	*ret_state = watch;
+	if (watch->has_thread)
+		return 0;
+	err = open_side(watch, &watch->side);
+	watch->err = err;
+	watch->has_ended = true;
+	if (!err || !is_bounded)
+		return 0;
+	log_error("%s", watch->why);
+	return err;
+}
+
+static bool source_tick(void *state, uint64_t now_ns)
+{
+	struct memory_watch *watch = state;
 	bool has_failed;
 
-	if (!watch || watch->is_told)
-		return;
+	(void)now_ns;
+	if (watch->is_told)
+		return false;
 	pthread_mutex_lock(&watch->background.mutex);
 	has_failed = watch->has_ended && watch->err;
 	pthread_mutex_unlock(&watch->background.mutex);
@@ -99,4 +105,8 @@ void memory_watch_tick(struct memory_watch *watch)
 		log_warn("memory that programs touch is not counted: %s; leave mem out of --events",
 			 watch->why);
 	watch->is_told = has_failed;
+	return false;
 }
+
+const struct source memory_source = {
+	.name = "memory", .open = source_open, .close = source_close, .tick = source_tick};

@@ -7,7 +7,6 @@
 
 #include <uthash.h>
 
-#include "agent/progress.h"
 #include "attach/context_table.h"
 #include "base/clock.h"
 #include "discover/process_table.h"
@@ -16,6 +15,8 @@
 #include "processes/process_list.h"
 #include "profile/memory_line.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
+#include "windows/summary.h"
 #include "windows/top.h"
 
 /* After the reading of a part of a window, none is read for so many times as long. */
@@ -41,7 +42,7 @@ struct place {
 };
 
 struct resident {
-	struct resident_sources sources;
+	const struct services *services;
 	struct entry *entry; /* owned, by id */
 	/* A reading that goes on. */
 	bool is_reading;
@@ -56,13 +57,13 @@ struct resident {
 	uint64_t rests_until_ns;
 };
 
-int resident_new(const struct resident_sources *sources, struct resident **ret_resident)
+int resident_new(const struct services *services, struct resident **ret_resident)
 {
 	struct resident *resident = calloc(1, sizeof(*resident));
 
 	if (!resident)
 		return -ENOMEM;
-	resident->sources = *sources;
+	resident->services = services;
 	*ret_resident = resident;
 	return 0;
 }
@@ -89,13 +90,13 @@ void resident_free(struct resident *resident)
 
 static bool is_profiled(const struct resident *resident, const struct process *process)
 {
-	return !process->exit_ns && (!resident->sources.is_filtered ||
+	return !process->exit_ns && (!resident->services->is_filtered ||
 				     context_table_flags(process) & PP_CONTEXT_MATCHES);
 }
 
 static bool has_ended(const struct resident *resident, struct pp_process_id id)
 {
-	const struct process *process = process_table_find(resident->sources.processes, id);
+	const struct process *process = process_table_find(resident->services->processes, id);
 
 	return !process || process->exit_ns;
 }
@@ -125,7 +126,7 @@ static int begin(struct resident *resident)
 	resident->beyond = resident->spent_ns = 0;
 	make_room(resident);
 	while (err != -ENOMEM &&
-	       (process = process_table_next(resident->sources.processes, process)))
+	       (process = process_table_next(resident->services->processes, process)))
 		if (is_profiled(resident, process)) {
 			err = process_list_add(&resident->pending, process->id);
 			resident->beyond += err == -ENOSPC;
@@ -181,7 +182,7 @@ static void take(struct entry *entry, struct process *process, const struct resi
 
 static int read_one(struct resident *resident, struct pp_process_id id)
 {
-	struct process *process = process_table_find(resident->sources.processes, id);
+	struct process *process = process_table_find(resident->services->processes, id);
 	struct resident_memory memory;
 	struct entry *entry;
 	int err = find_entry(resident, id, &entry);
@@ -325,7 +326,7 @@ static int end(struct resident *resident, struct top *top)
 		return err;
 	resident->rotation += wanted(resident);
 	resident->unread = count_unread(resident);
-	sum_up(resident->sources.summary, place, count);
+	sum_up(resident->services->summary, place, count);
 	for (size_t i = 0; i < count; i++)
 		if (place[i].entry->was_read)
 			top_add_memory(top, place[i].entry->id, &place[i].entry->last);
@@ -416,3 +417,45 @@ int resident_describe(struct resident *resident, struct profiles *profiles)
 	begin_profile(resident);
 	return err;
 }
+
+/* ---- as a source ---- */
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	struct resident *resident = NULL;
+	int err = resident_new(services, &resident);
+
+	*ret_state = resident;
+	return err;
+}
+
+static bool source_close(void *state)
+{
+	resident_free(state);
+	return true;
+}
+
+static int source_begin(void *state, uint64_t started_ns)
+{
+	(void)started_ns;
+	return resident_start(state);
+}
+
+static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
+{
+	const struct resident *resident = state;
+
+	return resident_read(state, resident->services->top, window->is_part, slice);
+}
+
+static int source_describe(void *state, struct profiles *profiles)
+{
+	return resident_describe(state, profiles);
+}
+
+const struct source resident_source = {.name = "resident",
+				       .open = source_open,
+				       .close = source_close,
+				       .begin = source_begin,
+				       .finish = source_finish,
+				       .describe = source_describe};

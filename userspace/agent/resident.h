@@ -10,10 +10,9 @@
 #include "base/cleanup.h"
 #include "base/slice.h"
 
-struct process_table;
 struct profiles;
 struct resident;
-struct summary;
+struct services;
 struct top;
 
 /* Reading one file takes some 20 us.  With more processes than this, they take turns, and each
@@ -22,14 +21,8 @@ struct top;
 /* Processes whose figures are kept; those of further ones are not read. */
 #define RESIDENT_KEPT_MAX 16384U
 
-/* All is borrowed. */
-struct resident_sources {
-	struct process_table *processes;
-	struct summary *summary; /* gets the sums */
-	bool is_filtered;	 /* only processes with PP_CONTEXT_MATCHES are read */
-};
 /* All other functions accept NULL: memory is not captured. */
-int resident_new(const struct resident_sources *sources, struct resident **ret_resident);
+int resident_new(const struct services *services, struct resident **ret_resident);
 void resident_free(struct resident *resident);
 DEFINE_OWNED(struct resident, resident)
 

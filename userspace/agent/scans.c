@@ -4,17 +4,21 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/waits.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/proc_scan.h"
 #include "finish/finisher.h"
 #include "ledger/ledger.h"
+#include "options/options.h"
+#include "windows/source.h"
+#include "windows/summary.h"
 
 #define STEP_NS (10 * NS_PER_MS)
-#define PAUSE_NS (20 * NS_PER_MS) /* between steps: a third of a CPU at most */
+#define PAUSE_NS (20 * NS_PER_MS)     /* between steps: a third of a CPU at most */
 #define CLOSE_MAX_NS (40 * NS_PER_MS) /* at the end of a window: while it lasts, nobody is served */
-#define LAST_MAX_NS NS_PER_SEC	  /* at the end of the last one, and at most half of its length */
+#define LAST_MAX_NS NS_PER_SEC /* at the end of the last one, and at most half of its length */
 #define AGAIN_MIN_NS NS_PER_SEC
 /* IDENTIFY_NS of bpf/switch_thread.bpf.c and a margin: until then a thread may switch out
  * unseen. */
@@ -28,15 +32,14 @@ struct one {
 };
 
 struct scans {
-	const struct finisher *finisher;
-	uint64_t interval_ns; /* of a window */
+	const struct services *services;
 	struct one one[SCANS_MAX];
 	size_t count;
-	bool is_running;     /* the last one is not done */
-	bool is_hurried;     /* a window's end waits for it */
-	bool was_cut;	     /* a window ended before it was done */
-	size_t counted;	     /* threads that it had found by then */
-	uint64_t wanted_ns;  /* when another scan was asked for; 0: none is */
+	bool is_running;    /* the last one is not done */
+	bool is_hurried;    /* a window's end waits for it */
+	bool was_cut;	    /* a window ended before it was done */
+	size_t counted;	    /* threads that it had found by then */
+	uint64_t wanted_ns; /* when another scan was asked for; 0: none is */
 	uint64_t next_step_ns, next_scan_ns;
 	uint64_t no_slot; /* threads that found none, at the last look */
 	uint64_t lost;
@@ -53,14 +56,13 @@ struct counting {
 	bool was_full; /* a thread found no slot, so that one without a slot may run */
 };
 
-int scans_new(const struct finisher *finisher, uint64_t interval_ns, struct scans **ret_scans)
+int scans_new(const struct services *services, struct scans **ret_scans)
 {
 	struct scans *scans = calloc(1, sizeof(*scans));
 
 	if (!scans)
 		return -ENOMEM;
-	scans->finisher = finisher;
-	scans->interval_ns = interval_ns;
+	scans->services = services;
 	*ret_scans = scans;
 	return 0;
 }
@@ -96,7 +98,7 @@ static void begin(struct scans *scans, uint64_t since_ns)
 		return;
 	}
 	*one = (struct one){.since_ns = since_ns};
-	err = scan_new(scans->finisher, &scope, &one->scan);
+	err = scan_new(scans->services->finisher, &scope, &one->scan);
 	if (err) {
 		log_warn("threads that have slept since before the start are not measured: %s",
 			 strerror(-err));
@@ -224,8 +226,8 @@ static uint64_t slept_until(const struct counting *counting, struct scanned *sca
 	struct thread_glance glance;
 	bool has_slot = glance_at(counting, scanned, &glance);
 	uint64_t woke_ns = has_slot && glance.first_ns >= since_ns ? glance.first_ns
-			   : has_slot			      ? glance.created_ns
-							      : 0;
+			   : has_slot				   ? glance.created_ns
+								   : 0;
 
 	if (woke_ns >= end_ns)
 		return end_ns;
@@ -267,9 +269,8 @@ static uint32_t flags_of(const struct scanned *scanned)
 static int add_wait(const struct counting *counting, const struct scanned *scanned,
 		    uint64_t begin_ns, uint64_t until_ns)
 {
-	const struct slots_window part = {.number = counting->window->number,
-					  .start_ns = begin_ns,
-					  .end_ns = until_ns};
+	const struct slots_window part = {
+		.number = counting->window->number, .start_ns = begin_ns, .end_ns = until_ns};
 	const struct pp_thread thread = {
 		.tid = scanned->tid,
 		.id = scanned->id,
@@ -317,7 +318,7 @@ static int count_one(const struct counting *counting, struct one *one)
 static void reach_end(struct scans *scans, bool is_last)
 {
 	const uint64_t max_ns = is_last ? LAST_MAX_NS : CLOSE_MAX_NS;
-	uint64_t budget_ns = scans->interval_ns / 2;
+	uint64_t budget_ns = scans->services->options->interval_ns / 2;
 	struct scan_stats stats;
 
 	scans->is_hurried = false;
@@ -362,9 +363,10 @@ int scans_collect(struct scans *scans, const struct slots_window *window, bool i
 	if (!scans)
 		return 0;
 	reach_end(scans, is_last);
-	counting.slot = kernel_side_threads(scans->finisher->kernel, &counting.slot_count);
-	counting.slot_seed = kernel_side_config(scans->finisher->kernel)->thread_seed;
-	if (kernel_side_get_losses(scans->finisher->kernel, loss))
+	counting.slot =
+		kernel_side_threads(scans->services->finisher->kernel, &counting.slot_count);
+	counting.slot_seed = kernel_side_config(scans->services->finisher->kernel)->thread_seed;
+	if (kernel_side_get_losses(scans->services->finisher->kernel, loss))
 		loss[PP_LOSS_THREADS_FULL] = UINT64_MAX;
 	no_slot = loss[PP_LOSS_THREADS_FULL] + loss[PP_LOSS_THREADS_SHARE];
 	counting.was_full = no_slot != scans->no_slot;
@@ -374,3 +376,79 @@ int scans_collect(struct scans *scans, const struct slots_window *window, bool i
 	tidy(scans);
 	return err;
 }
+
+/* ---- as a source ---- */
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	struct scans *scans = NULL;
+	int err = scans_new(services, &scans);
+
+	*ret_state = scans;
+	return err;
+}
+
+static bool source_close(void *state)
+{
+	scans_free(state);
+	return true;
+}
+
+static int source_begin(void *state, uint64_t started_ns)
+{
+	scans_start(state, started_ns);
+	return 0;
+}
+
+static void source_see_process(void *state, const struct process *process, bool is_new)
+{
+	(void)process;
+	if (is_new)
+		scans_want(state);
+}
+
+static void source_step(void *state)
+{
+	scans_step(state);
+}
+
+static int source_timeout_ms(void *state, int longest_ms)
+{
+	return scans_timeout_ms(state, longest_ms);
+}
+
+static bool source_hurry(void *state)
+{
+	return scans_hurry(state);
+}
+
+static int source_collect_slots(void *state, const struct source_window *window)
+{
+	const struct scans *scans = state;
+	struct waits *waits = scans->services->sources->state[PP_SOURCE_WAITS];
+
+	return scans_collect(state, &window->slots, window->is_last, waits_ledger(waits),
+			     window->counts);
+}
+
+static void source_refresh(void *state)
+{
+	scans_refresh(state);
+}
+
+static void source_summarize(void *state, struct summary *summary)
+{
+	summary->loss[PP_LOSS_SWEPT_LOST] = scans_lost(state);
+}
+
+const struct source scans_source = {.name = "scans",
+				    .open = source_open,
+				    .close = source_close,
+				    .begin = source_begin,
+				    .see_process = source_see_process,
+				    .step = source_step,
+				    .timeout_ms = source_timeout_ms,
+				    .hurry = source_hurry,
+				    .collect_slots = source_collect_slots,
+				    .refresh = source_refresh,
+				    .summarize = source_summarize};

@@ -13,14 +13,13 @@
 #include "drain/thread_slots.h"
 #include "finish/scan.h"
 
-struct finisher;
 struct ledger;
 struct scans;
+struct services;
 
-/* Does nothing yet.  The finisher is borrowed.  interval_ns: the length of a window, of which
- * finishing a scan may take a part.  Returns 0 or -ENOMEM.  All other functions accept NULL: then
- * nothing is scanned. */
-int scans_new(const struct finisher *finisher, uint64_t interval_ns, struct scans **ret_scans);
+/* Does nothing yet.  Finishing a scan may take a part of a window's length.  Returns 0 or -ENOMEM.
+ * All other functions accept NULL: then nothing is scanned. */
+int scans_new(const struct services *services, struct scans **ret_scans);
 void scans_free(struct scans *scans);
 DEFINE_OWNED(struct scans, scans)
 

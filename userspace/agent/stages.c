@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens every stage in the order of the data, and gives each what it borrows. */
 #include "agent/stages.h"
-#include "gpu/cuda.h"
-#include "gpu/cuda_report.h"
-#include "probes/exact.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,13 +9,9 @@
 
 #include "agent/coverage.h"
 #include "agent/live.h"
-#include "agent/memory_watch.h"
 #include "agent/metrics.h"
 #include "agent/naming.h"
-#include "agent/resident.h"
-#include "agent/scans.h"
 #include "agent/timeline.h"
-#include "agent/waits.h"
 #include "agent/walk_budgets.h"
 #include "attach/cpu_events.h"
 #include "attach/probe_links.h"
@@ -27,15 +20,13 @@
 #include "discover/cpus.h"
 #include "discover/process_user.h"
 #include "discover/sideband.h"
-#include "drain/free_debts.h"
 #include "drain/incomplete_queue.h"
 #include "drain/ring.h"
 #include "drain/text_table.h"
 #include "finish/unwind_python.h"
-#include "gpu/gauges.h"
-#include "gpu/gpu_times.h"
 #include "options/host_check.h"
 #include "options/options.h"
+#include "probes/probes.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "processes/thread_names.h"
@@ -347,41 +338,18 @@ static int open_tables(struct agent *agent)
 	return 0;
 }
 
-static void on_match(void *context)
+static void on_files(void *context, const struct process *process, bool is_new)
 {
 	struct agent *agent = context;
 
-	scans_want(agent->scans);
-}
-
-static void on_files(void *context, const struct process *process)
-{
-	struct agent *agent = context;
-
-	probes_see(agent->probes, process);
-	exact_see(agent->exact, process);
+	sources_see_process(&agent->sources, process, is_new);
 }
 
 static void on_end(void *context, struct pp_process_id id)
 {
 	struct agent *agent = context;
 
-	probes_forget(agent->probes, id);
-	exact_forget(agent->exact, id);
-}
-
-static int open_probes(struct agent *agent)
-{
-	const struct probes_sources sources = {.options = agent->options,
-					       .kernel = agent->kernel,
-					       .files = agent->files,
-					       .processes = agent->processes,
-					       .foreign = agent->foreign,
-					       .is_filtered = agent->is_filtered};
-
-	int err = free_debts_new(&agent->debts);
-
-	return err ? err : probes_new(&sources, &agent->probes);
+	sources_forget_process(&agent->sources, id);
 }
 
 static void on_victim(void *context, struct process *process, uint64_t time_ns)
@@ -397,64 +365,34 @@ static void on_victim(void *context, struct process *process, uint64_t time_ns)
 						  .time_ns = time_ns});
 }
 
-static int open_exact(struct agent *agent)
+#define SOURCE_DECLARE(id, name, captures) extern const struct source name##_source;
+PP_SOURCES(SOURCE_DECLARE)
+
+static int open_sources(struct agent *agent)
 {
-	const struct exact_sources sources = {.options = agent->options,
-					      .kernel = agent->kernel,
-					      .files = agent->files,
-					      .processes = agent->processes,
-					      .dictionary = agent->dictionary};
+#define SOURCE_OF(id, name, captures) &name##_source,
+	static const struct source *const table[] = {PP_SOURCES(SOURCE_OF)};
 
-	return exact_new(&sources, &agent->exact);
-}
-
-static int open_gauges(struct agent *agent)
-{
-	agent->gauge_lines = (struct gauge_lines_sources){.processes = agent->processes,
-							  .is_filtered = agent->is_filtered};
-	if (!(agent->options->events & PP_CAPTURE_CUDA))
-		return 0;
-	return gauges_new(agent->child_program, &agent->gauges);
-}
-
-static int device_of(void *context, struct pp_process_id id)
-{
-	const struct agent *agent = context;
-
-	return gauges_device_of(agent->gauges, id.tgid);
-}
-
-static int open_cuda(struct agent *agent)
-{
-	const struct cuda_sources sources = {.options = agent->options,
-					     .probes = agent->probes,
-					     .processes = agent->processes,
-					     .texts = agent->texts,
-					     .dictionary = agent->dictionary,
-					     .files = agent->files,
-					     .foreign = agent->foreign,
-					     .device_of = device_of,
-					     .context = agent};
-	struct cuda_report_sources report = {.processes = agent->processes};
-	int err = cuda_new(&sources, &agent->cuda);
-
-	report.cuda = agent->cuda;
-	if (!err)
-		err = cuda_report_new(&report, &agent->cuda_report);
-	return err ? err : open_gauges(agent);
-}
-
-static int open_gpu_times(struct agent *agent)
-{
-	const struct gpu_times_sources sources = {
-		.options = agent->options, .probes = agent->probes, .processes = agent->processes};
-
-	return gpu_times_new(&sources, &agent->gpu_times);
+	agent->sources.table = table;
+	agent->services = (struct services){.options = agent->options,
+					    .child_program = agent->child_program,
+					    .is_filtered = agent->is_filtered,
+					    .online_cpus = agent->online_cpus,
+					    .kernel = agent->kernel,
+					    .files = agent->files,
+					    .contexts = agent->contexts,
+					    .processes = agent->processes,
+					    .foreign = agent->foreign,
+					    .dictionary = agent->dictionary,
+					    .texts = agent->texts,
+					    .finisher = &agent->finisher,
+					    .summary = &agent->summary,
+					    .sources = &agent->sources};
+	return sources_open(&agent->sources, &agent->services);
 }
 
 static int open_watch(struct agent *agent)
 {
-	const bool has_probes = agent->probes || agent->exact;
 	struct process_watch_sources sources = {.options = agent->options,
 						.kernel = agent->kernel,
 						.contexts = agent->contexts,
@@ -462,9 +400,8 @@ static int open_watch(struct agent *agent)
 						.filter =
 							agent->is_filtered ? &agent->filter : NULL,
 						.online_cpus = agent->online_cpus,
-						.on_match = on_match,
-						.on_files = has_probes ? on_files : NULL,
-						.on_end = has_probes ? on_end : NULL,
+						.on_files = on_files,
+						.on_end = on_end,
 						.on_victim = agent->keeper ? on_victim : NULL,
 						.context = agent};
 	char why[HOST_WHY_BYTES];
@@ -479,41 +416,6 @@ static int open_watch(struct agent *agent)
 	sources.sideband = agent->sideband;
 	err = process_watch_new(&sources, &agent->watch);
 	return err ? log_error_errno(err, "cannot read the events ring") : 0;
-}
-
-static void on_ledger_line(void *context, const struct ledger_line *line, const char *comm)
-{
-	const struct agent *agent = context;
-
-	top_add_ledger(live_top(agent->live), line, comm);
-}
-
-static int open_waits(struct agent *agent)
-{
-	const struct waits_sources sources = {.kernel = agent->kernel,
-					      .processes = agent->processes,
-					      .summary = &agent->summary,
-					      .is_filtered = agent->is_filtered,
-					      .has_short_waits = !agent->options->offcpu_min_ns,
-					      .on_line = on_ledger_line,
-					      .context = agent};
-	int err;
-
-	if (!(agent->options->events & PP_CAPTURES_OF_WAITS))
-		return 0;
-	err = waits_new(&sources, &agent->waits);
-	return err ? err : scans_new(&agent->finisher, agent->options->interval_ns, &agent->scans);
-}
-
-static int open_resident(struct agent *agent)
-{
-	const struct resident_sources sources = {.processes = agent->processes,
-						 .summary = &agent->summary,
-						 .is_filtered = agent->is_filtered};
-
-	if (!(agent->options->events & (PP_CAPTURE_MEM | PP_CAPTURE_ALLOC)))
-		return 0;
-	return resident_new(&sources, &agent->resident);
 }
 
 static int open_stacks_ring(struct agent *agent)
@@ -550,16 +452,21 @@ static int open_timeline(struct agent *agent)
 static int open_live(struct agent *agent)
 {
 	const struct metrics_sources metrics = {.summary = &agent->summary,
-						.gauges = agent->gauges};
+						.gauges = agent->sources.state[PP_SOURCE_GAUGES]};
+	int err;
 
 	agent->dumps = (struct dump_sources){.finisher = &agent->finisher,
 					     .naming = agent->naming,
 					     .thread_names = agent->thread_names};
-	return live_open(agent->options, agent->processes, &agent->dumps, &metrics, &agent->live);
+	err = live_open(agent->options, agent->processes, &agent->dumps, &metrics, &agent->live);
+	agent->services.top = live_top(agent->live);
+	return err;
 }
 
 static void prepare_window(struct agent *agent)
 {
+	struct probes *probes = agent->sources.state[PP_SOURCE_PROBES];
+
 	agent->samples = (struct samples){.dictionary = agent->dictionary,
 					  .processes = agent->processes,
 					  .thread_names = agent->thread_names,
@@ -570,10 +477,10 @@ static void prepare_window(struct agent *agent)
 					  .profiles = &agent->profiles,
 					  .shares = &agent->shares,
 					  .top = live_top(agent->live),
-					  .waits = agent->waits,
+					  .waits = agent->sources.state[PP_SOURCE_WAITS],
 					  .texts = agent->texts,
-					  .probes = probes_plan(agent->probes),
-					  .cuda = agent->cuda,
+					  .probes = probes_plan(probes),
+					  .cuda = agent->sources.state[PP_SOURCE_CUDA],
 					  .summary = &agent->summary};
 	agent->facts =
 		(struct window_facts){.kernel = agent->kernel,
@@ -581,61 +488,32 @@ static void prepare_window(struct agent *agent)
 				      .naming = agent->naming,
 				      .identities = agent->identities,
 				      .texts = agent->texts,
-				      .cuda = agent->cuda,
 				      .quotas = {.rows = agent->rows,
 						 .files = agent->files,
 						 .contexts = agent->contexts,
 						 .incompletes = &agent->incomplete,
 						 .profiles = &agent->shares.quota,
 						 .labels = identities_quota(agent->identities),
-						 .probes = agent->probes},
+						 .probes = probes},
 				      .tables = &agent->tables,
-				      .waits = agent->waits,
-				      .scans = agent->scans,
+				      .sources = &agent->sources,
 				      .parser = agent->parser,
 				      .foreign = agent->foreign,
 				      .keeper = agent->keeper,
-				      .gauges = agent->gauges,
 				      .summary = &agent->summary,
 				      .is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};
 	agent->window = (struct window){.options = agent->options,
 					.samples = &agent->samples,
 					.stacks = &agent->stacks,
 					.watch = agent->watch,
-					.exact = agent->exact,
-					.scans = agent->scans,
-					.resident = agent->resident,
-					.cuda = agent->cuda_report,
-					.gauges = agent->gauges,
-					.gauge_lines = &agent->gauge_lines,
-					.gpu_times = agent->gpu_times,
+					.sources = &agent->sources,
 					.epochs = &agent->epochs,
 					.live = agent->live,
 					.facts = &agent->facts,
 					.output = agent->output,
 					.files = agent->files,
 					.contexts = agent->contexts,
-					.probes = agent->probes,
-					.held = {.probes = agent->probes,
-						 .processes = agent->processes,
-						 .debts = agent->debts,
-						 .dictionary = agent->dictionary},
-					.cuda_live = {.probes = agent->probes,
-						      .cuda = agent->cuda,
-						      .processes = agent->processes,
-						      .dictionary = agent->dictionary},
 					.online_cpus = agent->online_cpus};
-}
-
-static int open_memory(struct agent *agent)
-{
-	const struct options *options = agent->options;
-	/* A bounded run wants the memory of its first moment, too. */
-	const bool is_bounded = options->duration_ns || options->command || options->pid_count;
-
-	if (!(options->events & PP_CAPTURE_MEM))
-		return 0;
-	return memory_watch_new(agent->kernel, !is_bounded, &agent->memory);
 }
 
 static int open_output(struct agent *agent)
@@ -649,10 +527,9 @@ static int open_output(struct agent *agent)
 
 int stages_open(struct agent *agent)
 {
-	static int (*const open[])(struct agent *) = {
-		open_output,   fill_filter,	 open_kernel,	 open_tables, open_probes,
-		open_exact,    open_cuda,	 open_gpu_times, open_watch,  open_waits,
-		open_resident, open_stacks_ring, open_timeline,	 open_live,   open_memory};
+	static int (*const open[])(struct agent *) = {open_output,	fill_filter,   open_kernel,
+						      open_tables,	open_sources,  open_watch,
+						      open_stacks_ring, open_timeline, open_live};
 	int err = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(open) && !err; i++)
@@ -693,7 +570,7 @@ int stages_start_window(struct agent *agent)
 	agent->started_ns = agent->facts.started_ns = mono_ns();
 	window_facts_start(&agent->facts, &agent->window.facts_told);
 	/* The ledger knows the CPU time of chosen processes exactly. */
-	if (!agent->is_filtered || !agent->waits)
+	if (!agent->is_filtered || !agent->sources.state[PP_SOURCE_WAITS])
 		err = coverage_new(agent->is_filtered ? agent->processes : NULL, &agent->coverage);
 	agent->window.coverage = agent->coverage;
 	return err ? err : window_open(&agent->window, agent->started_ns);
@@ -711,19 +588,9 @@ void stages_release(struct agent *agent)
 	bool has_ended;
 
 	live_free(agent->live);
-	has_ended = probes_free(agent->probes);
-	free_debts_free(agent->debts);
+	has_ended = sources_close(&agent->sources);
 	cpu_events_free(agent->cpu_events);
-	memory_watch_free(agent->memory);
 	window_release(&agent->window);
-	exact_free(agent->exact);
-	cuda_report_free(agent->cuda_report);
-	cuda_free(agent->cuda);
-	gpu_times_free(agent->gpu_times);
-	scans_free(agent->scans);
-	waits_free(agent->waits);
-	resident_free(agent->resident);
-	gauges_free(agent->gauges);
 	timeline_free(agent->timeline);
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);

@@ -7,16 +7,18 @@
  *   stack_intake.c   the ring of stacks              tables.c    swaps the kernel's tables
  *   incomplete_counts.c    samples that finish/ completes
  *   window.c         collects what was counted       epochs.c    when stacks are sent again
- *   waits.c          slots of threads, the ledger    scans.c    threads asleep since the start
- *   resident.c       resident memory of processes    memory_watch.c  what touches memory
- *   gauges.c         GPUs' gauges, by a child        gauge_lines.c  what profiles tell of them
+ *   sources.c        what makes counters: the table of all sources (source.h), and of these
+ *     waits.c        slots of threads, the ledger    scans.c    threads asleep since the start
+ *     resident.c     resident memory of processes    memory_watch.c  what touches memory
+ *     probes.c       places of code that are probed  held.c     allocations not freed
+ *     exact.c        all calls, or all lines         cuda.c     what programs have GPUs do
+ *     gauges.c       GPUs' gauges, by a child
  *   samples.c        counters -> samples             wakers.c    who ended waits
  *   naming.c         names for symbolize/            modules.c   modules of the profiles
  *   labels.c         labels of a sample              thread_names.c, switch_frames.c
  *   identities.c     who processes are, for labels
  *   profiles.c       kinds of profiles               profile_shares.c  what a user may add
  *   window_facts.c   how a profile was taken         coverage.c  the scheduler's CPU time
- *   probes.c         places of code that are probed  probe_worker.c, probe_plan.c
  *   timeline.c       records -> a trace file         stack_texts.c  its stacks as text
  *   live.c           clients of the live socket      dump.c      all stacks of this moment
  *   top.c            clients that get every window   progress.c  what the terminal shows */
@@ -36,10 +38,10 @@
 #include "agent/window_facts.h"
 #include "discover/target.h"
 #include "finish/finisher.h"
-#include "gpu/gauge_lines.h"
 #include "probes/probes.h"
 #include "windows/profile_shares.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 
 struct agent {
 	const char *child_program; /* what children are */
@@ -63,7 +65,6 @@ struct agent {
 
 	/* What samples bring. */
 	struct cpu_events *cpu_events;
-	struct memory_watch *memory; /* NULL: memory is not captured */
 	struct rate rate;
 	struct ring *stacks_ring;
 	struct dictionary *dictionary;
@@ -76,17 +77,8 @@ struct agent {
 	struct thread_names *thread_names;
 	struct identities *identities;
 	struct text_table *texts; /* that counters refer to */
-	struct free_debts *debts; /* of allocations */
-	struct probes *probes;	  /* NULL: the run has none */
-	struct exact *exact;	  /* NULL: neither calls nor lines are captured */
-	struct cuda *cuda;	  /* NULL: it is not captured */
-	struct cuda_report *cuda_report;
-	struct gpu_times *gpu_times; /* NULL: as well */
-	struct waits *waits;	     /* NULL: waits are not captured */
-	struct scans *scans;	     /* NULL: as well */
-	struct resident *resident;   /* NULL: memory is not captured */
-	struct gauges *gauges;	     /* NULL: CUDA is not captured */
-	struct gauge_lines_sources gauge_lines;
+	struct services services; /* what sources get of all this */
+	struct sources sources;
 
 	/* What becomes of it. */
 	uint64_t started_ns; /* CLOCK_MONOTONIC, first sample possible; 0: none yet */

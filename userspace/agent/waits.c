@@ -7,7 +7,6 @@
 #include <pyprofd/config.h>
 #include <pyprofd/user_share.h>
 
-#include "agent/progress.h"
 #include "attach/context_table.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
@@ -17,28 +16,32 @@
 #include "drain/wait_shares.h"
 #include "ledger/ledger_check.h"
 #include "ledger/ledger_sums.h"
+#include "options/options.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
+#include "windows/summary.h"
+#include "windows/top.h"
 
 /* A thread that ran so long without a switch is looked up in /proc: its switch-out may have been
  * missed. */
 #define RUN_WORTH_NS NS_PER_SEC
 
 struct waits {
-	struct waits_sources sources;
+	const struct services *services;
 	struct ledger *ledger;
 	struct ledger_check *check;
 	struct ledger_sums *profile, *run;
 	uint64_t torn, stray;
 };
 
-int waits_new(const struct waits_sources *sources, struct waits **ret_waits)
+int waits_new(const struct services *services, struct waits **ret_waits)
 {
 	OWNED(waits) struct waits *waits = calloc(1, sizeof(*waits));
 	int err;
 
 	if (!waits)
 		return -ENOMEM;
-	waits->sources = *sources;
+	waits->services = services;
 	err = ledger_new(&waits->ledger);
 	if (!err)
 		err = ledger_check_new(&waits->check);
@@ -80,7 +83,7 @@ uint64_t waits_stray(const struct waits *waits)
 
 static bool is_measured(const struct waits *waits, const struct process *process)
 {
-	return !waits->sources.is_filtered || context_table_flags(process) & PP_CONTEXT_MATCHES;
+	return !waits->services->is_filtered || context_table_flags(process) & PP_CONTEXT_MATCHES;
 }
 
 void waits_start(struct waits *waits)
@@ -89,7 +92,7 @@ void waits_start(struct waits *waits)
 
 	if (!waits)
 		return;
-	while ((process = process_table_next(waits->sources.processes, process)))
+	while ((process = process_table_next(waits->services->processes, process)))
 		if (!process->exit_ns && is_measured(waits, process))
 			ledger_check_begin(waits->check, process->id.tgid);
 }
@@ -128,7 +131,7 @@ static int collect_thread(struct waits *waits, struct pp_thread *slot, struct pp
 	if (err || exists)
 		return err ? err : ledger_add_thread(waits->ledger, thread, window->end_ns);
 	if (thread_slot_free(slot, thread))
-		kernel_side_give_slot(waits->sources.kernel, thread->user);
+		kernel_side_give_slot(waits->services->kernel, thread->user);
 	return ledger_add_gone(waits->ledger, thread,
 			       has_ended ? thread->since_ns : window->end_ns);
 }
@@ -147,7 +150,7 @@ static void take_rest(struct pp_ledger_sum *sum, struct pp_ledger_sum *ret_sum)
 
 static int collect_exited(struct waits *waits)
 {
-	struct kernel_side *kernel = waits->sources.kernel;
+	struct kernel_side *kernel = waits->services->kernel;
 	volatile struct pp_config *config = kernel_side_config(kernel);
 	struct pp_user_share *shares = kernel_side_user_shares(kernel);
 	int err = ledger_add_exited(waits->ledger, kernel_side_ledgers(kernel));
@@ -172,7 +175,7 @@ int waits_collect(struct waits *waits, const struct slots_window *window, struct
 
 	if (!waits)
 		return 0;
-	slot = kernel_side_threads(waits->sources.kernel, &slot_count);
+	slot = kernel_side_threads(waits->services->kernel, &slot_count);
 	ledger_begin(waits->ledger);
 	err = collect_exited(waits);
 	for (uint32_t i = 0; i < slot_count && !err; i++) {
@@ -214,12 +217,13 @@ int waits_add_sample(struct waits *waits, struct pp_process_id id, enum ledger_p
 /* Adds what the profiles are compared with.  Waits that --offcpu-min leaves out are not missed. */
 static void cover(const struct waits *waits, const struct ledger_line *line)
 {
-	struct summary *summary = waits->sources.summary;
+	struct summary *summary = waits->services->summary;
+	const bool has_short_waits = !waits->services->options->offcpu_min_ns;
 	const uint64_t cpu_ns = line->total_ns[PP_LEDGER_CPU];
 
-	if (waits->sources.is_filtered && line->over_ns < (int64_t)cpu_ns)
+	if (waits->services->is_filtered && line->over_ns < (int64_t)cpu_ns)
 		summary->scheduler_ns += (uint64_t)((int64_t)cpu_ns - line->over_ns);
-	for (unsigned int i = 0; i < PP_LEDGER_COUNT && waits->sources.has_short_waits; i++)
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT && has_short_waits; i++)
 		summary->ledger_wait_ns += i == PP_LEDGER_CPU ? 0 : line->total_ns[i];
 }
 
@@ -235,7 +239,7 @@ static void copy_comm(const struct process *process, char comm[PP_COMM_BYTES + 1
 
 static int add_line(struct waits *waits, struct ledger_line *line)
 {
-	const struct process *process = process_table_find(waits->sources.processes, line->id);
+	const struct process *process = process_table_find(waits->services->processes, line->id);
 	char comm[PP_COMM_BYTES + 1] = "";
 	int err;
 
@@ -245,8 +249,7 @@ static int add_line(struct waits *waits, struct ledger_line *line)
 		return 0;
 	if (process)
 		copy_comm(process, comm);
-	if (waits->sources.on_line)
-		waits->sources.on_line(waits->sources.context, line, comm);
+	top_add_ledger(waits->services->top, line, comm);
 	err = ledger_sums_add(waits->profile, line, comm);
 	return err ? err : ledger_sums_add(waits->run, line, comm);
 }
@@ -259,7 +262,7 @@ static void find_users(const struct waits *waits, struct ledger_line *line, size
 	for (size_t i = 0; i < count; i++) {
 		if (line[i].user != LEDGER_USER_UNKNOWN)
 			continue;
-		process = process_table_find(waits->sources.processes, line[i].id);
+		process = process_table_find(waits->services->processes, line[i].id);
 		if (process && process->is_user_known)
 			line[i].user = process->user;
 	}
@@ -324,3 +327,72 @@ void waits_print(const struct waits *waits, FILE *stream)
 	if (waits)
 		ledger_sums_print(waits->run, stream);
 }
+
+/* ---- as a source ---- */
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	struct waits *waits = NULL;
+	int err = waits_new(services, &waits);
+
+	*ret_state = waits;
+	return err;
+}
+
+static bool source_close(void *state)
+{
+	waits_free(state);
+	return true;
+}
+
+static int source_begin(void *state, uint64_t started_ns)
+{
+	(void)started_ns;
+	waits_start(state);
+	return 0;
+}
+
+static int source_collect_slots(void *state, const struct source_window *window)
+{
+	return waits_collect(state, &window->slots, window->counts);
+}
+
+static int source_collect(void *state, const struct source_window *window)
+{
+	return waits_divide(state, &window->slots, window->counts);
+}
+
+static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
+{
+	(void)window, (void)slice;
+	return waits_close(state);
+}
+
+static int source_describe(void *state, struct profiles *profiles)
+{
+	return waits_describe(state, profiles);
+}
+
+static void source_summarize(void *state, struct summary *summary)
+{
+	const struct waits *waits = state;
+
+	summary->loss[PP_LOSS_THREADS_TORN] = waits->torn;
+	summary->loss[PP_LOSS_SWITCHES_UNSEEN] += waits->stray;
+}
+
+static void source_print(void *state, FILE *stream)
+{
+	waits_print(state, stream);
+}
+
+const struct source waits_source = {.name = "waits",
+				    .open = source_open,
+				    .close = source_close,
+				    .begin = source_begin,
+				    .collect_slots = source_collect_slots,
+				    .collect = source_collect,
+				    .finish = source_finish,
+				    .describe = source_describe,
+				    .summarize = source_summarize,
+				    .print = source_print};

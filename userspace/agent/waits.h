@@ -12,27 +12,13 @@
 #include "ledger/ledger.h"
 
 struct counts;
-struct kernel_side;
-struct process_table;
 struct profiles;
+struct services;
 struct slots_window;
-struct summary;
 struct waits;
 
-/* All is borrowed. */
-struct waits_sources {
-	struct kernel_side *kernel;
-	struct process_table *processes;
-	struct summary *summary; /* gets how much time there was to profile */
-	bool is_filtered;	 /* only processes with PP_CONTEXT_MATCHES are measured */
-	bool has_short_waits;	 /* no --offcpu-min: all waits are in the profiles */
-	/* Receives all lines of a window's ledger, in the order of ledger_take_turns().  NULL:
-	 * nobody does. */
-	void (*on_line)(void *context, const struct ledger_line *line, const char *comm);
-	void *context;
-};
 /* All other functions accept NULL: waits are not captured. */
-int waits_new(const struct waits_sources *sources, struct waits **ret_waits);
+int waits_new(const struct services *services, struct waits **ret_waits);
 void waits_free(struct waits *waits);
 DEFINE_OWNED(struct waits, waits)
 

@@ -7,11 +7,8 @@
 #include "agent/epochs.h"
 #include "agent/live.h"
 #include "agent/naming.h"
-#include "agent/resident.h"
-#include "agent/scans.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
-#include "agent/waits.h"
 #include "agent/wakers.h"
 #include "agent/window_facts.h"
 #include "attach/context_table.h"
@@ -21,14 +18,7 @@
 #include "base/log.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
-#include "gpu/cuda.h"
-#include "gpu/cuda_report.h"
-#include "gpu/gauge_lines.h"
-#include "gpu/gauges.h"
-#include "gpu/gpu_times.h"
 #include "options/options.h"
-#include "probes/exact.h"
-#include "probes/probes.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "processes/thread_names.h"
@@ -89,16 +79,11 @@ static int open_profiles(struct window *window)
 
 int window_open(struct window *window, uint64_t started_ns)
 {
-	int err;
-
 	/* Later windows begin where the one before ends, however long its profile took. */
 	if (!window->started_ns) {
 		window->started_ns = started_ns;
 		tables_start(window->samples->tables, started_ns);
 		window->started_wall_ns = wall_ns() - (mono_ns() - started_ns);
-		err = resident_start(window->resident);
-		if (err)
-			return err;
 	}
 	return window->samples->profiles->is_open ? 0 : open_profiles(window);
 }
@@ -139,19 +124,22 @@ static int read_stacks(const struct window *window)
 	return got < 0 ? got : 0;
 }
 
+static bool is_written(const struct window *window)
+{
+	return window->closing.end == WINDOW_LAST ||
+	       (window->closing.end == WINDOW_WHOLE && output_is_store(window->output));
+}
+
 /* Ends the kernel side's window and collects all its counters. */
 static int collect(struct window *window)
 {
 	const struct samples *samples = window->samples;
 	struct window_closing *closing = &window->closing;
+	const struct source_window *of = &closing->window;
 	struct counts *counts = &closing->counts;
 	struct tables *tables = samples->tables;
-	const struct slots_window slots = {.number = tables->window,
-					   .start_ns = window->started_ns,
-					   .end_ns = closing->ended_ns,
-					   .wait_min_ns = window->options->offcpu_min_ns};
 	const uint32_t closed = tables_begin_window(tables, closing->ended_ns);
-	int err;
+	int err, sources_err;
 
 	samples->summary->scheduler_ns += coverage_take(window->coverage);
 	tables_settle();
@@ -160,29 +148,13 @@ static int collect(struct window *window)
 		err = read_stacks(window);
 	tables_take(tables, counts, &closing->wakes);
 	if (!err)
-		err = waits_collect(samples->waits, &slots, counts);
-	if (!err)
-		err = scans_collect(window->scans, &slots, closing->end == WINDOW_LAST,
-				    waits_ledger(samples->waits), counts);
-	tables_end_slots(tables, slots.number);
+		err = sources_collect_slots(window->sources, of);
+	tables_end_slots(tables, of->slots.number);
 	if (!err)
 		err = tables_drain(tables, closed, counts, &closing->wakes);
-	if (!err)
-		err = exact_collect(window->exact, closing->ended_ns, counts);
-	if (!err)
-		err = cuda_collect(samples->cuda, counts);
-	if (!err)
-		err = gpu_times_collect(window->gpu_times);
-	if (!err)
-		err = waits_divide(samples->waits, &slots, counts);
+	sources_err = sources_collect(window->sources, of);
 	window->facts->bounded += counts->bounded;
-	return err;
-}
-
-static bool is_written(const struct window *window)
-{
-	return window->closing.end == WINDOW_LAST ||
-	       (window->closing.end == WINDOW_WHOLE && output_is_store(window->output));
+	return err ? err : sources_err;
 }
 
 void window_cut(struct window *window, enum window_end end)
@@ -196,10 +168,18 @@ void window_cut(struct window *window, enum window_end end)
 	profile_shares_allow(window->samples->shares,
 			     closing->ended_ns - window->profile_started_ns, window->online_cpus,
 			     window->options->hz);
+	closing->source = 0;
+	closing->window =
+		(struct source_window){.slots = {.number = window->samples->tables->window,
+						 .start_ns = window->started_ns,
+						 .end_ns = closing->ended_ns,
+						 .wait_min_ns = window->options->offcpu_min_ns},
+				       .is_part = end == WINDOW_PART,
+				       .is_last = end == WINDOW_LAST,
+				       .is_written = is_written(window),
+				       .counts = &closing->counts};
 	closing->err = collect(window);
 	top_begin(window->samples->top, window->samples->strings, window->started_wall_ns);
-	gauges_cut(window->gauges, is_written(window), closing->ended_ns);
-	gauge_lines_send(gauges_part(window->gauges), window->gauge_lines, window->samples->top);
 	window->started_ns = closing->ended_ns;
 	window->started_wall_ns += closing->length_ns;
 }
@@ -224,33 +204,11 @@ static int read_late_stacks(struct window *window, const struct slice *slice)
 	return got > 0 && late_ns >= LATE_STACKS_NS ? 0 : got;
 }
 
-static int add_held(struct window *window, const struct slice *slice)
+static int add_more(struct window *window, const struct slice *slice)
 {
 	struct window_closing *closing = &window->closing;
-	const struct held_window held = {.ended_ns = closing->ended_ns,
-					 .is_written = is_written(window)};
 
-	if (closing->end == WINDOW_PART)
-		return 0;
-	return held_collect(&window->held, &held, &closing->held, &closing->counts, slice);
-}
-
-static int add_cuda_live(struct window *window, const struct slice *slice)
-{
-	struct window_closing *closing = &window->closing;
-	const struct cuda_live_window live = {.ended_ns = closing->ended_ns,
-					      .is_written = is_written(window),
-					      .is_watched = top_wants_cuda(window->samples->top)};
-
-	if (closing->end == WINDOW_PART && !live.is_watched)
-		return 0;
-	return cuda_live_collect(&window->cuda_live, &live, &closing->cuda_live, &closing->counts,
-				 slice);
-}
-
-static int name_kernels(struct window *window, const struct slice *slice)
-{
-	return cuda_name_kernels(window->samples->cuda, &window->closing.counts, slice);
+	return sources_add(window->sources, &closing->window, slice, &closing->source);
 }
 
 static int add_samples(struct window *window, const struct slice *slice)
@@ -260,22 +218,11 @@ static int add_samples(struct window *window, const struct slice *slice)
 	return samples_add(window->samples, &closing->counts, &closing->samples, slice);
 }
 
-static int add_cuda(struct window *window, const struct slice *slice)
+static int finish_sources(struct window *window, const struct slice *slice)
 {
-	(void)slice;
-	return cuda_report_take(window->cuda, window->samples->top);
-}
+	struct window_closing *closing = &window->closing;
 
-static int close_ledger(struct window *window, const struct slice *slice)
-{
-	(void)slice;
-	return waits_close(window->samples->waits);
-}
-
-static int read_memory(struct window *window, const struct slice *slice)
-{
-	return resident_read(window->resident, window->samples->top,
-			     window->closing.end == WINDOW_PART, slice);
+	return sources_finish(window->sources, &closing->window, slice, &closing->source);
 }
 
 static int send_to_clients(struct window *window, const struct slice *slice)
@@ -310,9 +257,7 @@ static int add_facts(struct window *window, const struct slice *slice)
 		return 0;
 	err = window_facts_tell(window->facts, &window->facts_told, &text);
 	window->samples->summary->loop_stall_max_ns = 0;
-	if (!err)
-		err = profiles_add_comment(window->samples->profiles, text);
-	return err ? err : exact_describe(window->exact, window->samples->profiles);
+	return err ? err : profiles_add_comment(window->samples->profiles, text);
 }
 
 /* From here on the window's rows are named, and need nothing of what is given up. */
@@ -323,7 +268,7 @@ static int end_epoch(struct window *window, const struct slice *slice)
 		return 0;
 	window_forget(window);
 	if (epochs_end_window(window->epochs)) {
-		scans_refresh(window->scans);
+		sources_refresh(window->sources);
 		live_refresh(window->live);
 	}
 	return 0;
@@ -343,18 +288,7 @@ static int write_profiles(struct window *window, const struct slice *slice)
 	(void)slice;
 	if (!is_written(window))
 		return 0;
-	err = waits_describe(window->samples->waits, profiles);
-	if (!err)
-		err = resident_describe(window->resident, profiles);
-	if (!err)
-		err = cuda_report_describe(window->cuda, profiles);
-	if (!err)
-		err = gauge_lines_describe(gauges_closed(window->gauges), window->gauge_lines,
-					   profiles);
-	if (!err)
-		err = gpu_times_describe(window->gpu_times, profiles);
-	if (!err)
-		err = probes_describe(window->probes, profiles);
+	err = sources_describe(window->sources, profiles);
 	if (!err) {
 		written.strings = TAKE(window->samples->strings);
 		err = profiles_write(profiles, window->output, &written);
@@ -370,13 +304,9 @@ static const struct {
 } stages[] = {
 	{}, /* no window is being closed */
 	{read_late_stacks, true},
-	{add_held, true},
-	{add_cuda_live, true},
-	{name_kernels, true},
+	{add_more, true},
 	{add_samples, true},
-	{add_cuda, true},
-	{close_ledger, true},
-	{read_memory, true},
+	{finish_sources, true},
 	{send_to_clients, false},
 	{add_wakers, true},
 	{add_facts, true},

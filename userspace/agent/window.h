@@ -12,16 +12,10 @@
 #include "base/slice.h"
 #include "drain/counts.h"
 #include "drain/wakes.h"
-#include "gpu/cuda_live.h"
-#include "probes/held.h"
+#include "windows/source.h"
 
-struct exact;
 struct coverage;
-struct cuda;
-struct cuda_report;
 struct file_table;
-struct gauge_lines_sources;
-struct gauges;
 struct epochs;
 struct context_table;
 struct intern;
@@ -29,9 +23,6 @@ struct live;
 struct options;
 struct output;
 struct process_watch;
-struct gpu_times;
-struct resident;
-struct scans;
 struct stack_intake;
 struct wakers_adding;
 struct window_facts;
@@ -45,14 +36,14 @@ enum window_end {
  * are named: ids of files and code are given up by its last stages. */
 struct window_closing {
 	enum window_end end;
-	uint32_t stage; /* the next one of window.c: stages[]; 0: no window is being closed */
+	uint32_t stage;	 /* the next one of window.c: stages[]; 0: no window is being closed */
+	uint32_t source; /* the one to go on with in a stage of all sources */
 	uint64_t ended_ns, length_ns;
 	uint64_t spent_ns; /* CPU time */
 	int err;	   /* why its rows are not whole */
 	struct counts counts;
 	struct wakes wakes;
-	struct held_reading held;
-	struct cuda_live_reading cuda_live;
+	struct source_window window; /* for the sources */
 	struct samples_adding samples;
 	struct wakers_adding *wakers; /* owned */
 	char *comment;		      /* owned; for clients */
@@ -65,22 +56,13 @@ struct window {
 	const struct stack_intake *stacks;
 	struct process_watch *watch;
 	struct coverage *coverage;
-	struct exact *exact;	   /* NULL: neither calls nor lines are captured */
-	struct scans *scans;	   /* NULL: nothing is scanned */
-	struct resident *resident; /* NULL: memory is not captured */
-	struct cuda_report *cuda;  /* NULL: what programs have the GPU do is not */
-	struct gauges *gauges;	   /* NULL: CUDA is not captured */
-	const struct gauge_lines_sources *gauge_lines;
-	struct gpu_times *gpu_times; /* NULL: cuda is not captured */
+	const struct sources *sources;
 	struct epochs *epochs;
 	struct live *live; /* NULL: there is no socket */
 	struct window_facts *facts;
 	struct output *output;
 	struct file_table *files;
 	struct context_table *contexts;
-	struct held_sources held;
-	struct cuda_live_sources cuda_live;
-	struct probes *probes; /* NULL: there are none */
 	uint32_t online_cpus;
 	/* Its own. */
 	uint64_t started_ns, started_wall_ns; /* of the open window; 0: none was opened */

@@ -8,9 +8,7 @@
 #include "store/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
-#include "agent/scans.h"
 #include "agent/tables.h"
-#include "agent/waits.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -19,11 +17,10 @@
 #include "drain/dictionary.h"
 #include "drain/text_table.h"
 #include "foreign/client.h"
-#include "gpu/cuda.h"
-#include "gpu/gauges.h"
 #include "parser/client.h"
 #include "processes/identities.h"
 #include "profile/facts.h"
+#include "windows/source.h"
 
 /* Its line of interrupts holds a number for each of thousands. */
 #define HOST_STAT_BYTES (1U << 20)
@@ -78,16 +75,6 @@ static void count_kept(const struct window_facts *facts, struct summary *summary
 	summary->loss[PP_LOSS_KEEP_SHARE] = stats.left_out;
 }
 
-/* The child's CPU time is the agent's own cost, too. */
-static void count_gauges(const struct window_facts *facts, struct summary *summary)
-{
-	struct gauges_stats stats;
-
-	gauges_get_stats(facts->gauges, &stats);
-	summary->loss[PP_LOSS_GAUGES_LOST] = stats.lost;
-	summary->own_cpu_ns += stats.cpu_ns;
-}
-
 /* Losses of user space beside those of the kernel side. */
 static void add_own_losses(const struct window_facts *facts, const struct foreign_stats *parsing,
 			   const struct parser_stats *reads, uint64_t loss[PP_LOSS_COUNT])
@@ -95,10 +82,7 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 	struct dictionary_stats stats;
 
 	dictionary_get_stats(facts->dictionary, &stats);
-	loss[PP_LOSS_THREADS_TORN] = waits_torn(facts->waits);
-	loss[PP_LOSS_SWITCHES_UNSEEN] += waits_stray(facts->waits);
 	loss[PP_LOSS_ROWS_BOUNDED] = facts->bounded;
-	loss[PP_LOSS_SWEPT_LOST] = scans_lost(facts->scans);
 	loss[PP_LOSS_DICTIONARY_FULL] = stats.refused - stats.users_refused;
 	loss[PP_LOSS_DICTIONARY_SHARE] = stats.users_refused;
 	loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(facts->naming);
@@ -107,7 +91,6 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 	loss[PP_LOSS_FILES_REFUSED] = naming_refused_files(facts->naming);
 	loss[PP_LOSS_FILES_PUT_OFF] = parsing->put_off;
 	loss[PP_LOSS_TEXTS_REFUSED] = text_table_refused(facts->texts);
-	loss[PP_LOSS_KERNELS_UNNAMED] = cuda_unnamed(facts->cuda);
 	loss[PP_LOSS_MEMORY_LATE] = reads->late;
 	loss[PP_LOSS_MEMORY_LEFT_ALONE] = reads->left_alone;
 }
@@ -130,7 +113,7 @@ void window_facts_update(const struct window_facts *facts)
 	add_own_losses(facts, &parsing, &reads, summary->loss);
 	count_labels(facts, summary);
 	count_kept(facts, summary);
-	count_gauges(facts, summary);
+	sources_summarize(facts->sources, summary);
 	if (rss_bytes)
 		summary->own_rss_bytes = rss_bytes;
 }

@@ -8,20 +8,17 @@
 
 #include "agent/quotas.h"
 
-struct cuda;
 struct dictionary;
 struct foreign;
-struct gauges;
 struct identities;
 struct keeper;
 struct kernel_side;
 struct naming;
 struct parser;
+struct sources;
 struct summary;
-struct scans;
 struct tables;
 struct text_table;
-struct waits;
 
 /* Where the counters are; all is borrowed. */
 struct window_facts {
@@ -30,15 +27,12 @@ struct window_facts {
 	const struct naming *naming;
 	const struct identities *identities;
 	const struct text_table *texts;
-	const struct cuda *cuda; /* NULL: it is not captured */
 	struct quotas quotas;
 	const struct tables *tables;
-	const struct waits *waits; /* NULL: waits are not captured */
-	const struct scans *scans; /* NULL: nothing is scanned */
+	const struct sources *sources;
 	const struct parser *parser;
 	const struct foreign *foreign;
 	struct keeper *keeper; /* NULL: there is no store */
-	const struct gauges *gauges; /* NULL: CUDA is not captured */
 	struct summary *summary;
 	uint64_t started_ns; /* CLOCK_MONOTONIC, of the first window */
 	uint64_t bounded;    /* PP_LOSS_ROWS_BOUNDED: added to by who closes windows */

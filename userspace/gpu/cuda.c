@@ -15,12 +15,15 @@
 #include "drain/cuda_totals.h"
 #include "drain/text_table.h"
 #include "gpu/cuda_devices.h"
+#include "gpu/gauges.h"
 #include "gpu/kernel_names.h"
 #include "options/options.h"
 #include "probes/cuda_functions.h"
 #include "probes/probes.h"
 #include "profile/profile.h"
 #include "windows/modules.h"
+#include "windows/source.h"
+#include "windows/summary.h"
 
 #define OTHER_KERNELS "[other kernels]"
 
@@ -278,3 +281,58 @@ int cuda_add_kernel(struct cuda *cuda, uint64_t detail, struct intern *strings,
 	sample->frame_count++;
 	return 0;
 }
+
+/* ---- as a source ---- */
+
+static int device_of(void *context, struct pp_process_id id)
+{
+	const struct services *services = context;
+
+	return gauges_device_of(services->sources->state[PP_SOURCE_GAUGES], id.tgid);
+}
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	const struct cuda_sources sources = {.options = services->options,
+					     .probes = services->sources->state[PP_SOURCE_PROBES],
+					     .processes = services->processes,
+					     .texts = services->texts,
+					     .dictionary = services->dictionary,
+					     .files = services->files,
+					     .foreign = services->foreign,
+					     .device_of = device_of,
+					     .context = (void *)services};
+	struct cuda *cuda = NULL;
+	int err = cuda_new(&sources, &cuda);
+
+	*ret_state = cuda;
+	return err;
+}
+
+static bool source_close(void *state)
+{
+	cuda_free(state);
+	return true;
+}
+
+static int source_collect(void *state, const struct source_window *window)
+{
+	return cuda_collect(state, window->counts);
+}
+
+static int source_add(void *state, const struct source_window *window, const struct slice *slice)
+{
+	return cuda_name_kernels(state, window->counts, slice);
+}
+
+static void source_summarize(void *state, struct summary *summary)
+{
+	summary->loss[PP_LOSS_KERNELS_UNNAMED] = cuda_unnamed(state);
+}
+
+const struct source cuda_source = {.name = "cuda",
+				   .open = source_open,
+				   .close = source_close,
+				   .collect = source_collect,
+				   .add = source_add,
+				   .summarize = source_summarize};

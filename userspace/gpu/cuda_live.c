@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "gpu/cuda_live.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attach/cuda_side.h"
@@ -10,6 +12,8 @@
 #include "drain/table.h"
 #include "gpu/cuda.h"
 #include "probes/probes.h"
+#include "windows/source.h"
+#include "windows/top.h"
 
 struct adding {
 	const struct cuda_live_sources *sources;
@@ -149,3 +153,60 @@ int cuda_live_collect(const struct cuda_live_sources *sources,
 		forget_ended(&adding);
 	return more;
 }
+
+/* ---- as a source ---- */
+
+struct cuda_live {
+	const struct services *services;
+	struct cuda_live_reading reading; /* of the window that is closing */
+};
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	struct cuda_live *live = calloc(1, sizeof(*live));
+
+	if (!live)
+		return -ENOMEM;
+	live->services = services;
+	*ret_state = live;
+	return 0;
+}
+
+static bool source_close(void *state)
+{
+	free(state);
+	return true;
+}
+
+static int source_collect(void *state, const struct source_window *window)
+{
+	struct cuda_live *live = state;
+
+	(void)window;
+	live->reading = (struct cuda_live_reading){};
+	return 0;
+}
+
+static int source_add(void *state, const struct source_window *window, const struct slice *slice)
+{
+	struct cuda_live *live = state;
+	const struct services *services = live->services;
+	const struct cuda_live_sources sources = {
+		.probes = services->sources->state[PP_SOURCE_PROBES],
+		.cuda = services->sources->state[PP_SOURCE_CUDA],
+		.processes = services->processes,
+		.dictionary = services->dictionary};
+	const struct cuda_live_window of = {.ended_ns = window->slots.end_ns,
+					    .is_written = window->is_written,
+					    .is_watched = top_wants_cuda(services->top)};
+
+	return window->is_part && !of.is_watched
+		       ? 0
+		       : cuda_live_collect(&sources, &of, &live->reading, window->counts, slice);
+}
+
+const struct source cuda_live_source = {.name = "cuda_live",
+					.open = source_open,
+					.close = source_close,
+					.collect = source_collect,
+					.add = source_add};

@@ -11,6 +11,7 @@
 #include "processes/who.h"
 #include "profile/cuda_lines.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 #include "windows/top.h"
 
 #define KIND_OF_CUDA (1U << PP_PROFILE_CUDA)
@@ -18,7 +19,8 @@
 
 struct cuda_report {
 	struct cuda_report_sources sources;
-	struct cuda_lines *lines; /* owned: of the open profile; NULL: none yet */
+	const struct services *services; /* NULL: nobody watches */
+	struct cuda_lines *lines;	 /* owned: of the open profile; NULL: none yet */
 };
 
 int cuda_report_new(const struct cuda_report_sources *sources, struct cuda_report **ret_report)
@@ -121,3 +123,44 @@ int cuda_report_describe(struct cuda_report *report, struct profiles *profiles)
 	lines = TAKE(report->lines);
 	return cuda_lines_write(lines, describe_line, profiles);
 }
+
+/* ---- as a source ---- */
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	const struct cuda_report_sources sources = {
+		.cuda = services->sources->state[PP_SOURCE_CUDA], .processes = services->processes};
+	struct cuda_report *report = NULL;
+	int err = cuda_report_new(&sources, &report);
+
+	if (report)
+		report->services = services;
+	*ret_state = report;
+	return err;
+}
+
+static bool source_close(void *state)
+{
+	cuda_report_free(state);
+	return true;
+}
+
+/* Kernels have their names. */
+static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
+{
+	const struct cuda_report *report = state;
+
+	(void)window, (void)slice;
+	return cuda_report_take(state, report->services->top);
+}
+
+static int source_describe(void *state, struct profiles *profiles)
+{
+	return cuda_report_describe(state, profiles);
+}
+
+const struct source cuda_report_source = {.name = "cuda_report",
+					  .open = source_open,
+					  .close = source_close,
+					  .finish = source_finish,
+					  .describe = source_describe};

@@ -13,6 +13,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "gauges/child.h"
+#include "gpu/gauge_lines.h"
+#include "probes/probes.h"
+#include "windows/source.h"
+#include "windows/summary.h"
 
 /* A driver that nothing has open begins with each GPU for seconds. */
 #define FIRST_ROUND_NS (60 * NS_PER_SEC)
@@ -30,6 +34,7 @@
 #define LIBRARY_PATH "LD_LIBRARY_PATH"
 
 struct gauges {
+	const struct services *services;
 	char *program; /* owned */
 	/* The child. */
 	pid_t pid;	 /* 0: there is none */
@@ -387,3 +392,81 @@ void gauges_get_stats(const struct gauges *gauges, struct gauges_stats *ret_stat
 	if (!gauges->is_killed)
 		ret_stats->cpu_ns += child_cpu_ns(gauges);
 }
+
+/* ---- as a source ---- */
+
+static struct gauge_lines_sources lines_of(const struct gauges *gauges)
+{
+	return (struct gauge_lines_sources){.processes = gauges->services->processes,
+					    .is_filtered = gauges->services->is_filtered};
+}
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	struct gauges *gauges;
+	int err = gauges_new(services->child_program, &gauges);
+
+	if (err)
+		return err;
+	gauges->services = services;
+	*ret_state = gauges;
+	return 0;
+}
+
+static bool source_close(void *state)
+{
+	gauges_free(state);
+	return true;
+}
+
+static bool source_tick(void *state, uint64_t now_ns)
+{
+	const struct gauges *gauges = state;
+	const struct sources *sources = gauges->services->sources;
+
+	gauges_turn(state, probes_cuda(sources->state[PP_SOURCE_PROBES]), now_ns);
+	return false;
+}
+
+static int source_collect(void *state, const struct source_window *window)
+{
+	gauges_cut(state, window->is_written, window->slots.end_ns);
+	return 0;
+}
+
+static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
+{
+	const struct gauges *gauges = state;
+	const struct gauge_lines_sources lines = lines_of(gauges);
+
+	(void)window, (void)slice;
+	gauge_lines_send(gauges_part(gauges), &lines, gauges->services->top);
+	return 0;
+}
+
+static int source_describe(void *state, struct profiles *profiles)
+{
+	const struct gauges *gauges = state;
+	const struct gauge_lines_sources lines = lines_of(gauges);
+
+	return gauge_lines_describe(gauges_closed(gauges), &lines, profiles);
+}
+
+/* The child's CPU time is the agent's own cost, too. */
+static void source_summarize(void *state, struct summary *summary)
+{
+	struct gauges_stats stats;
+
+	gauges_get_stats(state, &stats);
+	summary->loss[PP_LOSS_GAUGES_LOST] = stats.lost;
+	summary->own_cpu_ns += stats.cpu_ns;
+}
+
+const struct source gauges_source = {.name = "gauges",
+				     .open = source_open,
+				     .close = source_close,
+				     .tick = source_tick,
+				     .collect = source_collect,
+				     .finish = source_finish,
+				     .describe = source_describe,
+				     .summarize = source_summarize};

@@ -13,6 +13,7 @@
 #include "probes/probes.h"
 #include "profile/queue_line.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 
 struct gpu_times {
 	struct gpu_times_sources sources;
@@ -102,3 +103,41 @@ int gpu_times_describe(struct gpu_times *times, struct profiles *profiles)
 
 	return times ? gpu_states_take(times->states, describe, &describing) : 0;
 }
+
+/* ---- as a source ---- */
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	const struct gpu_times_sources sources = {
+		.options = services->options,
+		.probes = services->sources->state[PP_SOURCE_PROBES],
+		.processes = services->processes};
+	struct gpu_times *times = NULL;
+	int err = gpu_times_new(&sources, &times);
+
+	*ret_state = times;
+	return err;
+}
+
+static bool source_close(void *state)
+{
+	gpu_times_free(state);
+	return true;
+}
+
+static int source_collect(void *state, const struct source_window *window)
+{
+	(void)window;
+	return gpu_times_collect(state);
+}
+
+static int source_describe(void *state, struct profiles *profiles)
+{
+	return gpu_times_describe(state, profiles);
+}
+
+const struct source gpu_times_source = {.name = "gpu_times",
+					.open = source_open,
+					.close = source_close,
+					.collect = source_collect,
+					.describe = source_describe};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "probes/exact.h"
+/* Exact calls (--events calls) and exact lines (--lines): attaches to the probes that an
+ * interpreter has at its functions and lines, in the chosen processes, and turns what the kernel
+ * side has counted into counters.  Ends early when it would slow a program down more than
+ * --max-slowdown allows. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,14 +23,16 @@
 #include "probes/exact_sites.h"
 #include "probes/lock_wait.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 
 #define WHY_BYTES 512U
 #define PATH_BYTES 256U
 #define LOOK_NS NS_PER_SEC /* from one look at the costs to the next */
 /* From 50 times as slow on the probes' share is 98 % and more, which is no measurable bound. */
 #define UNBOUNDED_PERCENT 4900.0
-#define LATE_MAX 64U	     /* processes that could not be attached to yet */
-#define INTERPRETERS_MAX 16U /* files with the probes */
+#define KNOWN_NS (2 * NS_PER_SEC) /* until the files of chosen processes are known */
+#define LATE_MAX 64U		  /* processes that could not be attached to yet */
+#define INTERPRETERS_MAX 16U	  /* files with the probes */
 
 /* What is attached to one process and file. */
 struct attached {
@@ -39,7 +44,8 @@ struct attached {
 };
 
 struct exact {
-	struct exact_sources sources;
+	const struct services *services;
+	uint64_t opened_ns;
 	enum exact_what what;
 	struct calls_side *side; /* owned */
 	struct exact_counts counts;
@@ -82,15 +88,15 @@ static int tell_kept(const struct exact *exact)
 static int set_target(struct exact *exact)
 {
 	return exact->what == EXACT_LINES
-		       ? calls_side_set_target(exact->side, &exact->sources.options->lines)
+		       ? calls_side_set_target(exact->side, &exact->services->options->lines)
 		       : 0;
 }
 
 static int open_side(struct exact *exact)
 {
 	char why[WHY_BYTES] = "";
-	int err =
-		calls_side_open(exact->sources.kernel, exact->what, why, sizeof(why), &exact->side);
+	int err = calls_side_open(exact->services->kernel, exact->what, why, sizeof(why),
+				  &exact->side);
 
 	if (err)
 		return log_error_errno(err, "%s: %s", name_of(exact),
@@ -108,26 +114,6 @@ static int open_side(struct exact *exact)
 	return 0;
 }
 
-int exact_new(const struct exact_sources *sources, struct exact **ret_exact)
-{
-	OWNED(exact) struct exact *exact = NULL;
-	int err;
-
-	*ret_exact = NULL;
-	if (!(sources->options->events & (PP_CAPTURE_CALLS | PP_CAPTURE_LINES)))
-		return 0;
-	exact = calloc(1, sizeof(*exact));
-	if (!exact)
-		return -ENOMEM;
-	exact->sources = *sources;
-	exact->what = sources->options->events & PP_CAPTURE_CALLS ? EXACT_CALLS : EXACT_LINES;
-	err = open_side(exact);
-	if (err)
-		return err;
-	*ret_exact = TAKE(exact);
-	return 0;
-}
-
 static void detach_all(struct exact *exact)
 {
 	for (size_t i = 0; i < exact->attached_count; i++)
@@ -135,10 +121,10 @@ static void detach_all(struct exact *exact)
 	exact->attached_count = 0;
 }
 
-void exact_free(struct exact *exact)
+static bool source_close(void *state)
 {
-	if (!exact)
-		return;
+	struct exact *exact = state;
+
 	if (exact->attached_count)
 		lock_wait_end(calls_side_locks(exact->side));
 	detach_all(exact);
@@ -148,6 +134,21 @@ void exact_free(struct exact *exact)
 	exact_counts_release(&exact->counts);
 	calls_side_free(exact->side);
 	free(exact);
+	return true;
+}
+
+/* Loads the programs, which takes the kernel a second. */
+static int source_open(const struct services *services, void **ret_state)
+{
+	struct exact *exact = calloc(1, sizeof(*exact));
+
+	if (!exact)
+		return -ENOMEM;
+	*ret_state = exact;
+	exact->services = services;
+	exact->opened_ns = mono_ns();
+	exact->what = services->options->events & PP_CAPTURE_CALLS ? EXACT_CALLS : EXACT_LINES;
+	return open_side(exact);
 }
 
 /* ---- attaching ---- */
@@ -218,7 +219,7 @@ static int attach(struct exact *exact, const struct process *process, struct fil
 	release_gone(exact);
 	err = ARRAY_RESERVE(exact->attached, exact->attached_count, exact->attached_capacity);
 	if (!err)
-		err = file_table_descriptor(exact->sources.files, file, &fd);
+		err = file_table_descriptor(exact->services->files, file, &fd);
 	if (!err)
 		err = exact_sites_attach(sites, exact->side, fd, (pid_t)process->id.tgid,
 					 &attached.links);
@@ -261,7 +262,7 @@ static int find_sites(struct exact *exact, struct file *file, const struct exact
 		}
 	if (exact->interpreter_count == INTERPRETERS_MAX)
 		return -ENOSPC;
-	err = exact_sites_find(exact->sources.files, file, exact->what, exact->next_site, &sites);
+	err = exact_sites_find(exact->services->files, file, exact->what, exact->next_site, &sites);
 	if (!err)
 		*ret_sites = exact->interpreter[exact->interpreter_count++] = sites;
 	return err;
@@ -289,16 +290,16 @@ static int see_interpreter(struct exact *exact, const struct process *process, s
 	return 0;
 }
 
-void exact_see(struct exact *exact, const struct process *process)
+static void see(struct exact *exact, const struct process *process)
 {
 	bool is_late = false;
 
-	if (!exact || exact->is_ended || process->exit_ns)
+	if (exact->is_ended || process->exit_ns)
 		return;
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const uint32_t id = process->mapping[i].file;
 		struct file *file =
-			id >= PP_FILE_FIRST ? file_table_find(exact->sources.files, id) : NULL;
+			id >= PP_FILE_FIRST ? file_table_find(exact->services->files, id) : NULL;
 
 		if (file && file->python && !is_attached(exact, process->id, id))
 			is_late |= see_interpreter(exact, process, file) == -EAGAIN;
@@ -316,28 +317,31 @@ static void see_late(struct exact *exact)
 	exact->late_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct process *process =
-			process_table_find(exact->sources.processes, late[i]);
+			process_table_find(exact->services->processes, late[i]);
 
 		if (process)
-			exact_see(exact, process);
+			see(exact, process);
 	}
 }
 
-void exact_forget(struct exact *exact, struct pp_process_id id)
+static void source_see_process(void *state, const struct process *process, bool is_new)
 {
-	for (size_t i = 0; exact && i < exact->attached_count; i++) {
+	(void)is_new;
+	see(state, process);
+}
+
+/* Links come off later where somebody keeps the lock of its mappings. */
+static void source_forget_process(void *state, struct pp_process_id id)
+{
+	struct exact *exact = state;
+
+	for (size_t i = 0; i < exact->attached_count; i++) {
 		struct attached *one = &exact->attached[i];
 
 		if (one->process.tgid == id.tgid && one->process.generation == id.generation)
 			one->is_gone = exact->has_gone = true;
 	}
-	if (exact)
-		detach_gone(exact);
-}
-
-bool exact_is_known(const struct exact *exact)
-{
-	return !exact || exact->was_attached || exact->attach_err || exact->without[0];
+	detach_gone(exact);
 }
 
 static void tell_without(const struct exact *exact)
@@ -353,9 +357,11 @@ static void tell_without(const struct exact *exact)
 		  is_calls ? "calls" : "lines FILE", exact->without_tgid);
 }
 
-int exact_check(const struct exact *exact)
+/* Returns -ENXIO with a line in the log when none of the interpreters has the probes, or there is
+ * no interpreter. */
+static int check(const struct exact *exact)
 {
-	if (!exact || exact->was_attached)
+	if (exact->was_attached)
 		return 0;
 	if (exact->attach_err)
 		return -ENXIO;
@@ -367,6 +373,29 @@ int exact_check(const struct exact *exact)
 		log_error("%s: none of the chosen processes runs a CPython that can be read",
 			  name_of(exact));
 	return -ENXIO;
+}
+
+/* Calls count from the beginning on, so an interpreter must have been seen, with the probes or
+ * without. A command's is known later. */
+static int source_is_ready(void *state)
+{
+	const struct exact *exact = state;
+	int err;
+
+	if (exact->services->options->command)
+		return 1;
+	if (!exact->was_attached && !exact->attach_err && !exact->without[0] &&
+	    mono_ns() - exact->opened_ns < KNOWN_NS)
+		return 0;
+	err = check(exact);
+	return err ? err : 1;
+}
+
+static int source_end(void *state)
+{
+	const struct exact *exact = state;
+
+	return exact->services->options->command ? check(exact) : 0;
 }
 
 /* ---- while it runs ---- */
@@ -399,18 +428,22 @@ static double probes_share(struct exact *exact, uint64_t now_ns, uint64_t cost_n
 
 static double allowed_percent(const struct exact *exact)
 {
-	const struct options *options = exact->sources.options;
+	const struct options *options = exact->services->options;
 
 	return options->slowdown_percent ? options->slowdown_percent
 					 : OPTIONS_SLOWDOWN_EXACT_PERCENT;
 }
 
-bool exact_tick(struct exact *exact, uint64_t now_ns)
+/* Looks at what the hits cost, and again at processes that could not be attached to yet, for the
+ * child that parses files was late or somebody keeps the lock of its mappings
+ * (attach/mapping_locks.h). */
+static bool source_tick(void *state, uint64_t now_ns)
 {
+	struct exact *exact = state;
 	double percent, share;
 	uint64_t cost_ns;
 
-	if (!exact || exact->is_ended)
+	if (exact->is_ended)
 		return false;
 	see_late(exact);
 	detach_gone(exact);
@@ -433,19 +466,31 @@ bool exact_tick(struct exact *exact, uint64_t now_ns)
 	return true;
 }
 
-int exact_collect(struct exact *exact, uint64_t ended_ns, struct counts *counts)
+static int source_collect(void *state, const struct source_window *window)
 {
-	return exact ? exact_counts_collect(&exact->counts, ended_ns, exact->sources.dictionary,
-					    counts)
-		     : 0;
+	struct exact *exact = state;
+
+	return exact_counts_collect(&exact->counts, window->slots.end_ns,
+				    exact->services->dictionary, window->counts);
 }
 
-int exact_describe(const struct exact *exact, struct profiles *profiles)
+/* What hits cost, and what could not be matched. */
+static int source_describe(void *state, struct profiles *profiles)
 {
+	const struct exact *exact = state;
 	char text[EXACT_COUNTS_TEXT_BYTES];
 
-	if (!exact)
-		return 0;
 	exact_counts_describe(&exact->counts, text);
 	return profiles_add_comment(profiles, text);
 }
+
+const struct source exact_source = {.name = "exact",
+				    .open = source_open,
+				    .close = source_close,
+				    .is_ready = source_is_ready,
+				    .end = source_end,
+				    .see_process = source_see_process,
+				    .forget_process = source_forget_process,
+				    .tick = source_tick,
+				    .collect = source_collect,
+				    .describe = source_describe};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What exact calls, or exact lines, have of their own: what a hit costs, and what the kernel side
- * has counted.  exact.h attaches the probes of both.  The loop's thread. */
+ * has counted.  exact.c attaches the probes of both.  The loop's thread. */
 #ifndef PROBES_EXACT_COUNTS_H
 #define PROBES_EXACT_COUNTS_H
 

@@ -1,24 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "probes/held.h"
+/* What is held of the sampled allocations, as counters of a window: PP_KIND_HELD.  What a process
+ * held when it ended or became another program is counted once, in the window in which that was. */
 
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <pyprofd/alloc.h>
+#include <stdlib.h>
 #include <sys/random.h>
 
 #include "discover/process_table.h"
 #include "drain/counts.h"
 #include "drain/dictionary.h"
 #include "drain/free_debts.h"
+#include "drain/map_batches.h"
 #include "probes/probes.h"
+#include "windows/source.h"
+
+struct held {
+	const struct services *services;
+	struct free_debts *debts;  /* owned */
+	struct map_batches blocks; /* how far the reading for the window has come */
+	bool is_begun;
+};
 
 struct adding {
-	const struct held_sources *sources;
-	const struct held_window *window;
-	struct counts *counts;
+	const struct held *held;
+	const struct source_window *window;
 	int debts_fd; /* below 0: there are none */
 	int err;
 };
+
+static struct probes *probes_of(const struct held *held)
+{
+	return held->services->sources->state[PP_SOURCE_PROBES];
+}
 
 static bool was_freed_unseen(const struct adding *adding, const struct pp_block *block)
 {
@@ -30,29 +45,29 @@ static bool was_freed_unseen(const struct adding *adding, const struct pp_block 
 	if (adding->debts_fd < 0 || bpf_map_lookup_elem(adding->debts_fd, &key, &owed))
 		return false;
 	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
-	return free_debts_take(adding->sources->debts, block, owed, chance);
+	return free_debts_take(adding->held->debts, block, owed, chance);
 }
 
 /* Returns whether the block stays in the table. */
 static bool add_block(struct adding *adding, const struct pp_block *block)
 {
 	const struct process *process =
-		process_table_find(adding->sources->processes, block->key.id);
+		process_table_find(adding->held->services->processes, block->key.id);
 	const struct pp_count count = {.samples = block->objects, .weight = block->bytes};
 	const bool has_ended =
-		!process || (process->exit_ns && process->exit_ns <= adding->window->ended_ns);
+		!process || (process->exit_ns && process->exit_ns <= adding->window->slots.end_ns);
 	struct pp_count_key key = block->key;
 
-	if (block->since_ns > adding->window->ended_ns)
+	if (block->since_ns > adding->window->slots.end_ns)
 		return true;
 	if (was_freed_unseen(adding, block))
 		return false;
 	/* Nobody sends them again. */
-	(void)dictionary_use_stack(adding->sources->dictionary, key.user_stack);
-	(void)dictionary_use_kernel(adding->sources->dictionary, key.kernel_stack);
+	(void)dictionary_use_stack(adding->held->services->dictionary, key.user_stack);
+	(void)dictionary_use_kernel(adding->held->services->dictionary, key.kernel_stack);
 	key.kind = PP_KIND_HELD;
 	if (!adding->err && (adding->window->is_written || has_ended))
-		adding->err = counts_add(adding->counts, &key, &count);
+		adding->err = counts_add(adding->window->counts, &key, &count);
 	return !has_ended;
 }
 
@@ -61,28 +76,59 @@ static void on_block(void *context, const void *key, const void *value)
 	const struct adding *adding = context;
 
 	if (!add_block(context, value))
-		(void)bpf_map_delete_elem(probes_blocks(adding->sources->probes), key);
+		(void)bpf_map_delete_elem(probes_blocks(probes_of(adding->held)), key);
 }
 
-int held_collect(const struct held_sources *sources, const struct held_window *window,
-		 struct held_reading *reading, struct counts *counts, const struct slice *slice)
+static bool source_close(void *state)
 {
-	struct adding adding = {.sources = sources,
-				.window = window,
-				.counts = counts,
-				.debts_fd = probes_debts(sources->probes)};
+	struct held *held = state;
+
+	free_debts_free(held->debts);
+	free(held);
+	return true;
+}
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	struct held *held = calloc(1, sizeof(*held));
+
+	if (!held)
+		return -ENOMEM;
+	*ret_state = held;
+	held->services = services;
+	return free_debts_new(&held->debts);
+}
+
+static int source_collect(void *state, const struct source_window *window)
+{
+	struct held *held = state;
+
+	(void)window;
+	held->is_begun = false;
+	return 0;
+}
+
+/* Of one file only the last window has what is held: it is read when profiles are written, and
+ * where processes may have ended. */
+static int source_add(void *state, const struct source_window *window, const struct slice *slice)
+{
+	struct held *held = state;
+	struct adding adding = {
+		.held = held, .window = window, .debts_fd = probes_debts(probes_of(held))};
 	int more = 1;
 
-	if (!reading->is_begun) {
-		reading->blocks = (struct map_batches){.map_fd = probes_blocks(sources->probes),
-						       .key_bytes = sizeof(struct pp_block_key),
-						       .value_bytes = sizeof(struct pp_block)};
-		reading->is_begun = true;
+	if (window->is_part)
+		return 0;
+	if (!held->is_begun) {
+		held->blocks = (struct map_batches){.map_fd = probes_blocks(probes_of(held)),
+						    .key_bytes = sizeof(struct pp_block_key),
+						    .value_bytes = sizeof(struct pp_block)};
+		held->is_begun = true;
 	}
-	if (reading->blocks.map_fd < 0)
+	if (held->blocks.map_fd < 0)
 		return 0;
 	while (more > 0) {
-		more = map_batches_read(&reading->blocks, on_block, &adding);
+		more = map_batches_read(&held->blocks, on_block, &adding);
 		if (adding.err)
 			return adding.err;
 		if (slice_is_over(slice))
@@ -90,3 +136,9 @@ int held_collect(const struct held_sources *sources, const struct held_window *w
 	}
 	return more;
 }
+
+const struct source alloc_source = {.name = "alloc",
+				    .open = source_open,
+				    .close = source_close,
+				    .collect = source_collect,
+				    .add = source_add};

@@ -109,13 +109,18 @@ static void verify_python(struct process_watch *watch, struct process *process)
 	}
 }
 
-static void tell_files(const struct process_watch *watch, const struct process *process)
+/* A filter by ancestry makes nothing new: the kernel side knows such a process since its fork. */
+static void tell_files(const struct process_watch *watch, const struct process *process,
+		       bool did_match)
 {
 	const struct process_watch_sources *sources = &watch->sources;
+	const bool matches = context_table_flags(process) & PP_CONTEXT_MATCHES;
 
-	if (sources->on_files &&
-	    (!sources->filter || context_table_flags(process) & PP_CONTEXT_MATCHES))
-		sources->on_files(sources->context, process);
+	if (sources->on_files && (!sources->filter || matches))
+		sources->on_files(sources->context, process,
+				  matches && !did_match &&
+					  (sources->options->comm ||
+					   target_needs_details(sources->filter)));
 }
 
 static void tell_end(const struct process_watch *watch, struct pp_process_id id)
@@ -138,16 +143,11 @@ int process_watch_publish(struct process_watch *watch, struct process *process,
 	did_match = context_table_flags(process) & PP_CONTEXT_MATCHES;
 	err = context_table_publish(watch->sources.contexts, process,
 				    context_flags(watch, process));
-	/* A filter by ancestry needs no scan: the kernel side knows such a process since its
-	 * fork. */
-	if (!did_match && context_table_flags(process) & PP_CONTEXT_MATCHES &&
-	    (watch->sources.options->comm || target_needs_details(watch->sources.filter)))
-		watch->sources.on_match(watch->sources.context);
 	if (err)
 		log_debug("process %u: cannot publish its mappings: %s", process->id.tgid,
 			  strerror(-err));
 	verify_python(watch, process);
-	tell_files(watch, process);
+	tell_files(watch, process, did_match);
 	return err;
 }
 

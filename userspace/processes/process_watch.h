@@ -29,12 +29,11 @@ struct process_watch_sources {
 	struct sideband *sideband;
 	const struct target_filter *filter; /* NULL: all processes are profiled */
 	uint32_t online_cpus;		    /* when the maps were made */
-	/* A process matches the filter that did not before: its threads may sleep already. */
-	void (*on_match)(void *context);
-	/* The files of a live process that matches are known, for the first time or again; NULL:
-	 * nobody wants to know. */
-	void (*on_files)(void *context, const struct process *process);
-	/* A process has ended or become another program; NULL, too. */
+	/* The files of a live process that matches are known, for the first time or again.  is_new:
+	 * it did not match before, and its threads may sleep already.  NULL: nobody wants to know.
+	 * */
+	void (*on_files)(void *context, const struct process *process, bool is_new);
+	/* A process has ended or become another program.  NULL, too. */
 	void (*on_end)(void *context, struct pp_process_id id);
 	/* The kernel ends a process that matches the filter, for want of memory; it still runs for
 	 * a moment.  NULL: nobody wants to know. */

@@ -18,6 +18,7 @@
 #include "discover/resident_memory.h"
 #include "profile/memory_line.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 #include "windows/top.h"
 
 #define PROCESSES 20000U
@@ -102,9 +103,11 @@ int profiles_add_comment_to(struct profiles *profiles, uint32_t kinds, const cha
 
 /* ---- */
 
+static struct services services;
+
 static void begin(uint32_t processes, bool is_filtered)
 {
-	const struct resident_sources sources = {.summary = &summary, .is_filtered = is_filtered};
+	services = (struct services){.summary = &summary, .is_filtered = is_filtered};
 
 	count = processes;
 	for (uint32_t i = 0; i < count; i++) {
@@ -112,7 +115,7 @@ static void begin(uint32_t processes, bool is_filtered)
 					      .user = i < 3 ? SMALL_USER : 7};
 		snprintf(process[i].comm, sizeof(process[i].comm), "p %u", i + 1);
 	}
-	assert_int_equal(resident_new(&sources, &resident), 0);
+	assert_int_equal(resident_new(&services, &resident), 0);
 }
 
 static int setup(void **state)

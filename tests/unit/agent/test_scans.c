@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/waits.h"
 #include "attach/kernel_side.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -16,6 +17,8 @@
 #include "discover/proc_scan.h"
 #include "finish/finisher.h"
 #include "ledger/ledger.h"
+#include "options/options.h"
+#include "windows/source.h"
 
 #define SCANS_MAX 16U
 #define SEED 31U
@@ -231,6 +234,16 @@ int ledger_add_sleep(struct ledger *ledger, struct pp_process_id id, enum pp_wai
 static struct scans *scans;
 static struct counts counts;
 
+/* For the source. */
+struct ledger *waits_ledger(struct waits *waits)
+{
+	(void)waits;
+	return NULL;
+}
+
+static struct options options;
+static const struct services services = {.options = &options, .finisher = &finisher};
+
 static int setup(void **state)
 {
 	(void)state;
@@ -247,7 +260,8 @@ static int setup(void **state)
 	threads_full = threads_share = 0;
 	status = (struct proc_status){.tgid = 70, .switches = 40};
 	fails = NULL;
-	assert_int_equal(scans_new(&finisher, WINDOW_NS, &scans), 0);
+	options.interval_ns = WINDOW_NS;
+	assert_int_equal(scans_new(&services, &scans), 0);
 	return 0;
 }
 
@@ -452,7 +466,8 @@ static void window__hurries_a_scan_within_a_bound(void **state)
 	assert_int_equal(budget_ns, 40 * NS_PER_MS);
 	for (unsigned int seconds = 1; seconds <= 10; seconds += 9) {
 		scans_free(scans);
-		assert_int_equal(scans_new(&finisher, seconds * NS_PER_SEC, &scans), 0);
+		options.interval_ns = seconds * NS_PER_SEC;
+		assert_int_equal(scans_new(&services, &scans), 0);
 		scans_start(scans, SINCE_NS);
 		is_last = true;
 		assert_string_equal(collected(), "");
@@ -557,8 +572,8 @@ static void sleep__of_a_torn_stack_has_none(void **state)
 	(void)state;
 	scan_one_sleeper();
 	scan[0].sleeper[0].is_torn = true;
-	scan[0].sleeper[0].flags |= PP_STOP_ROOT << PP_COUNT_STOP_SHIFT |
-				    PP_PY_STOP_ROOT << PP_COUNT_PY_STOP_SHIFT;
+	scan[0].sleeper[0].flags |=
+		PP_STOP_ROOT << PP_COUNT_STOP_SHIFT | PP_PY_STOP_ROOT << PP_COUNT_PY_STOP_SHIFT;
 	(void)collected();
 	assert_int_equal(site->user_stack, 0);
 	assert_int_equal(site->kernel_stack, 13);
@@ -644,7 +659,7 @@ static void proc__is_asked_where_slots_do_not_tell(void **state)
 	losses_err = 0;
 	assert_string_equal(collected(), "71:100-110 10|");
 	assert_int_equal(status_reads, 4); /* it may have grown meanwhile */
-	has_slot = true; /* outside of the filter, older than the scan */
+	has_slot = true;		   /* outside of the filter, older than the scan */
 	glance = (struct thread_glance){.first_ns = 1, .created_ns = SINCE_NS - 1};
 	assert_string_equal(collected(), "71:100-110 10|");
 	assert_int_equal(status_reads, 5);
@@ -668,7 +683,7 @@ static void proc__that_tells_of_a_run_ends_the_sleep(void **state)
 		scans_free(scans);
 		memset(scan, 0, sizeof(scan));
 		scan_count = 0;
-		assert_int_equal(scans_new(&finisher, WINDOW_NS, &scans), 0);
+		assert_int_equal(scans_new(&services, &scans), 0);
 		scan_one_sleeper();
 		status = each[i];
 		status_err = i == 3 ? -ESRCH : 0;

@@ -22,7 +22,10 @@
 #include "drain/wait_shares.h"
 #include "ledger/ledger_check.h"
 #include "ledger/ledger_sums.h"
+#include "options/options.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
+#include "windows/top.h"
 
 #define SLOTS 4U
 #define LINES_MAX 300U
@@ -58,6 +61,8 @@ static bool is_written_meanwhile;
 static char comments[16384];
 static size_t comment_count;
 static struct summary summary;
+static struct options options;
+static struct services services;
 
 __attribute__((format(printf, 1, 2))) static int call(const char *format, ...)
 {
@@ -70,6 +75,15 @@ __attribute__((format(printf, 1, 2))) static int call(const char *format, ...)
 	va_end(args);
 	snprintf(calls + used, sizeof(calls) - used, "%s%s", used ? " " : "", name);
 	return fails && !strcmp(fails, name) ? -ENOMEM : 0;
+}
+
+static size_t told_lines;
+
+void top_add_ledger(struct top *top, const struct ledger_line *line, const char *comm)
+{
+	(void)comm;
+	assert_true(!top || top == (struct top *)&told_lines);
+	told_lines += line->life_ns > 0;
 }
 
 /* ---- stand-ins ---- */
@@ -391,11 +405,10 @@ static struct waits *waits;
 
 static void open_waits(bool is_filtered, bool has_short_waits)
 {
-	const struct waits_sources sources = {.summary = &summary,
-					      .is_filtered = is_filtered,
-					      .has_short_waits = has_short_waits};
-
-	assert_int_equal(waits_new(&sources, &waits), 0);
+	options.offcpu_min_ns = !has_short_waits;
+	services = (struct services){
+		.options = &options, .summary = &summary, .is_filtered = is_filtered};
+	assert_int_equal(waits_new(&services, &waits), 0);
 	calls[0] = '\0';
 }
 
@@ -455,7 +468,7 @@ static void open__releases_what_it_had_when_memory_ends(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
 		opened_sums = 0;
 		fails = part[i];
-		assert_int_equal(waits_new(&(struct waits_sources){}, &waits), -ENOMEM);
+		assert_int_equal(waits_new(&services, &waits), -ENOMEM);
 		assert_null(waits);
 		assert_int_equal(open_parts, 0);
 	}
@@ -804,24 +817,14 @@ static void describe__lines_are_those_whose_turn_it_is(void **state)
 	assert_null(strstr(comments, "|ledger pid=257 "));
 }
 
-static size_t told_lines;
-
-static void on_line(void *context, const struct ledger_line *line, const char *comm)
-{
-	(void)comm;
-	assert_ptr_equal(context, &told_lines);
-	told_lines += line->life_ns > 0;
-}
-
 static void close__tells_clients_of_every_process(void **state)
 {
-	const struct waits_sources sources = {
-		.summary = &summary, .on_line = on_line, .context = &told_lines};
-
 	(void)state;
+	open_waits(false, true);
+	services.top = (struct top *)&told_lines;
 	for (uint32_t i = 0; i < 290; i++)
 		add_line(i + 1, 1, 1, 0);
-	assert_int_equal(waits_new(&sources, &waits), 0);
+	told_lines = 0;
 	waits_close(waits);
 	assert_int_equal(told_lines, 290);
 }

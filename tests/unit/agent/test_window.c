@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/window.c base/log.c base/utf8.c */
+/* sources: agent/window.c windows/sources.c base/log.c base/utf8.c */
 /* All stages are stand-ins that write down when they are called: what a window is made of is their
  * order. */
 #include "agent/window.h"
-#include "gpu/cuda.h"
-#include "probes/exact.h"
 
 #include <cmocka.h>
 #include <errno.h>
@@ -18,11 +16,8 @@
 #include "agent/epochs.h"
 #include "agent/live.h"
 #include "agent/naming.h"
-#include "agent/resident.h"
-#include "agent/scans.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
-#include "agent/waits.h"
 #include "agent/wakers.h"
 #include "agent/window_facts.h"
 #include "attach/context_table.h"
@@ -32,12 +27,7 @@
 #include "base/log.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
-#include "gpu/cuda_report.h"
-#include "gpu/gauge_lines.h"
-#include "gpu/gauges.h"
-#include "gpu/gpu_times.h"
 #include "options/options.h"
-#include "probes/probes.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "processes/thread_names.h"
@@ -45,6 +35,7 @@
 #include "windows/modules.h"
 #include "windows/profile_shares.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 #include "windows/top.h"
 
 #define INTERVAL_NS (10 * NS_PER_SEC)
@@ -214,29 +205,6 @@ void tables_take(struct tables *tables, struct counts *ret_counts, struct wakes 
 	call("take");
 }
 
-int waits_collect(struct waits *waits, const struct slots_window *window, struct counts *counts)
-{
-	(void)waits;
-	assert_int_equal(counts->count, 2);
-	slots = *window;
-	return call("slots");
-}
-
-struct ledger *waits_ledger(struct waits *waits)
-{
-	(void)waits;
-	return NULL;
-}
-
-int scans_collect(struct scans *scans, const struct slots_window *window, bool is_last,
-		  struct ledger *ledger, struct counts *counts)
-{
-	(void)scans, (void)ledger, (void)counts;
-	assert_int_equal(is_last, window_closes_last);
-	assert_int_equal(window->number, slots.number);
-	return call("scans");
-}
-
 void tables_end_slots(const struct tables *tables, uint32_t window)
 {
 	/* That of the window that was closed, not of the open one. */
@@ -250,50 +218,6 @@ int tables_drain(struct tables *tables, uint32_t number, struct counts *counts, 
 	assert_int_equal(number, CLOSED_TABLES);
 	counts->bounded = 5;
 	return call("drain");
-}
-
-int exact_collect(struct exact *of, uint64_t ended_ns, struct counts *counts)
-{
-	(void)of, (void)counts;
-	assert_int_equal(ended_ns, slots.end_ns);
-	return call("calls");
-}
-
-int cuda_collect(struct cuda *cuda, struct counts *counts)
-{
-	(void)counts;
-	return cuda ? call("cuda") : 0;
-}
-
-int cuda_name_kernels(struct cuda *cuda, const struct counts *counts, const struct slice *slice)
-{
-	(void)counts, (void)slice;
-	return cuda ? call("kernels") : 0;
-}
-
-int gpu_times_collect(struct gpu_times *times)
-{
-	return times ? call("gpu") : 0;
-}
-
-int gpu_times_describe(struct gpu_times *times, struct profiles *profiles_of)
-{
-	(void)profiles_of;
-	return times ? call("gpu_told") : 0;
-}
-
-static bool counts_calls; /* exact calls are captured */
-
-int exact_describe(const struct exact *of, struct profiles *profiles_of)
-{
-	(void)of, (void)profiles_of;
-	return counts_calls ? call("calls_told") : 0;
-}
-
-int waits_divide(struct waits *waits, const struct slots_window *window, struct counts *counts)
-{
-	(void)waits, (void)window, (void)counts;
-	return call("divide");
 }
 
 void counts_release(struct counts *counts)
@@ -330,123 +254,6 @@ void samples_adding_release(struct samples_adding *adding)
 {
 	noted_at_release = adding->noted;
 	*adding = (struct samples_adding){};
-}
-
-int waits_close(struct waits *waits)
-{
-	(void)waits;
-	return call("ledger");
-}
-
-static bool reports_cuda; /* what programs have the GPU do is captured */
-
-int cuda_report_take(struct cuda_report *report, struct top *top)
-{
-	(void)report, (void)top;
-	return reports_cuda ? call("cuda_taken") : 0;
-}
-
-int cuda_report_describe(struct cuda_report *report, struct profiles *of)
-{
-	(void)report, (void)of;
-	return reports_cuda ? call("cuda_told") : 0;
-}
-
-static bool reads_memory; /* resident memory is captured */
-static bool read_as_part;
-
-int resident_start(struct resident *resident)
-{
-	(void)resident;
-	return reads_memory ? call("memory_start") : 0;
-}
-
-int resident_read(struct resident *resident, struct top *top, bool is_part,
-		  const struct slice *slice)
-{
-	(void)resident, (void)top, (void)slice;
-	read_as_part = is_part;
-	return reads_memory ? call("memory") : 0;
-}
-
-static bool reads_gauges; /* CUDA is captured */
-
-void gauges_cut(struct gauges *gauges, bool is_written, uint64_t now_ns)
-{
-	(void)gauges;
-	if (!reads_gauges)
-		return;
-	assert_int_equal(now_ns, slots.end_ns);
-	call(is_written ? "gauges_end" : "gauges_part");
-}
-
-const struct gauge_sums *gauges_part(const struct gauges *gauges)
-{
-	(void)gauges;
-	return NULL;
-}
-
-const struct gauge_sums *gauges_closed(const struct gauges *gauges)
-{
-	(void)gauges;
-	return (const struct gauge_sums *)calls;
-}
-
-void gauge_lines_send(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
-		      struct top *top)
-{
-	(void)sources, (void)top;
-	assert_null(sums);
-	if (reads_gauges)
-		call("gauges_sent");
-}
-
-int gauge_lines_describe(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
-			 struct profiles *of)
-{
-	(void)sources, (void)of;
-	assert_ptr_equal(sums, calls);
-	return reads_gauges ? call("gauges_told") : 0;
-}
-
-int resident_describe(struct resident *resident, struct profiles *of)
-{
-	(void)resident, (void)of;
-	return reads_memory ? call("memory_told") : 0;
-}
-
-static bool has_blocks; /* allocations are captured */
-static bool held_is_written;
-
-int held_collect(const struct held_sources *sources, const struct held_window *held,
-		 struct held_reading *reading, struct counts *counts, const struct slice *slice)
-{
-	(void)sources, (void)reading, (void)counts, (void)slice;
-	held_is_written = held->is_written;
-	return has_blocks ? call("held") : 0;
-}
-
-static bool is_watched;
-bool top_wants_cuda(const struct top *top)
-{
-	(void)top;
-	return is_watched;
-}
-
-int cuda_live_collect(const struct cuda_live_sources *sources, const struct cuda_live_window *live,
-		      struct cuda_live_reading *reading, struct counts *counts,
-		      const struct slice *slice)
-{
-	(void)sources, (void)reading, (void)counts, (void)slice;
-	assert_int_equal(live->is_watched, is_watched);
-	assert_true(is_watched || live->is_written == held_is_written);
-	return has_blocks ? call("cuda_live") : 0;
-}
-
-int probes_describe(struct probes *probes, struct profiles *of)
-{
-	(void)probes, (void)of;
-	return has_blocks ? call("probes_told") : 0;
 }
 
 bool top_wants_comment(const struct top *top)
@@ -488,12 +295,6 @@ int window_facts_tell(const struct window_facts *facts, struct summary *summary,
 	if (!err)
 		*ret_text = strdup("facts");
 	return err;
-}
-
-int waits_describe(struct waits *waits, struct profiles *profiles)
-{
-	(void)waits, (void)profiles;
-	return call("describe");
 }
 
 bool output_is_store(const struct output *output)
@@ -587,23 +388,92 @@ bool epochs_end_window(struct epochs *epochs)
 	return begins_epoch;
 }
 
-void scans_refresh(struct scans *scans)
-{
-	(void)scans;
-	call("refresh");
-}
-
 void live_refresh(struct live *live)
 {
 	(void)live;
 	call("live");
 }
 
+/* ---- two sources, of which the first has all that windows ask for ---- */
+
+static struct source_window seen;   /* at the last call */
+static unsigned int more_of_source; /* calls that leave some */
+
+static int source_collect_slots(void *state, const struct source_window *of)
+{
+	assert_ptr_equal(state, &seen);
+	assert_int_equal(of->counts->count, 2);
+	slots = of->slots;
+	return call("slots");
+}
+
+static int source_collect(void *state, const struct source_window *of)
+{
+	assert_ptr_equal(state, &seen);
+	assert_int_equal(of->is_last, window_closes_last);
+	seen = *of;
+	return call("first");
+}
+
+static int source_add(void *state, const struct source_window *of, const struct slice *slice)
+{
+	(void)slice;
+	assert_ptr_equal(state, &seen);
+	assert_memory_equal(of, &seen, sizeof(seen));
+	return call("more") ? -EIO : more_of_source ? (int)(more_of_source-- > 0) : 0;
+}
+
+static int source_finish(void *state, const struct source_window *of, const struct slice *slice)
+{
+	(void)slice;
+	assert_ptr_equal(state, &seen);
+	assert_memory_equal(of, &seen, sizeof(seen));
+	return call("finish") ? -EIO : more_of_source ? (int)(more_of_source-- > 0) : 0;
+}
+
+static int source_describe(void *state, struct profiles *of)
+{
+	assert_ptr_equal(state, &seen);
+	assert_true(of->is_open);
+	return call("describe");
+}
+
+static void source_refresh(void *state)
+{
+	assert_ptr_equal(state, &seen);
+	call("refresh");
+}
+
+static int second_collect(void *state, const struct source_window *of)
+{
+	(void)of;
+	assert_ptr_equal(state, calls);
+	return call("second");
+}
+
+static int second_add(void *state, const struct source_window *of, const struct slice *slice)
+{
+	(void)of, (void)slice;
+	assert_ptr_equal(state, calls);
+	return call("more2");
+}
+
+static const struct source first = {.collect_slots = source_collect_slots,
+				    .collect = source_collect,
+				    .add = source_add,
+				    .finish = source_finish,
+				    .describe = source_describe,
+				    .refresh = source_refresh};
+static const struct source second = {.collect = second_collect, .add = second_add};
+/* Between them is one that is not open. */
+static const struct source *const table[PP_SOURCE_COUNT] = {&first, NULL, &second};
+static const struct sources sources = {.table = table, .state = {&seen, NULL, calls}};
+
 /* ---- */
 
-#define COLLECT "swap coverage settle follow stacks take slots scans slots_read drain calls divide "
-#define TAKE_LAST "top samples ledger top_end wakers"
-#define TAKE_ALL "top stacks samples ledger top_end wakers"
+#define COLLECT "swap coverage settle follow stacks take slots slots_read drain first second "
+#define TAKE_LAST "top more more2 samples finish top_end wakers"
+#define TAKE_ALL "top stacks more more2 samples finish top_end wakers"
 #define FORGET " forget image numbers files epoch"
 
 static struct profiles profiles;
@@ -635,7 +505,7 @@ static int setup(void **state)
 	late_stacks = 0;
 	process_count = 5;
 	more_samples = more_clients = 0;
-	reads_memory = counts_calls = has_blocks = reads_gauges = false;
+	more_of_source = 0;
 	written_start_ns = written_length_ns = watched_ns = 0;
 	profiles = (struct profiles){};
 	summary = (struct summary){};
@@ -646,6 +516,7 @@ static int setup(void **state)
 	window = (struct window){.options = &options,
 				 .samples = &samples,
 				 .facts = &facts,
+				 .sources = &sources,
 				 .contexts = (struct context_table *)calls,
 				 .online_cpus = CPUS};
 	log_set_level(LOG_LEVEL_ERROR);
@@ -740,74 +611,36 @@ static void close__collects_in_the_order_in_which_nothing_is_missed(void **state
 	assert_int_equal(facts.bounded, 5);
 }
 
-/* Before clients get the window, and among the comments of what is written. */
-static void close__memory_is_read_once_and_told(void **state)
+/* Where profiles begin anew, sources do, too. */
+static void close__tells_sources_what_becomes_of_the_window(void **state)
 {
 	(void)state;
-	reads_memory = true;
-	assert_int_equal(window_open(&window, 1000), 0);
-	assert_string_equal(calls, "start memory_start modules open");
-	calls[0] = '\0';
-	assert_int_equal(close_as(WINDOW_PART), 0);
-	assert_non_null(strstr(calls, " ledger memory top_end "));
-	assert_null(strstr(calls, "memory_told"));
-	assert_true(read_as_part);
-	calls[0] = '\0';
-	assert_int_equal(close_as(WINDOW_LAST), 0);
-	assert_non_null(strstr(calls, " memory_told write"));
-	assert_false(read_as_part);
-}
-
-/* At each window's end, as its processes may have ended; told of a profile. */
-static void close__what_the_gpu_had_to_do_is_taken_and_told(void **state)
-{
-	(void)state;
-	window.gpu_times = (struct gpu_times *)calls;
 	opened_at(1000);
 	assert_int_equal(close_as(WINDOW_PART), 0);
-	assert_non_null(strstr(calls, " gpu divide"));
-	assert_null(strstr(calls, "gpu_told"));
-	calls[0] = '\0';
-	assert_int_equal(close_as(WINDOW_LAST), 0);
-	assert_non_null(strstr(calls, " gpu_told write"));
-}
-
-/* Of one file only the last window has what is held; clients do not get it. */
-static void close__held_is_read_before_rows_are_named(void **state)
-{
-	(void)state;
-	has_blocks = true;
-	opened_at(1000);
-	assert_int_equal(close_as(WINDOW_PART), 0);
-	assert_null(strstr(calls, "held"));
-	assert_null(strstr(calls, "cuda_live"));
-	is_watched = true;
-	opened_at(1000);
-	assert_int_equal(close_as(WINDOW_PART), 0);
-	assert_null(strstr(calls, "held"));
-	assert_non_null(strstr(calls, "cuda_live"));
-	is_watched = false;
-	calls[0] = '\0';
+	assert_true(seen.is_part && !seen.is_last && !seen.is_written);
 	assert_int_equal(close_as(WINDOW_WHOLE), 0);
-	assert_non_null(strstr(calls, " stacks held cuda_live samples "));
-	assert_null(strstr(calls, "probes_told"));
-	assert_false(held_is_written);
-	calls[0] = '\0';
-	assert_int_equal(close_as(WINDOW_LAST), 0);
-	assert_non_null(strstr(calls, " probes_told write"));
-	assert_true(held_is_written);
+	assert_true(!seen.is_part && !seen.is_last && !seen.is_written);
+	assert_null(strstr(calls, "describe"));
 	is_store = true;
-	opened_at(1000);
 	assert_int_equal(close_as(WINDOW_WHOLE), 0);
-	assert_true(held_is_written);
+	assert_true(!seen.is_part && !seen.is_last && seen.is_written);
+	assert_non_null(strstr(calls, "describe"));
+	opened_at(1000);
+	assert_int_equal(close_as(WINDOW_LAST), 0);
+	assert_true(!seen.is_part && seen.is_last && seen.is_written);
 }
 
-static void open__without_memory_is_an_error(void **state)
+/* A source that has failed in one window begins the next one with its first stage. */
+static void close__begins_with_the_first_source_after_an_error(void **state)
 {
 	(void)state;
-	reads_memory = true;
-	fails = "memory_start";
-	assert_int_not_equal(window_open(&window, 1000), 0);
+	opened_at(1000);
+	fails = "more2";
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	fails = NULL;
+	calls[0] = '\0';
+	assert_int_equal(close_as(WINDOW_PART), 0);
+	assert_string_equal(calls, COLLECT TAKE_ALL " release");
 }
 
 static void close__next_window_begins_where_this_one_ends(void **state)
@@ -839,25 +672,6 @@ static void close__without_a_pause_ends_now(void **state)
 	opened_at(1000);
 	close_as(WINDOW_PART);
 	assert_in_range(slots.end_ns, before_ns, mono_ns());
-}
-
-/* Sums of a window end with it, those of a file's with the file. */
-static void close__gauges_are_told_where_profiles_end(void **state)
-{
-	(void)state;
-	reads_gauges = true;
-	opened_at(1000);
-	assert_int_equal(close_as(WINDOW_PART), 0);
-	assert_non_null(strstr(calls, " top gauges_part gauges_sent "));
-	assert_null(strstr(calls, "gauges_told"));
-	calls[0] = '\0';
-	assert_int_equal(close_as(WINDOW_WHOLE), 0);
-	assert_non_null(strstr(calls, " top gauges_part gauges_sent "));
-	calls[0] = '\0';
-	is_store = true;
-	assert_int_equal(close_as(WINDOW_WHOLE), 0);
-	assert_non_null(strstr(calls, " top gauges_end gauges_sent "));
-	assert_non_null(strstr(calls, " describe gauges_told write "));
 }
 
 static void close__of_one_file_goes_on_until_the_last(void **state)
@@ -938,19 +752,6 @@ static void close__tells_clients_what_changed_for_them(void **state)
 	assert_null(watched_comment);
 }
 
-/* What calls cost is a comment of its own behind the facts, where a profile is written. */
-static void close__tells_of_exact_calls(void **state)
-{
-	(void)state;
-	is_store = counts_calls = true;
-	opened_at(1000);
-	assert_int_equal(close_as(WINDOW_WHOLE), 0);
-	assert_non_null(strstr(calls, "facts comment calls_told "));
-	opened_at(1000);
-	assert_int_equal(close_as(WINDOW_PART), 0);
-	assert_null(strstr(calls, "calls_told"));
-}
-
 static void close__describes_stacks_again_in_a_new_epoch(void **state)
 {
 	(void)state;
@@ -968,18 +769,18 @@ static void close__goes_on_after_what_cannot_be_read(void **state)
 	static const struct {
 		const char *fails, *calls;
 	} row[] = {
-		{"follow", "swap coverage settle follow take slots_read top top_end"},
-		{"stacks", "swap coverage settle follow stacks take slots_read top top_end"},
-		{"slots", "swap coverage settle follow stacks take slots slots_read top top_end"},
-		{"scans",
-		 "swap coverage settle follow stacks take slots scans slots_read top top_end"},
-		{"drain", "swap coverage settle follow stacks take slots scans slots_read drain "
+		{"follow", "swap coverage settle follow take slots_read first second top top_end"},
+		{"stacks",
+		 "swap coverage settle follow stacks take slots_read first second top top_end"},
+		{"slots", "swap coverage settle follow stacks take slots slots_read first second "
 			  "top top_end"},
-		{"calls", "swap coverage settle follow stacks take slots scans slots_read drain "
-			  "calls top top_end"},
-		{"divide", COLLECT "top top_end"},
-		{"samples", COLLECT "top samples top_end"},
-		{"ledger", COLLECT "top samples ledger top_end"},
+		{"drain", COLLECT "top top_end"},
+		{"first", COLLECT "top top_end"},
+		{"second", COLLECT "top top_end"},
+		{"more", COLLECT "top more top_end"},
+		{"more2", COLLECT "top more more2 top_end"},
+		{"samples", COLLECT "top more more2 samples top_end"},
+		{"finish", COLLECT "top more more2 samples finish top_end"},
 		{"wakers", COLLECT TAKE_LAST},
 	};
 	char wanted[512];
@@ -1010,13 +811,9 @@ static const struct slice over = {.ends_ns = 1};
 static void step__makes_one_stage_a_slice_that_is_over(void **state)
 {
 	static const char *const stage[] = {"stacks",
-					    "",
-					    "",
-					    "kernels",
+					    "more more2",
 					    "samples",
-					    "",
-					    "ledger",
-					    "",
+					    "finish",
 					    "top_end",
 					    "wakers",
 					    "facts comment",
@@ -1025,12 +822,10 @@ static void step__makes_one_stage_a_slice_that_is_over(void **state)
 
 	(void)state;
 	is_store = true;
-	samples.cuda = (struct cuda *)calls;
 	opened_at(1000);
 	assert_int_equal(window_step(&window, &over), 0); /* there is none */
 	window.paused_ns = 5000;
 	window_cut(&window, WINDOW_WHOLE);
-	assert_non_null(strstr(calls, "cuda"));
 	assert_int_equal(window.started_ns, 5000); /* the next one counts */
 	for (size_t i = 0; i < ARRAY_SIZE(stage); i++) {
 		const bool is_last_stage = i + 1 == ARRAY_SIZE(stage);
@@ -1056,10 +851,12 @@ static void step__goes_on_with_a_stage_that_has_more(void **state)
 	calls[0] = '\0';
 	late_stacks = 2;
 	more_samples = more_clients = 2;
+	more_of_source = 2;
 	while (window_step(&window, &over))
 		;
-	assert_string_equal(calls, "stacks stacks stacks samples samples samples ledger facts "
-				   "top_end top_end top_end wakers release");
+	assert_string_equal(calls,
+			    "stacks stacks stacks more more more more2 samples samples samples "
+			    "finish facts top_end top_end top_end wakers release");
 	assert_string_equal(watched_comment, "facts");
 }
 
@@ -1072,9 +869,9 @@ static void step__does_not_wait_for_ever_for_stacks(void **state)
 	window.paused_ns = mono_ns() - NS_PER_SEC; /* it ended long ago */
 	window_cut(&window, WINDOW_PART);
 	calls[0] = '\0';
-	for (unsigned int i = 0; i < 5; i++) /* what is held, and kernels, are not its business */
+	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(window_step(&window, &over), 1);
-	assert_string_equal(calls, "stacks samples");
+	assert_string_equal(calls, "stacks more more2 samples");
 	/* Nor when the run ends. */
 	assert_int_equal(window_step(&window, NULL), 0);
 	window.paused_ns = mono_ns() - NS_PER_SEC;
@@ -1095,7 +892,7 @@ static void close__ends_the_one_before_first(void **state)
 	calls[0] = '\0';
 	window.paused_ns = 6000;
 	assert_int_equal(close_as(WINDOW_LAST), 0);
-	assert_string_equal(calls, "samples ledger top_end wakers facts comment" FORGET
+	assert_string_equal(calls, "more more2 samples finish top_end wakers facts comment" FORGET
 				   " describe write release modules open " COLLECT TAKE_LAST
 				   " facts comment" FORGET " describe write release");
 	assert_int_equal(written_length_ns, 1000);
@@ -1113,22 +910,6 @@ static void release__of_a_window_that_is_closing(void **state)
 	assert_string_equal(calls, "release");
 	assert_int_equal(noted_at_release, 5);
 	assert_false(window_is_closing(&window));
-}
-
-/* Its lines come when kernels have names, and before clients get the window. */
-static void close__takes_what_the_gpu_was_given_behind_the_samples(void **state)
-{
-	(void)state;
-	reports_cuda = true;
-	opened_at(1000);
-	assert_int_equal(close_as(WINDOW_LAST), 0);
-	assert_non_null(strstr(calls, "samples cuda_taken ledger top_end"));
-	assert_non_null(strstr(calls, "describe cuda_told write"));
-	opened_at(1000);
-	assert_int_equal(close_as(WINDOW_PART), 0);
-	assert_non_null(strstr(calls, "samples cuda_taken ledger top_end"));
-	assert_null(strstr(calls, "cuda_told"));
-	reports_cuda = false;
 }
 
 static void close__says_what_cannot_be_read(void **state)
@@ -1258,21 +1039,16 @@ int main(void)
 		TEST(open__wall_time_is_that_of_the_start),
 		TEST(open__name_follows_a_clock_that_was_set),
 		TEST(close__collects_in_the_order_in_which_nothing_is_missed),
-		TEST(close__memory_is_read_once_and_told),
-		TEST(close__gauges_are_told_where_profiles_end),
-		TEST(close__what_the_gpu_had_to_do_is_taken_and_told),
-		TEST(close__held_is_read_before_rows_are_named),
-		TEST(open__without_memory_is_an_error),
+		TEST(close__tells_sources_what_becomes_of_the_window),
+		TEST(close__begins_with_the_first_source_after_an_error),
 		TEST(close__next_window_begins_where_this_one_ends),
 		TEST(close__without_a_pause_ends_now),
 		TEST(close__of_one_file_goes_on_until_the_last),
 		TEST(close__of_a_store_writes_each_window),
 		TEST(close__forgets_the_loops_longest_turn_when_it_is_written),
 		TEST(close__tells_clients_what_changed_for_them),
-		TEST(close__tells_of_exact_calls),
 		TEST(close__describes_stacks_again_in_a_new_epoch),
 		TEST(close__goes_on_after_what_cannot_be_read),
-		TEST(close__takes_what_the_gpu_was_given_behind_the_samples),
 		TEST(close__says_what_cannot_be_read),
 		TEST(step__makes_one_stage_a_slice_that_is_over),
 		TEST(step__goes_on_with_a_stage_that_has_more),

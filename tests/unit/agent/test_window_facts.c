@@ -14,20 +14,17 @@
 #include "store/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
-#include "agent/scans.h"
 #include "agent/tables.h"
-#include "agent/waits.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "drain/dictionary.h"
 #include "drain/text_table.h"
 #include "foreign/client.h"
-#include "gpu/cuda.h"
-#include "gpu/gauges.h"
 #include "parser/client.h"
 #include "processes/identities.h"
 #include "profile/facts.h"
+#include "windows/source.h"
 
 static const char *host, *statm;
 static uint64_t losses[PP_LOSS_COUNT];
@@ -89,12 +86,15 @@ void keeper_get_stats(struct keeper *keeper, struct keeper_stats *ret_stats)
 	*ret_stats = (struct keeper_stats){.kept = 37, .failed = 38, .left_out = 39};
 }
 
-static uint64_t gauges_cpu_ns;
+static uint64_t source_cpu_ns;
 
-void gauges_get_stats(const struct gauges *gauges, struct gauges_stats *ret_stats)
+/* Behind what the kernel side has lost. */
+void sources_summarize(const struct sources *sources, struct summary *of)
 {
-	(void)gauges;
-	*ret_stats = (struct gauges_stats){.cpu_ns = gauges_cpu_ns, .lost = 41};
+	assert_ptr_equal(sources, &losses);
+	of->loss[PP_LOSS_THREADS_TORN] = 21;
+	of->loss[PP_LOSS_SWITCHES_UNSEEN] += 22;
+	of->own_cpu_ns += source_cpu_ns;
 }
 
 void identities_get_stats(const struct identities *identities, struct identities_stats *ret_stats)
@@ -103,34 +103,10 @@ void identities_get_stats(const struct identities *identities, struct identities
 	*ret_stats = (struct identities_stats){.refused = 34, .unread = 35, .ended = 36};
 }
 
-uint64_t cuda_unnamed(const struct cuda *cuda)
-{
-	(void)cuda;
-	return 38;
-}
-
 uint64_t text_table_refused(const struct text_table *table)
 {
 	(void)table;
 	return 37;
-}
-
-uint64_t waits_torn(const struct waits *waits)
-{
-	(void)waits;
-	return 21;
-}
-
-uint64_t waits_stray(const struct waits *waits)
-{
-	(void)waits;
-	return 22;
-}
-
-uint64_t scans_lost(const struct scans *scans)
-{
-	(void)scans;
-	return 23;
 }
 
 uint64_t naming_refused_jits(const struct naming *naming)
@@ -186,7 +162,8 @@ static int setup(void **state)
 	asked = (struct foreign_stats){0};
 	reads_cpu_ns = 0;
 	summary = (struct summary){};
-	facts = (struct window_facts){.summary = &summary,
+	facts = (struct window_facts){.sources = (const struct sources *)&losses,
+				      .summary = &summary,
 				      .tables = &tables,
 				      .foreign = (void *)&asked,
 				      .parser = (void *)&reads_cpu_ns,
@@ -263,13 +240,11 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_RING_FULL], 7);
 	assert_int_equal(summary.loss[PP_LOSS_THREADS_TORN], 21);
 	assert_int_equal(summary.loss[PP_LOSS_SWITCHES_UNSEEN], 122);
-	assert_int_equal(summary.loss[PP_LOSS_SWEPT_LOST], 23);
 	assert_int_equal(summary.loss[PP_LOSS_PERF_MAPS_REFUSED], 24);
 	assert_int_equal(summary.loss[PP_LOSS_FILES_REFUSED], 28);
 	assert_int_equal(summary.loss[PP_LOSS_CODES_REFUSED], 33);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LATE], 29);
 	assert_int_equal(summary.loss[PP_LOSS_TEXTS_REFUSED], 37);
-	assert_int_equal(summary.loss[PP_LOSS_KERNELS_UNNAMED], 38);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LEFT_ALONE], 30);
 	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_FULL], 25);
 	assert_int_equal(summary.loss[PP_LOSS_ROWS_BOUNDED], 26);
@@ -282,7 +257,6 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_LABELS_UNREAD], 35);
 	assert_int_equal(summary.unlabelled, 36);
 	assert_int_equal(summary.kept, 37);
-	assert_int_equal(summary.loss[PP_LOSS_GAUGES_LOST], 41);
 	assert_int_equal(summary.loss[PP_LOSS_KEEP_FAILED], 38 + 4);
 	assert_int_equal(summary.loss[PP_LOSS_KEEP_SHARE], 39);
 }
@@ -298,10 +272,10 @@ static void update__measures_the_agent_itself(void **state)
 	assert_in_range(summary.elapsed_ns, 5 * NS_PER_SEC,
 			5 * NS_PER_SEC + (mono_ns() - before_ns));
 	assert_int_equal(summary.own_cpu_ns, 3250500000); /* 1.25 s and 2.0005 s */
-	gauges_cpu_ns = 5;
+	source_cpu_ns = 5;
 	window_facts_update(&facts);
 	assert_int_equal(summary.own_cpu_ns, 3250500005);
-	gauges_cpu_ns = 0;
+	source_cpu_ns = 0;
 	assert_int_equal(summary.own_rss_bytes, 123 * page);
 	statm = NULL;
 	window_facts_update(&facts);

@@ -13,6 +13,7 @@
 #include "discover/process_table.h"
 #include "drain/cuda_names.h"
 #include "drain/cuda_totals.h"
+#include "gpu/gauges.h"
 #include "gpu/kernel_names.h"
 #include "options/options.h"
 #include "probes/cuda_functions.h"
@@ -207,6 +208,13 @@ uint32_t modules_get_gpu(struct modules *modules)
 }
 
 /* ---- */
+
+/* For the source. */
+int gauges_device_of(const struct gauges *gauges, uint32_t pid)
+{
+	(void)gauges, (void)pid;
+	return -ENOENT;
+}
 
 static struct cuda *make(void)
 {

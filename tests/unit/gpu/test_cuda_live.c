@@ -15,6 +15,7 @@
 #include "drain/table.h"
 #include "gpu/cuda.h"
 #include "probes/probes.h"
+#include "windows/top.h"
 
 #define BLOCKS_FD 21
 #define ENDED_FD 22
@@ -137,6 +138,13 @@ void cuda_hold(struct cuda *cuda, uint64_t detail)
 {
 	(void)cuda;
 	held_row = detail;
+}
+
+/* For the source. */
+bool top_wants_cuda(const struct top *top)
+{
+	(void)top;
+	return false;
 }
 
 /* ---- */

@@ -17,6 +17,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "gauges/child.h"
+#include "gpu/gauge_lines.h"
+#include "probes/probes.h"
 
 #define TURN_NS (250 * NS_PER_MS)
 #define LIMIT_NS (20 * NS_PER_SEC) /* of real time */
@@ -106,6 +108,27 @@ static _Noreturn void be_child(const char *mode)
 	if (!strcmp(mode, "silent"))
 		rest();
 	_exit(1);
+}
+
+/* ---- for the source ---- */
+
+const struct cuda_side *probes_cuda(struct probes *probes)
+{
+	(void)probes;
+	return NULL;
+}
+
+void gauge_lines_send(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
+		      struct top *top)
+{
+	(void)sums, (void)sources, (void)top;
+}
+
+int gauge_lines_describe(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
+			 struct profiles *profiles)
+{
+	(void)sums, (void)sources, (void)profiles;
+	return 0;
 }
 
 /* ---- the agent ---- */

@@ -50,7 +50,7 @@ static bool files_are_due;
 static uint32_t unread_tgid; /* maps a file that the child has not examined */
 static bool must_match;	     /* the filter's answer */
 static bool needs_details;
-static unsigned int matches; /* that on_match() was told of */
+static unsigned int matches; /* that on_files() was told of as new */
 static struct ring ring;
 static struct pp_event coming[8]; /* what the ring holds */
 static size_t coming_count;
@@ -485,13 +485,14 @@ static struct process_watch_sources sources;
 static struct process_watch *watch;
 static const char filter; /* stands for one */
 
-static void on_match(void *context)
+static void on_files(void *context, const struct process *process, bool is_new)
 {
 	assert_ptr_equal(context, &matches);
-	matches++;
+	assert_non_null(process);
+	matches += is_new;
 }
 
-/* For on_victim, whose context is that of on_match. */
+/* For on_victim, whose context is that of on_files. */
 static void on_victim(void *context, struct process *process, uint64_t time_ns)
 {
 	assert_ptr_equal(context, &matches);
@@ -523,7 +524,7 @@ static int setup(void **state)
 	sideband_stats = (struct sideband_stats){};
 	options = (struct options){};
 	sources = (struct process_watch_sources){.options = &options,
-						 .on_match = on_match,
+						 .on_files = on_files,
 						 .on_victim = on_victim,
 						 .context = &matches,
 						 .online_cpus = 2};
