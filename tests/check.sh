@@ -93,6 +93,7 @@ step_lint() {
 	one 'metrics' tests/lint/check_metrics.sh
 	one 'pins' tests/lint/check_pins.sh
 	one 'names in data-flow.md' tests/lint/check_trips.py
+	one 'no dead function' tests/lint/check_dead.py "$build"
 	one 'hardening' tests/lint/check_hardening.sh "$build"
 	one 'BPF programs' tests/lint/check_bpf.py "$build"
 	sum $ok $bad $missed
@@ -168,7 +169,7 @@ begin_otelcol() {
 # A minute of the attacks; check-long and `make hostile` run all.
 step_hostile() { tests/hostile/run.py ${few:+--quick}; }
 step_cases() { tests/e2e/cases.py $few; }
-step_kernels() { tests/kernel-matrix/run.sh $few; }
+step_kernels() { make_ fakes && tests/kernel-matrix/run.sh $few; }
 
 # The least number of tests of a step; a step that is skipped as a whole (`skip STEP: REASON`) has none.
 floor_of() { awk -F'\t' -v step="$1" -v column="${few:+2}" '!/^#/ && $1 == step { print $(column ? column : NF); exit }' tests/floors.tsv; }

@@ -50,7 +50,9 @@ unit: $(UNIT_BIN)
 	@tests/unit/run.sh $^
 # One directory's: make unit-elf; make unit-host
 directory_tests = $(patsubst %.c,$(BUILD)/%,$(filter tests/unit/$(1)/% tests/bpf/$(1)/%,$(UNIT_SRC)))
-unit-%: ; @$(MAKE) --no-print-directory $(call directory_tests,$*) && set -e && for t in $(call directory_tests,$*); do $$t; done
+unit-%:
+	@$(if $(call directory_tests,$*),,echo "no unit tests of '$*'; there are those of: $(sort $(foreach t,$(UNIT_SRC),$(word 3,$(subst /, ,$(t)))))" >&2; exit 2)
+	@$(MAKE) --no-print-directory $(call directory_tests,$*) && set -e && for t in $(call directory_tests,$*); do $$t; done
 unit-asan-programs: $(SKELETON_FILES)
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)-asan SKELETONS=$(BUILD)/gen CFLAGS='$(ASAN_CFLAGS)' unit-programs
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_slots.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/usdt_args.c base/nearest.c */
+/* sources: foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_slots.c foreign/check.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/usdt_args.c base/nearest.c */
 /* What the child does with requests about a file: the input is two requests and the file.  What it
  * answers must pass the agent's checks, whatever the file is.
  * runs: 6000 at most in `make check`: each writes a file. */
@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../unit/foreign/server_release.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "foreign/check.h"
@@ -172,6 +173,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < REQUESTS; i++)
 		ask(&server, data + i * REQUEST_BYTES, data[0] & 1 && i ? -1 : fd);
 	ask_probes(&server, data + head, size - head, fd);
-	foreign_server_release(&server);
+	server_release(&server);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/elf/symbol_name.h"
 #include "base/cleanup.h"
 #include "elf/elf_symbol_table.h"
 #include "elf/probe_sites.h"
@@ -73,7 +74,7 @@ static void want_function(const struct elf_image *image, struct probe_wanted *wa
 		return;
 	for (size_t i = table.count > 16 ? table.count - 16 : 0; i < table.count; i++) {
 		const Elf64_Sym symbol = elf_symbol_table_entry(&table, i);
-		const char *name = elf_symbol_table_name(&table, &symbol);
+		const char *name = symbol_name(&table, &symbol);
 
 		if (name && *name && strlen(name) < sizeof(wanted->name))
 			strcpy(wanted->name, name);

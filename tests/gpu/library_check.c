@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../unit/elf/symbol_name.h"
 #include "elf/elf_symbol_table.h"
 #include "elf/probe_sites.h"
 
@@ -73,7 +74,7 @@ static size_t count_stubs(const struct elf_image *image, bool *ret_has_table)
 	*ret_has_table = !elf_image_symbol_table(image, SHT_SYMTAB, &table);
 	for (size_t i = 0; *ret_has_table && i < table.count; i++) {
 		const Elf64_Sym symbol = elf_symbol_table_entry(&table, i);
-		const char *name = elf_symbol_table_name(&table, &symbol);
+		const char *name = symbol_name(&table, &symbol);
 
 		count += ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && name &&
 			 strstr(name, "__device_stub__");
@@ -91,7 +92,7 @@ static void look_at_exports(const struct elf_image *image, char launches[LIST_BY
 		return;
 	for (size_t i = 0; i < table.count; i++) {
 		const Elf64_Sym symbol = elf_symbol_table_entry(&table, i);
-		const char *name = elf_symbol_table_name(&table, &symbol);
+		const char *name = symbol_name(&table, &symbol);
 		const uint8_t *code;
 
 		if (!name || !*name)

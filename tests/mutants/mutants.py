@@ -88,8 +88,9 @@ MORE_AREAS = {
                r"stack_intake|incomplete_queue|drain/shares)\.c$"),
 }
 SOURCES = re.compile(r"^/\* sources: (.*) \*/$", re.M)
-TREE = ("Makefile", "bpf", "include", "userspace", "tests/unit", "tests/bpf", "tests/tests.mk",
-        "tests/deps.mk", "tests/web/page.c")
+# All that make reads, and what unit programs are built from.
+TREE = ("Makefile", "bpf", "include", "userspace", "tests/unit", "tests/bpf", "tests/*.mk",
+        "tests/*/*.mk", "tests/fakes", "tests/gpu", "tests/web/page.c")
 # As the asan step builds it, without what only people read.
 FLAGS = "-O1 -g0 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 SANITIZERS = [flag for flag in FLAGS.split() if "sanitize" in flag or flag == "-O1"]

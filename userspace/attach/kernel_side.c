@@ -58,17 +58,17 @@ struct shared {
 struct kernel_side {
 	struct pyprofd *skeleton;
 	struct shared shared[SHARED_COUNT]; /* the pointers below are into it */
-	uint64_t *other_map_bytes; /* owned; of objects that share maps, beside those */
+	uint64_t *other_map_bytes;	    /* owned; of objects that share maps, beside those */
 	uint32_t map_chunk_count;
-	uint32_t process_room; /* entries of `processes` and of `contexts` */
+	uint32_t process_room;		  /* entries of `processes` and of `contexts` */
 	struct pp_user_share *user_share; /* PP_USER_SHARES */
-	uint32_t cpu_count;   /* possible CPUs */
-	uint32_t place_count; /* of CPUs in `scratch` */
-	uint32_t thread_count; /* a power of two */
+	uint32_t cpu_count;		  /* possible CPUs */
+	uint32_t place_count;		  /* of CPUs in `scratch` */
+	uint32_t thread_count;		  /* a power of two */
 	struct pp_config *config;
 	struct pp_fill *fill;
 	struct pp_count *rest;
-	struct pp_thread *thread; /* NULL without waits */
+	struct pp_thread *thread;     /* NULL without waits */
 	volatile uint64_t *cpu_place; /* by CPU: 1 + its place; 0: none */
 	struct pp_map_chunk *map_chunk;
 	uint32_t *row;
@@ -151,8 +151,7 @@ static void set_victims(const struct kernel_side *side, bool is_on)
 
 	btf__free(kernel);
 	side->skeleton->rodata->victim_is_task = victim == MARK_VICTIM_TASK;
-	bpf_program__set_autoload(side->skeleton->progs.on_mark_victim,
-				  victim != MARK_VICTIM_NONE);
+	bpf_program__set_autoload(side->skeleton->progs.on_mark_victim, victim != MARK_VICTIM_NONE);
 }
 
 static void set_timeline(struct kernel_side *side, bool is_on, uint32_t bytes)
@@ -171,9 +170,8 @@ static uint64_t bytes_beside_rows(const struct kernel_side *side)
 	struct bpf_map *map;
 	uint64_t bytes = 0;
 
-	bpf_object__for_each_map(map, side->skeleton->obj)
-		if (map != side->skeleton->maps.rows)
-			bytes += map_bytes(map, side->cpu_count);
+	bpf_object__for_each_map(map, side->skeleton->obj) if (map != side->skeleton->maps.rows)
+		bytes += map_bytes(map, side->cpu_count);
 	return bytes;
 }
 
@@ -301,8 +299,7 @@ static int map_all(struct kernel_side *side)
 	const struct shared shared[SHARED_COUNT] = {
 		[SHARED_CONFIG] = {side->skeleton->maps.config, sizeof(*side->config)},
 		[SHARED_FILLS] = {side->skeleton->maps.fills, PP_FILL_COUNT * sizeof(*side->fill)},
-		[SHARED_REST] = {side->skeleton->maps.rest,
-				 2 * PP_REST_ROWS * sizeof(*side->rest)},
+		[SHARED_REST] = {side->skeleton->maps.rest, 2 * PP_REST_ROWS * sizeof(*side->rest)},
 		[SHARED_THREADS] = {side->skeleton->maps.threads,
 				    side->thread_count > 1
 					    ? side->thread_count * sizeof(*side->thread)
@@ -622,8 +619,7 @@ void kernel_side_send_again(struct kernel_side *side, uint64_t hash)
 	bpf_map_delete_elem(bpf_map__fd(side->skeleton->maps.sent), &hash);
 }
 
-int kernel_side_set_resync(struct kernel_side *side, uint32_t index,
-			   const struct pp_resync *resync)
+int kernel_side_set_resync(struct kernel_side *side, uint32_t index, const struct pp_resync *resync)
 {
 	struct pp_resync value = *resync;
 
@@ -701,8 +697,8 @@ uint64_t kernel_side_map_bytes(const struct kernel_side *side)
 	struct bpf_map *map;
 	uint64_t bytes = 0;
 
-	bpf_object__for_each_map(map, side->skeleton->obj)
-		bytes += map_memlock_bytes(bpf_map__fd(map));
+	bpf_object__for_each_map(map, side->skeleton->obj) bytes +=
+		map_memlock_bytes(bpf_map__fd(map));
 	return bytes + __atomic_load_n(side->other_map_bytes, __ATOMIC_RELAXED);
 }
 
@@ -719,8 +715,7 @@ static bool is_shared_map(const struct kernel_side *side, const struct bpf_map *
 {
 	int fd;
 
-	return !bpf_map__is_internal(map) &&
-	       !kernel_side_find_map(side, bpf_map__name(map), &fd) &&
+	return !bpf_map__is_internal(map) && !kernel_side_find_map(side, bpf_map__name(map), &fd) &&
 	       map_id(fd) == map_id(bpf_map__fd(map));
 }
 
@@ -728,22 +723,8 @@ void kernel_side_add_maps(const struct kernel_side *side, const struct bpf_objec
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, object)
-		if (bpf_map__fd(map) >= 0 && !is_shared_map(side, map))
-			__atomic_fetch_add(side->other_map_bytes,
-					   map_memlock_bytes(bpf_map__fd(map)), __ATOMIC_RELAXED);
-}
-
-int kernel_side_count_entries(const struct kernel_side *side, const char *name, size_t *ret_count)
-{
-	struct bpf_map *map = bpf_object__find_map_by_name(side->skeleton->obj, name);
-	uint8_t key[64];
-	size_t count = 0;
-
-	if (!map || bpf_map__key_size(map) > sizeof(key))
-		return -ENOENT;
-	for (int err = bpf_map_get_next_key(bpf_map__fd(map), NULL, key); !err; count++)
-		err = bpf_map_get_next_key(bpf_map__fd(map), key, key);
-	*ret_count = count;
-	return 0;
+	bpf_object__for_each_map(map,
+				 object) if (bpf_map__fd(map) >= 0 && !is_shared_map(side, map))
+		__atomic_fetch_add(side->other_map_bytes, map_memlock_bytes(bpf_map__fd(map)),
+				   __ATOMIC_RELAXED);
 }

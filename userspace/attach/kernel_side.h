@@ -121,8 +121,5 @@ struct bpf_object;
 void kernel_side_add_maps(const struct kernel_side *side, const struct bpf_object *object);
 /* Returns the bytes that the kernel accounts for all maps. */
 uint64_t kernel_side_map_bytes(const struct kernel_side *side);
-/* Counts the entries of one hash map by its name, for leak checks and reports.  Returns 0;
- * -ENOENT. */
-int kernel_side_count_entries(const struct kernel_side *side, const char *map, size_t *ret_count);
 
 #endif

@@ -40,7 +40,6 @@ int relabel_rules_parse(const char *text, struct relabel_rules **ret_rules,
 			char why[RELABEL_WHY_BYTES]);
 void relabel_rules_free(struct relabel_rules *rules);
 DEFINE_OWNED(struct relabel_rules, relabel_rules)
-size_t relabel_rules_count(const struct relabel_rules *rules);
 
 struct relabel_label {
 	char *name, *value; /* owned */

@@ -56,8 +56,7 @@ static int take_word(char **at, char **ret_name, char **ret_value, char why[RELA
 	*end = '\0';
 	*ret_name = name;
 	*ret_value = end + 1;
-	end = end[1] == '"' ? take_quoted(end + 1, &fault)
-			    : end + 1 + strcspn(end + 1, BLANKS);
+	end = end[1] == '"' ? take_quoted(end + 1, &fault) : end + 1 + strcspn(end + 1, BLANKS);
 	if (fault)
 		return complain(why, fault, name);
 	*at = *end ? end + 1 : end;
@@ -99,8 +98,9 @@ static int set_action(struct relabel_rule *rule, char *value, char why[RELABEL_W
 		rule->action = (enum relabel_action)i;
 		return 0;
 	}
-	return complain(why, "the action is none of replace, keep, drop, lowercase, uppercase, "
-			     "labeldrop and labelkeep",
+	return complain(why,
+			"the action is none of replace, keep, drop, lowercase, uppercase, "
+			"labeldrop and labelkeep",
 			value);
 }
 
@@ -166,8 +166,9 @@ static int set_regex(struct relabel_rule *rule, char *value, char why[RELABEL_WH
 	rule->has_regex = !err;
 	if (err)
 		return err == REG_ESPACE ? -ENOMEM
-					 : complain(why, "regex: this is no POSIX extended "
-							 "expression",
+					 : complain(why,
+						    "regex: this is no POSIX extended "
+						    "expression",
 						    value);
 	return 0;
 }
@@ -297,9 +298,4 @@ void relabel_rules_free(struct relabel_rules *rules)
 	for (size_t i = 0; i < rules->count; i++)
 		rule_release(&rules->rule[i]);
 	free(rules);
-}
-
-size_t relabel_rules_count(const struct relabel_rules *rules)
-{
-	return rules->count;
 }

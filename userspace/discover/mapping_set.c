@@ -37,20 +37,12 @@ void mapping_set_trim(struct process *process)
 
 	if (!process->mapping || !process->mapping_count || block_of(process)->share_count > 1)
 		return;
-	block = realloc(block_of(process), sizeof(*block) + process->mapping_count *
-							    sizeof(block->mapping[0]));
+	block = realloc(block_of(process),
+			sizeof(*block) + process->mapping_count * sizeof(block->mapping[0]));
 	if (!block)
 		return;
 	process->mapping = block->mapping;
 	process->mapping_capacity = process->mapping_count;
-}
-
-size_t mapping_set_memory_bytes(const struct process *process)
-{
-	if (!process->mapping)
-		return 0;
-	return (sizeof(struct mapping_block) + process->mapping_capacity * sizeof(struct mapping)) /
-	       block_of(process)->share_count;
 }
 
 uint32_t *mapping_set_mark(struct process *process)

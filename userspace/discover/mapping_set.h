@@ -28,9 +28,6 @@ int mapping_set_share(struct process *to, const struct process *from, uint64_t n
 void mapping_set_trim(struct process *process);
 void mapping_set_release(struct process *process);
 
-/* Returns the memory of the set, divided by the number of processes that share it. */
-size_t mapping_set_memory_bytes(const struct process *process);
-
 /* Returns a number in the array that a visitor of many processes may write to, in order to visit a
  * shared array only once. */
 uint32_t *mapping_set_mark(struct process *process); /* NULL when there are no mappings */

@@ -592,16 +592,6 @@ size_t process_table_live_count(const struct process_table *table)
 	return count;
 }
 
-size_t process_table_memory_bytes(const struct process_table *table)
-{
-	size_t bytes = sizeof(*table) + intern_bytes_used(table->strings);
-
-	bytes += HASH_OVERHEAD(by_id, table->by_id) + HASH_OVERHEAD(by_tgid, table->by_tgid);
-	for (const struct entry *entry = table->by_id; entry; entry = entry->by_id.next)
-		bytes += sizeof(*entry) + mapping_set_memory_bytes(&entry->process);
-	return bytes;
-}
-
 void process_table_get_stats(const struct process_table *table,
 			     struct process_table_stats *ret_stats)
 {

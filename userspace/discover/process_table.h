@@ -98,7 +98,6 @@ struct process *process_table_next(const struct process_table *table,
 				   const struct process *process);
 size_t process_table_count(const struct process_table *table);
 size_t process_table_live_count(const struct process_table *table);
-size_t process_table_memory_bytes(const struct process_table *table);
 void process_table_get_stats(const struct process_table *table,
 			     struct process_table_stats *ret_stats);
 

@@ -329,14 +329,6 @@ void sideband_deliver(struct sideband *sideband, uint64_t until_ns,
 	}
 }
 
-int sideband_read(struct sideband *sideband, const struct sideband_handlers *handlers)
-{
-	int err = sideband_collect(sideband);
-
-	sideband_deliver(sideband, UINT64_MAX, handlers);
-	return err;
-}
-
 int sideband_remove_cpu(struct sideband *sideband, uint32_t cpu)
 {
 	struct ring *ring = ring_find(sideband, cpu);
@@ -356,11 +348,4 @@ void sideband_get_stats(const struct sideband *sideband, struct sideband_stats *
 {
 	*ret_stats = sideband->stats;
 	ret_stats->cpus = (uint32_t)sideband->ring_count;
-}
-
-size_t sideband_memory_bytes(const struct sideband *sideband)
-{
-	return sizeof(*sideband) +
-	       sideband->ring_count * (sideband->page_bytes + sideband->ring_bytes) +
-	       sideband->pending_capacity + sideband->pending_slots * sizeof(struct pending);
 }

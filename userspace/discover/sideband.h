@@ -14,7 +14,7 @@
 #define SIDEBAND_RING_BYTES 65536U /* per CPU; room for 500 mappings and more */
 
 struct sideband_options {
-	size_t ring_bytes; /* a power of two of at least a page; 0: SIDEBAND_RING_BYTES */
+	size_t ring_bytes;	    /* a power of two of at least a page; 0: SIDEBAND_RING_BYTES */
 	struct perf_opener *opener; /* borrowed; NULL: the calling process opens the events */
 };
 
@@ -30,7 +30,7 @@ struct sideband_handlers {
 struct sideband_stats {
 	uint64_t records;
 	uint64_t lost; /* dropped by the kernel, because the ring was full */
-	uint64_t bad; /* did not parse; a corrupt ring counts once and is emptied */
+	uint64_t bad;  /* did not parse; a corrupt ring counts once and is emptied */
 	uint32_t cpus;
 };
 
@@ -43,11 +43,6 @@ DEFINE_OWNED(struct sideband, sideband)
 
 /* Returns a descriptor for epoll or poll that is readable when there are records; borrowed. */
 int sideband_fd(const struct sideband *sideband);
-
-/* Takes all records that the rings hold now, sorts them by time and calls back. Two calls may still
- * deliver records of different CPUs out of order, by microseconds. Returns 0; -ENOMEM: what had no
- * room stays in the rings. */
-int sideband_read(struct sideband *sideband, const struct sideband_handlers *handlers);
 
 /* The two halves of sideband_read(), for merging by time with another source: collect takes the
  * records from the rings, deliver calls back for records up to until_ns and keeps the rest. */
@@ -62,6 +57,5 @@ int sideband_add_cpu(struct sideband *sideband, uint32_t cpu);
 int sideband_remove_cpu(struct sideband *sideband, uint32_t cpu);
 
 void sideband_get_stats(const struct sideband *sideband, struct sideband_stats *ret_stats);
-size_t sideband_memory_bytes(const struct sideband *sideband);
 
 #endif

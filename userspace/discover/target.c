@@ -144,20 +144,3 @@ bool target_matches(const struct target_filter *filter, const struct process_tab
 		return false;
 	return !filter->cgroup_prefix || is_below(process->cgroup, filter->cgroup_prefix);
 }
-
-int target_check_pids(const struct target_filter *filter, uint32_t *ret_missing)
-{
-	for (size_t i = 0; i < filter->pid_count; i++) {
-		struct proc_status status;
-		int err = proc_status_read(filter->pid[i], &status);
-
-		if (!err && status.tgid != filter->pid[i])
-			err = -ESRCH;
-		if (err) {
-			if (err == -ESRCH)
-				*ret_missing = filter->pid[i];
-			return err;
-		}
-	}
-	return 0;
-}

@@ -43,8 +43,4 @@ bool target_needs_details(const struct target_filter *filter);
 bool target_matches(const struct target_filter *filter, const struct process_table *table,
 		    const struct process *process);
 
-/* Checks that each pid is that of a process and not of another thread. Returns 0; -ESRCH with the
- * first wrong pid in *ret_missing; -errno. */
-int target_check_pids(const struct target_filter *filter, uint32_t *ret_missing);
-
 #endif

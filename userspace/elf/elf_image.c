@@ -476,51 +476,6 @@ uint64_t elf_image_readable_bytes(const struct elf_image *image, uint64_t vaddr)
 	return 0;
 }
 
-enum offset_match {
-	MATCH_NONE,
-	MATCH_PAGE,
-	MATCH_BYTE,
-	MATCH_CODE_PAGE,
-	MATCH_CODE_BYTE,
-	MATCH_START
-};
-
-/* The loader maps whole pages.  So two segments can share a page of the file, and an executable
- * mapping starts before its segment (lld).  Callers ask about executable mappings. */
-static enum offset_match match_offset(const struct elf_segment *segment, uint64_t offset)
-{
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	const uint64_t first = segment->offset & ~(page - 1);
-	const uint64_t end = segment->offset + segment->file_size;
-
-	if (offset < first || offset >= ((end + page - 1) & ~(page - 1)))
-		return MATCH_NONE;
-	if (segment->executable && offset == first)
-		return MATCH_START;
-	if (offset >= segment->offset && offset < end)
-		return segment->executable ? MATCH_CODE_BYTE : MATCH_BYTE;
-	return segment->executable ? MATCH_CODE_PAGE : MATCH_PAGE;
-}
-
-int elf_image_offset_to_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr)
-{
-	enum offset_match best = MATCH_NONE;
-	uint64_t vaddr = 0;
-
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const enum offset_match match = match_offset(&image->segment[i], offset);
-
-		if (match <= best)
-			continue;
-		best = match;
-		vaddr = image->segment[i].vaddr + offset - image->segment[i].offset;
-	}
-	if (best == MATCH_NONE)
-		return -ENOENT;
-	*ret_vaddr = vaddr;
-	return 0;
-}
-
 int elf_image_vaddr_to_offset(const struct elf_image *image, uint64_t vaddr, uint64_t size,
 			      uint32_t flags, uint64_t *ret_offset)
 {

@@ -112,9 +112,6 @@ const uint8_t *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_
 /* Returns how many bytes at a virtual address lie in the file part of its segment, before any
  * hole. */
 uint64_t elf_image_readable_bytes(const struct elf_image *image, uint64_t vaddr);
-/* Converts a file offset to the ELF address of that byte when it is mapped. -ENOENT: in no segment.
- * The load bias of a mapping is mapping.start - vaddr(mapping.offset). */
-int elf_image_offset_to_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr);
 /* Converts a virtual address to the file offset of that byte.  All `size` bytes must lie in the
  * file part of one PT_LOAD with these flags (PF_X, PF_W).  Returns 0 or -ENOENT. */
 int elf_image_vaddr_to_offset(const struct elf_image *image, uint64_t vaddr, uint64_t size,

@@ -30,16 +30,6 @@ Elf64_Sym elf_symbol_table_entry(const struct elf_symbol_table *table, size_t in
 	return symbol;
 }
 
-const char *elf_symbol_table_name(const struct elf_symbol_table *table, const Elf64_Sym *symbol)
-{
-	const char *name = table->names + symbol->st_name;
-
-	if (symbol->st_name >= table->names_size ||
-	    !memchr(name, '\0', table->names_size - symbol->st_name))
-		return NULL;
-	return name;
-}
-
 static int table_from_section(const struct elf_image *image, uint32_t type,
 			      struct elf_symbol_table *ret_table)
 {

@@ -19,9 +19,6 @@ struct elf_symbol_table {
 int elf_image_symbol_table(const struct elf_image *image, uint32_t type,
 			   struct elf_symbol_table *ret_table);
 Elf64_Sym elf_symbol_table_entry(const struct elf_symbol_table *table, size_t index);
-/* Returns the name of an entry; NULL when it does not end inside the string table. Only for files
- * that nobody writes to: the NUL could vanish after the check. */
-const char *elf_symbol_table_name(const struct elf_symbol_table *table, const Elf64_Sym *symbol);
 /* Searches the names from `from` on, and pays for it. Returns where the text is; NULL when it is
  * not there, or the budget is used up. */
 const char *elf_symbol_table_search(const struct elf_symbol_table *table, const char *from,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The function names of one ELF file, from .symtab, .dynsym, .gnu_debugdata (xz), and the separate
- * debug file when installed (by build-id path, then by .gnu_debuglink with its CRC). There are two
- * forms with equal answers: a table to keep (elf_symbols_read), and one pass for a batch of
- * addresses that keeps nothing (elf_symbols_find_many).
+ * debug file when installed (by build-id path, then by .gnu_debuglink with its CRC): one pass for a
+ * batch of addresses, which keeps nothing.
  * The function of an address is, of those with a size that cover it, the one that starts last. When
  * none covers it, it is the symbol before it, if that one has no size, up to the end of its
  * section. Of several names for one start we choose one with a size, then global before local, then
@@ -17,26 +16,6 @@
 #include "elf/debug_paths.h"
 #include "elf/elf_image.h"
 
-#define ELF_SYMBOLS_MAX_NAME_BYTES (256U << 20) /* of one table; later names are left out */
-
-struct elf_symbols;
-
-/* Reads all function names. files: where a stripped file's symbols may be; NULL: nowhere.
- * A file without any symbol gives an empty table and 0.
- * Memory: 16 bytes a function, and each name once. Returns 0; -E2BIG when the file takes more work
- * than its budget (elf/elf_work.h); -ENOMEM. */
-int elf_symbols_read(const struct elf_image *image, const struct debug_files *files,
-		     struct elf_symbols **ret_symbols);
-void elf_symbols_free(struct elf_symbols *symbols);
-DEFINE_OWNED(struct elf_symbols, elf_symbols)
-
-/* Finds the function that covers a virtual address. name: raw (mangled), owned by the table.
- * Returns 0; -ENOENT. */
-int elf_symbols_find(const struct elf_symbols *symbols, uint64_t vaddr, const char **ret_name,
-		     uint64_t *ret_start);
-size_t elf_symbols_count(const struct elf_symbols *symbols);
-size_t elf_symbols_bytes(const struct elf_symbols *symbols);
-
 /* The answer for one address of a batch. */
 struct elf_function {
 	const char *name; /* raw, not terminated, valid during the call; NULL: no function */
@@ -47,7 +26,8 @@ struct elf_function {
 };
 typedef void elf_function_handler(void *context, size_t index, const struct elf_function *function);
 
-/* Scans the tables once for `count` ascending addresses and calls found() for each in turn.
+/* files: where a stripped file's symbols may be; NULL: nowhere.
+ * Scans the tables once for `count` ascending addresses and calls found() for each in turn.
  * Memory: some 100 bytes an address while it runs, and the debug files.
  * Returns 0; -EBADMSG when functions overlap as in no honest file; -E2BIG when the file takes more
  * work than its budget; -ENOMEM. After an error found() has not been called. */

@@ -392,13 +392,3 @@ bool kernel_stub_of_symbol(const char *symbol, size_t size, const char **ret_nam
 	*ret_size = end - at - prefix_size;
 	return true;
 }
-
-size_t kernel_stubs_count(const struct kernel_stubs *stubs)
-{
-	return stubs->count;
-}
-
-bool kernel_stubs_are_cut(const struct kernel_stubs *stubs)
-{
-	return stubs->is_cut;
-}

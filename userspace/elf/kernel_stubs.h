@@ -55,8 +55,5 @@ const struct kernel_stub *kernel_stubs_find(const struct kernel_stubs *stubs, ui
  * not: it launches that kernel.  Returns whether it is one. */
 bool kernel_stub_of_symbol(const char *symbol, size_t size, const char **ret_name,
 			   size_t *ret_size);
-size_t kernel_stubs_count(const struct kernel_stubs *stubs);
-/* Returns whether the file may have more than were read: a bound was reached. */
-bool kernel_stubs_are_cut(const struct kernel_stubs *stubs);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All symbol tables that describe one ELF file, and the test for which entries are functions.
- * Order of a lookup: elf_image -> [symbol_sources] -> elf_symbols (table or batch). */
+ * Order of a lookup: elf_image -> [symbol_sources] -> elf_symbols. */
 #ifndef ELF_SYMBOL_SOURCES_H
 #define ELF_SYMBOL_SOURCES_H
 
@@ -46,7 +46,7 @@ struct symbol_function {
 	bool has_size, is_local;
 };
 
-/* Opens all tables of an image. files: as for elf_symbols_read(). Missing or damaged debug
+/* Opens all tables of an image. files: as for elf_symbols_find_many(). Missing or damaged debug
  * files are ignored. Returns 0 (count 0: no symbols); -E2BIG when the file takes more work than its
  * budget; -ENOMEM. */
 int symbol_sources_open(const struct elf_image *image, const struct debug_files *files,

@@ -47,9 +47,9 @@ struct entry {
 struct scan {
 	const struct finisher *finisher;
 	struct scan_scope scope;
-	struct scan_walker *walker;  /* NULL: done */
-	struct scan_reader *reader;  /* NULL between passes */
-	struct entry *entry;	     /* owned; sorted by tid after the first pass */
+	struct scan_walker *walker; /* NULL: done */
+	struct scan_reader *reader; /* NULL between passes */
+	struct entry *entry;	    /* owned; sorted by tid after the first pass */
 	size_t count, capacity;
 	size_t pending; /* entries that are not settled yet */
 	const struct pp_thread *slot;
@@ -424,22 +424,6 @@ void scan_free(struct scan *scan)
 	scan_reader_free(scan->reader);
 	free(scan->entry);
 	free(scan);
-}
-
-int scan_run(const struct finisher *finisher, struct scan **ret_scan)
-{
-	OWNED(scan) struct scan *scan = NULL;
-	int more = scan_new(finisher, &(struct scan_scope){}, &scan);
-
-	if (more)
-		return more;
-	do
-		more = scan_step(scan, NS_PER_SEC);
-	while (more > 0);
-	if (more)
-		return more;
-	*ret_scan = TAKE(scan);
-	return 0;
 }
 
 /* ---- results ---- */

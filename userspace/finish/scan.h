@@ -58,8 +58,6 @@ DEFINE_OWNED(struct scan, scan)
 /* Scans for about budget_ns; a stack is always read to its end, which can take some ms more.
  * Returns 1: call again; 0: done; -errno: the scan failed, and what it found so far remains. */
 int scan_step(struct scan *scan, uint64_t budget_ns);
-/* Opens a scan of all threads and runs it to its end.  Returns as scan_new(). */
-int scan_run(const struct finisher *finisher, struct scan **ret_scan);
 
 /* Returns the entry of a thread once the scan is done; NULL: the thread was running, does not match
  * the filter, or was forgotten. */

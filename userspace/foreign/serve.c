@@ -27,13 +27,6 @@ static void slot_release(struct foreign_slot *slot)
 	*slot = (struct foreign_slot){.cfi_error = NOT_TRIED};
 }
 
-void foreign_server_release(struct foreign_server *server)
-{
-	for (size_t i = 0; i < FOREIGN_SLOTS; i++)
-		slot_release(&server->slot[i]);
-	free(server->rows.row);
-}
-
 static int slot_open(struct foreign_server *server, const struct foreign_request *request, int fd,
 		     struct foreign_slot **ret_slot)
 {
@@ -112,8 +105,8 @@ static size_t count_below(const struct cfi_rows *rows, uint64_t high)
 static int put_rows(struct foreign_server *server, struct foreign_slot *slot, uint64_t low,
 		    uint64_t high, size_t at, uint32_t *ret_size)
 {
-	const size_t room = (FOREIGN_MEMORY_BYTES - at - sizeof(struct foreign_rows)) /
-			    sizeof(struct cfi_row);
+	const size_t room =
+		(FOREIGN_MEMORY_BYTES - at - sizeof(struct foreign_rows)) / sizeof(struct cfi_row);
 	struct foreign_rows head = {.high = high};
 	struct cfi_rows *rows = &server->rows;
 	int err = slot_cfi(slot);
@@ -192,8 +185,7 @@ static bool add_name(struct writing *writing, const struct elf_function *found,
 	if (!demangle(found->name, found->name_size, demangled))
 		return add_text(writing, found->name, found->name_size, &name->name_at,
 				&name->name_bytes);
-	return add_text(writing, demangled, strlen(demangled), &name->name_at,
-			&name->name_bytes) &&
+	return add_text(writing, demangled, strlen(demangled), &name->name_at, &name->name_bytes) &&
 	       add_text(writing, found->name, found->name_size, &name->system_at,
 			&name->system_bytes);
 }
@@ -242,8 +234,7 @@ static bool add_start(struct writing *writing, uint64_t vaddr, struct foreign_na
 static void on_function(void *context, size_t index, const struct elf_function *found)
 {
 	struct writing *writing = context;
-	struct foreign_name name = {
-		.start = found->start, .low = found->low, .high = found->high};
+	struct foreign_name name = {.start = found->start, .low = found->low, .high = found->high};
 
 	if (writing->is_full)
 		return;

@@ -10,8 +10,8 @@
 struct foreign_slot {
 	uint32_t number; /* 0: free */
 	struct elf_image *image;
-	struct cfi *cfi; /* NULL: not opened, or it has none */
-	int cfi_error;	 /* of opening it; 1: not tried */
+	struct cfi *cfi;	    /* NULL: not opened, or it has none */
+	int cfi_error;		    /* of opening it; 1: not tried */
 	struct kernel_stubs *stubs; /* NULL: not asked about */
 };
 
@@ -20,7 +20,6 @@ struct foreign_server {
 	struct foreign_slot slot[FOREIGN_SLOTS];
 	struct cfi_rows rows; /* scratch */
 };
-void foreign_server_release(struct foreign_server *server);
 
 /* The descriptors that came with a request, borrowed; -1: none. */
 struct foreign_files {

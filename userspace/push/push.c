@@ -72,8 +72,10 @@ static int open_state(struct push *push, const char *path, char why[CONFIG_WHY_B
 		snprintf(why, CONFIG_WHY_BYTES, "'%s': another process pushes from here: end it",
 			 path);
 	else if (err)
-		snprintf(why, CONFIG_WHY_BYTES, "cannot write to '%s', where pushing keeps how far "
-						"it has come: %s", path, strerror(-err));
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "cannot write to '%s', where pushing keeps how far "
+			 "it has come: %s",
+			 path, strerror(-err));
 	return err;
 }
 
@@ -87,9 +89,8 @@ static int add_sink(struct push *push, const struct push_options *options,
 					       .context = options->context,
 					       .poll_ms = options->poll_ms};
 	OWNED(push_target) struct push_target *target = NULL;
-	int err = push_target_new(section,
-				  options->environment ? options->environment : look_around, why,
-				  &target);
+	int err = push_target_new(
+		section, options->environment ? options->environment : look_around, why, &target);
 
 	if (err)
 		return err;
@@ -101,8 +102,7 @@ static int add_sink(struct push *push, const struct push_options *options,
 	return 0;
 }
 
-static int begin(struct push *push, const struct push_options *options,
-		 char why[CONFIG_WHY_BYTES])
+static int begin(struct push *push, const struct push_options *options, char why[CONFIG_WHY_BYTES])
 {
 	push->store = strdup(options->store);
 	if (!push->store)
@@ -141,16 +141,6 @@ int push_new(const struct push_options *options, const struct config *config,
 		return err;
 	*ret_push = TAKE(push);
 	return 0;
-}
-
-size_t push_sink_count(const struct push *push)
-{
-	return push->count;
-}
-
-void push_get_stats(struct push *push, size_t sink, struct push_stats *ret_stats)
-{
-	push_sink_get_stats(push->sink[sink], ret_stats);
 }
 
 void push_write_metrics(struct push *push, FILE *out)

@@ -28,9 +28,6 @@ void push_end(struct push *push);
 void push_free(struct push *push);
 DEFINE_OWNED(struct push, push)
 
-size_t push_sink_count(const struct push *push);
-/* Any thread. */
-void push_get_stats(struct push *push, size_t sink, struct push_stats *ret_stats);
 /* Writes the metrics of all sinks in the text format of Prometheus. */
 void push_write_metrics(struct push *push, FILE *out);
 

@@ -154,12 +154,3 @@ void file_output_unlock(const char *path, int fd)
 	else
 		lock_file_remove(directory_fd, lock_name, fd);
 }
-
-int file_output_lock_owner(const char *path, pid_t *ret_pid)
-{
-	OWNED_FD int directory_fd = -1;
-	OWNED_MEM char *lock_name = NULL;
-	int err = lock_name_of(path, &directory_fd, &lock_name);
-
-	return err ? err : lock_file_owner(directory_fd, lock_name, ret_pid);
-}

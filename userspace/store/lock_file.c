@@ -78,25 +78,6 @@ int lock_file_take(int dir_fd, const char *name, int *ret_fd)
 	return opened < 0 ? opened : -EBUSY;
 }
 
-int lock_file_owner(int dir_fd, const char *name, pid_t *ret_pid)
-{
-	char text[MAX_PID_BYTES] = "", *end;
-	OWNED_FD int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	ssize_t size;
-	long pid;
-
-	if (fd < 0)
-		return -errno;
-	size = pread(fd, text, sizeof(text) - 1, 0);
-	if (size < 0)
-		return -errno;
-	pid = strtol(text, &end, 10);
-	if (end == text || *end != '\n' || pid <= 0 || pid > INT32_MAX)
-		return -ENODATA;
-	*ret_pid = (pid_t)pid;
-	return 0;
-}
-
 void lock_file_remove(int dir_fd, const char *name, int fd)
 {
 	if (fd < 0)

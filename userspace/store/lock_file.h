@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A lock file: flock() is the lock, and the pid in the file only names the holder in messages. */
+/* A lock file: flock() is the lock, and the pid in the file is for a person who finds it. */
 #ifndef STORE_LOCK_FILE_H
 #define STORE_LOCK_FILE_H
 
@@ -9,8 +9,6 @@
  * Returns 0 and a descriptor whose closing unlocks; -EBUSY: another process holds the lock;
  * -errno. */
 int lock_file_take(int dir_fd, const char *name, int *ret_fd);
-/* Reads the pid in the file.  Returns 0; -ENODATA: there is none; -errno. */
-int lock_file_owner(int dir_fd, const char *name, pid_t *ret_pid);
 /* Removes the file, then unlocks it.  fd may be -1. */
 void lock_file_remove(int dir_fd, const char *name, int fd);
 

@@ -143,13 +143,6 @@ int store_open(const char *directory, const struct store_limits *limits, struct 
 	return 0;
 }
 
-int store_lock_owner(const char *directory, pid_t *ret_pid)
-{
-	OWNED_FD int fd = open(directory, DIRECTORY_FLAGS);
-
-	return fd < 0 ? -errno : lock_file_owner(fd, LOCK_NAME, ret_pid);
-}
-
 int store_directory_fd(const struct store *store)
 {
 	return store->fd;

@@ -24,8 +24,6 @@ struct store_limits {
  * instance.
  * Returns 0; -EBUSY: another instance writes here; -EACCES, -EROFS, -ENOTDIR, -errno. */
 int store_open(const char *directory, const struct store_limits *limits, struct store **ret_store);
-/* After -EBUSY, reads the pid of the instance that writes there.  Returns 0; -ENODATA; -errno. */
-int store_lock_owner(const char *directory, pid_t *ret_pid);
 void store_free(struct store *store);
 /* Holds from the next file on. */
 void store_set_limits(struct store *store, const struct store_limits *limits);
@@ -62,7 +60,5 @@ int file_output_write(const char *path, const void *bytes, size_t size, uid_t ui
 int file_output_lock(const char *path, int *ret_fd);
 /* Removes the lock file and closes the fd (-1: does nothing). */
 void file_output_unlock(const char *path, int fd);
-/* After -EBUSY, reads the pid of the instance that writes there.  Returns 0; -ENODATA; -errno. */
-int file_output_lock_owner(const char *path, pid_t *ret_pid);
 
 #endif

@@ -531,15 +531,3 @@ int kernel_symbols_find(struct kernel_symbols *symbols, uint64_t address, const 
 		return err;
 	return find(symbols, address, ret_name, ret_module);
 }
-
-size_t kernel_symbols_count(const struct kernel_symbols *symbols)
-{
-	return symbols->count;
-}
-
-size_t kernel_symbols_bytes(const struct kernel_symbols *symbols)
-{
-	return sizeof(*symbols) + symbols->count * 10 +
-	       symbols->region_count * sizeof(*symbols->region) + symbols->names_size +
-	       (symbols->module_name ? KERNEL_MODULES_MAX * sizeof(*symbols->module_name) : 0);
-}

@@ -41,7 +41,5 @@ int kernel_symbols_refresh(struct kernel_symbols *symbols);
 /* Drops the table, so that the next find reads the file again: for side-band records of BPF
  * programs (PERF_RECORD_KSYMBOL), which /proc/modules does not show. */
 void kernel_symbols_forget(struct kernel_symbols *symbols);
-size_t kernel_symbols_count(const struct kernel_symbols *symbols);
-size_t kernel_symbols_bytes(const struct kernel_symbols *symbols);
 
 #endif

@@ -402,11 +402,6 @@ int native_symbols_resolve(struct native_symbols *symbols, const struct native_f
 	return 0;
 }
 
-size_t native_symbols_bytes(const struct native_symbols *symbols)
-{
-	return symbols->bytes;
-}
-
 struct native_symbols_counters native_symbols_counters(const struct native_symbols *symbols)
 {
 	return symbols->counters;

@@ -60,7 +60,6 @@ DEFINE_OWNED(struct native_symbols, native_symbols)
  * names in brackets.  Returns 0 or -ENOMEM. */
 int native_symbols_resolve(struct native_symbols *symbols, const struct native_file *file,
 			   const uint64_t *vaddr, size_t count, struct native_symbol *ret_symbol);
-size_t native_symbols_bytes(const struct native_symbols *symbols);
 struct native_symbols_counters native_symbols_counters(const struct native_symbols *symbols);
 
 #endif

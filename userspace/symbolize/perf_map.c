@@ -110,9 +110,8 @@ static int add_line(struct perf_map *map, const struct foreign_line *line, const
 	err = reserve(map, line->name_bytes + 1);
 	if (err)
 		return err;
-	map->entry[map->count++] = (struct entry){.start = line->start,
-						  .size = line->code_bytes,
-						  .name = (uint32_t)map->names_size};
+	map->entry[map->count++] = (struct entry){
+		.start = line->start, .size = line->code_bytes, .name = (uint32_t)map->names_size};
 	memcpy(map->names + map->names_size, name, line->name_bytes);
 	map->names_size += line->name_bytes;
 	map->names[map->names_size++] = '\0';
@@ -178,9 +177,9 @@ int perf_map_add(struct perf_map *map, const struct foreign_lines *lines)
 static bool is_special(long type)
 {
 	static const long special[] = {
-		PROC_SUPER_MAGIC, SYSFS_MAGIC,	     TRACEFS_MAGIC,	  DEBUGFS_MAGIC,
+		PROC_SUPER_MAGIC, SYSFS_MAGIC,	      TRACEFS_MAGIC,	   DEBUGFS_MAGIC,
 		BPF_FS_MAGIC,	  CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,
-		SELINUX_MAGIC,	  PSTOREFS_MAGIC,     EFIVARFS_MAGIC,	  FUSE_SUPER_MAGIC,
+		SELINUX_MAGIC,	  PSTOREFS_MAGIC,     EFIVARFS_MAGIC,	   FUSE_SUPER_MAGIC,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
@@ -373,11 +372,6 @@ int perf_map_find(const struct perf_map *map, uint64_t address, const char **ret
 	*ret_name = map->names + best->name;
 	*ret_start = best->start;
 	return 0;
-}
-
-size_t perf_map_count(const struct perf_map *map)
-{
-	return map->count;
 }
 
 size_t perf_map_bytes(const struct perf_map *map)

@@ -54,7 +54,6 @@ int perf_map_find(const struct perf_map *map, uint64_t address, const char **ret
 		  uint64_t *ret_start);
 /* Adds lines that were checked.  Returns 0 or -ENOMEM. */
 int perf_map_add(struct perf_map *map, const struct foreign_lines *lines);
-size_t perf_map_count(const struct perf_map *map);
 size_t perf_map_bytes(const struct perf_map *map);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_facts.c attach/file_rows.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c attach/rule_cache.c unwind/row_store.c unwind/rule_ids.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_slots.c parser/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/usdt_args.c base/nearest.c */
+/* sources: attach/file_table.c attach/file_facts.c attach/file_rows.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/file_text.c attach/rule_cache.c unwind/row_store.c unwind/rule_ids.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_slots.c parser/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping.c discover/proc_maps.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/usdt_args.c base/nearest.c */
 /* Files are written to a temporary directory and looked up as mappings of this process.  A fake
  * decides whether a file is an interpreter. */
 #include "attach/file_table.h"
@@ -210,8 +210,7 @@ static struct file *get(struct fixture *fixture, const struct mapping *mapping)
 static struct file *get_library(struct fixture *fixture)
 {
 	build_library(fixture, NULL);
-	fixture->mapping =
-		mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, fixture->path);
+	fixture->mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, fixture->path);
 	return get(fixture, &fixture->mapping);
 }
 
@@ -1081,13 +1080,12 @@ static void fill_rows(struct fixture *fixture)
 	assert_int_equal(row_store_add_file(fixture->store, 0, 0, pages << PP_PAGE_SHIFT, &page0),
 			 0);
 	for (size_t i = 0; i < ARRAY_SIZE(step); i++) {
-		const struct row_source source = {.rows = many_rows,
-						  .context = (void *)&step[i]};
+		const struct row_source source = {.rows = many_rows, .context = (void *)&step[i]};
 		uint64_t page = 0;
 
-		while (page < pages && !row_store_load(fixture->store, page0, &source,
-						       page << PP_PAGE_SHIFT,
-						       (page << PP_PAGE_SHIFT) + 1))
+		while (page < pages &&
+		       !row_store_load(fixture->store, page0, &source, page << PP_PAGE_SHIFT,
+				       (page << PP_PAGE_SHIFT) + 1))
 			page++;
 		assert_true(page < pages);
 	}

@@ -21,8 +21,8 @@
 #include "attach/map_bytes.h"
 #include "attach/probe_links.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/io.h"
+#include "base/log.h"
 
 #include "pyprofd.skel.h"
 
@@ -50,7 +50,6 @@ static struct {
 	uint8_t key[64], value[4096];
 	uint64_t flags;
 	int answer;
-	uint32_t keys_left;
 	const char *lacks; /* the map that has no memory */
 	libbpf_print_fn_t print;
 	struct rlimit locked;
@@ -216,19 +215,6 @@ int bpf_map_lookup_elem(int fd, const void *key, void *value)
 	return 0;
 }
 
-int bpf_map_get_next_key(int fd, const void *key, void *next)
-{
-	const uint8_t size = (uint8_t)bpf_map__key_size(called("next", fd));
-
-	/* Each is found by the one before. */
-	if (key)
-		assert_int_equal(*(const uint8_t *)key, kernel.keys_left + 1);
-	if (!kernel.keys_left)
-		return -ENOENT;
-	memset(next, (int)kernel.keys_left--, size);
-	return 0;
-}
-
 struct btf *btf__load_vmlinux_btf(void)
 {
 	return NULL;
@@ -292,8 +278,8 @@ static struct kernel_side *open_side(const struct kernel_side_options *options)
 static void assert_entries(const char *name, uint64_t entries)
 {
 	if (bpf_map__max_entries(map_named(name)) != entries)
-		fail_msg("%s has %u entries, not %llu", name,
-			 bpf_map__max_entries(map_named(name)), (unsigned long long)entries);
+		fail_msg("%s has %u entries, not %llu", name, bpf_map__max_entries(map_named(name)),
+			 (unsigned long long)entries);
 }
 
 /* Both are the same memory. */
@@ -312,8 +298,10 @@ static void assert_is_memory_of(const char *name, const volatile void *memory)
 
 static void check_sizes(const struct kernel_side_options *options)
 {
-	static const char *const pair[][2] = {{"counts_0", "counts_1"}, {"waits_0", "waits_1"},
-					      {"wakes_0", "wakes_1"}, {"coarse_0", "coarse_1"}};
+	static const char *const pair[][2] = {{"counts_0", "counts_1"},
+					      {"waits_0", "waits_1"},
+					      {"wakes_0", "wakes_1"},
+					      {"coarse_0", "coarse_1"}};
 	OWNED(kernel_side) struct kernel_side *side = open_side(options);
 	uint64_t beside_rows = 0;
 	struct map_sizes sizes;
@@ -336,9 +324,9 @@ static void check_sizes(const struct kernel_side_options *options)
 	assert_entries("codes", sizes.codes);
 	assert_entries("stacks", sizes.stacks_bytes);
 	assert_entries("timeline", sizes.timeline_bytes);
-	bpf_object__for_each_map(map, kernel.skeleton->obj)
-		if (strcmp(bpf_map__name(map), "rows") != 0)
-			beside_rows += map_bytes(map, options->sizes.cpu_count);
+	bpf_object__for_each_map(map,
+				 kernel.skeleton->obj) if (strcmp(bpf_map__name(map), "rows") != 0)
+		beside_rows += map_bytes(map, options->sizes.cpu_count);
 	assert_entries("rows", map_sizes_row_shards(&options->sizes, beside_rows));
 	assert_int_equal(kernel.skeleton->rodata->scratch_levels, 2);
 }
@@ -362,8 +350,8 @@ static void open__maps_have_the_sizes_of_the_machine(void **state)
 
 static void open__what_is_not_asked_for_is_left_out(void **state)
 {
-	static const char *const absent[] = {"timeline", "timeline_records", "wakers", "wakes_0",
-					     "wakes_1", "wake_keys"};
+	static const char *const absent[] = {"timeline", "timeline_records", "wakers",
+					     "wakes_0",	 "wakes_1",	     "wake_keys"};
 
 	for (int all = 0; all < 2; all++) {
 		const struct kernel_side_options options = machine(all);
@@ -462,8 +450,7 @@ static void open__refusal_says_why(void **state)
 	kernel.load_error[0] = 0;
 	kernel.attach_error = -ENOENT;
 	assert_int_equal(kernel_side_open(&options, why, sizeof(why), &side), -ENOENT);
-	assert_string_equal(
-		why, "cannot attach to process tracepoints: No such file or directory");
+	assert_string_equal(why, "cannot attach to process tracepoints: No such file or directory");
 	assert_null(side);
 }
 
@@ -566,8 +553,7 @@ static void slot__of_a_thread_that_is_gone_is_its_users_again(void **state)
 
 	(void)state;
 	config->slots_taken = 7;
-	assert_int_equal(pwrite(fd_named("user_shares"), &share, sizeof(share), at),
-			 sizeof(share));
+	assert_int_equal(pwrite(fd_named("user_shares"), &share, sizeof(share), at), sizeof(share));
 	kernel_side_give_slot(side, 1000);
 	kernel_side_give_slot(side, 0); /* root has no share */
 	assert_int_equal(config->slots_taken, 5);
@@ -651,9 +637,8 @@ static void tables__are_pairs_that_tell_when_half_full(void **state)
 
 			assert_int_equal(kernel_side_table(side, (enum pp_table)table, number),
 					 fd_named(of));
-			assert_int_equal(
-				kernel_side_fill(side, (enum pp_table)table, number)->half,
-				bpf_map__max_entries(map_named(of)) / 2);
+			assert_int_equal(kernel_side_fill(side, (enum pp_table)table, number)->half,
+					 bpf_map__max_entries(map_named(of)) / 2);
 		}
 	assert_int_equal(kernel_side_stacks_ring(side), fd_named("stacks"));
 	assert_int_equal(kernel_side_events_ring(side), fd_named("events"));
@@ -770,22 +755,6 @@ static void counters__are_sums_over_all_cpus(void **state)
 	assert_int_equal(kernel_side_get_times(side, times), -EIO);
 }
 
-static void count_entries__goes_from_key_to_key(void **state)
-{
-	const struct kernel_side_options options = machine(true);
-	OWNED(kernel_side) struct kernel_side *side = open_side(&options);
-	size_t count = 99;
-
-	(void)state;
-	kernel.keys_left = 5;
-	assert_int_equal(kernel_side_count_entries(side, "contexts", &count), 0);
-	assert_string_equal(kernel.call, "next contexts");
-	assert_int_equal(count, 5);
-	assert_int_equal(kernel_side_count_entries(side, "contexts", &count), 0);
-	assert_int_equal(count, 0);
-	assert_int_equal(kernel_side_count_entries(side, "nothing", &count), -ENOENT);
-}
-
 static void scan__is_there_with_waits_alone(void **state)
 {
 	const struct kernel_side_options options = machine(true);
@@ -825,7 +794,6 @@ int main(void)
 		TEST(processes__kernel_side_looks_again_after_each_change),
 		TEST(entries__are_written_as_they_are_given),
 		TEST(counters__are_sums_over_all_cpus),
-		TEST(count_entries__goes_from_key_to_key),
 		TEST(scan__is_there_with_waits_alone),
 	};
 

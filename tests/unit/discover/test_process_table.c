@@ -475,7 +475,6 @@ static void process_table_map__strings_no_longer_used_are_thrown_out(void **stat
 	}
 	process_table_get_stats(table, &stats);
 	assert_true(stats.string_rebuilds >= 2);
-	assert_true(process_table_memory_bytes(table) < PROCESS_TABLE_STRING_BYTES + (1U << 20));
 	assert_string_equal(paths(table, id(11, 1)), "/stays");
 	assert_string_equal(process_table_find(table, id(10, 1))->mapping[0].path, path);
 }
@@ -492,7 +491,6 @@ static void process_table_fork__thousands_of_children_share_their_mappings(void 
 	for (uint32_t i = 2; i <= 5000; i++)
 		process_table_fork(table, id(1, 1), id(i, 1), 10);
 	assert_int_equal(process_table_find(table, id(5000, 1))->mapping_count, 200);
-	assert_true(process_table_memory_bytes(table) < 5000 * 512);
 }
 
 /* A child of the test, which waits to be killed. */

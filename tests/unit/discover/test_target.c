@@ -154,40 +154,6 @@ static void target_matches__cgroup_in_any_spelling(void **state)
 	assert_true(matches_cgroup("/pids2", "/pids2/a"));
 }
 
-static void *thread_check(void *ret_err)
-{
-	struct target_filter filter = {0};
-	uint32_t missing = 0;
-
-	target_add_pid(&filter, (uint32_t)gettid());
-	*(int *)ret_err = target_check_pids(&filter, &missing);
-	if (missing != (uint32_t)gettid())
-		*(int *)ret_err = 1;
-	target_filter_release(&filter);
-	return NULL;
-}
-
-static void target_check_pids__names_the_first_that_is_missing(void **state)
-{
-	struct target_filter filter = {0};
-	uint32_t missing = 7;
-	pthread_t thread;
-	int err = 0;
-
-	(void)state;
-	target_add_pid(&filter, (uint32_t)getpid());
-	assert_int_equal(target_check_pids(&filter, &missing), 0);
-	assert_int_equal(missing, 7);
-	target_add_pid(&filter, 4194305);
-	target_add_pid(&filter, 4194306);
-	assert_int_equal(target_check_pids(&filter, &missing), -ESRCH);
-	assert_int_equal(missing, 4194305);
-	target_filter_release(&filter);
-	assert_int_equal(pthread_create(&thread, NULL, thread_check, &err), 0);
-	pthread_join(thread, NULL);
-	assert_int_equal(err, -ESRCH);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,7 +163,6 @@ int main(void)
 		cmocka_unit_test(target_matches__comm_is_an_extended_expression),
 		cmocka_unit_test(target_matches__each_kind_must_hold),
 		cmocka_unit_test(target_matches__cgroup_in_any_spelling),
-		cmocka_unit_test(target_check_pids__names_the_first_that_is_missing),
 	};
 
 	return cmocka_run_group_tests_name("discover/target", tests, NULL, NULL);

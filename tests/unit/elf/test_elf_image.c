@@ -191,33 +191,6 @@ static void elf_image_at__only_whole_reads_inside_a_segment(void **state)
 }
 
 /* lld gives the code segment an offset inside the page where the data before it ends. */
-static void elf_image_offset_to_vaddr__executable_mapping_starts_before_its_segment(void **state)
-{
-	struct small_file file = small_file();
-	OWNED(elf_image) struct elf_image *image = NULL;
-	uint64_t vaddr;
-
-	(void)state;
-	add_program(&file, (Elf64_Phdr){.p_type = PT_LOAD,
-					.p_flags = PF_R,
-					.p_filesz = 0x1234,
-					.p_memsz = 0x1234});
-	add_program(&file, (Elf64_Phdr){.p_type = PT_LOAD,
-					.p_flags = PF_R | PF_X,
-					.p_vaddr = 0x2234,
-					.p_offset = 0x1234,
-					.p_filesz = 0x100,
-					.p_memsz = 0x100});
-	assert_int_equal(open_small(&file, &image), 0);
-	assert_int_equal(elf_image_offset_to_vaddr(image, 0x1000, &vaddr), 0);
-	assert_int_equal(vaddr, 0x2000);
-	assert_int_equal(elf_image_offset_to_vaddr(image, 0x1240, &vaddr), 0);
-	assert_int_equal(vaddr, 0x2240);
-	assert_int_equal(elf_image_offset_to_vaddr(image, 0x10, &vaddr), 0);
-	assert_int_equal(vaddr, 0x10);
-	assert_int_equal(elf_image_offset_to_vaddr(image, 0x2000, &vaddr), -ENOENT);
-}
-
 static void elf_image__notes_that_lie_about_sizes_give_no_build_id(void **state)
 {
 	static const uint32_t notes[][5] = {
@@ -372,8 +345,6 @@ int main(void)
 		cmocka_unit_test(elf_image__sections_outside_count_as_stripped),
 		cmocka_unit_test(elf_image__section_outside_is_ebadmsg),
 		cmocka_unit_test(elf_image_at__only_whole_reads_inside_a_segment),
-		cmocka_unit_test(
-			elf_image_offset_to_vaddr__executable_mapping_starts_before_its_segment),
 		cmocka_unit_test(elf_image__notes_that_lie_about_sizes_give_no_build_id),
 		cmocka_unit_test(elf_image__libc_build_id_is_what_readelf_says),
 		cmocka_unit_test(elf_image_symbol__agrees_with_readelf_on_libc),

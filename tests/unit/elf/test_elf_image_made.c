@@ -197,37 +197,6 @@ static void elf_image__at_most_64_segments(void **state)
 	elf_image_free(image);
 }
 
-static uint64_t vaddr_of(uint64_t offset)
-{
-	OWNED(elf_image) struct elf_image *image = made_open(&elf);
-	uint64_t vaddr;
-
-	return elf_image_offset_to_vaddr(image, offset, &vaddr) ? 0 : vaddr;
-}
-
-/* Two segments share the page at 0x1000; whose first byte is asked for decides. */
-static void elf_image_offset_to_vaddr__segments_that_share_a_page(void **state)
-{
-	(void)state;
-	made_begin(&elf, EM_X86_64);
-	elf.program[0] = (Elf64_Phdr){
-		.p_type = PT_LOAD, .p_flags = PF_X, .p_vaddr = 0x10000, .p_filesz = 0x1800};
-	elf.program[1] = (Elf64_Phdr){
-		.p_type = PT_LOAD, .p_vaddr = 0x21800, .p_offset = 0x1800, .p_filesz = 0x900};
-	elf.program[0].p_memsz = elf.program[1].p_memsz = 0x1800;
-	assert_int_equal(vaddr_of(0), 0x10000);
-	assert_int_equal(vaddr_of(0x1000), 0x11000);
-	assert_int_equal(vaddr_of(0x17ff), 0x117ff);
-	assert_int_equal(vaddr_of(0x1800), 0x11800); /* code's page before data's byte */
-	assert_int_equal(vaddr_of(0x2000), 0x22000);
-	assert_int_equal(vaddr_of(0x2fff), 0x22fff);
-	assert_int_equal(vaddr_of(0x3000), 0);
-	elf.program[0].p_flags = 0;
-	assert_int_equal(vaddr_of(0x17ff), 0x117ff);
-	assert_int_equal(vaddr_of(0x1800), 0x21800);
-	assert_int_equal(vaddr_of(0x20ff), 0x220ff);
-}
-
 /* ---- sections ---- */
 
 static void elf_image_section__is_as_its_header_says(void **state)
@@ -384,7 +353,6 @@ int main(void)
 		cmocka_unit_test(elf_image__segments_are_as_the_headers_say),
 		cmocka_unit_test(elf_image__sizes_of_segments_are_checked),
 		cmocka_unit_test(elf_image__at_most_64_segments),
-		cmocka_unit_test(elf_image_offset_to_vaddr__segments_that_share_a_page),
 		cmocka_unit_test(elf_image_section__is_as_its_header_says),
 		cmocka_unit_test(elf_image_eh_frame_hdr__is_a_segment_inside_the_file),
 		cmocka_unit_test(elf_image_release__releases_whole_pages_inside),

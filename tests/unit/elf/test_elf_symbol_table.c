@@ -308,21 +308,6 @@ static void elf_image_symbol__table_in_a_section_is_searched_to_its_end(void **s
 	assert_int_equal(symbol_count(SHT_SYMTAB), -EBADMSG);
 }
 
-static void elf_symbol_table_name__ends_inside_the_table(void **state)
-{
-	static const char names[] = "\0one\0two"; /* with a NUL */
-	struct elf_symbol_table table = {.names = names, .names_size = sizeof(names)};
-
-	(void)state;
-	assert_string_equal(elf_symbol_table_name(&table, &(Elf64_Sym){.st_name = 1}), "one");
-	assert_string_equal(elf_symbol_table_name(&table, &(Elf64_Sym){.st_name = 5}), "two");
-	assert_string_equal(elf_symbol_table_name(&table, &(Elf64_Sym){.st_name = 8}), "");
-	assert_null(elf_symbol_table_name(&table, &(Elf64_Sym){.st_name = 9}));
-	table.names_size--;
-	assert_null(elf_symbol_table_name(&table, &(Elf64_Sym){.st_name = 5}));
-	assert_string_equal(elf_symbol_table_name(&table, &(Elf64_Sym){.st_name = 1}), "one");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,7 +322,6 @@ int main(void)
 		cmocka_unit_test(elf_image_symbol_table__tables_outside_the_file_are_ebadmsg),
 		cmocka_unit_test(elf_image_symbol_table__dynamic_entries_end),
 		cmocka_unit_test(elf_image_symbol__table_in_a_section_is_searched_to_its_end),
-		cmocka_unit_test(elf_symbol_table_name__ends_inside_the_table),
 	};
 
 	return cmocka_run_group_tests_name("elf/elf_symbol_table", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_symbols.c elf/elf_symbols_find_many.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c elf/debug_paths.c */
+/* sources: elf/elf_symbols.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c elf/debug_paths.c */
 #include "elf/elf_symbols.h"
 
 #include <cmocka.h>
@@ -119,31 +119,19 @@ static void check_answer(void *context, size_t index, const struct elf_function 
 	assert_true(function->low <= expected->vaddr && expected->vaddr < function->high);
 }
 
-/* Both forms; expected by ascending vaddr. */
+/* expected: by ascending vaddr. */
 static void check_names(const char *root, const char *path, const struct expected *expected,
 			size_t count)
 {
 	OWNED(elf_image) struct elf_image *image = open_image(root, path);
 	CLEANUP(debug_files_release) struct debug_files files = DEBUG_FILES_NONE;
-	OWNED(elf_symbols) struct elf_symbols *symbols = NULL;
 	struct debug_names names;
 	uint64_t vaddr[16];
 
 	debug_names_read(image, &names);
 	debug_files_open(&names, root, path, image->owner, &files);
-	assert_int_equal(elf_symbols_read(image, &files, &symbols), 0);
-	for (size_t i = 0; i < count; i++) {
-		const char *name = NULL;
-		uint64_t start;
-		int err = elf_symbols_find(symbols, expected[i].vaddr, &name, &start);
-
+	for (size_t i = 0; i < count; i++)
 		vaddr[i] = expected[i].vaddr;
-		assert_int_equal(err, expected[i].name ? 0 : -ENOENT);
-		if (err)
-			continue;
-		assert_string_equal(name, expected[i].name);
-		assert_int_equal(start, expected[i].start);
-	}
 	assert_int_equal(elf_symbols_find_many(image, &files, vaddr, count, check_answer,
 					       (void *)expected),
 			 0);
@@ -350,80 +338,108 @@ static bool nm_has(const struct nm_line *line, size_t count, uint64_t start, con
 	return false;
 }
 
+static int compare_line(const void *a, const void *b)
+{
+	const struct nm_line *x = a, *y = b;
+
+	return x->start + x->size < y->start + y->size ? -1
+						       : x->start + x->size > y->start + y->size;
+}
+
+struct nm_lines {
+	const struct nm_line *line;
+	size_t count;
+};
+
+static void is_nms(void *context, size_t index, const struct elf_function *function)
+{
+	const struct nm_lines *lines = context;
+	char name[128];
+
+	assert_non_null(function->name);
+	snprintf(name, sizeof(name), "%.*s", (int)function->name_size, function->name);
+	assert_int_equal(function->start, lines->line[index].start);
+	assert_true(nm_has(lines->line, lines->count, function->start, name));
+}
+
+#define LIBCRYPTO "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"
+
 static void elf_symbols__every_function_that_nm_knows_is_found(void **state)
 {
-	static const char path[] = "/usr/lib/x86_64-linux-gnu/libcrypto.so.3";
 	static struct nm_line line[16384];
-	OWNED(elf_symbols) struct elf_symbols *symbols = NULL;
-	size_t count;
+	static uint64_t vaddr[ARRAY_SIZE(line)];
+	struct nm_lines lines = {.line = line};
 
 	(void)state;
-	if (access(path, R_OK) || !(count = read_nm(path, line, ARRAY_SIZE(line)))) {
+	if (access(LIBCRYPTO, R_OK) ||
+	    !(lines.count = read_nm(LIBCRYPTO, line, ARRAY_SIZE(line)))) {
 		print_message("skipped: no libcrypto.so.3 or no nm\n");
 		skip();
 	}
-	OWNED(elf_image) struct elf_image *image = open_image("/", path);
-	assert_int_equal(elf_symbols_read(image, NULL, &symbols), 0);
-	for (size_t i = 0; i < count; i++) {
-		const char *name;
-		uint64_t start;
-
-		assert_int_equal(elf_symbols_find(symbols, line[i].start + line[i].size - 1, &name,
-						  &start),
-				 0);
-		assert_int_equal(start, line[i].start);
-		assert_true(nm_has(line, count, start, name));
-	}
+	OWNED(elf_image) struct elf_image *image = open_image("/", LIBCRYPTO);
+	qsort(line, lines.count, sizeof(*line), compare_line);
+	for (size_t i = 0; i < lines.count; i++)
+		vaddr[i] = line[i].start + line[i].size - 1;
+	assert_int_equal(elf_symbols_find_many(image, NULL, vaddr, lines.count, is_nms, &lines), 0);
 }
 
-struct comparison {
-	const struct elf_symbols *symbols;
-	const uint64_t *vaddr;
+struct answers {
+	uint64_t start, low, high;
 	size_t named;
 };
 
-/* The range of an answer must hold for its first and last address too. */
-static void compare_with_table(void *context, size_t index, const struct elf_function *function)
+static void is_the_same(void *context, size_t index, const struct elf_function *function)
 {
-	struct comparison *comparison = context;
-	const uint64_t asked[] = {comparison->vaddr[index], function->low, function->high - 1};
+	const struct answers *expected = context;
 
-	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-		const char *name;
-		uint64_t start;
-		int err = elf_symbols_find(comparison->symbols, asked[i], &name, &start);
-
-		assert_int_equal(err, function->name ? 0 : -ENOENT);
-		if (err)
-			continue;
-		assert_int_equal(start, function->start);
-		assert_int_equal(strlen(name), function->name_size);
-		assert_memory_equal(name, function->name, function->name_size);
-		comparison->named++;
-	}
+	(void)index;
+	assert_int_equal(function->name ? function->start : 0, expected->start);
+	assert_int_equal(function->low, expected->low);
+	assert_int_equal(function->high, expected->high);
 }
 
-static void elf_symbols_find_many__agrees_with_the_table_all_over_libcrypto(void **state)
+static void keep_answer(void *context, size_t index, const struct elf_function *function)
 {
-	static const char path[] = "/usr/lib/x86_64-linux-gnu/libcrypto.so.3";
-	static uint64_t vaddr[20000];
-	OWNED(elf_symbols) struct elf_symbols *symbols = NULL;
-	struct comparison comparison = {.vaddr = vaddr};
+	struct answers *answer = (struct answers *)context + index;
+
+	*answer = (struct answers){.start = function->name ? function->start : 0,
+				   .low = function->low,
+				   .high = function->high,
+				   .named = !!function->name};
+}
+
+/* The range of an answer must hold for its first and last address, too. */
+static void elf_symbols__ranges_hold_at_their_ends_all_over_libcrypto(void **state)
+{
+	enum { ADDRESSES = 20000 };
+	static uint64_t vaddr[ADDRESSES], ends[2 * ADDRESSES];
+	static struct answers answer[ADDRESSES], at_end[2 * ADDRESSES];
+	size_t named = 0;
 
 	(void)state;
-	if (access(path, R_OK)) {
+	if (access(LIBCRYPTO, R_OK)) {
 		print_message("skipped: no libcrypto.so.3\n");
 		skip();
 	}
-	OWNED(elf_image) struct elf_image *image = open_image("/", path);
-	assert_int_equal(elf_symbols_read(image, NULL, &symbols), 0);
-	comparison.symbols = symbols;
-	for (size_t i = 0; i < ARRAY_SIZE(vaddr); i++)
-		vaddr[i] = image->max_vaddr / ARRAY_SIZE(vaddr) * i;
-	assert_int_equal(elf_symbols_find_many(image, NULL, vaddr, ARRAY_SIZE(vaddr),
-					       compare_with_table, &comparison),
+	OWNED(elf_image) struct elf_image *image = open_image("/", LIBCRYPTO);
+	for (size_t i = 0; i < ADDRESSES; i++)
+		vaddr[i] = image->max_vaddr / ADDRESSES * i;
+	assert_int_equal(elf_symbols_find_many(image, NULL, vaddr, ADDRESSES, keep_answer, answer),
 			 0);
-	assert_true(comparison.named > 1000);
+	for (size_t i = 0; i < ADDRESSES; i++) {
+		ends[2 * i] = answer[i].low;
+		ends[2 * i + 1] = answer[i].high - 1;
+		named += answer[i].named;
+	}
+	assert_int_equal(
+		elf_symbols_find_many(image, NULL, ends, 2 * ADDRESSES, keep_answer, at_end), 0);
+	for (size_t i = 0; i < 2 * ADDRESSES; i++)
+		assert_int_equal(at_end[i].start, answer[i / 2].start);
+	for (size_t i = 0; i < ADDRESSES; i += ADDRESSES / 20)
+		assert_int_equal(elf_symbols_find_many(image, NULL, &vaddr[i], 1, is_the_same,
+						       &answer[i]),
+				 0);
+	assert_true(named > 1000);
 }
 
 int main(void)
@@ -445,7 +461,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(root_file_open__absolute_link_stays_inside_the_root,
 						set_up, tear_down),
 		cmocka_unit_test(elf_symbols__every_function_that_nm_knows_is_found),
-		cmocka_unit_test(elf_symbols_find_many__agrees_with_the_table_all_over_libcrypto),
+		cmocka_unit_test(elf_symbols__ranges_hold_at_their_ends_all_over_libcrypto),
 	};
 
 	return cmocka_run_group_tests_name("elf/elf_symbols", tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #include "foreign/child.h"
 #include "foreign/client.h"
 #include "processes/process_watch.h"
+#include "scan_whole.h"
 #include "symbolize/stitch.h"
 
 #define TARGET_THREADS 7U
@@ -162,7 +163,7 @@ static int scan_in_time(struct scan **ret_scan)
 {
 	for (unsigned int tries = 0;; tries++) {
 		struct scan_stats stats;
-		int err = scan_run(&agent.finisher, ret_scan);
+		int err = scan_whole(&agent.finisher, ret_scan);
 
 		if (err)
 			return err;
@@ -344,7 +345,7 @@ static void scan__tells_of_the_gil(void **state)
 		wait_for_gil_waiter(targets[i].live.pid, targets[i].said);
 	}
 	targets_open();
-	assert_int_equal(scan_run(&agent.finisher, &scan), 0);
+	assert_int_equal(scan_whole(&agent.finisher, &scan), 0);
 	for (size_t i = 0; i < target_count; i++)
 		check_gil(scan, targets[i].said);
 	agent_close();
@@ -379,7 +380,7 @@ static void scan_refresh__keeps_what_the_dictionary_would_forget(void **state)
 
 	(void)state;
 	assert_int_equal(agent_open(NULL, 0), 0);
-	assert_int_equal(scan_run(&agent.finisher, &scan), 0);
+	assert_int_equal(scan_whole(&agent.finisher, &scan), 0);
 	scanned = scan_find(scan, (uint32_t)pid);
 	assert_non_null(scanned);
 	assert_int_equal(scanned->wait, PP_WAIT_SLEEP);
@@ -414,7 +415,7 @@ static void scan__only_threads_that_pass_the_filter(void **state)
 
 	(void)state;
 	assert_int_equal(agent_open(&wanted, 1), 0);
-	assert_int_equal(scan_run(&agent.finisher, &scan), 0);
+	assert_int_equal(scan_whole(&agent.finisher, &scan), 0);
 	assert_non_null(scan_find(scan, (uint32_t)wanted));
 	assert_null(scan_find(scan, (uint32_t)other));
 	for (const struct scanned *scanned = scan_next(scan, NULL); scanned;

@@ -15,6 +15,7 @@
 #include "finish/scan_reader.h"
 #include "finish/scan_walk.h"
 #include "finish/user_unwind.h"
+#include "scan_whole.h"
 
 #define PASSES 4U /* three that walk, and one that compares */
 #define THREADS 32U
@@ -404,7 +405,7 @@ static struct scan_stats run(void)
 {
 	struct scan_stats stats;
 
-	assert_int_equal(scan_run(&finisher, &scan), 0);
+	assert_int_equal(scan_whole(&finisher, &scan), 0);
 	scan_get_stats(scan, &stats);
 	return stats;
 }
@@ -1034,7 +1035,7 @@ static void scan_step__after_5_s_walks_have_no_user_stack(void **state)
 	assert_int_not_equal(scan_find(scan, 8)->kernel_stack, 0);
 }
 
-static void scan_run__goes_on_until_it_is_done(void **state)
+static void scan_step__goes_on_until_it_is_done(void **state)
 {
 	(void)state;
 	read_ns = 2 * NS_PER_SEC;
@@ -1053,7 +1054,7 @@ static void scan_new__passes_errors_on(void **state)
 	open_result[0] = -ENOTSUP;
 	assert_int_equal(scan_new(&finisher, &(struct scan_scope){}, &scan), -ENOTSUP);
 	passes_opened = 0;
-	assert_int_equal(scan_run(&finisher, &scan), -ENOTSUP);
+	assert_int_equal(scan_whole(&finisher, &scan), -ENOTSUP);
 	open_result[0] = 0;
 	passes_opened = 0;
 	reader_result = -ENOMEM;
@@ -1108,7 +1109,7 @@ static void scan_step__lost_process_events_are_told(void **state)
 	passes_opened = 0;
 	scan_free(scan);
 	scan = NULL;
-	assert_int_equal(scan_run(&finisher, &scan), -EIO);
+	assert_int_equal(scan_whole(&finisher, &scan), -EIO);
 	assert_null(scan);
 }
 
@@ -1234,7 +1235,7 @@ int main(void)
 		TEST(scan_step__ends_at_its_budget),
 		TEST(scan_step__budget_may_be_longer_than_the_machine_is_up),
 		TEST(scan_step__after_5_s_walks_have_no_user_stack),
-		TEST(scan_run__goes_on_until_it_is_done),
+		TEST(scan_step__goes_on_until_it_is_done),
 		TEST(scan_new__passes_errors_on),
 		TEST(scan_step__failure_leaves_what_was_found),
 		TEST(scan_step__pass_that_does_not_open_is_told),

@@ -7,6 +7,7 @@
 
 #include "foreign/serve.h"
 #include "parser/worker.h"
+#include "server_release.h"
 
 /* What each question takes of the child's CPU time, as it is told. */
 static uint64_t here_question_ns;
@@ -40,7 +41,7 @@ void worker_free(struct worker *worker)
 {
 	if (!worker)
 		return;
-	foreign_server_release(&worker->server);
+	server_release(&worker->server);
 	free(worker->server.memory);
 	free(worker);
 }

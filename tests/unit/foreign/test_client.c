@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c foreign/child.c foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_slots.c parser/worker.c parser/late.c parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols_find_many.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c base/running.c base/call_filter.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/usdt_args.c base/nearest.c */
+/* sources: foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c foreign/child.c foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_slots.c parser/worker.c parser/late.c parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c base/running.c base/call_filter.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/usdt_args.c base/nearest.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "foreign/client.h"
 
@@ -151,8 +151,7 @@ static void answer_lies(void)
 
 	while (recv(PARSER_SOCKET_FD, &room, sizeof(room), 0) > 0) {
 		const struct foreign_request *request = &room.request;
-		struct parser_reply reply = {.serial = request->serial,
-					     .size = 4096};
+		struct parser_reply reply = {.serial = request->serial, .size = 4096};
 
 		if (request->kind == FOREIGN_ROWS)
 			put_rows(memory, (struct rows_of){request->low, request->high});
@@ -466,9 +465,8 @@ static void foreign_probes__are_found_by_the_real_child(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < PROBE_WANTED_MAX; i++)
-		wanted[i] = (struct probe_wanted){.kind = PROBE_WANTED_FUNCTION,
-						  .wants_nearest = 1,
-						  .name = "reallocarra"};
+		wanted[i] = (struct probe_wanted){
+			.kind = PROBE_WANTED_FUNCTION, .wants_nearest = 1, .name = "reallocarra"};
 	strcpy(wanted[0].name, "reallocarray");
 	assert_int_equal(foreign_probes(foreign, &file, wanted, PROBE_WANTED_MAX, &sites), 0);
 	assert_int_equal(sites.site_count, 1);
@@ -497,8 +495,8 @@ static void foreign_names__last_address_is_not_asked_about(void **state)
 
 static void foreign_names__what_cannot_be_is_not_believed(void **state)
 {
-	static const char *const how[] = {"none", "many", "beside", "beyond", "behind", "long",
-					  "size"};
+	static const char *const how[] = {"none",   "many", "beside", "beyond",
+					  "behind", "long", "size"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
@@ -551,8 +549,8 @@ static void foreign_lines__are_those_of_the_file(void **state)
 
 static void foreign_lines__what_cannot_be_is_not_believed(void **state)
 {
-	static const char *const how[] = {"count", "rest", "back", "ahead", "no code", "wrap",
-					  "nameless", "escape", "cut", "size"};
+	static const char *const how[] = {"count", "rest",     "back",	 "ahead", "no code",
+					  "wrap",  "nameless", "escape", "cut",	  "size"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
@@ -605,9 +603,13 @@ static struct python_code_raw *raw_of(uint32_t table_bytes)
 	struct python_code_raw *raw = calloc(1, size);
 
 	assert_non_null(raw);
-	*raw = (struct python_code_raw){.size = (uint32_t)size, .first_line = 7,
-					.line_table_bytes = table_bytes, .name_bytes = 1,
-					.filename_bytes = 4, .name_kind = 1, .filename_kind = 1,
+	*raw = (struct python_code_raw){.size = (uint32_t)size,
+					.first_line = 7,
+					.line_table_bytes = table_bytes,
+					.name_bytes = 1,
+					.filename_bytes = 4,
+					.name_kind = 1,
+					.filename_kind = 1,
 					.format = LINE_TABLE_310};
 	memcpy(raw->part, "fa.py", 5);
 	memset(raw->part + 5, 2, table_bytes);
@@ -799,9 +801,9 @@ static void foreign_examine__child_that_is_late_costs_the_file(void **state)
 
 static void foreign_examine__child_that_dies_twice_costs_the_file(void **state)
 {
-	static const char *const how[] = {"dies", "serial", "size", "segments", "wraps",
-					  "build-id", "link", "text", "python",
-					  "unsorted", "outside", "rule", "huge", "backwards"};
+	static const char *const how[] = {"dies",     "serial", "size", "segments", "wraps",
+					  "build-id", "link",	"text", "python",   "unsorted",
+					  "outside",  "rule",	"huge", "backwards"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {
@@ -821,8 +823,8 @@ static void foreign_examine__child_that_dies_twice_costs_the_file(void **state)
 
 static void foreign_rows__what_cannot_be_is_not_believed(void **state)
 {
-	static const char *const how[] = {"unsorted", "outside", "rule", "huge", "backwards",
-					  "size"};
+	static const char *const how[] = {"unsorted", "outside",   "rule",
+					  "huge",     "backwards", "size"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(how); i++) {

@@ -21,6 +21,7 @@
 #include "foreign/thread_start.h"
 #include "python/greenlet.h"
 #include "python/python_info.h"
+#include "server_release.h"
 
 #define NUMBER 70U
 #define SLOT 0U
@@ -316,7 +317,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	foreign_server_release(&server);
+	server_release(&server);
 	assert_int_equal(file.freed, file.opened - (file.open_error != 0));
 	assert_int_equal(file.cfi_freed, file.cfi_opened - (file.cfi_error ? file.cfi_opened : 0));
 	for (size_t i = 0; i < 4096; i++)
@@ -901,8 +902,8 @@ static void probes__are_told_with_their_sites(void **state)
 	(void)state;
 	probes.sites = PROBE_SITES_PER_FILE;
 	assert_int_equal(serve_probes(PROBE_WANTED_MAX), 0);
-	assert_int_equal(reply.size, foreign_sites_at(PROBE_WANTED_MAX) +
-					     PROBE_SITES_PER_FILE * sizeof(*site));
+	assert_int_equal(reply.size,
+			 foreign_sites_at(PROBE_WANTED_MAX) + PROBE_SITES_PER_FILE * sizeof(*site));
 	assert_int_equal(told->wanted_count, PROBE_WANTED_MAX);
 	assert_int_equal(told->site_count, PROBE_SITES_PER_FILE);
 	assert_int_equal(told->unread_args, 7);

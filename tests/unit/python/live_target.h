@@ -26,6 +26,22 @@ struct target_thread {
 	uint64_t ident, native_id;
 };
 
+/* The ELF address of what a mapping with this file offset begins with, which is code.  The loader
+ * maps whole pages, so that the mapping may begin before its segment. */
+static inline bool code_vaddr(const struct elf_image *image, uint64_t offset, uint64_t *ret_vaddr)
+{
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct elf_segment *segment = &image->segment[i];
+
+		if (segment->executable && offset >= (segment->offset & ~4095ULL) &&
+		    offset < segment->offset + segment->file_size) {
+			*ret_vaddr = segment->vaddr + offset - segment->offset;
+			return true;
+		}
+	}
+	return false;
+}
+
 struct target {
 	pid_t pid;
 	int input, output; /* pipes: closing `input` ends it */
@@ -141,7 +157,7 @@ static inline int target_find_interpreter(struct target *target)
 		if (fd < 0 || elf_image_open(fd, &image))
 			continue;
 		err = python_info_read(image, &info, &reason);
-		if ((err && err != -ENOTSUP) || elf_image_offset_to_vaddr(image, offset, &vaddr))
+		if ((err && err != -ENOTSUP) || !code_vaddr(image, offset, &vaddr))
 			continue;
 		target->bias = start - vaddr;
 		snprintf(target->path, sizeof(target->path), "%.511s", file);

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "../elf/symbol_name.h"
 #include "elf/elf_symbol_table.h"
 #include "interpreters.h"
 #include "live_target.h"
@@ -537,7 +538,7 @@ static void python_eval_ranges__of_interpreters_cover_their_named_parts(void **s
 		count = python_eval_ranges(samples[i].image, name, range);
 		for (size_t s = 0; s < table.count; s++) {
 			const Elf64_Sym symbol = elf_symbol_table_entry(&table, s);
-			const char *found = elf_symbol_table_name(&table, &symbol);
+			const char *found = symbol_name(&table, &symbol);
 
 			if (!found || strncmp(found, name, sizeof(name) - 1) ||
 			    (found[sizeof(name) - 1] && found[sizeof(name) - 1] != '.') ||

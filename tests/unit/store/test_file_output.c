@@ -240,14 +240,12 @@ static void file_output_write__names_that_are_no_descriptors_are_files(void **st
 static void file_output_write__dots_are_directories(void **state)
 {
 	static const char *const names[] = {".", "..", "/", "/tmp/.", "/tmp/..", "/tmp/"};
-	pid_t pid;
 	int fd;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		assert_int_equal(file_output_write(names[i], "x", 1, NOBODY), -EISDIR);
 		assert_int_equal(file_output_lock(names[i], &fd), -EISDIR);
-		assert_int_equal(file_output_lock_owner(names[i], &pid), -EISDIR);
 	}
 }
 
@@ -316,7 +314,6 @@ static void file_output_lock__second_is_ebusy_and_the_file_goes_at_the_end(void 
 {
 	char path[PATH_CHARS], lock[PATH_CHARS];
 	int first = -1, second = -1;
-	pid_t owner = 0;
 
 	in_directory(state, "out", path);
 	in_directory(state, "out.lock", lock);
@@ -324,8 +321,6 @@ static void file_output_lock__second_is_ebusy_and_the_file_goes_at_the_end(void 
 	assert_true(first >= 0);
 	assert_int_equal(file_output_lock(path, &second), -EBUSY);
 	assert_int_equal(second, -1);
-	assert_int_equal(file_output_lock_owner(path, &owner), 0);
-	assert_int_equal(owner, getpid());
 	assert_int_equal(access(path, F_OK), -1);
 	file_output_unlock(path, first);
 	assert_int_equal(access(lock, F_OK), -1);

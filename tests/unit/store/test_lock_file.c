@@ -7,66 +7,22 @@
 #include "base/cleanup.h"
 #include "store/lock_file.h"
 
-static int owner_of(void **state, const char *text, pid_t *ret_pid)
-{
-	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char path[PATH_CHARS];
-
-	if (text)
-		write_text(in_directory(state, "lock", path), text);
-	return lock_file_owner(directory, "lock", ret_pid);
-}
-
-static void lock_file_owner__is_the_pid_of_the_first_line(void **state)
-{
-	pid_t pid = 0;
-
-	assert_int_equal(owner_of(state, "1\n", &pid), 0);
-	assert_int_equal(pid, 1);
-	assert_int_equal(owner_of(state, "2147483647\n", &pid), 0);
-	assert_int_equal(pid, 2147483647);
-	assert_int_equal(owner_of(state, "12\n34\n", &pid), 0);
-	assert_int_equal(pid, 12);
-}
-
-static void lock_file_owner__what_is_no_pid_is_enodata(void **state)
-{
-	static const char *const texts[] = {
-		"",	"\n",		"x\n",
-		"12",	"12x\n",	"0\n",
-		"-5\n", "2147483648\n", "99999999999999999999999999999999999999\n"};
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		pid_t pid = 77;
-
-		if (owner_of(state, texts[i], &pid) != -ENODATA)
-			fail_msg("'%s'", texts[i]);
-		assert_int_equal(pid, 77);
-	}
-}
-
-static void lock_file_owner__no_file_is_enoent(void **state)
-{
-	pid_t pid = 77;
-
-	assert_int_equal(owner_of(state, NULL, &pid), -ENOENT);
-}
-
 static void lock_file_take__writes_its_own_pid_whole(void **state)
 {
 	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
 	char path[PATH_CHARS];
-	pid_t pid = 0;
+	char text[64] = "";
 	int taken;
 
 	write_text(in_directory(state, "lock", path), "1234567890 what an earlier one has left\n");
 	assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
-	assert_int_equal(lock_file_owner(directory, "lock", &pid), 0);
-	assert_int_equal(pid, getpid());
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_int_equal(atoi(text), getpid());
+	assert_string_equal(strchr(text, '\n'), "\n");
 	taken = fd;
 	lock_file_remove(directory, "lock", TAKE_FD(fd));
 	assert_int_equal(fcntl(taken, F_GETFD), -1);
-	assert_int_equal(lock_file_owner(directory, "lock", &pid), -ENOENT);
+	assert_int_equal(faccessat(directory, "lock", F_OK, 0), -1);
 	lock_file_remove(directory, "lock", -1);
 }
 
@@ -75,34 +31,17 @@ static void lock_file__is_opened_with_care(void **state)
 {
 	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
 	const int careful = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-	pid_t pid;
 
 	libc_begin();
 	assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
 	assert_int_equal(opened, 2);
 	assert_int_equal(common_flags & careful, careful);
-	libc_begin();
-	assert_int_equal(lock_file_owner(directory, "lock", &pid), 0);
-	assert_int_equal(common_flags & careful, careful);
-}
-
-/* 31 bytes are read: as many digits as that, and a newline that is not among them. */
-static void lock_file_owner__reads_31_bytes(void **state)
-{
-	pid_t pid = 0;
-
-	assert_int_equal(owner_of(state, "000000000000000000000000000012\n", &pid), 0);
-	assert_int_equal(pid, 12);
-	pid = 77;
-	assert_int_equal(owner_of(state, "0000000000000000000000000000012\n", &pid), -ENODATA);
-	assert_int_equal(pid, 77);
 }
 
 static void lock_file__is_a_regular_file(void **state)
 {
 	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char path[PATH_CHARS];
-	pid_t pid;
 	int fd = -1;
 
 	libc_begin();
@@ -111,10 +50,8 @@ static void lock_file__is_a_regular_file(void **state)
 	assert_int_equal(lock_calls, 0);
 	assert_int_equal(mkdir(in_directory(state, "below", path), 0700), 0);
 	assert_int_equal(lock_file_take(directory, "below", &fd), -EISDIR);
-	assert_int_equal(lock_file_owner(directory, "below", &pid), -EISDIR);
 	assert_int_equal(symlink("none", in_directory(state, "link", path)), 0);
 	assert_int_equal(lock_file_take(directory, "link", &fd), -ELOOP);
-	assert_int_equal(lock_file_owner(directory, "link", &pid), -ELOOP);
 	assert_int_equal(fd, -1);
 }
 
@@ -212,7 +149,6 @@ static void lock_file_take__needs_no_room_for_the_pid(void **state)
 	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
 	char path[PATH_CHARS];
 	struct stat stat;
-	pid_t pid;
 
 	libc_begin();
 	write_text(in_directory(state, "lock", path), "1234\n");
@@ -220,7 +156,6 @@ static void lock_file_take__needs_no_room_for_the_pid(void **state)
 	assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
 	assert_int_equal(fstat(fd, &stat), 0);
 	assert_int_equal(stat.st_size, 0);
-	assert_int_equal(lock_file_owner(directory, "lock", &pid), -ENODATA);
 }
 
 /* 0 is a descriptor like any other: a service may start without standard input. */
@@ -252,12 +187,8 @@ static void lock_file_take__descriptor_0_is_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(lock_file_owner__is_the_pid_of_the_first_line),
-		TEST(lock_file_owner__what_is_no_pid_is_enodata),
-		TEST(lock_file_owner__no_file_is_enoent),
 		TEST(lock_file_take__writes_its_own_pid_whole),
 		TEST(lock_file__is_opened_with_care),
-		TEST(lock_file_owner__reads_31_bytes),
 		TEST(lock_file__is_a_regular_file),
 		TEST(lock_file_take__tries_again_when_the_file_was_replaced),
 		TEST(lock_file_take__tries_again_when_the_file_comes_or_goes),
