@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* For --wakers: takes the stack of the thread that wakes a waiting one.  It runs as the waker, or
+/* For `wakers`: takes the stack of the thread that wakes a waiting one.  It runs as the waker, or
  * in an interrupt above some thread, with a lock of the scheduler held: no allocation, no sleep, no
  * page fault. */
 #include "lib/budget.bpf.h"

@@ -383,7 +383,7 @@ struct events_map {
 };
 PP_MAP struct events_map events SEC(".maps");
 
-/* For --wakers (agent: without it none of these maps is made).  tid of a thread that waits -> who
+/* For `wakers` (agent: without it none of these maps is made).  tid of a thread that waits -> who
  * woke it. */
 struct wakers_map {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* For --wakers: adds up each wait that ends under its waker, at the switch-in.  `wakers_are_on` is
+/* For `wakers`: adds up each wait that ends under its waker, at the switch-in.  `wakers_are_on` is
  * set before the load. */
 #ifndef BPF_LIB_WAKERS_H
 #define BPF_LIB_WAKERS_H

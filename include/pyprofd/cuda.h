@@ -73,7 +73,7 @@ enum pp_cuda_does {
 };
 
 /* What a hit costs is by its function's first instruction: dear ones are stepped by the kernel.
- * Launches are probed for a part of the time where all would cost too much (--gpu-budget). */
+ * Launches are probed for a part of the time where all would cost too much (--max-slowdown). */
 enum pp_cuda_hit {
 	PP_CUDA_HIT_LAUNCH,
 	PP_CUDA_HIT_LAUNCH_DEAR,

@@ -24,15 +24,13 @@
 	Y(ALLOC, "alloc", " (allocations, and what is still held)", 0, 0)                          \
 	Y(PROBE, "probe", " (what --probe names)", 0, 0)                                           \
 	Y(LINES, "lines", " (every line of --lines)", 0, 0)                                        \
-	Y(CUDA, "cuda", " (what programs have the GPU do)", 0, 1)
+	Y(CUDA, "cuda", " (what programs have the GPU do)", 0, 1)                                  \
+	Y(WAKERS, "wakers", " (offcpu, and who ended each wait)", 1, 0)
 
 #define PP_ENUM_CAPTURE_AT(id, ...) PP_CAPTURE_AT_##id,
 enum pp_capture_at { PP_CAPTURES(PP_ENUM_CAPTURE_AT, PP_ENUM_CAPTURE_AT) PP_CAPTURE_COUNT };
 #define PP_ENUM_CAPTURE(id, ...) PP_CAPTURE_##id = 1 << PP_CAPTURE_AT_##id,
-enum pp_capture {
-	PP_CAPTURES(PP_ENUM_CAPTURE, PP_ENUM_CAPTURE) PP_CAPTURE_WAKERS =
-		1 << 30, /* has an option of its own: --wakers */
-};
+enum pp_capture { PP_CAPTURES(PP_ENUM_CAPTURE, PP_ENUM_CAPTURE) };
 /* What takes breakpoints in programs. */
 #define PP_CAPTURES_OF_PROBES                                                                      \
 	(PP_CAPTURE_GC | PP_CAPTURE_IMPORT | PP_CAPTURE_CALLS | PP_CAPTURE_ALLOC |                 \
@@ -111,7 +109,7 @@ enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 	Y(GIL, 3, "gil", PP_CAPTURE_GIL, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL, 1,   \
 	  0)                                                                                       \
 	/* Its stacks are of two processes, and a user may see only one. */                        \
-	Y(WAKER, 4, "waker", PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS, 0, 0, 0)                       \
+	Y(WAKER, 4, "waker", PP_CAPTURE_WAKERS, 0, 0, 0)                                           \
 	Y(GC, 5, "gc", PP_CAPTURE_GC, PP_CAPTURE_GC, 1, 0)                                         \
 	Y(IMPORT, 6, "import", PP_CAPTURE_IMPORT, PP_CAPTURE_IMPORT, 1, 0)                         \
 	Y(MEM, 7, "mem", PP_CAPTURE_MEM, PP_CAPTURE_MEM, 1, 0)                                     \
@@ -133,7 +131,7 @@ enum pp_profile {
  * X(profile, index, type, unit). */
 #define PP_VALUES(X)                                                                               \
 	X(CPU, 0, "samples", "count")                                                              \
-	X(CPU, 1, "cpu", "nanoseconds") /* --clock cycles: PP_CYCLES_TYPE */                       \
+	X(CPU, 1, "cpu", "nanoseconds") /* clock=cycles: PP_CYCLES_TYPE */                         \
 	X(OFFCPU, 0, "off_cpu", "nanoseconds")                                                     \
 	X(OFFCPU, 1, "events", "count")                                                            \
 	X(OFFCPU, 2, "effective", "count") /* independent waits that the sums rest on */           \

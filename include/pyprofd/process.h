@@ -16,7 +16,7 @@ struct pp_process_id {
 
 enum pp_context_flag {
 	PP_CONTEXT_MATCHES = 1, /* matches the filter; inherited by children */
-	PP_CONTEXT_NO_FOLD = 4, /* --raw */
+	PP_CONTEXT_NO_FOLD = 4, /* --frames interpreter */
 };
 
 /* contexts[pp_process_id]: the process context, which a walk needs.  The agent writes it; the

@@ -71,7 +71,7 @@ enum pp_frame_kind {
 	PP_FRAME_SEGMENT,
 	PP_FRAME_GAP,	    /* the callers between here and the next frame are unknown */
 	PP_FRAME_ANONYMOUS, /* where: address in executable memory without a file (JIT) */
-	PP_FRAME_EVAL,	    /* an eval activation shown beside its segment (--raw); as NATIVE */
+	PP_FRAME_EVAL,	    /* an eval activation shown beside its segment; as NATIVE */
 };
 
 /* Python's `what`: <= 3.10 f_lasti unchanged (-1: not started); 3.11+ the instruction pointer minus

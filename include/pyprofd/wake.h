@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* --wakers: which thread ended a wait, beside which thread waited. */
+/* `wakers`: which thread ended a wait, beside which thread waited. */
 #ifndef PYPROFD_WAKE_H
 #define PYPROFD_WAKE_H
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """CPU time of programs that allocate, by themselves, under pyprofd --events alloc, with every free
-(--leaks), and under memray."""
+(leaks=yes), and under memray."""
 import os
 import signal
 import statistics
@@ -32,7 +32,7 @@ def tools(peers, python, what, seconds):
     """The program alone comes first."""
     words = [python, WORK, what, str(seconds)]
     chosen = [("alone", words, None), ("alloc", words, ["--events", "alloc"]),
-              ("--leaks", words, ["--events", "alloc", "--leaks"]),
+              ("leaks", words, ["--events", "alloc", "--set", "capture.leaks=yes"]),
               ("no bound", words, ["--events", "alloc", "--max-slowdown", "1000x"])]
     if "memray" in peers.path:
         memray = [peers.path["memray"], "run", "-q", "-f", "-o"]

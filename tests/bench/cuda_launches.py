@@ -68,7 +68,7 @@ def section(pyprofd, quick, say):
     """pyprofd: starts one with options, as run.py's."""
     library, program = build()
     calls, empty = probe_hits.Calls(program), probe_hits.Empty(library, "cuLaunchKernel")
-    options = ["--pid", str(calls.pid), "--events", "cuda", "--gpu-budget", "100", "--verbose"]
+    options = ["--pid", str(calls.pid), "--events", "cuda", "--max-slowdown", "100%", "--verbose"]
     start = lambda: pyprofd(options)  # noqa: E731
     result = {}
     try:

@@ -7,7 +7,7 @@ import measure
 import switches
 
 SECONDS = 2
-WALKS = "--budget-cpu", 0.1, "--duration", 600  # hardly any
+WALKS = "--max-cpu", 0.1, "--duration", 600  # hardly any
 STATES = "bare", "empty", "not walked", "pyprofd"
 
 

@@ -595,7 +595,8 @@ def section_harmless(peers, quick):
     del peers
     # Often, for many figures: the budget is not the question here.  Of the case alone: other stacks
     # are less deep.
-    options = ["--duration", 600, "--budget-cpu", 40, "--wakers"]
+    options = ["--duration", 600, "--max-cpu", 40 * os.cpu_count(), "--events",
+               "cpu,offcpu,gil,gc,import,mem,cuda,wakers"]
     return walk_times.section(lambda pid: pyprofd_all(499, options=options + ["--pid", pid]), quick,
                               say)
 

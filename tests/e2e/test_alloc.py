@@ -178,11 +178,11 @@ def test_bound_is_kept():
 
 
 def test_leaks_sees_every_free():
-    """With --leaks what is held is right, whatever that costs."""
+    """With leaks=yes what is held is right, whatever that costs."""
     with harness.Target("allocates.py", "hot") as target:
         target.wait("rounds.json")
         process = harness.start(os.path.join(harness.temporary(), "out.pb.gz"), target.pid, None,
-                                options=["--events", "alloc", "--leaks"])
+                                options=["--events", "alloc", "--set", "capture.leaks=yes"])
         attached(process, settles=False)
         time.sleep(4)
         run = ended(process)
@@ -193,6 +193,7 @@ def test_leaks_sees_every_free():
 
 
 def test_command_line():
-    for words, why in ((["--events", "alloc"], "--pid"), (["--leaks", "--pid", "1"], "--leaks")):
+    for words, why in ((["--events", "alloc"], "--pid"),
+                       (["--set", "capture.leaks=yes", "--pid", "1"], "leaks")):
         run = harness.profile(None, None, 1, options=words, check=False)
         assert run.rc == 2 and why in run.err, (words, run)

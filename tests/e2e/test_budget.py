@@ -58,7 +58,7 @@ def verified(pid):
 
 def test_programs_are_soon_verified():
     process = harness.start(harness.temporary(), os.getpid(), duration=60,
-                            options=["--wakers", "--events", "cpu,offcpu,gil,mem"])
+                            options=["--events", "cpu,offcpu,gil,mem,wakers"])
     harness.sampling(process)
     found = verified(process.pid)
     process.kill()
@@ -68,13 +68,13 @@ def test_programs_are_soon_verified():
     assert found[-1] <= VERIFIED_MAX, found
 
 
-def test_budget_cpu_bounds_the_walks(interpreter):
+def test_max_cpu_bounds_the_walks(interpreter):
     """1,999 deep stacks a second: what is walked follows the budget, what is counted does not."""
     counts = {}
     with harness.Target("deep.py", 1000, python=interpreter) as target:
         for percent in (1, 30):
             run = harness.profile(target.pid, hz=1999, duration=3,
-                                  options=["--budget-cpu", percent])
+                                  options=["--max-cpu", percent * os.cpu_count()])
             samples = harness.samples(run.out, pid=target.pid)
             counts[percent] = harness.total(samples)
             assert percent > 1 or "samples_weighted" in run.err, run.err
@@ -101,9 +101,9 @@ def test_long_walks_leave_no_time_out(interpreter):
     assert counted_s < 1.07 * 3 * share, "%.2f of %.2f s" % (counted_s, 3 * share)
 
 
-test_budget_cpu_bounds_the_walks.cases = oldest
+test_max_cpu_bounds_the_walks.cases = oldest
 test_long_walks_leave_no_time_out.cases = oldest
 
 
 # What a walk takes by the clock, and so how many there are, depends on the machine's other work.
-test_budget_cpu_bounds_the_walks.alone = "one a CPU"
+test_max_cpu_bounds_the_walks.alone = "one a CPU"

@@ -107,7 +107,7 @@ def test_sudo_runs_the_command_as_who_called_it():
 
 
 def test_as_root_it_stays_roots():
-    said, owner = who_runs(SUDO, ["--as-root"])
+    said, owner = who_runs(SUDO, ["--set", "capture.as-root=yes"])
     assert said[0] == "0" and said[3:5] == ["/root,root,root", "65534,65534,pyprofd"], said
     assert owner == 65534
     assert who_runs({})[0][0] == "0"
@@ -126,5 +126,5 @@ def test_what_the_caller_may_not_run_says_so():
         file.write("#!/bin/sh\n")
     os.chmod(private, 0o700)
     run = command_profile([private], env=SUDO, check=False)
-    assert run.rc == 126 and "as user 65534" in run.err and "--as-root" in run.err, run
-    assert command_profile([private], env=SUDO, options=["--as-root"]).rc == 0
+    assert run.rc == 126 and "as user 65534" in run.err and "capture.as-root" in run.err, run
+    assert command_profile([private], env=SUDO, options=["--set", "capture.as-root=yes"]).rc == 0

@@ -55,7 +55,7 @@ def started(pid, options=()):
     test_probes.need_links()
     out = os.path.join(harness.temporary(), "out.pb.gz")
     return harness.start(out, pid, hz=None,
-                         options=["--events", "cuda", "--gpu-budget", "100"] + list(options))
+                         options=["--events", "cuda", "--max-slowdown", "100%"] + list(options))
 
 
 def ended(process):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""--gpu-budget: probes of launches are on for a part of the time, and sums stand for all of it."""
+"""--max-slowdown of CUDA: probes of launches are on for a part of the time, and sums stand for all
+of it."""
 import os
 import re
 import signal
@@ -47,7 +48,7 @@ def run(budget, seconds):
     out = harness.temporary()
     process = harness.start(out + "/", launches.pid, hz=None, duration=seconds,
                             options=["--events", "cuda", "--interval", "%ds" % WINDOW_S,
-                                     "--gpu-budget", budget])
+                                     "--max-slowdown", budget + "%"])
     ended = harness.finish(process, seconds + 60)
     assert ended.rc == 0, ended.err
     launches.end()
@@ -83,7 +84,7 @@ def test_sums_of_a_part_of_the_time_stand_for_all_of_it():
     table = subprocess.run([os.path.join(os.path.dirname(harness.PYPROFD), "pyprof"), "gpu", out],
                            stdout=subprocess.PIPE, check=True).stdout.decode()
     assert "sums are scaled" in table and "cuLaunchKernel" in table, table
-    assert "--gpu-budget allows more" in said, said
+    assert "--max-slowdown allows more" in said, said
 
 
 test_sums_of_a_part_of_the_time_stand_for_all_of_it.alone = True
@@ -100,9 +101,9 @@ def test_a_budget_that_suffices_leaves_sums_exact():
 def test_a_killed_pyprofd_leaves_no_breakpoint_while_launches_are_off():
     launches = Launches(12)
     process = harness.start(os.path.join(harness.temporary(), "out.pb.gz"), launches.pid, hz=None,
-                            options=["--events", "cuda", "--gpu-budget", "0.2"])
+                            options=["--events", "cuda", "--max-slowdown", "0.2%"])
     test_probes.await_sites(process, 10)
-    harness.wait_for(lambda: "--gpu-budget" in harness.said(process), 30, "launches are bounded")
+    harness.wait_for(lambda: "--max-slowdown" in harness.said(process), 30, "launches are bounded")
     process.send_signal(signal.SIGKILL)
     process.wait()
     launches.end()

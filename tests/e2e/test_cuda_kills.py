@@ -44,7 +44,7 @@ def test_killed_at_any_moment_leaves_each_launch_as_it_was():
         out = os.path.join(harness.temporary(), "out.pb.gz")
         budget = chance.choice(("100", "1", "0.1"))
         process = harness.start(out, program.pid, hz=None,
-                                options=["--events", "cuda", "--gpu-budget", budget])
+                                options=["--events", "cuda", "--max-slowdown", budget])
         if latest_s is None:
             # The first one is killed with its probes, whenever they come: after one to two seconds,
             # or later on a busy machine.

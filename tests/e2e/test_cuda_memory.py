@@ -50,7 +50,7 @@ def live_of(profile, pid):
 
 def started(out, pid, options=()):
     return harness.start(out, pid, hz=None,
-                         options=["--events", "cuda", "--gpu-budget", "100"] + list(options))
+                         options=["--events", "cuda", "--max-slowdown", "100%"] + list(options))
 
 
 def ended(process):

@@ -13,7 +13,9 @@ def doctor(*words, wrap=()):
     run = subprocess.run([*wrap, harness.PYPROFD, "--doctor", *words], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, universal_newlines=True, check=False)
     assert not run.stderr, run.stderr
-    lines = run.stdout.splitlines()
+    settings, lines = run.stdout.split("\n\n\n")
+    assert settings.startswith("[capture]\nhz "), settings
+    lines = lines.splitlines()
     for line in lines[:-1]:
         assert re.match(r"(ok  |warn|fail)  \S", line), line
     counted = [sum(line.startswith(word) for line in lines) for word in ("ok", "warn", "fail")]

@@ -268,7 +268,7 @@ def test_who_says_which_gpu_it_chose_is_believed():
     with harness.Target("cuda.py", "calls", "{}",
                         env={"FAKES": harness.need_fakes()}) as program:
         library = Library("devices 3\n2.process %d 1000000 5\n" % program.pid)
-        process = library.start(program.pid, events="cuda", options=["--gpu-budget", "100"])
+        process = library.start(program.pid, events="cuda", options=["--max-slowdown", "100%"])
         test_probes.await_sites(process, 10)
         await_gauges(process)
         open(program.path("go"), "w").close()  # it goes on with device 1

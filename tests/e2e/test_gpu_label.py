@@ -196,7 +196,7 @@ def test_a_captured_launch_queues_nothing():
 
 
 def test_nothing_is_told_while_launches_are_not_probed():
-    seen = Seen("many", events=EVENTS + ["--gpu-budget", "0.1"])
+    seen = Seen("many", events=EVENTS + ["--max-slowdown", "0.1%"])
     states, labels = seen.state_s(), seen.ns("cpu", function="busy_drained")
     # On for a part of each 4 s, and in the first second.
     assert states["unknown"] > 3 and 0.1 < states["drained"] < 4, (states, seen.said)

@@ -66,11 +66,11 @@ def map_bytes(pid):
     return sum(found.values())
 
 
-def test_budget_mem_bounds_the_maps():
+def test_max_memory_bounds_the_maps():
     told, seen = [], []
     for budget in 32, 256:
         process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), hz=99, duration=2,
-                                options=["--budget-mem", "%dM" % budget])
+                                options=["--max-memory", "%dM" % budget])
         harness.sampling(process)
         seen.append(map_bytes(process.pid))
         run = harness.finish(process)
@@ -102,15 +102,17 @@ def has_cycles():
 def test_clock_cycles_is_refused_where_there_is_no_counter():
     harness.need(not has_cycles(), "this machine has a counter of cycles")
     out = os.path.join(harness.temporary(), "o.pb.gz")
-    run = harness.profile(duration=1, out=out, options=["--clock", "cycles"], check=False)
+    run = harness.profile(duration=1, out=out, options=["--set", "capture.clock=cycles"],
+                          check=False)
     assert run.rc == 1 and not os.path.exists(out), run.err
-    assert "--clock cycles" in run.err and "--clock cpu" in run.err, run.err
+    assert "clock=cycles" in run.err and "clock=cpu" in run.err, run.err
 
 
 def test_clock_cycles_samples_by_the_counter():
     harness.need(has_cycles(), "this machine has no counter of cycles")
     with harness.Target("burn.py", 0) as target:
-        run = harness.profile(target.pid, hz=499, duration=2, options=["--clock", "cycles"])
+        run = harness.profile(target.pid, hz=499, duration=2,
+                              options=["--set", "capture.clock=cycles"])
     samples = harness.samples(run.out, target.pid)
     assert harness.total(samples) > 300, run.err
     harness.expect_whole(samples)

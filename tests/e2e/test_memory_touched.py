@@ -41,7 +41,7 @@ def near(got, wanted, tolerance, what, unit=MB):
 
 def run(of_pid):
     # What else runs on the machine, other tests and builds, takes of the budget of walks.
-    budget = [] if of_pid else ["--budget-cpu", 40, "--duration", 120]
+    budget = [] if of_pid else ["--max-cpu", 40 * os.cpu_count(), "--duration", 120]
     with harness.Target("touches.py") as target:
         process = harness.start(os.path.join(harness.temporary(), "mem.pb.gz"),
                                 target.pid if of_pid else None, None,

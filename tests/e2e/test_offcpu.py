@@ -370,7 +370,7 @@ def test_several_kinds_in_one_file_are_refused():
 
 def test_short_waits_can_be_left_out():
     with harness.Target("waiters.py") as target:
-        profile, _ = offcpu(target, 2, ["--offcpu-min", "80000"])
+        profile, _ = offcpu(target, 2, ["--set", "capture.offcpu-min=80000"])
         by_thread = profile.by_label("thread_name")
         assert by_thread["wait-child"] > 1.2 * SECOND, by_thread
         assert by_thread.get("wait-pipe", 0) < 0.5 * SECOND, by_thread  # 20 ms each

@@ -35,7 +35,8 @@ def test_kernel_below_native_below_python():
 def test_no_kernel():
     with kernel_target() as target:
         samples = harness.samples(
-            harness.profile_work(target.pid, 0.5, options=["--no-kernel"]).out, pid=target.pid)
+            harness.profile_work(target.pid, 0.5, options=["--frames", "python,native"]).out,
+            pid=target.pid)
         assert harness.total(samples) > 100
         assert not [s for s in samples if harness.kernel_frames(s)]
         harness.expect_whole(samples)
@@ -44,7 +45,8 @@ def test_no_kernel():
 def test_no_native():
     with kernel_target() as target:
         samples = harness.samples(
-            harness.profile_work(target.pid, 0.5, options=["--no-native"]).out, pid=target.pid)
+            harness.profile_work(target.pid, 0.5, options=["--frames", "python,kernel"]).out,
+            pid=target.pid)
         assert harness.total(samples) > 100
         found = [s for s in samples if harness.native_frames(s) and harness.names(s)]
         assert not found, harness.show(found)
@@ -59,11 +61,12 @@ def test_raw_keeps_the_interpreters_own_frames():
     with harness.Target("burn.py", 0) as target:
         folded = harness.samples(harness.profile_work(target.pid, 0.5).out, pid=target.pid)
         raw = harness.samples(
-            harness.profile_work(target.pid, 0.5, options=["--raw"]).out, pid=target.pid)
+            harness.profile_work(target.pid, 0.5, options=[
+                "--frames", "python,native,kernel,interpreter"]).out, pid=target.pid)
         harness.expect_share(raw, lambda s: any(is_eval(f) for f in s.frames), 0.9,
-                             "eval frames with --raw")
+                             "eval frames with interpreter")
         harness.expect_share(folded, lambda s: any(is_eval(f) for f in s.frames), 0.0,
-                             "eval frames without --raw", high=0.01)
+                             "eval frames without interpreter", high=0.01)
         harness.expect_whole(raw)
 
 

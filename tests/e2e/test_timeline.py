@@ -153,8 +153,8 @@ def test_full_file_is_whole():
     with harness.Target("lanes.py"):
         path = os.path.join(harness.temporary(), "run.json")
         process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), hz=9999,
-                                options=["--timeline", path, "--timeline-max", "1M"])
-        harness.wait_for(lambda: "it has reached --timeline-max" in harness.said(process), 60,
+                                options=["--timeline", path, "--set", "capture.timeline-max=1M"])
+        harness.wait_for(lambda: "it has reached timeline-max" in harness.said(process), 60,
                          "a full file")
         assert process.poll() is None
         assert harness.finish(process, signal_number=signal.SIGINT).rc == 0

@@ -302,7 +302,7 @@ def recorded(mode, seconds=SECONDS, is_whole=True):
         if not is_whole:
             open(go, "w").close()
         process = harness.start(out, program.pid, hz=199, options=[
-            "--events", "cpu,offcpu,cuda", "--interval", "2s", "--gpu-budget", "100"])
+            "--events", "cpu,offcpu,cuda", "--interval", "2s", "--max-slowdown", "100%"])
         test_probes.await_sites(process, 10)
         if is_whole:
             open(go, "w").close()

@@ -34,7 +34,7 @@ choose_pyprofd() { "$pyprofd" --version > /dev/null 2>&1 || pyprofd=$bin/pyprofd
 clean=(env -u LD_LIBRARY_PATH -u SUDO_UID -u SUDO_GID -u SUDO_USER)
 agent=
 start_agent() { # EVENTS PIDS OUTPUT LOG: sets agent
-	"${clean[@]}" "$pyprofd" --verbose --hz 997 --gpu-budget 100 --live no --events "$1" --pid "$2" -o "$3" > "$4" 2>&1 &
+	"${clean[@]}" "$pyprofd" --verbose --hz 997 --max-slowdown 100% --live no --events "$1" --pid "$2" -o "$3" > "$4" 2>&1 &
 	agent=$!
 }
 end_agent() { # LOG

@@ -60,7 +60,7 @@ grep -qx 'CapabilityBoundingSet=' $serve || {
 	echo "$serve: it needs no capability"
 	exit 1
 }
-grep -q -- '--live-user pyprofd-serve' $unit || {
+grep -q -- 'capture.live-user=pyprofd-serve' $unit || {
 	echo "$unit: pyprofd is not told of pyprofd-serve's user"
 	exit 1
 }

@@ -125,7 +125,7 @@ check 'its file is the user'\''s' has '^joe$' stat -c %U /home/joe/prof.pb.gz
 check 'and has the program' has 'inner' as_joe pyprof report prof.pb.gz
 check 'without sudo it says what lacks' has 'run it with sudo' as_joe pyprofd -d 1 -o x.pb.gz
 check 'the command of sudo pyprofd is the user'\''s' has '^joe /home/joe joe$' as_joe 'sudo pyprofd -q -o c.pb.gz -- sh -c "echo \$(id -un) \$HOME \$USER"'
-check 'or root'\''s, when asked for' has '^root$' as_joe 'sudo pyprofd -q -o c.pb.gz --as-root -- id -un'
+check 'or root'\''s, when asked for' has '^root$' as_joe 'sudo pyprofd -q -o c.pb.gz --set capture.as-root=yes -- id -un'
 # One that hangs is ended and started again.
 drop_in WatchdogSec=10 RestartSec=1
 systemctl start pyprofd

@@ -93,7 +93,7 @@ static int start_command(struct agent *agent, struct loop *loop)
 	err = agent->options->as_root ? 0 : command_user_find(&user);
 	if (err == -EINVAL) {
 		log_error("SUDO_UID and SUDO_GID do not name a user to run '%s' as: unset them, or "
-			  "give --as-root",
+			  "give --set capture.as-root=yes",
 			  agent->options->command[0]);
 		return err;
 	}

@@ -41,7 +41,8 @@ static void run_child(char *const *argv, int gate, const struct command_setting 
 	}
 	if (setting->user)
 		fprintf(stderr,
-			"pyprofd: cannot run '%s' as user %u, who called sudo (--as-root runs it "
+			"pyprofd: cannot run '%s' as user %u, who called sudo (capture.as-root=yes "
+			"runs it "
 			"as root): %s\n",
 			argv[0], setting->user->uid, strerror(-err));
 	else

@@ -16,7 +16,7 @@ struct process_table;
 
 /* How large the dictionary may get: CPUs bring samples, and processes bring code. */
 struct dictionary_limits {
-	uint64_t budget_bytes; /* --budget-mem; 0: none */
+	uint64_t budget_bytes; /* --max-memory; 0: none */
 	uint32_t cpus;
 };
 size_t dictionary_limit(const struct dictionary_limits *limits, size_t processes);

@@ -21,7 +21,7 @@ struct incomplete_counts {
 	uint64_t age_max_ns; /* the longest that one has waited in the queue */
 	uint64_t left_out;   /* by incomplete_counts_leave_out() */
 };
-/* Returns the size of the queue, in bytes.  budget_bytes: --budget-mem; 0: none. */
+/* Returns the size of the queue, in bytes.  budget_bytes: --max-memory; 0: none. */
 uint64_t incomplete_queue_limit(uint64_t budget_bytes, uint32_t cpus);
 /* Copies a record into the queue.  Where the user's share of it is used up, the sample is counted
  * with the frames that the kernel side has walked (PP_STOP_LEFT_OUT). */

@@ -39,7 +39,7 @@ static uid_t trusted_uid(const char *name)
 	uid_t uid = 0;
 
 	if (name && option_uid(name, strlen(name), &uid))
-		log_warn("--live-user '%s' is not a user of this machine: on the live socket root "
+		log_warn("live-user '%s' is not a user of this machine: on the live socket root "
 			 "alone sees everything",
 			 name);
 	return uid;

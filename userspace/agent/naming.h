@@ -46,7 +46,7 @@ uint64_t naming_refused_codes(const struct naming *naming);
 bool naming_keep(struct naming *naming, uint64_t *files, const struct slice *slice);
 struct naming_options {
 	struct intern *strings; /* that names go into; borrowed */
-	bool no_native;		/* as --no-native; either is enough */
+	bool no_native;		/* as --frames without native; either is enough */
 	/* Numbers the modules of frames; borrowed, and the same one in all calls.  NULL: a frame's
 	 * module is the slot of its file. */
 	struct modules *modules;

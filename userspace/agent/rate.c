@@ -9,17 +9,27 @@
 
 #define PPM_PER_PERCENT 1e4
 
+/* A profile has one period. */
+static bool is_one_profile(const struct options *options)
+{
+	return options->output_kind == OPTIONS_OUTPUT_PPROF ||
+	       options->output_kind == OPTIONS_OUTPUT_FOLDED;
+}
+
 void rate_init(struct rate *rate)
 {
-	rate->start_hz = rate->asked_hz = rate->options->hz;
-	rate->governor.cap_ppm = rate->options->max_cpu_ppm;
+	const struct options *options = rate->options;
+
+	rate->start_hz = rate->asked_hz = options->hz;
+	rate->governor.cap_ppm = is_one_profile(options) ? 0 : options->max_cpu_ppm;
 }
 
 void rate_ask(struct rate *rate, uint32_t hz, uint32_t max_cpu_ppm)
 {
 	rate->asked_hz = hz;
 	rate->failed_hz = 0;
-	rate->governor.cap_ppm = rate->options->max_cpu_ppm = max_cpu_ppm;
+	rate->options->max_cpu_ppm = max_cpu_ppm;
+	rate->governor.cap_ppm = is_one_profile(rate->options) ? 0 : max_cpu_ppm;
 	rate->is_stale = true;
 }
 
@@ -62,11 +72,8 @@ void rate_govern(struct rate *rate, uint64_t spent_ns, uint64_t now_ns)
 
 bool rate_can_be(const struct rate *rate, uint32_t hz)
 {
-	const bool is_one_profile = rate->options->output_kind == OPTIONS_OUTPUT_PPROF ||
-				    rate->options->output_kind == OPTIONS_OUTPUT_FOLDED;
-
 	return hz == rate->start_hz ||
-	       (!is_one_profile && hz <= rate->start_hz * RATE_GROWTH_MAX);
+	       (!is_one_profile(rate->options) && hz <= rate->start_hz * RATE_GROWTH_MAX);
 }
 
 /* What the kernel side makes of the rate. */

@@ -13,7 +13,7 @@ struct config;
 struct options;
 struct server;
 /* program: "pyprofd-serve" beside this one, or in PATH when NULL.  options: borrowed.  Starts
- * nothing yet; *ret_server stays NULL with --serve=no, or when the output is not a store.
+ * nothing yet; *ret_server stays NULL with serve=no, or when the output is not a store.
  * Returns 0, -ENOMEM or -errno. */
 int server_new(const struct options *options, const char *program, struct server **ret_server);
 /* Ends the child and waits for it, 2 s at most; then it is killed, and not waited for. */

@@ -230,7 +230,7 @@ static int open_kernel(struct agent *agent)
 			  .waits = waits || agent->options->timeline,
 			  .events = agent->options->events & ~(uint32_t)PP_CAPTURE_CPU},
 		.timeline = agent->options->timeline,
-		.wakers = agent->options->wakers,
+		.wakers = agent->options->events & PP_CAPTURE_WAKERS,
 		.victims = agent->keeper,
 		.gpu = may_see_cuda(agent->options),
 	};
@@ -253,7 +253,7 @@ static int open_kernel(struct agent *agent)
 		return log_error_errno(err, "cannot allocate memory for the walks of each CPU");
 	configure_kernel(agent, waits);
 	agent->tables.kernel = agent->kernel;
-	agent->tables.has_wakers = agent->options->wakers;
+	agent->tables.has_wakers = agent->options->events & PP_CAPTURE_WAKERS;
 	return 0;
 }
 
@@ -551,7 +551,7 @@ int stages_open_sampling(struct agent *agent)
 
 	if (err == -ENOENT || err == -EOPNOTSUPP)
 		log_error(
-			"this machine has no hardware counter for --clock cycles; use --clock cpu");
+			"this machine has no hardware counter for clock=cycles; use clock=cpu");
 	else if (err)
 		log_error_errno(err, "cannot open the sampling events");
 	else

@@ -13,7 +13,7 @@ struct kernel_side;
 
 struct tables {
 	struct kernel_side *kernel; /* borrowed */
-	bool has_wakers;	    /* --wakers: there is a table of wake-ups, too */
+	bool has_wakers;	    /* `wakers`: there is a table of wake-ups, too */
 	uint32_t window;	    /* number of the open window */
 	uint64_t early_swaps;	    /* of tables that were half full before their window ended */
 	/* What the open window has counted outside of the kernel's open tables; owned. */

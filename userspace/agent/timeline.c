@@ -181,7 +181,7 @@ static void stop(struct timeline *timeline, int err)
 		return;
 	timeline->is_over = true;
 	if (err == -EFBIG)
-		log_warn("the timeline '%s' ends here: it has reached --timeline-max", path);
+		log_warn("the timeline '%s' ends here: it has reached timeline-max", path);
 	else if (err == -ENOBUFS)
 		log_warn("the timeline '%s' ends here: it is written too slowly", path);
 	else

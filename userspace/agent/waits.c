@@ -214,7 +214,7 @@ int waits_add_sample(struct waits *waits, struct pp_process_id id, enum ledger_p
 	return waits ? ledger_add_sample(waits->ledger, id, part, weight) : 0;
 }
 
-/* Adds what the profiles are compared with.  Waits that --offcpu-min leaves out are not missed. */
+/* Adds what the profiles are compared with.  Waits that offcpu-min leaves out are not missed. */
 static void cover(const struct waits *waits, const struct ledger_line *line)
 {
 	struct summary *summary = waits->services->summary;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --wakers: shows for each wait the stack of the thread that ended it.  The waker's stack stands
+/* `wakers`: shows for each wait the stack of the thread that ended it.  The waker's stack stands
  * upside down above the waiter's, so that both meet at the wake-up. */
 #ifndef AGENT_WAKERS_H
 #define AGENT_WAKERS_H

@@ -15,6 +15,7 @@
 #define MEMORY_DEFAULT_SHIFT 3U
 #define SAMPLES_MIN_PPM 10000ULL
 #define SAMPLES_MAX_PPM 200000ULL
+#define CAP_MAX_PPM 500000ULL /* half of a CPU is the programs' */
 /* A usual sample costs 10 to 40 us.  Who asks for a high rate gets the time for it. */
 #define SAMPLE_NS 50000ULL
 
@@ -28,14 +29,13 @@ static uint64_t samples_ppm(uint32_t hz)
 }
 
 /* All together take no more of a CPU than its part of --max-cpu, however that is divided. */
-static uint64_t capped(uint64_t ppm, uint64_t sum_ppm, const struct options *options, uint32_t cpus)
+static uint64_t capped(uint64_t ppm, uint64_t sum_ppm, uint64_t cap_ppm)
 {
-	const uint64_t cap_ppm = cpus ? options->max_cpu_ppm / cpus : options->max_cpu_ppm;
-
-	return options->max_cpu_ppm && sum_ppm > cap_ppm ? ppm * cap_ppm / sum_ppm : ppm;
+	return cap_ppm && sum_ppm > cap_ppm ? ppm * cap_ppm / sum_ppm : ppm;
 }
 
-/* --budget-cpu is the sum of all.  Samples are always taken, as they also divide the ledger's CPU
+/* Of a run that has an end --max-cpu is the sum of all, up to a half of each CPU; a permanent run
+ * stays below its own bounds, too.  Samples are always taken, as they also divide the ledger's CPU
  * time. */
 struct walk_budgets walk_budgets_of(const struct options *options, uint32_t cpus)
 {
@@ -45,16 +45,19 @@ struct walk_budgets walk_budgets_of(const struct options *options, uint32_t cpus
 			  : is_default			      ? MEMORY_DEFAULT_PPM
 							      : MEMORY_PPM;
 	uint64_t samples = samples_ppm(options->hz), switches = SWITCHES_PPM, sum;
+	uint64_t cap = options->max_cpu_ppm / (cpus ?: 1);
 
-	if (options->budget_cpu_ppm) {
-		memory = memory ? options->budget_cpu_ppm / 4 : 0;
-		switches = has_switches ? (options->budget_cpu_ppm - memory) / 3 : 0;
-		samples = options->budget_cpu_ppm - memory - switches;
+	if (cap > CAP_MAX_PPM)
+		cap = CAP_MAX_PPM;
+	if (cap && (options->duration_ns || options->command)) {
+		memory = memory ? cap / 4 : 0;
+		switches = has_switches ? (cap - memory) / 3 : 0;
+		samples = cap - memory - switches;
 	}
 	sum = samples + memory + (has_switches ? switches : 0);
-	samples = capped(samples, sum, options, cpus);
-	switches = capped(switches, sum, options, cpus);
-	memory = capped(memory, sum, options, cpus);
+	samples = capped(samples, sum, cap);
+	switches = capped(switches, sum, cap);
+	memory = capped(memory, sum, cap);
 	return (struct walk_budgets){
 		.sample_ns = (uint32_t)(samples * PP_BUDGET_PERIOD_NS / PPM),
 		.switch_ns = (uint32_t)(switches * PP_BUDGET_PERIOD_NS / PPM),

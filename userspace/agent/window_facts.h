@@ -36,7 +36,7 @@ struct window_facts {
 	struct summary *summary;
 	uint64_t started_ns; /* CLOCK_MONOTONIC, of the first window */
 	uint64_t bounded;    /* PP_LOSS_ROWS_BOUNDED: added to by who closes windows */
-	bool is_cycles;	     /* --clock cycles */
+	bool is_cycles;	     /* clock=cycles */
 };
 
 /* Reads what the host did before the first window: the summary and *told begin there. */

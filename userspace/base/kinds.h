@@ -14,11 +14,11 @@ struct kind_value {
 };
 
 struct kind {
-	const char *name;	   /* "cpu"; as in file names, --kind and requests */
-	uint32_t needs;		   /* bits of enum pp_capture; all of them must be on */
+	const char *name; /* "cpu"; as in file names, --kind and requests */
+	uint32_t needs;	  /* bits of enum pp_capture; all of them must be on */
 	/* what a pyprofd that the reader starts captures for this kind */
 	uint32_t private_captures;
-	uint32_t default_value;	   /* index in value[] */
+	uint32_t default_value; /* index in value[] */
 	/* the entries from the last one on are {NULL, NULL} */
 	struct kind_value value[PP_VALUES_MAX + 1];
 };
@@ -46,7 +46,7 @@ void kind_names(uint32_t kinds, const char *between, const char *last,
 /* Finds the bit of enum pp_capture by its name in --events. Returns false when there is none. */
 bool capture_find(const char *name, size_t size, uint32_t *ret_capture);
 /* Writes the names of enum pp_capture bits as --events takes them: "cpu,offcpu". */
-#define CAPTURE_NAMES_CHARS 96U
+#define CAPTURE_NAMES_CHARS 128U
 void capture_names(uint32_t captures, const char *between, char ret_names[CAPTURE_NAMES_CHARS]);
 
 #endif

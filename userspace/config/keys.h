@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All sections and keys of the configuration file, once.  Parsing, hints at the nearest name,
- * --check-config and the check of the man page (tests/lint/check_man.sh) take them from here. */
+ * --doctor and the check of the man page (tests/lint/check_man.sh) take them from here. */
 #ifndef CONFIG_KEYS_H
 #define CONFIG_KEYS_H
 
@@ -21,30 +21,30 @@ enum config_lines {
 	CONFIG_LINES_EACH, /* each is an item of its own; they are joined by a line feed */
 };
 
-/* How much of a value --check-config shows. */
+/* How much of a value --doctor shows. */
 enum config_shown {
 	CONFIG_SHOWN,
 	CONFIG_SHOWN_NAME, /* "Name: value" of a header: the name alone */
 	CONFIG_SHOWN_URL,  /* what config_url_hide() leaves */
 };
 
-/* Keys of [capture] and [store]: X(id, name, pyprofd's option, whether the option takes no value,
- * default for --check-config or "" when it depends on other options, lines).  The option's own code
- * reads the value (options/options.c). */
+/* Keys of [capture] and [store]: X(id, name, name in options/table.c, whether it is yes or no,
+ * default for --doctor or "" when it depends on other options, lines).  options/settings.c reads
+ * the value, also that of a command line's option of the same name. */
 #define CONFIG_CAPTURE_KEYS(X)                                                                     \
 	X(HZ, "hz", "hz", 0, "99", ONE)                                                            \
 	X(CLOCK, "clock", "clock", 0, "cpu", ONE)                                                  \
 	X(EVENTS, "events", "events", 0, "", LIST)                                                 \
 	X(OFFCPU_MIN, "offcpu-min", "offcpu-min", 0, "", ONE)                                      \
-	X(WAKERS, "wakers", "wakers", 1, "no", ONE)                                                \
+	X(FRAMES, "frames", "frames", 0, "python,native,kernel", LIST)                             \
 	X(PROBES, "probes", "probes", 0, "yes", ONE)                                               \
-	X(GPU_BUDGET, "gpu-budget", "gpu-budget", 0, "1", ONE)                                     \
 	X(MAX_SLOWDOWN, "max-slowdown", "max-slowdown", 0, "", ONE)                                \
 	X(LEAKS, "leaks", "leaks", 1, "no", ONE)                                                   \
 	X(PID, "pid", "pid", 0, "", LIST)                                                          \
 	X(COMM, "comm", "comm", 0, "", ONE)                                                        \
 	X(CGROUP, "cgroup", "cgroup", 0, "", ONE)                                                  \
 	X(UID, "uid", "uid", 0, "", LIST)                                                          \
+	X(AS_ROOT, "as-root", "as-root", 1, "no", ONE)                                             \
 	X(DURATION, "duration", "duration", 0, "", ONE)                                            \
 	X(DELAY, "delay", "delay", 0, "0", ONE)                                                    \
 	X(INTERVAL, "interval", "interval", 0, "10s", ONE)                                         \
@@ -53,12 +53,8 @@ enum config_shown {
 	X(LIVE, "live", "live", 0, "", ONE)                                                        \
 	X(LIVE_USER, "live-user", "live-user", 0, "", ONE)                                         \
 	X(SERVE, "serve", "serve", 0, "yes", ONE)                                                  \
-	X(NO_KERNEL, "no-kernel", "no-kernel", 1, "no", ONE)                                       \
-	X(NO_NATIVE, "no-native", "no-native", 1, "no", ONE)                                       \
-	X(RAW, "raw", "raw", 1, "no", ONE)                                                         \
-	X(BUDGET_MEM, "budget-mem", "budget-mem", 0, "0", ONE)                                     \
-	X(BUDGET_CPU, "budget-cpu", "budget-cpu", 0, "", ONE)                                      \
 	X(MAX_CPU, "max-cpu", "max-cpu", 0, "", ONE)                                               \
+	X(MAX_MEMORY, "max-memory", "max-memory", 0, "0", ONE)                                     \
 	X(VERBOSE, "verbose", "verbose", 1, "no", ONE)                                             \
 	X(QUIET, "quiet", "quiet", 1, "no", ONE)
 #define CONFIG_STORE_KEYS(X)                                                                       \
@@ -105,7 +101,7 @@ enum config_push_key { CONFIG_PUSH_KEYS(CONFIG_ENUM_PUSH) CONFIG_PUSH_KEY_COUNT 
 
 struct config_key {
 	const char *name;
-	const char *option;   /* of pyprofd, without "--"; NULL: pyprofd-serve's alone */
+	const char *option;   /* name in options/table.c; NULL: pyprofd-serve's alone */
 	bool takes_no_value;  /* the option: "yes" gives it, "no" does not */
 	const char *fallback; /* the default; "": none, or one that other options decide */
 	enum config_lines lines;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The configuration that counts, for --check-config. */
+/* The configuration that counts, for --doctor. */
 #include <errno.h>
 #include <string.h>
 

@@ -204,6 +204,10 @@ static void tell_config(struct doctor *doctor)
 {
 	const char *path = config_path(doctor->options->config);
 
+	if (config_print(doctor->options->config, doctor->findings.out))
+		findings_add(&doctor->findings, FINDING_WARN, "configuration",
+			     "cannot be printed whole");
+	fputs("\n\n", doctor->findings.out);
 	if (path)
 		findings_add(&doctor->findings, FINDING_OK, "configuration", "%s", path);
 	else if (doctor->options->config_is_missing)

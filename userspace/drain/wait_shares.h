@@ -18,7 +18,7 @@ struct wait_shares {
 	bool (*exact_ns)(void *context, struct pp_process_id id, enum pp_ledger where,
 			 uint64_t *ret_ns);
 	void *context;
-	bool leaves_short_out; /* --offcpu-min: exact_ns includes waits that have no row */
+	bool leaves_short_out; /* offcpu-min: exact_ns includes waits that have no row */
 };
 
 /* Turns all kinds of waits in `counts` into PP_KIND_WAIT, with `effective` set.  Returns 0 or

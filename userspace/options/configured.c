@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config/secret.h"
-
 /* What the first look at the command line finds. */
 struct found {
 	struct option_parser *parser;
-	const char *path; /* NULL: no --config */
+	const char *path;   /* NULL: no --config */
 	bool asks_for_text; /* --help or --version: the rest does not count */
 	char why[CONFIG_WHY_BYTES];
 };
@@ -25,9 +23,6 @@ static error_t find_config(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SET:
 		return -config_set(found->parser->options.config, arg, found->why);
-	case KEY_CHECK_CONFIG:
-		found->parser->checks_config = true;
-		return 0;
 	case KEY_HELP:
 	case 'V':
 		found->asks_for_text = true;
@@ -56,6 +51,9 @@ static int find_key(const char *option)
 		if (entry->name && !strcmp(entry->name, option))
 			return entry->key;
 	}
+	for (const struct option_setting *entry = option_settings; entry->name; entry++)
+		if (!strcmp(entry->name, option))
+			return entry->key;
 	return 0;
 }
 
@@ -70,8 +68,8 @@ static int parse_yes(struct option_parser *parser, const char *text, bool *ret_y
 		*ret_yes = i % 2;
 		return 0;
 	}
-	return usage(parser, "--%s '%s' is not known: give yes or no",
-		     parser->setting->key->option, text);
+	return usage(parser, "--%s '%s' is not known: give yes or no", parser->setting->key->option,
+		     text);
 }
 
 /* Parses one setting by its option's code. */
@@ -167,25 +165,12 @@ void configured_locate(const struct option_parser *parser, char why[OPTION_WHY_B
 		snprintf(why, OPTION_WHY_BYTES, "%s", line);
 }
 
-/* The agent reads no secret, but tells that one lies open. */
-static int check_secret(const struct config_value *file, char why[CONFIG_WHY_BYTES])
-{
-	char line[CONFIG_WHY_BYTES];
-
-	if (!file->text || !config_check_secret(file->text, config_server_user(), line))
-		return 0;
-	return config_complain(file, why, "cannot be used: %s", line);
-}
-
 static int check_http(const struct option_parser *parser, char why[CONFIG_WHY_BYTES])
 {
 	struct config_http http;
 	int err = config_http(parser->options.config, &http, why);
 
-	if (err || !parser->checks_config)
-		return err == -ENOENT ? 0 : err;
-	err = check_secret(&http.token_file, why);
-	return err ? err : check_secret(&http.key, why);
+	return err == -ENOENT ? 0 : err;
 }
 
 static int check_push(const struct option_parser *parser, char why[CONFIG_WHY_BYTES])
@@ -193,13 +178,8 @@ static int check_push(const struct option_parser *parser, char why[CONFIG_WHY_BY
 	struct config_push push;
 	int err = 0;
 
-	for (size_t i = 0; !err; i++) {
+	for (size_t i = 0; !err; i++)
 		err = config_push(parser->options.config, i, &push, why);
-		if (!err && parser->checks_config)
-			err = check_secret(&push.token_file, why);
-		if (!err && parser->checks_config)
-			err = check_secret(&push.key, why);
-	}
 	return err == -ENOENT ? 0 : err;
 }
 
@@ -231,11 +211,5 @@ int configured_finish(struct option_parser *parser)
 		err = note_defaults(parser, why);
 	if (err == -ENOMEM)
 		return err;
-	if (err)
-		return usage(parser, "%s", why);
-	if (!parser->checks_config)
-		return 0;
-	parser->is_done = true;
-	err = config_print(parser->options.config, parser->streams->out);
-	return err ? usage(parser, "cannot print the configuration: %s", strerror(-err)) : 0;
+	return err ? usage(parser, "%s", why) : 0;
 }

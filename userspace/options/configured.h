@@ -6,9 +6,9 @@
 
 #include "options/parser.h"
 
-/* Looks through the command line for --config, --set and --check-config, reads the file, and parses
- * what both say about pyprofd's options.  A file at OPTIONS_CONFIG_DEFAULT need not exist.  Returns
- * 0; -EINVAL: a line was printed; -ENOMEM. */
+/* Looks through the command line for --config and --set, reads the file, and parses what both say
+ * about pyprofd's options.  A file at OPTIONS_CONFIG_DEFAULT need not exist.  Returns 0; -EINVAL: a
+ * line was printed; -ENOMEM. */
 int configured_parse(struct option_parser *parser, int argc, char **argv);
 /* Notes in the configuration what an option of the command line gave.  Returns likewise. */
 int configured_note(struct option_parser *parser, int key, const char *arg);

@@ -54,6 +54,13 @@ static int explain_long(struct option_parser *parser, const char *word)
 				     found->name, option->name);
 		found = option;
 	}
+	for (const struct option_setting *setting = option_settings; setting->name; setting++)
+		if (!found && strlen(setting->name) == size &&
+		    !strncmp(setting->name, word + 2, size))
+			return usage(parser,
+				     "'--%s' is no option: it is a setting of the configuration, "
+				     "for --set too",
+				     setting->name);
 	if (!found)
 		return usage(parser, "unknown option '%.*s'; pyprofd --help lists all",
 			     (int)size + 2, word);
@@ -120,8 +127,6 @@ static int check_whole(struct option_parser *parser, const struct argp_state *st
 		return usage(parser, "the command after -- is empty");
 	if (options->command && options->pid_count)
 		return usage(parser, "--pid and -- COMMAND exclude each other: leave one out");
-	if (options->as_root && !options->command)
-		return usage(parser, "--as-root needs a command to run: give -- COMMAND");
 	if (option_rules_apply(&parser->given, options, why)) {
 		configured_locate(parser, why);
 		return usage(parser, "%s", why);
@@ -153,7 +158,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CONFIG:
 	case KEY_SET:
-	case KEY_CHECK_CONFIG:
 		/* configured_parse() has them already. */
 		parser->last_next = state->next;
 		return 0;
@@ -210,7 +214,6 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 		.options =
 			{
 				.hz = OPTIONS_HZ_DEFAULT,
-				.gpu_budget_ppm = OPTIONS_GPU_BUDGET_PPM,
 				.interval_ns = OPTIONS_INTERVAL_DEFAULT_NS,
 				.output = OPTIONS_OUTPUT_DEFAULT,
 				.output_is_default = true,
@@ -237,8 +240,7 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 	return options_parse_to(&streams, argc, argv, ret_options);
 }
 
-int options_parse_again(const struct options *options, struct options *ret_options,
-			char **ret_why)
+int options_parse_again(const struct options *options, struct options *ret_options, char **ret_why)
 {
 	static const char prefix[] = "pyprofd: ";
 	OWNED_MEM char *line = NULL;
@@ -252,8 +254,7 @@ int options_parse_again(const struct options *options, struct options *ret_optio
 		return -ENOMEM;
 	err = options_parse_to(&streams, options->argc, options->argv, &fresh);
 	if (!err && fresh.config_is_missing && !options->config_is_missing) {
-		fputs("pyprofd: " OPTIONS_CONFIG_DEFAULT " does not exist any more\n",
-		      streams.err);
+		fputs("pyprofd: " OPTIONS_CONFIG_DEFAULT " does not exist any more\n", streams.err);
 		options_release(&fresh);
 		err = -EINVAL;
 	}
@@ -271,9 +272,9 @@ int options_parse_again(const struct options *options, struct options *ret_optio
 
 enum log_level options_log_level(const struct options *options)
 {
-	return options->verbose ? LOG_LEVEL_DEBUG :
-	       options->quiet	? LOG_LEVEL_WARN :
-				  LOG_LEVEL_INFO;
+	return options->verbose ? LOG_LEVEL_DEBUG
+	       : options->quiet ? LOG_LEVEL_WARN
+				: LOG_LEVEL_INFO;
 }
 
 void options_release(struct options *options)

@@ -29,20 +29,17 @@
 #define OPTIONS_STORE_DEFAULT_BYTES (200ULL << 20)
 #define OPTIONS_STORE_AGE_MIN_NS 60000000000ULL
 #define OPTIONS_BUDGET_MIN_BYTES (16ULL << 20)
-#define OPTIONS_BUDGET_CPU_MIN_PPM 1000U   /* 0.1 % */
-#define OPTIONS_BUDGET_CPU_MAX_PPM 500000U /* 50 % */
-#define OPTIONS_MAX_CPU_MIN_PPM 1000U
-#define OPTIONS_GPU_BUDGET_MIN_PPM 1000U
-#define OPTIONS_GPU_BUDGET_PPM 10000U /* 1 % */
+#define OPTIONS_MAX_CPU_MIN_PPM 1000U /* 0.1 % */
 #define OPTIONS_TIMELINE_MIN_BYTES (1ULL << 20)
 #define OPTIONS_TIMELINE_DEFAULT_BYTES (256ULL << 20)
 #define OPTIONS_OFFCPU_MIN_MAX_US 1000000U
 #define OPTIONS_MAX_PIDS 1024U
 #define OPTIONS_MAX_UIDS 64U
 #define OPTIONS_MAX_PROBES 32U
-#define OPTIONS_SLOWDOWN_MAX_PERCENT 100000U
-#define OPTIONS_SLOWDOWN_PERCENT 10U	      /* of --probe and alloc */
-#define OPTIONS_SLOWDOWN_EXACT_PERCENT 400U /* of calls and lines: five times as long */
+/* --max-slowdown by default, in ppm. */
+#define OPTIONS_SLOWDOWN_PPM 100000U	    /* of --probe and alloc: of the programs' time */
+#define OPTIONS_SLOWDOWN_EXACT_PPM 4000000U /* of calls and lines: five times as long */
+#define OPTIONS_SLOWDOWN_LAUNCH_PPM 10000U  /* of CUDA's launches: of a CPU, of each process */
 #define OPTIONS_OUTPUT_DEFAULT "/var/lib/pyprofd"
 #define OPTIONS_CONFIG_DEFAULT "/etc/pyprofd/pyprofd.conf" /* of the service; it may be missing */
 
@@ -55,9 +52,9 @@ enum options_clock { OPTIONS_CLOCK_CPU, OPTIONS_CLOCK_CYCLES };
 enum options_output_kind {
 	/* an existing directory, or a name that ends in '/': one file per window */
 	OPTIONS_OUTPUT_DIRECTORY,
-	OPTIONS_OUTPUT_PPROF,	  /* one file, or "-": standard output; gzip pprof */
-	OPTIONS_OUTPUT_FOLDED,	  /* one file whose name ends in .folded or .txt */
-	OPTIONS_OUTPUT_NONE,	  /* "no": windows go only to clients of the live socket */
+	OPTIONS_OUTPUT_PPROF,  /* one file, or "-": standard output; gzip pprof */
+	OPTIONS_OUTPUT_FOLDED, /* one file whose name ends in .folded or .txt */
+	OPTIONS_OUTPUT_NONE,   /* "no": windows go only to clients of the live socket */
 };
 
 struct options {
@@ -65,18 +62,14 @@ struct options {
 	enum options_clock clock;
 	/* bits of enum pp_capture: one or more into a directory, one into a file */
 	uint32_t events;
-	bool events_are_default; /* nobody asked for these by name */
-	bool wakers;		/* also record who ended waits; needs OFFCPU */
+	bool events_are_default;  /* nobody asked for these by name */
 	struct probe_spec *probe; /* owned: --probe */
 	size_t probe_count;
 	struct pp_line_target lines; /* --lines; no bytes of a file: it was not given */
-	bool leaks;	/* free's probe stays on, whatever it costs; needs ALLOC */
-	bool no_probes; /* --probes=no: nothing is attached to other programs' code */
-	/* How much longer probed programs may take, in percent of their time; 0: by what is
-	 * captured. */
-	uint32_t slowdown_percent;
-	/* What probes of CUDA may take of a CPU, of each process. */
-	uint32_t gpu_budget_ppm;
+	bool leaks;		     /* free's probe stays on, whatever it costs; needs ALLOC */
+	bool no_probes;		     /* --probes=no: nothing is attached to other programs' code */
+	/* How much longer probed programs may take, of their time; 0: by what is captured. */
+	uint32_t slowdown_ppm;
 	uint64_t offcpu_min_ns; /* shorter waits are in no profile; 0 without OFFCPU and GIL */
 
 	/* Which processes are profiled: those that meet all conditions.  No condition: all. */
@@ -101,23 +94,22 @@ struct options {
 	bool output_is_default;
 	uint64_t store_max_bytes;
 	uint64_t store_max_age_ns; /* 0: no bound */
-	const char *timeline; /* NULL: no timeline */
+	const char *timeline;	   /* NULL: no timeline */
 	enum options_timeline timeline_kind;
 	uint64_t timeline_max_bytes; /* of the file, before compression */
 	const char *live;	     /* path of the live socket; NULL: no socket */
 	bool live_is_default;
-	bool no_serve; /* [http] is somebody else's: a pyprofd-serve that runs already */
+	bool no_serve;	       /* [http] is somebody else's: a pyprofd-serve that runs already */
 	const char *live_user; /* who sees on it what root sees, a name or number; NULL: nobody */
 
 	/* Details. */
 	bool no_kernel, no_native;
-	bool raw;	       /* keep the interpreter's own frames */
+	bool raw; /* keep the interpreter's own frames */
 	/* kernel maps and agent together; 0: depends on the number of CPUs */
 	uint64_t budget_bytes;
-	uint32_t budget_cpu_ppm; /* walks' share of each CPU; 0: the bounds in walk_budgets.c */
-	uint32_t max_cpu_ppm;	 /* of one core, agent and walks together; 0: no cap */
-	bool doctor;	       /* look at all that is needed, and end */
-	bool verbose, quiet;   /* never both: the last one given counts */
+	uint32_t max_cpu_ppm; /* of one core, agent and walks together; 0: by walk_budgets.c */
+	bool doctor;	      /* look at all that is needed, and end */
+	bool verbose, quiet;  /* never both: the last one given counts */
 
 	/* What was parsed, for options_parse_again(); borrowed. */
 	int argc;
@@ -132,8 +124,8 @@ struct options_streams {
 	FILE *out, *err;
 };
 
-/* Parses argv and the configuration that it names.  Returns 0: go on; 1: --help, --version or
- * --check-config was printed (exit 0); -EINVAL: one line was printed (exit OPTIONS_EXIT_USAGE);
+/* Parses argv and the configuration that it names.  Returns 0: go on; 1: --help or --version
+ * was printed (exit 0); -EINVAL: one line was printed (exit OPTIONS_EXIT_USAGE);
  * -ENOMEM.  *ret_options is set only with 0.  argv must live
  * as long as the options; argp may reorder it. */
 int options_parse(int argc, char **argv, struct options *ret_options);
@@ -142,8 +134,7 @@ int options_parse_to(const struct options_streams *streams, int argc, char **arg
 		     struct options *ret_options);
 /* Parses the command line of `options` again, with the file as it is now.  Of `options` it reads
  * only argc, argv and config_is_missing.  Returns 0; -EINVAL with one line on the heap; -ENOMEM. */
-int options_parse_again(const struct options *options, struct options *ret_options,
-			char **ret_why);
+int options_parse_again(const struct options *options, struct options *ret_options, char **ret_why);
 /* Returns how much is logged. */
 enum log_level options_log_level(const struct options *options);
 /* Frees what the options own; a zeroed object is allowed. */

@@ -20,12 +20,11 @@ enum option_key {
 	KEY_INTERVAL,
 	KEY_EVENTS,
 	KEY_OFFCPU_MIN,
-	KEY_WAKERS,
+	KEY_FRAMES,
 	KEY_PROBE,
 	KEY_LINES,
 	KEY_PROBES,
 	KEY_MAX_SLOWDOWN,
-	KEY_GPU_BUDGET,
 	KEY_LEAKS,
 	KEY_STORE_MAX,
 	KEY_STORE_AGE,
@@ -34,14 +33,9 @@ enum option_key {
 	KEY_LIVE,
 	KEY_LIVE_USER,
 	KEY_SERVE,
-	KEY_NO_KERNEL,
-	KEY_NO_NATIVE,
-	KEY_RAW,
-	KEY_BUDGET_MEM,
-	KEY_BUDGET_CPU,
+	KEY_MAX_MEMORY,
 	KEY_CONFIG,
 	KEY_SET,
-	KEY_CHECK_CONFIG,
 	KEY_MAX_CPU,
 	KEY_DOCTOR,
 	KEY_HELP,
@@ -49,6 +43,12 @@ enum option_key {
 
 /* Ends with an entry of zeros. */
 extern const struct argp_option option_table[];
+/* What is set by the configuration file and --set alone; ends with an entry of zeros. */
+struct option_setting {
+	int key;
+	const char *name; /* as in config/keys.h */
+};
+extern const struct option_setting option_settings[];
 
 struct option_parser {
 	const struct options_streams *streams;
@@ -57,16 +57,15 @@ struct option_parser {
 	/* The setting that is being parsed; NULL: the command line is. */
 	const struct config_value *setting;
 	bool has_old_pids, has_old_uids; /* of the configuration: the command line's replace them */
-	int last_next;	   /* state->next when an option was last parsed */
-	bool is_failed;	   /* a line was printed */
-	bool is_done;	   /* --help, --version or --check-config */
-	bool checks_config; /* --check-config */
+	int last_next;			 /* state->next when an option was last parsed */
+	bool is_failed;			 /* a line was printed */
+	bool is_done;			 /* --help or --version */
 };
 
 /* Prints the one line about an error.  A format that begins with "--OPTION" gets the place of the
  * setting that is being parsed instead.  Always returns -EINVAL. */
-__attribute__((format(printf, 2, 3))) int usage(struct option_parser *parser,
-						const char *format, ...);
+__attribute__((format(printf, 2, 3))) int usage(struct option_parser *parser, const char *format,
+						...);
 /* Parses the value of an option, NULL where it takes none.  Returns 0; ARGP_ERR_UNKNOWN: the key is
  * none of these; -EINVAL: a line was printed; -ENOMEM. */
 int option_set(struct option_parser *parser, int key, const char *arg);

@@ -46,8 +46,6 @@ static uint32_t default_events(const struct options *options)
 		return PP_CAPTURE_LINES;
 	if (options->probe_count && is_one_file(options))
 		return PP_CAPTURE_PROBE;
-	if (options->wakers && is_one_file(options))
-		return PP_CAPTURE_OFFCPU;
 	if (is_one_file(options) || options->clock == OPTIONS_CLOCK_CYCLES)
 		return PP_CAPTURE_CPU;
 	return options->no_probes ? PP_CAPTURES_DEFAULT & ~PP_CAPTURES_OF_PROBES
@@ -75,7 +73,11 @@ static int check_events(const struct options *options, char why[OPTION_WHY_BYTES
 			 "interrupt in a context switch could lock the CPU up");
 		return -EINVAL;
 	}
-	if (__builtin_popcount(options->events) > 1 && is_one_file(options)) {
+	/* Wakers' profile takes the place of that of waits. */
+	if (is_one_file(options) &&
+	    __builtin_popcount(options->events & PP_CAPTURE_WAKERS
+				       ? options->events & ~PP_CAPTURE_OFFCPU
+				       : options->events) > 1) {
 		capture_names(options->events, ",", names);
 		snprintf(
 			why, OPTION_WHY_BYTES,
@@ -144,8 +146,7 @@ static int check_probes(struct options *options, char why[OPTION_WHY_BYTES])
 	if (options->no_probes && options->events & by_probes) {
 		capture_names(options->events & by_probes, ",", names);
 		snprintf(why, OPTION_WHY_BYTES,
-			 "--probes no and --events %s exclude each other: leave one out",
-			 names);
+			 "--probes no and --events %s exclude each other: leave one out", names);
 		return -EINVAL;
 	}
 	if (options->leaks && !(options->events & PP_CAPTURE_ALLOC)) {
@@ -165,28 +166,6 @@ static int check_waits(const struct option_given *given, const struct options *o
 			 "gil");
 		return -EINVAL;
 	}
-	if (options->wakers && !(options->events & PP_CAPTURE_OFFCPU)) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--wakers needs waits: give --events offcpu, or leave --events out");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int check_budgets(const struct options *options, char why[OPTION_WHY_BYTES])
-{
-	/* A permanent run must stay harmless. */
-	if (options->budget_cpu_ppm && !options->duration_ns && !options->command) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--budget-cpu needs an end of the run: give --duration or -- COMMAND");
-		return -EINVAL;
-	}
-	/* A profile has one period. */
-	if (options->max_cpu_ppm && is_one_file(options)) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--max-cpu needs windows of their own: give a directory with --output");
-		return -EINVAL;
-	}
 	return 0;
 }
 
@@ -200,6 +179,8 @@ static void choose_events(struct options *options)
 	if (!options->events)
 		options->events = default_events(options);
 	options->events |= named;
+	if (options->events & PP_CAPTURE_WAKERS)
+		options->events |= PP_CAPTURE_OFFCPU;
 }
 
 int option_rules_apply(const struct option_given *given, struct options *options,
@@ -226,9 +207,11 @@ int option_rules_apply(const struct option_given *given, struct options *options
 	err = check_waits(given, options, why);
 	if (err)
 		return err;
-	err = check_budgets(options, why);
-	if (err)
-		return err;
+	if (options->as_root && !options->command) {
+		snprintf(why, OPTION_WHY_BYTES,
+			 "--as-root needs a command to run: give -- COMMAND");
+		return -EINVAL;
+	}
 	if (given->timeline_max && !options->timeline) {
 		snprintf(why, OPTION_WHY_BYTES,
 			 "--timeline-max needs a timeline: give --timeline FILE");

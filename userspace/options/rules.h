@@ -8,7 +8,7 @@
 
 #include "options/options.h"
 
-#define OPTION_WHY_BYTES 192U
+#define OPTION_WHY_BYTES 256U
 
 /* Whether an option was given, where its value does not tell. */
 struct option_given {

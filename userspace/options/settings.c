@@ -194,6 +194,33 @@ static int set_lines(struct option_parser *parser, const char *text)
 		       : 0;
 }
 
+static int set_frames(struct option_parser *parser, const char *text)
+{
+	static const char *const names[] = {"python", "native", "kernel", "interpreter"};
+	bool is_kept[ARRAY_SIZE(names)] = {};
+	const char *item;
+	size_t size, i;
+
+	for (;;) {
+		size = option_list_item(&text, &item);
+		for (i = 0; i < ARRAY_SIZE(names); i++)
+			if (size == strlen(names[i]) && !memcmp(item, names[i], size))
+				break;
+		if (i == ARRAY_SIZE(names))
+			return usage(parser,
+				     "--frames '%.*s' is not known: give python, native, kernel or "
+				     "interpreter",
+				     (int)size, item);
+		is_kept[i] = true;
+		if (!*text++)
+			break;
+	}
+	parser->options.no_native = !is_kept[1];
+	parser->options.no_kernel = !is_kept[2];
+	parser->options.raw = is_kept[3];
+	return 0;
+}
+
 static int set_probes(struct option_parser *parser, const char *text)
 {
 	parser->options.no_probes = !strcmp(text, "no");
@@ -202,21 +229,9 @@ static int set_probes(struct option_parser *parser, const char *text)
 		       : usage(parser, "--probes '%s': give yes or no", text);
 }
 
-static int set_gpu_budget(struct option_parser *parser, const char *text)
-{
-	uint32_t *ppm = &parser->options.gpu_budget_ppm;
-
-	if (option_percent(text, ppm) || *ppm < OPTIONS_GPU_BUDGET_MIN_PPM)
-		return usage(parser,
-			     "--gpu-budget '%s' is out of range: give percent of a CPU, 0.1 to 100",
-			     text);
-	return 0;
-}
-
 static int set_max_slowdown(struct option_parser *parser, const char *text)
 {
-	if (option_slowdown(text, &parser->options.slowdown_percent) ||
-	    parser->options.slowdown_percent > OPTIONS_SLOWDOWN_MAX_PERCENT)
+	if (option_slowdown(text, &parser->options.slowdown_ppm))
 		return usage(parser,
 			     "--max-slowdown '%s' is out of range: give percent of the program's "
 			     "time, as 10%%, or how many times as long, as 5x",
@@ -317,27 +332,14 @@ static int set_size(struct option_parser *parser, const char *name, uint64_t min
 	return 0;
 }
 
-static int set_budget(struct option_parser *parser, const char *text)
+static int set_max_memory(struct option_parser *parser, const char *text)
 {
 	if (!strcmp(text, "0")) {
 		parser->options.budget_bytes = 0;
 		return 0;
 	}
-	return set_size(parser, "budget-mem", OPTIONS_BUDGET_MIN_BYTES, text,
+	return set_size(parser, "max-memory", OPTIONS_BUDGET_MIN_BYTES, text,
 			&parser->options.budget_bytes);
-}
-
-static int set_budget_cpu(struct option_parser *parser, const char *text)
-{
-	uint32_t ppm;
-
-	if (option_percent(text, &ppm) || ppm < OPTIONS_BUDGET_CPU_MIN_PPM ||
-	    ppm > OPTIONS_BUDGET_CPU_MAX_PPM)
-		return usage(parser,
-			     "--budget-cpu '%s' is out of range: give percent of a CPU, 0.1 to 50",
-			     text);
-	parser->options.budget_cpu_ppm = ppm;
-	return 0;
 }
 
 static int set_max_cpu(struct option_parser *parser, const char *text)
@@ -346,8 +348,8 @@ static int set_max_cpu(struct option_parser *parser, const char *text)
 
 	if (option_percent(text, &ppm) || ppm < OPTIONS_MAX_CPU_MIN_PPM)
 		return usage(parser,
-			     "--max-cpu '%s' is out of range: give percent of one core, 0.1 to 100",
-			     text);
+			     "--max-cpu '%s' is out of range: give percent of one core, 0.1 to %u",
+			     text, OPTIONS_PERCENT_MAX);
 	parser->options.max_cpu_ppm = ppm;
 	return 0;
 }
@@ -437,8 +439,8 @@ static int parse_selection(struct option_parser *parser, int key, const char *ar
 		return set_lines(parser, arg);
 	case KEY_PROBES:
 		return set_probes(parser, arg);
-	case KEY_GPU_BUDGET:
-		return set_gpu_budget(parser, arg);
+	case KEY_FRAMES:
+		return set_frames(parser, arg);
 	case KEY_MAX_SLOWDOWN:
 		return set_max_slowdown(parser, arg);
 	case 'p':
@@ -480,12 +482,10 @@ static int parse_course(struct option_parser *parser, int key, const char *arg)
 		return set_live_user(parser, arg);
 	case KEY_SERVE:
 		return set_serve(parser, arg);
-	case KEY_BUDGET_MEM:
-		return set_budget(parser, arg);
+	case KEY_MAX_MEMORY:
+		return set_max_memory(parser, arg);
 	case KEY_MAX_CPU:
 		return set_max_cpu(parser, arg);
-	case KEY_BUDGET_CPU:
-		return set_budget_cpu(parser, arg);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -496,26 +496,14 @@ static int parse_switch(struct option_parser *parser, int key)
 	struct options *options = &parser->options;
 
 	switch (key) {
-	case KEY_WAKERS:
-		options->wakers = true;
-		return 0;
 	case KEY_LEAKS:
 		options->leaks = true;
 		return 0;
 	case KEY_AS_ROOT:
 		options->as_root = true;
 		return 0;
-	case KEY_NO_KERNEL:
-		options->no_kernel = true;
-		return 0;
-	case KEY_NO_NATIVE:
-		options->no_native = true;
-		return 0;
 	case KEY_DOCTOR:
 		options->doctor = true;
-		return 0;
-	case KEY_RAW:
-		options->raw = true;
 		return 0;
 	case 'v':
 	case 'q':

@@ -56,8 +56,8 @@ int options_parse_duration(const char *text, uint64_t *ret_ns)
 	static const struct {
 		const char *name;
 		double ns;
-	} units[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"m", 60e9},
-		     {"h", 3600e9}, {"d", 86400e9}};
+	} units[] = {{"", 1e9},	  {"s", 1e9},	 {"ms", 1e6},	{"us", 1e3},
+		     {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
 	const char *unit;
 	double value;
 	int err;
@@ -77,6 +77,9 @@ int options_parse_duration(const char *text, uint64_t *ret_ns)
 	return -EINVAL;
 }
 
+#define SLOWDOWN_MIN_PERCENT 0.1
+#define SLOWDOWN_MAX_PERCENT 100000
+
 int option_percent(const char *text, uint32_t *ret_ppm)
 {
 	const char *rest;
@@ -85,13 +88,13 @@ int option_percent(const char *text, uint32_t *ret_ppm)
 
 	if (err || (*rest && strcmp(rest, "%")))
 		return -EINVAL;
-	if (percent > 100)
+	if (percent > OPTIONS_PERCENT_MAX)
 		return -ERANGE;
 	*ret_ppm = (uint32_t)lround(percent * 1e4);
 	return 0;
 }
 
-int option_slowdown(const char *text, uint32_t *ret_percent)
+int option_slowdown(const char *text, uint32_t *ret_ppm)
 {
 	const char *rest;
 	double value;
@@ -101,11 +104,11 @@ int option_slowdown(const char *text, uint32_t *ret_percent)
 		return -EINVAL;
 	if (*rest == 'x')
 		value = (value - 1) * 100;
-	if (value > UINT32_MAX / 2)
+	if (value > SLOWDOWN_MAX_PERCENT)
 		return -ERANGE;
-	if (value < 1)
+	if (value < SLOWDOWN_MIN_PERCENT)
 		return -EINVAL;
-	*ret_percent = (uint32_t)lround(value);
+	*ret_ppm = (uint32_t)lround(value * 1e4);
 	return 0;
 }
 

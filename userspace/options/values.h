@@ -11,8 +11,8 @@
 #define OPTIONS_SIZE_MAX_BYTES (1ULL << 50)
 
 enum options_timeline {
-	OPTIONS_TIMELINE_PERFETTO, /* .pftrace, .perfetto-trace, .pb */
-	OPTIONS_TIMELINE_CHROME,   /* .json */
+	OPTIONS_TIMELINE_PERFETTO,  /* .pftrace, .perfetto-trace, .pb */
+	OPTIONS_TIMELINE_CHROME,    /* .json */
 	OPTIONS_TIMELINE_CHROME_GZ, /* .json.gz */
 };
 
@@ -24,12 +24,13 @@ int options_parse_duration(const char *text, uint64_t *ret_ns);
 int options_parse_size(const char *text, uint64_t *ret_bytes);
 
 /* Parses "1", "0.5", "20%" into parts per million, rounded to the nearest.  Returns 0; -EINVAL: not
- * a percentage; -ERANGE: above 100. */
+ * a percentage; -ERANGE: above OPTIONS_PERCENT_MAX. */
+#define OPTIONS_PERCENT_MAX 4000U /* 40 cores; 32 bits hold its ppm */
 int option_percent(const char *text, uint32_t *ret_ppm);
 
-/* Parses how much longer something may take: "10%" or "10" into 10, "5x" into 400.  Returns 0;
- * -EINVAL: neither, or nothing more; -ERANGE. */
-int option_slowdown(const char *text, uint32_t *ret_percent);
+/* Parses how much longer something may take into parts per million: "10%" or "10" into 100,000,
+ * "5x" into 4,000,000.  Returns 0; -EINVAL: neither, or less than 0.1 %; -ERANGE. */
+int option_slowdown(const char *text, uint32_t *ret_ppm);
 
 /* Parses a decimal number without sign or blanks.  Returns 0, -EINVAL, -ERANGE. */
 int option_number(const char *text, size_t size, uint64_t *ret_number);

@@ -46,7 +46,8 @@ int cuda_bounds_new(const struct options *options, const struct probe_plan *plan
 		return -ENOMEM;
 	bounds->plan = plan;
 	bounds->worker = worker;
-	err = cuda_budget_new(options->gpu_budget_ppm, &bounds->budget);
+	err = cuda_budget_new(options->slowdown_ppm ?: OPTIONS_SLOWDOWN_LAUNCH_PPM,
+			      &bounds->budget);
 	if (err)
 		return err;
 	probe_worker_bound_launches(worker, plan->cuda_launch_row);
@@ -97,7 +98,7 @@ static void warn(struct cuda_bounds *bounds)
 		return;
 	bounds->warned_tgid = now.tgid;
 	log_warn("probes of all launches of process %u would take %.1f %% of a CPU: they are on "
-		 "for a part of the time, and counts are scaled; --gpu-budget allows more",
+		 "for a part of the time, and counts are scaled; --max-slowdown allows more",
 		 now.tgid, now.need_ppm / 1e4);
 }
 

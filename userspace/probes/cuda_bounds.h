@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bounds what the probes of CUDA's launches cost the programs that launch, and says what they do:
- * --gpu-budget.  The loop's thread. */
+ * --max-slowdown.  The loop's thread. */
 #ifndef PROBES_CUDA_BOUNDS_H
 #define PROBES_CUDA_BOUNDS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Decides for how much of the time launches of CUDA are probed, so that probes take no process more
- * of a CPU than --gpu-budget.  Launches whose probes are dear are given up first; synchronisations,
- * copies and allocations stay on.  Reads no clock. */
+ * of a CPU than --max-slowdown.  Launches whose probes are dear are given up first;
+ * synchronisations, copies and allocations stay on.  Reads no clock. */
 #ifndef PROBES_CUDA_BUDGET_H
 #define PROBES_CUDA_BUDGET_H
 

@@ -430,8 +430,7 @@ static double allowed_percent(const struct exact *exact)
 {
 	const struct options *options = exact->services->options;
 
-	return options->slowdown_percent ? options->slowdown_percent
-					 : OPTIONS_SLOWDOWN_EXACT_PERCENT;
+	return (options->slowdown_ppm ?: OPTIONS_SLOWDOWN_EXACT_PPM) / 1e4;
 }
 
 /* Looks at what the hits cost, and again at processes that could not be attached to yet, for the

@@ -15,7 +15,6 @@
 #define LOOK_NS NS_PER_SEC
 #define UNBOUNDED_LOOK_NS (10 * NS_PER_SEC) /* nothing comes of it but what is shown */
 #define LEAST_SHARE 10U /* a tenth of the time is the programs' own, however late they are */
-#define PPM_PER_PERCENT 10000U
 #define COMMENT_BYTES 512U
 
 static bool is_bounded(const struct probe_row *row)
@@ -24,7 +23,7 @@ static bool is_bounded(const struct probe_row *row)
 }
 
 /* Blocks that are freed while free's probe is off seem to be held: it is on whenever malloc's is,
- * or with --leaks always. */
+ * or with leaks=yes always. */
 static uint32_t leader_of(const struct options *options, const struct probe_plan *plan,
 			  uint32_t probe)
 {
@@ -41,11 +40,8 @@ uint32_t probe_bounds_leader(const struct probe_bounds *bounds, uint32_t probe)
 void probe_bounds_init(struct probe_bounds *bounds, const struct options *options,
 		       const struct probe_plan *plan, struct probe_worker *worker)
 {
-	const uint32_t percent =
-		options->slowdown_percent ? options->slowdown_percent : OPTIONS_SLOWDOWN_PERCENT;
-
 	*bounds = (struct probe_bounds){.plan = plan, .worker = worker};
-	bounds->governor.bound_ppm = percent * PPM_PER_PERCENT;
+	bounds->governor.bound_ppm = options->slowdown_ppm ?: OPTIONS_SLOWDOWN_PPM;
 	bounds->governor.count = (uint32_t)plan->count;
 	for (uint32_t i = 0; i < plan->count; i++) {
 		struct probe_governed *probe = &bounds->governor.probe[i];

@@ -15,7 +15,7 @@
 
 struct probe_governed {
 	bool is_used;	 /* there are hits to govern */
-	bool stays_on;	 /* --leaks: its cost is told, and not bounded */
+	bool stays_on;	 /* leaks=yes: its cost is told, and not bounded */
 	uint32_t leader; /* the probe whose share it has; itself: it has one of its own */
 	uint32_t hit_ns; /* of a hit, without what our program takes */
 	/* What the last look has found. */

@@ -161,7 +161,7 @@ static int add_calls(struct why *why, const struct input *input)
 
 /* ---- samples ---- */
 
-/* --clock cycles counts no time. */
+/* clock=cycles counts no time. */
 static bool counts_ns(const struct input *input)
 {
 	const unsigned int value = profile_reader_value_index(input_reader(input));

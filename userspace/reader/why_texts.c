@@ -61,7 +61,7 @@ const char *why_doubt_text(enum gpu_doubt doubt)
 	switch (doubt) {
 	case GPU_DOUBT_SCALED:
 		return "numbers of launches are estimates: they were probed for a part of the time "
-		       "(--gpu-budget)";
+		       "(--max-slowdown)";
 	case GPU_DOUBT_ONE_WINDOW:
 		return "whether as many are launched each time: there is one window only";
 	case GPU_DOUBT_NO_WAITS:

@@ -118,7 +118,7 @@ static bool is_native(packed_frame frame)
 	return packed_kind(frame) == PP_FRAME_NATIVE || packed_kind(frame) == PP_FRAME_EVAL;
 }
 
-/* --no-native applies to stacks with Python frames; others would have no frame left. */
+/* --frames without native applies to stacks with Python frames; others would have no frame left. */
 static bool hides_native(const struct symbolizer *symbolizer, const struct dict_stack *stack)
 {
 	return symbolizer->options.no_native && stack->python_count;
@@ -339,7 +339,7 @@ static bool repeats_unnamed(const struct symbolizer *symbolizer, const struct fr
 	       !symbolizer->options.raw;
 }
 
-/* Returns whether --no-native leaves a frame out: native frames and the gaps between them, but not
+/* Returns whether --frames leaves a frame out: native frames and the gaps between them, but not
  * markers of omitted frames, some of which may be Python's. */
 static bool is_beside_python(packed_frame frame)
 {

@@ -29,15 +29,14 @@ static const struct feed feeds[] = {PP_FEEDS(FEED)};
 
 static bool is_asked_for(const struct options *options, enum pp_profile kind)
 {
-	uint32_t captures = options->events | (options->wakers ? PP_CAPTURE_WAKERS : 0);
 	uint32_t needs = kind_get(kind)->needs;
 	bool is_one_file = options->output_kind == OPTIONS_OUTPUT_PPROF ||
 			   options->output_kind == OPTIONS_OUTPUT_FOLDED;
 
 	/* One file has one kind. */
-	if (kind == PP_PROFILE_OFFCPU && options->wakers && is_one_file)
+	if (kind == PP_PROFILE_OFFCPU && options->events & PP_CAPTURE_WAKERS && is_one_file)
 		return false;
-	return (captures & needs) == needs;
+	return (options->events & needs) == needs;
 }
 
 struct profile_options profiles_options(const struct options *options, enum pp_profile kind)

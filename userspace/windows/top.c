@@ -128,7 +128,7 @@ static bool is_served(const struct top *top, const struct live_job *job, uint64_
 	explain_kinds(recorded, job->request.kinds, why);
 	live_server_refuse(
 		top->server, job->number, -ENOTSUP,
-		job->request.kinds ? why : "this pyprofd counts cycles, not time: --clock cycles",
+		job->request.kinds ? why : "this pyprofd counts cycles, not time: clock=cycles",
 		now_ns);
 	return false;
 }

@@ -219,7 +219,7 @@ static void clock__jump_over_windows_is_cut_like_any_wait(void **state)
 	assert_int_equal(slot_of(&one)->total_ns[PP_LEDGER_SLEEP], 3599996 * MS);
 }
 
-/* ---- --offcpu-min ---- */
+/* ---- offcpu-min ---- */
 
 static void min__shorter_waits_are_in_the_ledger_only(void **state)
 {

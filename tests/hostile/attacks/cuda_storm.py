@@ -11,7 +11,7 @@ import shutil
 import craft
 
 QUICK = True
-OPTIONS = ("--events", "cpu,offcpu,gil,cuda", "--gpu-budget", "100")
+OPTIONS = ("--events", "cpu,offcpu,gil,cuda", "--max-slowdown", "100%")
 KINDS = ("handles", "names", "captures", "graphs", "waits", "sizes", "children")
 # Of the somebody else's: seconds, and launches in each.
 LAUNCHES, SECONDS = 20000, 4

@@ -60,9 +60,9 @@ target=$!
 await 60 [ -e /py/tmp/waits-ready ]
 waits $target
 
-# --timeline and --wakers load and write: what is in them the end-to-end tests look at.
+# --timeline and wakers load and write: what is in them the end-to-end tests look at.
 traces() {
-	$pyprofd --wakers --timeline /tmp/run.json --pid "$1" --duration 3 -o /tmp/waker.folded > /tmp/traces.log 2>&1 ||
+	$pyprofd --events wakers --timeline /tmp/run.json --pid "$1" --duration 3 -o /tmp/waker.folded > /tmp/traces.log 2>&1 ||
 		fail "traces: pyprofd ended with $?"
 	sed 's/^/guest: pyprofd: /' /tmp/traces.log | tail -n 8
 	grep -q '"name":"sleep","dur"' /tmp/run.json || fail "traces: nobody sleeps in the timeline"
@@ -130,7 +130,7 @@ out_of_memory
 memory() { # MIB
 	$python /t/memory.py "$1" &
 	target=$!
-	begin memory $pyprofd --events mem --budget-cpu 50 --duration 300 --pid $target -o /tmp/memory.pb.gz
+	begin memory $pyprofd --events mem --max-cpu 400 --duration 300 --pid $target -o /tmp/memory.pb.gz
 	touch /py/tmp/go
 	wait $target || fail "memory: the program ended with $?"
 	missed=$(/t/programs | awk '/^on_page / { print $4 }')
@@ -208,7 +208,7 @@ at alloc
 known alloc allocates on_alloc
 at cuda
 # All at once: an emulator whose machine has other work takes longer for their probes than the usual budget allows.
-cuda /tmp/cuda.pb.gz 0 --events cuda --gpu-budget 100
+cuda /tmp/cuda.pb.gz 0 --events cuda --max-slowdown 100%
 cp /tmp/cuda.pb.gz /py/tmp/ && $python /t/check_cuda.py calls /tmp/cuda.pb.gz || fail "cuda: wrong numbers"
 complaints
 

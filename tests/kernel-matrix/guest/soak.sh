@@ -4,7 +4,7 @@
 # waits.  Nothing is missing, no stack has another thread's functions, and the kernel has nothing to say.
 . ./functions.sh
 at soak
-cuda /tmp/soak/ "$1" --events cpu,offcpu,cuda --gpu-budget 100 --interval 60
+cuda /tmp/soak/ "$1" --events cpu,offcpu,cuda --max-slowdown 100% --interval 60
 tail -n 3 /tmp/cuda.log | sed 's/^/guest: pyprofd: /'
 mkdir -p /py/tmp/soak && find /tmp/soak -name '*-c*.pb.gz' -exec cp {} /py/tmp/soak/ \;
 # shellcheck disable=SC2046

@@ -619,7 +619,7 @@ static void full__file_ends_the_timeline_and_is_told_once(void **state)
 	timeline_tick(timeline);
 	assert_int_equal(added_count, 1);
 	assert_string_equal(told,
-			    "the timeline 'out.json' ends here: it has reached --timeline-max\n");
+			    "the timeline 'out.json' ends here: it has reached timeline-max\n");
 	calls[0] = told[0] = '\0';
 	fails = NULL;
 	come(15, 0);

@@ -2,9 +2,9 @@
 /* sources: agent/walk_budgets.c */
 #include "agent/walk_budgets.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <cmocka.h>
 
 #include <pyprofd/limits.h>
 
@@ -13,7 +13,8 @@
 
 static struct walk_budgets budgets_at(uint32_t hz, uint32_t events, uint32_t ppm)
 {
-	const struct options options = {.hz = hz, .events = events, .budget_cpu_ppm = ppm};
+	const struct options options = {
+		.hz = hz, .events = events, .max_cpu_ppm = 4 * ppm, .duration_ns = 1};
 
 	return walk_budgets_of(&options, 4);
 }
@@ -28,7 +29,7 @@ static void walk_budgets__follow_the_rate_within_their_bounds(void **state)
 	assert_int_equal(budgets_at(10000, SAMPLES_AND_WAITS, 0).switch_ns, PERCENT_NS / 2);
 }
 
-static void walk_budgets__given_one_is_the_sum_of_all(void **state)
+static void walk_budgets__of_a_run_with_an_end_are_the_cap(void **state)
 {
 	struct walk_budgets budgets = budgets_at(99, SAMPLES_AND_WAITS, 30000);
 
@@ -80,7 +81,7 @@ static void walk_budgets__share_the_cap_of_a_core(void **state)
 	budgets = walk_budgets_of(&options, 1);
 	assert_int_equal(budgets.sample_ns, PERCENT_NS);
 	assert_int_equal(budgets.switch_ns, PERCENT_NS / 2);
-	wide.budget_cpu_ppm = 300000;
+	wide.duration_ns = 1;
 	budgets = walk_budgets_of(&wide, 2);
 	/* Each part is rounded down. */
 	assert_in_range(budgets.sample_ns + budgets.switch_ns, PERCENT_NS - 20, PERCENT_NS);
@@ -90,7 +91,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walk_budgets__follow_the_rate_within_their_bounds),
-		cmocka_unit_test(walk_budgets__given_one_is_the_sum_of_all),
+		cmocka_unit_test(walk_budgets__of_a_run_with_an_end_are_the_cap),
 		cmocka_unit_test(walk_budgets__of_memory_is_a_percent_when_it_is_captured),
 		cmocka_unit_test(walk_budgets__of_memory_by_default_is_less),
 		cmocka_unit_test(walk_budgets__share_the_cap_of_a_core),

@@ -54,7 +54,7 @@ static void expect_error(const char *text, int err, const char *line)
 	assert_string_equal(why, line);
 }
 
-#define assert_text(value, wanted)                                                                \
+#define assert_text(value, wanted)                                                                 \
 	do {                                                                                       \
 		assert_non_null((value).text);                                                     \
 		assert_string_equal((value).text, wanted);                                         \
@@ -83,11 +83,12 @@ static void file__keys_of_all_sections_are_kept_with_their_lines(void **state)
 
 static void file__mark_crlf_and_missing_last_newline_are_fine(void **state)
 {
-	OWNED(config) struct config *config = parsed("\xef\xbb\xbf[capture]\r\nhz = 49\r\nraw=yes");
+	OWNED(config) struct config *config =
+		parsed("\xef\xbb\xbf[capture]\r\nhz = 49\r\nleaks=yes");
 
 	(void)state;
 	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_HZ), "49");
-	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_RAW), "yes");
+	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_LEAKS), "yes");
 }
 
 static void file__unknown_key_names_line_and_nearest(void **state)
@@ -179,14 +180,14 @@ static void file__key_twice_is_refused_but_lists_are_joined(void **state)
 	assert_int_equal(config_set(config, "push.a.url=http://h", why), 0);
 	assert_int_equal(config_push(config, 0, &push, why), 0);
 	assert_text(push.header, "A: 1\nB: 2\nC: 3");
-	expect_error("[capture]\nhz=1\nraw=yes\nhz=2\n", -EINVAL,
+	expect_error("[capture]\nhz=1\nleaks=yes\nhz=2\n", -EINVAL,
 		     "a.conf:4: 'hz' stands in line 2 already");
 }
 
 static void file__indented_key_is_told_to_continue(void **state)
 {
 	(void)state;
-	expect_error("[capture]\n hz=1\n raw=yes\n", -EINVAL,
+	expect_error("[capture]\n hz=1\n leaks=yes\n", -EINVAL,
 		     "a.conf:3: the line is indented, so it goes on with 'hz' of line 2, which has "
 		     "one value");
 }
@@ -194,11 +195,11 @@ static void file__indented_key_is_told_to_continue(void **state)
 static void file__sections_may_stand_twice(void **state)
 {
 	OWNED(config) struct config *config =
-		parsed("[capture]\nhz=1\n[store]\n[capture]\nraw=yes\n");
+		parsed("[capture]\nhz=1\n[store]\n[capture]\nleaks=yes\n");
 
 	(void)state;
 	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_HZ), "1");
-	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_RAW), "yes");
+	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_LEAKS), "yes");
 }
 
 static void file__long_line_is_refused_with_its_number(void **state)
@@ -267,8 +268,8 @@ static void set__before_the_file_counts_all_the_same(void **state)
 	(void)state;
 	assert_int_equal(config_set(config, "capture.hz=2", why), 0);
 	assert_int_equal(config_set(config, "push.a.url=http://s", why), 0);
-	assert_int_equal(
-		read_into(config, "[capture]\nhz=1\n[push a]\ntype=otlp\nurl=http://f\n"), 0);
+	assert_int_equal(read_into(config, "[capture]\nhz=1\n[push a]\ntype=otlp\nurl=http://f\n"),
+			 0);
 	assert_text(config_get(config, CONFIG_CAPTURE, CONFIG_CAPTURE_HZ), "2");
 	assert_int_equal(config_push(config, 0, &push, why), 0);
 	assert_text(push.url, "http://s");
@@ -378,9 +379,9 @@ static void expect_http_error(const char *text, const char *line)
 
 static void http__wrong_addresses_name_the_line(void **state)
 {
-	static const char *const wrong[] = {"4041",	 "h:0",	   "127.0.0.1:65536", "127.0.0.1:",
-					    "127.0.0.1", "h.x:80", "unix:x",	      "[::1:80",
-					    "1:2x"};
+	static const char *const wrong[] = {"4041",	  "h:0",       "127.0.0.1:65536",
+					    "127.0.0.1:", "127.0.0.1", "h.x:80",
+					    "unix:x",	  "[::1:80",   "1:2x"};
 	char text[128], line[256];
 
 	(void)state;
@@ -528,9 +529,9 @@ static void served__is_compared_by_its_values(void **state)
 
 static void handing_over__keeps_all_that_is_served(void **state)
 {
-	OWNED(config) struct config *config = parsed(
-		"[capture]\nhz=49\n[http]\n[push a.b]\ntype=parca\nurl=http://h\nkinds=cpu\n"
-		"header=A: b ;c\n  D: e\n");
+	OWNED(config) struct config *config =
+		parsed("[capture]\nhz=49\n[http]\n[push a.b]\ntype=parca\nurl=http://h\nkinds=cpu\n"
+		       "header=A: b ;c\n  D: e\n");
 	OWNED(config) struct config *taken = NULL, *none = parsed("[capture]\nhz=49\n");
 	OWNED_FILE FILE *file = tmpfile();
 
@@ -570,13 +571,13 @@ static void print__shows_origins_and_hides_secrets(void **state)
 	FILE *file = open_memstream(&text, &size);
 
 	(void)state;
-	assert_int_equal(config_set(config, "capture.raw=yes", why), 0);
+	assert_int_equal(config_set(config, "capture.leaks=yes", why), 0);
 	assert_int_equal(note(config, CONFIG_CAPTURE_HZ, "7"), 0);
 	assert_int_equal(config_print(config, file), 0);
 	fclose(file);
 	assert_null(strstr(text, "geheim"));
 	assert_non_null(strstr(text, "hz           = 7 ; command line\n"));
-	assert_non_null(strstr(text, "raw          = yes ; --set\n"));
+	assert_non_null(strstr(text, "leaks        = yes ; --set\n"));
 	assert_non_null(strstr(text, "interval     = 10s ; default\n"));
 	assert_non_null(strstr(text, ";pid         =\n"));
 	assert_non_null(strstr(text, "url          = http://h/p?*** ; a.conf:3\n"));
@@ -625,8 +626,7 @@ static void read__modes_and_kinds_of_files_are_checked(void **state)
 		    "c.conf: it has secrets (header=, url=, proxy=) and every user may read it: "
 		    "chmod o= 'c.conf'");
 	write_file("c.conf", "[push a]\nurl=http://h/p\n", 0664);
-	expect_read("c.conf", -EPERM,
-		    "c.conf: its group may write to it: chmod g-w 'c.conf'");
+	expect_read("c.conf", -EPERM, "c.conf: its group may write to it: chmod g-w 'c.conf'");
 	write_file("c.conf", "[push a]\nurl=http://h/p\n", 0644);
 	expect_read("c.conf", 0, "");
 	expect_read(".", -EINVAL, ".: not a regular file");
@@ -698,8 +698,9 @@ static void file__of_another_user_is_refused(void **state)
 	assert_int_equal(config_check_secret("token", other, why), 0);
 	write_file("c.conf", "[http]\n", 0644);
 	assert_int_equal(chown("c.conf", other, (gid_t)-1), 0);
-	expect_read("c.conf", -EPERM, "c.conf: it belongs to uid 54321, neither root nor who runs "
-				      "this: chown root 'c.conf'");
+	expect_read("c.conf", -EPERM,
+		    "c.conf: it belongs to uid 54321, neither root nor who runs "
+		    "this: chown root 'c.conf'");
 	setenv("SUDO_UID", "54321", 1);
 	setenv("SUDO_GID", "54321", 1);
 	expect_read("c.conf", 0, "");
@@ -712,8 +713,12 @@ static void file__of_another_user_is_refused(void **state)
 
 static void token__can_stand_in_a_cookie(void **state)
 {
-	static const char *const bad[] = {"", "short", "0123456789abcde", "0123456789abcdef;x",
-					  "0123456789abcdef x", "0123456789abcdef\"",
+	static const char *const bad[] = {"",
+					  "short",
+					  "0123456789abcde",
+					  "0123456789abcdef;x",
+					  "0123456789abcdef x",
+					  "0123456789abcdef\"",
 					  "0123456789abcdef\r\nSet-Cookie: a"};
 	char longest[CONFIG_TOKEN_MAX_BYTES + 1];
 

@@ -72,22 +72,21 @@ static void file__every_key_lands_in_its_field(void **state)
 	RUN run = {0};
 
 	(void)state;
-	write_config("[capture]\nhz=7\nclock=cpu\nevents=offcpu\noffcpu-min=5\nwakers=yes\n"
+	write_config("[capture]\nhz=7\nclock=cpu\nevents=wakers\noffcpu-min=5\nas-root=no\n"
 		     "pid=1,2\npid=3\ncomm=^py\ncgroup=/a\nuid=0\nduration=9\ndelay=2\n"
 		     "interval=1m\ntimeline=/t.json\ntimeline-max=2M\nlive=no\nlive-user=7\n"
-		     "serve=no\nno-kernel=on\n"
-		     "no-native=true\nraw=1\nbudget-mem=64M\n"
-		     "budget-cpu=5\nmax-cpu=2\nverbose=yes\nquiet=no\n"
+		     "serve=no\nframes=python\nframes=interpreter\nmax-memory=64M\n"
+		     "max-cpu=2\nmax-slowdown=3x\nverbose=yes\nquiet=no\n"
 		     "[store]\npath=/s/\nmax=3M\nage=2m\n",
 		     0600);
 	run_line(&run, "--config c.conf");
 	assert_string_equal(run.err, "");
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 7);
-	assert_int_equal(run.options.events, PP_CAPTURE_OFFCPU);
+	assert_int_equal(run.options.events, PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS);
 	assert_int_equal(run.options.offcpu_min_ns, 5000);
-	assert_true(run.options.wakers && run.options.no_kernel && run.options.no_native &&
-		    run.options.raw && run.options.verbose && !run.options.quiet);
+	assert_true(run.options.no_kernel && run.options.no_native && run.options.raw &&
+		    run.options.verbose && !run.options.quiet);
 	assert_int_equal(run.options.pid_count, 3);
 	assert_string_equal(run.options.comm, "^py");
 	assert_string_equal(run.options.cgroup, "/a");
@@ -101,8 +100,8 @@ static void file__every_key_lands_in_its_field(void **state)
 	assert_string_equal(run.options.live_user, "7");
 	assert_true(run.options.no_serve);
 	assert_int_equal(run.options.budget_bytes, 64 << 20);
-	assert_int_equal(run.options.budget_cpu_ppm, 50000);
 	assert_int_equal(run.options.max_cpu_ppm, 20000);
+	assert_int_equal(run.options.slowdown_ppm, 2000000);
 	assert_string_equal(run.options.output, "/s/");
 	assert_int_equal(run.options.store_max_bytes, 3 << 20);
 	assert_int_equal(run.options.store_max_age_ns, 120000000000ULL);
@@ -144,7 +143,7 @@ static void command__words_are_not_ours(void **state)
 	RUN run = {0};
 
 	(void)state;
-	run_line(&run, "-o x.pb.gz -- prog --config /nowhere --set x --check-config");
+	run_line(&run, "-o x.pb.gz -- prog --config /nowhere --set x --doctor");
 	assert_int_equal(run.result, 0);
 	assert_string_equal(run.options.command[1], "--config");
 }
@@ -157,8 +156,8 @@ static void errors__name_file_and_line(void **state)
 		     "10000\n");
 	expect_error("[store]\nmax=5\n", "--config c.conf",
 		     "pyprofd: c.conf:2: max '5' is out of range: give 1M or more, up to 1024T\n");
-	expect_error("[capture]\nraw=maybe\n", "--config c.conf",
-		     "pyprofd: c.conf:2: raw 'maybe' is not known: give yes or no\n");
+	expect_error("[capture]\nleaks=maybe\n", "--config c.conf",
+		     "pyprofd: c.conf:2: leaks 'maybe' is not known: give yes or no\n");
 	expect_error("[capture]\nhzz=1\n", "--config c.conf --hz 5",
 		     "pyprofd: c.conf:2: [capture] has no key 'hzz'; did you mean 'hz'?\n");
 	expect_error("[http]\nlisten=x\n", "--config c.conf",
@@ -171,23 +170,13 @@ static void errors__name_file_and_line(void **state)
 static void errors__between_options_name_the_line_of_the_first(void **state)
 {
 	(void)state;
-	expect_error("[capture]\nbudget-cpu=5\n", "--config c.conf",
-		     "pyprofd: c.conf:2: budget-cpu needs an end of the run: give --duration or -- "
-		     "COMMAND\n");
-	expect_error("[capture]\nhz=5\n", "--config c.conf --budget-cpu 5",
-		     "pyprofd: --budget-cpu needs an end of the run: give --duration or -- "
-		     "COMMAND\n");
-}
-
-static void errors__cap_without_windows_is_told(void **state)
-{
-	(void)state;
-	expect_error("[capture]\nmax-cpu=2\n", "--config c.conf -o x.pb.gz",
-		     "pyprofd: c.conf:2: max-cpu needs windows of their own: give a directory with "
-		     "--output\n");
+	expect_error("[capture]\ntimeline-max=5M\n", "--config c.conf",
+		     "pyprofd: c.conf:2: timeline-max needs a timeline: give --timeline FILE\n");
+	expect_error("[capture]\nhz=5\n", "--config c.conf --probes no --events gc",
+		     "pyprofd: --probes no and --events gc exclude each other: leave one out\n");
 	expect_error("", "--max-cpu 0",
 		     "pyprofd: --max-cpu '0' is out of range: give percent of one core, 0.1 to "
-		     "100\n");
+		     "4000\n");
 }
 
 static void errors__of_set_name_the_setting(void **state)
@@ -223,35 +212,29 @@ static void help__does_not_care_for_the_file(void **state)
 	assert_string_equal(run.err, "");
 }
 
-static void check_config__prints_all_with_origins(void **state)
+static void config_print__shows_all_with_origins(void **state)
 {
 	RUN run = {0};
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
 
 	(void)state;
 	write_config("[capture]\nhz=7\n", 0600);
-	run_line(&run, "--config c.conf --check-config -o x/ --events gil,cpu --pid 3 -p 4");
-	assert_int_equal(run.result, 1);
+	run_line(&run, "--config c.conf --doctor -o x/ --events gil,cpu --pid 3 -p 4");
+	assert_int_equal(run.result, 0);
 	assert_string_equal(run.err, "");
-	assert_non_null(strstr(run.out, "hz           = 7 ; c.conf:2\n"));
-	assert_non_null(strstr(run.out, "events       = gil,cpu ; command line\n"));
-	assert_non_null(strstr(run.out, "pid          = 3,4 ; command line\n"));
-	assert_non_null(strstr(run.out, "path         = x/ ; command line\n"));
-	assert_non_null(strstr(run.out, "live         = /run/pyprofd/live.sock ; default\n"));
-}
-
-static void check_config__tells_of_open_secrets(void **state)
-{
-	(void)state;
-	expect_error("[http]\ntoken-file=none\n", "--check-config --config c.conf",
-		     "pyprofd: c.conf:2: token-file 'none' cannot be used: cannot read 'none': No "
-		     "such file or directory\n");
-	expect_error("[push a]\ntype=otlp\nurl=http://h\ntoken-file=c.conf\ncert=x\nkey=/\n",
-		     "--check-config --config c.conf",
-		     "pyprofd: c.conf:6: key '/' cannot be used: '/' is not a regular file\n");
+	assert_int_equal(config_print(run.options.config, file), 0);
+	fclose(file);
+	assert_non_null(strstr(text, "hz           = 7 ; c.conf:2\n"));
+	assert_non_null(strstr(text, "events       = gil,cpu ; command line\n"));
+	assert_non_null(strstr(text, "pid          = 3,4 ; command line\n"));
+	assert_non_null(strstr(text, "path         = x/ ; command line\n"));
+	assert_non_null(strstr(text, "live         = /run/pyprofd/live.sock ; default\n"));
 }
 
 /* What a default says in the table is what the options begin with. */
-static void check_config__defaults_are_the_options_own(void **state)
+static void config_print__defaults_are_the_options_own(void **state)
 {
 	RUN given = {0};
 	RUN none = {0};
@@ -281,7 +264,7 @@ static void check_config__defaults_are_the_options_own(void **state)
 	assert_int_equal(given.options.budget_bytes, none.options.budget_bytes);
 	assert_int_equal(given.options.store_max_bytes, none.options.store_max_bytes);
 	assert_int_equal(given.options.store_max_age_ns, none.options.store_max_age_ns);
-	assert_false(given.options.wakers || given.options.raw || given.options.no_kernel ||
+	assert_false(given.options.leaks || given.options.raw || given.options.no_kernel ||
 		     given.options.no_native || given.options.verbose || given.options.quiet);
 }
 
@@ -294,13 +277,11 @@ int main(void)
 		cmocka_unit_test(command__words_are_not_ours),
 		cmocka_unit_test(errors__name_file_and_line),
 		cmocka_unit_test(errors__between_options_name_the_line_of_the_first),
-		cmocka_unit_test(errors__cap_without_windows_is_told),
 		cmocka_unit_test(errors__of_set_name_the_setting),
 		cmocka_unit_test(missing__file_is_an_error_but_for_the_services),
 		cmocka_unit_test(help__does_not_care_for_the_file),
-		cmocka_unit_test(check_config__prints_all_with_origins),
-		cmocka_unit_test(check_config__tells_of_open_secrets),
-		cmocka_unit_test(check_config__defaults_are_the_options_own),
+		cmocka_unit_test(config_print__shows_all_with_origins),
+		cmocka_unit_test(config_print__defaults_are_the_options_own),
 	};
 	char directory[] = "/tmp/test_configured.XXXXXX";
 	int failed;

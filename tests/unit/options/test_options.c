@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CAPTURES_TEXT "cpu, offcpu, gil, gc, import, mem, calls, alloc, probe, lines, cuda\n"
+#define CAPTURES_TEXT                                                                              \
+	"cpu, offcpu, gil, gc, import, mem, calls, alloc, probe, lines, cuda, wakers\n"
 #define A_PROBE " --probe tracepoint:sched:sched_switch"
 #define MAX_WORDS 40
 
@@ -67,7 +68,8 @@ static void options_parse__nothing_given_is_the_whole_machine_at_99(void **state
 	assert_int_equal(run.options.store_max_bytes, 200ULL * 1024 * 1024);
 	assert_int_equal(run.options.store_max_age_ns, 0);
 	assert_int_equal(run.options.budget_bytes, 0);
-	assert_int_equal(run.options.budget_cpu_ppm, 0);
+	assert_int_equal(run.options.max_cpu_ppm, 0);
+	assert_int_equal(run.options.slowdown_ppm, 0);
 	assert_int_equal(run.options.pid_count, 0);
 	assert_int_equal(run.options.uid_count, 0);
 	assert_null(run.options.comm);
@@ -83,10 +85,11 @@ static void options_parse__every_long_option_lands_in_its_field(void **state)
 	RUN run = {0};
 
 	(void)state;
-	run_line(&run, "--hz 1999 --clock cycles --pid 12,34 --comm ^py --cgroup /a/b --uid 0,1000 "
-		       "--duration 2m --delay 500ms --interval=30s --events cpu --output x.pb.gz "
-		       "--store-max 2G --store-age 7d --no-kernel --no-native --raw --budget-mem "
-		       "64M --budget-cpu 2.5 --verbose");
+	run_line(&run, "--hz 1999 --set capture.clock=cycles --pid 12,34 --comm ^py --cgroup /a/b "
+		       "--uid 0,1000 --duration 2m --delay 500ms --interval=30s --events cpu "
+		       "--output x.pb.gz --store-max 2G --set store.age=7d --frames "
+		       "python,interpreter --max-memory 64M --max-cpu 2.5 --max-slowdown 0.4% "
+		       "--verbose");
 	assert_int_equal(run.result, 0);
 	assert_int_equal(run.options.hz, 1999);
 	assert_int_equal(run.options.clock, OPTIONS_CLOCK_CYCLES);
@@ -109,7 +112,8 @@ static void options_parse__every_long_option_lands_in_its_field(void **state)
 	assert_int_equal(run.options.store_max_bytes, 2147483648ULL);
 	assert_int_equal(run.options.store_max_age_ns, 604800000000000ULL);
 	assert_int_equal(run.options.budget_bytes, 67108864ULL);
-	assert_int_equal(run.options.budget_cpu_ppm, 25000);
+	assert_int_equal(run.options.max_cpu_ppm, 25000);
+	assert_int_equal(run.options.slowdown_ppm, 4000);
 	assert_true(run.options.no_kernel && run.options.no_native && run.options.raw);
 	assert_true(run.options.verbose && !run.options.quiet);
 }
@@ -157,7 +161,7 @@ static void options_parse__a_command_is_roots_where_asked_for(void **state)
 	RUN run = {0};
 
 	(void)state;
-	run_line(&run, "--as-root -- true --as-root");
+	run_line(&run, "--set capture.as-root=yes -- true --as-root");
 	assert_int_equal(run.result, 0);
 	assert_true(run.options.as_root);
 	assert_string_equal(run.options.command[1], "--as-root");
@@ -226,11 +230,11 @@ static void options_parse__events_follow_the_list_or_else_the_output(void **stat
 		{"--probes no",
 		 PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_GIL | PP_CAPTURE_MEM},
 		/* Waits have no cycles. */
-		{"--clock cycles", PP_CAPTURE_CPU},
-		{"--clock cycles -o a.pb.gz", PP_CAPTURE_CPU},
+		{"--set capture.clock=cycles", PP_CAPTURE_CPU},
+		{"--set capture.clock=cycles -o a.pb.gz", PP_CAPTURE_CPU},
 		/* A list wins. */
 		{"--events cpu", PP_CAPTURE_CPU},
-		{"--events cpu --clock cycles -o /tmp", PP_CAPTURE_CPU},
+		{"--events cpu --set capture.clock=cycles -o /tmp", PP_CAPTURE_CPU},
 		{"--events offcpu -p 1 -d 5 -o a.pb.gz", PP_CAPTURE_OFFCPU},
 		{"--events gil -p 1 -d 5 -o a.pb.gz", PP_CAPTURE_GIL},
 		{"--events gil -o -", PP_CAPTURE_GIL},
@@ -263,9 +267,10 @@ static void options_parse__wakers_come_with_waits(void **state)
 		const char *line;
 		uint32_t events;
 	} cases[] = {
-		{"--wakers", PP_CAPTURES_DEFAULT},
-		{"--wakers -o a.pb.gz", PP_CAPTURE_OFFCPU},
-		{"--wakers --events offcpu -o a.folded", PP_CAPTURE_OFFCPU},
+		{"--events wakers", PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS},
+		{"--events cpu,wakers", PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS},
+		{"--events wakers -o a.pb.gz", PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS},
+		{"--events wakers,offcpu -o a.folded", PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS},
 	};
 
 	(void)state;
@@ -274,7 +279,6 @@ static void options_parse__wakers_come_with_waits(void **state)
 
 		run_line(&run, cases[i].line);
 		assert_int_equal(run.result, 0);
-		assert_true(run.options.wakers);
 		assert_int_equal(run.options.events, cases[i].events);
 	}
 }
@@ -288,8 +292,10 @@ static void options_parse__ending_of_a_timeline_is_its_format(void **state)
 	} cases[] = {
 		{"--timeline a.pftrace", OPTIONS_TIMELINE_PERFETTO, 256ULL << 20},
 		{"--timeline a.json/b.perfetto-trace", OPTIONS_TIMELINE_PERFETTO, 256ULL << 20},
-		{"--timeline=a.pb --timeline-max 1M", OPTIONS_TIMELINE_PERFETTO, 1ULL << 20},
-		{"--timeline a.json --timeline-max 2G", OPTIONS_TIMELINE_CHROME, 2ULL << 30},
+		{"--timeline=a.pb --set capture.timeline-max=1M", OPTIONS_TIMELINE_PERFETTO,
+		 1ULL << 20},
+		{"--timeline a.json --set capture.timeline-max=2G", OPTIONS_TIMELINE_CHROME,
+		 2ULL << 30},
 		{"--timeline a.pb.json.gz", OPTIONS_TIMELINE_CHROME_GZ, 256ULL << 20},
 	};
 
@@ -311,11 +317,11 @@ static void options_parse__offcpu_min_is_in_microseconds(void **state)
 		const char *line;
 		uint64_t ns;
 	} cases[] = {
-		{"--offcpu-min 0", 0},
-		{"--offcpu-min 1", 1000},
-		{"--offcpu-min 1000000", 1000000000},
-		{"--offcpu-min=50 --events offcpu -o a.pb.gz", 50000},
-		{"--events gil --offcpu-min 50 -o a.pb.gz", 50000},
+		{"--set capture.offcpu-min=0", 0},
+		{"--set capture.offcpu-min=1", 1000},
+		{"--set capture.offcpu-min=1000000", 1000000000},
+		{"--set capture.offcpu-min=50 --events offcpu -o a.pb.gz", 50000},
+		{"--events gil --set capture.offcpu-min=50 -o a.pb.gz", 50000},
 	};
 
 	(void)state;
@@ -345,12 +351,14 @@ static void events__each_is_taken_by_its_name_and_named_by_help(void **state)
 
 		/* What those that slow programs down need, and what is probed. */
 		snprintf(line, sizeof(line), "--events %s -p 1 -d 1%s", row[i].name,
-			 row[i].bit == PP_CAPTURE_PROBE ? A_PROBE
+			 row[i].bit == PP_CAPTURE_PROBE	  ? A_PROBE
 			 : row[i].bit == PP_CAPTURE_LINES ? " --lines a.py"
 							  : "");
 		run_line(&run, line);
 		assert_int_equal(run.result, 0);
-		assert_int_equal(run.options.events, row[i].bit);
+		assert_int_equal(run.options.events,
+				 row[i].bit |
+					 (row[i].bit == PP_CAPTURE_WAKERS ? PP_CAPTURE_OFFCPU : 0));
 		assert_non_null(strstr(help.out, row[i].name));
 	}
 	/* Calls and lines exclude each other. */
@@ -373,7 +381,8 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		{"--hz 99999999999999999999", "--hz '99999999999999999999' is out of range: give a "
 					      "whole number from 1 to 10000"},
 		{"--hz ''", "--hz '' is out of range: give a whole number from 1 to 10000"},
-		{"--clock wall", "--clock 'wall' is not known: give cpu or cycles"},
+		{"--set capture.clock=wall",
+		 "--set capture.clock 'wall' is not known: give cpu or cycles"},
 		{"--events cpu,wall",
 		 "--events 'wall' is not known: the known events are: " CAPTURES_TEXT},
 		{"--events off",
@@ -393,50 +402,54 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		{"-o a.folded --events gil,offcpu", "--events offcpu,gil makes several profiles: "
 						    "give a directory with --output, as in -o "
 						    "profiles/\n"},
-		{"--clock cycles --events offcpu -o a.pb.gz",
-		 "--clock cycles and --events offcpu exclude each other: waits are measured in "
+		{"--set capture.clock=cycles --events offcpu -o a.pb.gz",
+		 "--set capture.clock cycles and --events offcpu exclude each other: waits are "
+		 "measured in "
 		 "time\n"},
-		{"--events cpu,gil --clock cycles", "--clock cycles and --events gil exclude each "
-						    "other: waits are measured in time\n"},
-		{"--events cpu,offcpu,gil --clock cycles",
-		 "--clock cycles and --events offcpu,gil exclude each other: waits are measured in "
+		{"--events cpu,gil --set capture.clock=cycles",
+		 "--set capture.clock cycles and --events gil exclude each "
+		 "other: waits are measured in time\n"},
+		{"--events cpu,offcpu,gil --set capture.clock=cycles",
+		 "--set capture.clock cycles and --events offcpu,gil exclude each other: waits are "
+		 "measured in "
 		 "time\n"},
-		{"--clock cycles --timeline a.json -o a.pb.gz",
-		 "--clock cycles and --timeline exclude each other: a cycle counter's interrupt in "
+		{"--set capture.clock=cycles --timeline a.json -o a.pb.gz",
+		 "--set capture.clock cycles and --timeline exclude each other: a cycle counter's "
+		 "interrupt in "
 		 "a "
 		 "context switch could lock the CPU up\n"},
-		{"--timeline a.pftrace --clock cycles --events cpu -o no",
-		 "--clock cycles and --timeline exclude each other: a cycle counter's interrupt in "
+		{"--timeline a.pftrace --set capture.clock=cycles --events cpu -o no",
+		 "--set capture.clock cycles and --timeline exclude each other: a cycle counter's "
+		 "interrupt in "
 		 "a "
 		 "context switch could lock the CPU up\n"},
-		{"--offcpu-min 1000001",
-		 "--offcpu-min '1000001' is out of range: give whole microseconds, 0 to 1000000\n"},
-		{"--offcpu-min 1ms",
-		 "--offcpu-min '1ms' is out of range: give whole microseconds, 0 to 1000000\n"},
-		{"--offcpu-min -1",
-		 "--offcpu-min '-1' is out of range: give whole microseconds, 0 to 1000000\n"},
-		{"--offcpu-min 0.5",
-		 "--offcpu-min '0.5' is out of range: give whole microseconds, 0 to 1000000\n"},
-		{"--offcpu-min ''",
-		 "--offcpu-min '' is out of range: give whole microseconds, 0 to 1000000\n"},
+		{"--set capture.offcpu-min=1000001",
+		 "--set capture.offcpu-min '1000001' is out of range: give whole microseconds, 0 "
+		 "to 1000000\n"},
+		{"--set capture.offcpu-min=1ms", "--set capture.offcpu-min '1ms' is out of range: "
+						 "give whole microseconds, 0 to 1000000\n"},
+		{"--set capture.offcpu-min=-1", "--set capture.offcpu-min '-1' is out of range: "
+						"give whole microseconds, 0 to 1000000\n"},
+		{"--set capture.offcpu-min=0.5", "--set capture.offcpu-min '0.5' is out of range: "
+						 "give whole microseconds, 0 to 1000000\n"},
 		{"--timeline run.txt",
 		 "--timeline 'run.txt': the ending tells the format: .pftrace, "
 		 ".perfetto-trace, .pb, .json or .json.gz\n"},
 		{"--timeline .json", "--timeline '.json': the ending tells the format: .pftrace, "
 				     ".perfetto-trace, .pb, .json or .json.gz\n"},
-		{"--timeline a.json --timeline-max 1K",
-		 "--timeline-max '1K' is out of range: give 1M or more, up to 1024T\n"},
-		{"--wakers --events cpu",
-		 "--wakers needs waits: give --events offcpu, or leave --events out\n"},
-		{"--wakers --events gil -o a.pb.gz",
-		 "--wakers needs waits: give --events offcpu, or leave --events out\n"},
-		{"--timeline-max 64M", "--timeline-max needs a timeline: give --timeline FILE\n"},
-		{"--offcpu-min 10 -o a.pb.gz",
-		 "--offcpu-min needs waits to leave out: give --events offcpu or --events gil\n"},
-		{"--offcpu-min 0 --events cpu",
-		 "--offcpu-min needs waits to leave out: give --events offcpu or --events gil\n"},
-		{"--offcpu-min 10 --clock cycles",
-		 "--offcpu-min needs waits to leave out: give --events offcpu or --events gil\n"},
+		{"--timeline a.json --set capture.timeline-max=1K",
+		 "--set capture.timeline-max '1K' is out of range: give 1M or more, up to 1024T\n"},
+		{"--set capture.timeline-max=64M",
+		 "--set capture.timeline-max needs a timeline: give --timeline FILE\n"},
+		{"--set capture.offcpu-min=10 -o a.pb.gz",
+		 "--set capture.offcpu-min needs waits to leave out: give --events offcpu or "
+		 "--events gil\n"},
+		{"--set capture.offcpu-min=0 --events cpu",
+		 "--set capture.offcpu-min needs waits to leave out: give --events offcpu or "
+		 "--events gil\n"},
+		{"--set capture.offcpu-min=10 --set capture.clock=cycles",
+		 "--set capture.offcpu-min needs waits to leave out: give --events offcpu or "
+		 "--events gil\n"},
 		{"-p 0", "--pid '0' is not a process id: give numbers, as in --pid 12,34"},
 		{"-p 1,,2", "--pid '' is not a process id: give numbers, as in --pid 12,34"},
 		{"-p 4294967297",
@@ -456,21 +469,31 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		{"--store-max 5", "--store-max '5' is out of range: give 1M or more, up to 1024T"},
 		{"--store-max lots",
 		 "--store-max 'lots' is not a size: give bytes, or 64K, 200M, 2G"},
-		{"--store-age 59s", "--store-age '59s' is out of range: give 1m up to 366 days"},
-		{"--store-age 367d", "--store-age '367d' is out of range: give 1m up to 366 days"},
-		{"--store-age old",
-		 "--store-age 'old' is not a time: give seconds, or 500ms, 10s, 2m, 1h"},
-		{"--budget-mem 1M",
-		 "--budget-mem '1M' is out of range: give 16M or more, up to 1024T"},
-		{"-d 1 --budget-cpu 0.09",
-		 "--budget-cpu '0.09' is out of range: give percent of a CPU, 0.1 to 50"},
-		{"-d 1 --budget-cpu 51",
-		 "--budget-cpu '51' is out of range: give percent of a CPU, 0.1 to 50"},
-		{"-d 1 --budget-cpu 1x",
-		 "--budget-cpu '1x' is out of range: give percent of a CPU, 0.1 to 50"},
-		{"--budget-cpu 1%",
-		 "--budget-cpu needs an end of the run: give --duration or -- COMMAND"},
-		{"--as-root -p 1", "--as-root needs a command to run: give -- COMMAND"},
+		{"--set store.age=59s",
+		 "--set store.age '59s' is out of range: give 1m up to 366 days"},
+		{"--set store.age=367d",
+		 "--set store.age '367d' is out of range: give 1m up to 366 days"},
+		{"--set store.age=old",
+		 "--set store.age 'old' is not a time: give seconds, or 500ms, 10s, 2m, 1h"},
+		{"--max-memory 1M",
+		 "--max-memory '1M' is out of range: give 16M or more, up to 1024T"},
+		{"--max-cpu 0.09",
+		 "--max-cpu '0.09' is out of range: give percent of one core, 0.1 to 4000"},
+		{"--max-cpu 4001",
+		 "--max-cpu '4001' is out of range: give percent of one core, 0.1 to 4000"},
+		{"--max-cpu 1x",
+		 "--max-cpu '1x' is out of range: give percent of one core, 0.1 to 4000"},
+		{"--max-slowdown 0.01%",
+		 "--max-slowdown '0.01%' is out of range: give percent of "},
+		{"--max-slowdown 0.5x", "--max-slowdown '0.5x' is out of range: give percent of "},
+		{"--frames python,nativ", "--frames 'nativ' is not known: give python, native, "
+					  "kernel or interpreter\n"},
+		{"--frames ''", "--frames '' is not known: give python, native, kernel or "
+				"interpreter\n"},
+		{"--clock cpu", "'--clock' is no option: it is a setting of the configuration, for "
+				"--set too\n"},
+		{"--set capture.as-root=yes -p 1",
+		 "--set capture.as-root needs a command to run: give -- COMMAND"},
 		{"-o ''", "--output is empty: give a file, a directory or -"},
 		{"--cgroup ''", "--cgroup is empty: give a path"},
 		{"--nosuch", "unknown option '--nosuch'; pyprofd --help lists all"},
@@ -478,10 +501,10 @@ static void options_parse__errors_are_one_line_that_names_thing_and_fix(void **s
 		{"-z", "unknown option '-z'; pyprofd --help lists all"},
 		{"-v -qz1 -q", "unknown option '-z'; pyprofd --help lists all"},
 		{"-q -zq", "unknown option '-z'; pyprofd --help lists all"},
-		{"--no", "'--no' may mean --no-kernel or --no-native"},
+		{"--c", "'--c' may mean --comm or --cgroup"},
 		{"--hz", "--hz needs a value: --hz N"},
 		{"-v -qd", "-d needs a value: -d TIME"},
-		{"--raw=1", "--raw takes no value"},
+		{"--doctor=1", "--doctor takes no value"},
 		{"python3 x.py", "'python3' is not an option; to profile a command write: "
 				 "pyprofd [OPTION...] -- python3"},
 		{"-v --", "no command after --: write pyprofd [OPTION...] -- COMMAND [ARG...]"},
@@ -533,7 +556,6 @@ static void options_parse__help_names_every_option(void **state)
 {
 	static const char *const names[] = {
 		"-F, --hz=N",
-		"--clock=cpu|cycles",
 		"-p, --pid=PID[,PID...]",
 		"--comm=REGEX",
 		"--cgroup=PATH",
@@ -542,20 +564,15 @@ static void options_parse__help_names_every_option(void **state)
 		"--delay=TIME",
 		"--interval=TIME",
 		"--events=LIST",
-		"--offcpu-min=USEC",
-		"--wakers",
 		"--timeline=FILE",
-		"--timeline-max=SIZE",
 		"--events offcpu",
 		"--events gil",
 		"-o, --output=FILE|DIR|-",
 		"--store-max=SIZE",
-		"--store-age=TIME",
-		"--no-kernel",
-		"--no-native",
-		"--raw",
-		"--budget-mem=SIZE",
-		"--budget-cpu=PCT",
+		"--frames=LIST",
+		"--max-memory=SIZE",
+		"--max-cpu=PCT",
+		"--max-slowdown=PCT|Nx",
 		"-v, --verbose",
 		"-q, --quiet",
 		"-V, --version",

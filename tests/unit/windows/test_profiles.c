@@ -140,7 +140,7 @@ static void kinds__are_those_that_the_events_ask_for(void **state)
 
 static void kinds__wakers_take_the_place_of_waits_in_one_file(void **state)
 {
-	struct options options = {.events = PP_CAPTURE_OFFCPU, .wakers = true, .hz = 99};
+	struct options options = {.events = PP_CAPTURE_OFFCPU | PP_CAPTURE_WAKERS, .hz = 99};
 	struct profiles profiles = {};
 
 	(void)state;
@@ -251,8 +251,7 @@ static void kinds__each_is_there_when_all_that_it_needs_is_captured(void **state
 
 		for (uint32_t bit = 0; bit < 32; bit++) {
 			const uint32_t captures = needs & ~(1U << bit);
-			const struct options options = {.events = captures & PP_CAPTURES_ALL,
-							.wakers = captures & PP_CAPTURE_WAKERS,
+			const struct options options = {.events = captures,
 							.hz = 99};
 
 			assert_int_equal(profiles_kinds(&options) >> kind & 1, captures == needs);
@@ -328,7 +327,7 @@ static void add__counter_of_each_kind(void **state)
 static void add__wake_is_one_of_kind_waker_only(void **state)
 {
 	const struct options options = {
-		.events = ALL, .wakers = true, .hz = 99, .output_kind = OPTIONS_OUTPUT_NONE};
+		.events = ALL | PP_CAPTURE_WAKERS, .hz = 99, .output_kind = OPTIONS_OUTPUT_NONE};
 	const struct pp_count_key key = {.kind = PP_KIND_WAKE,
 					 .flags = PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT |
 						  PP_COUNT_GIL_HELD};
