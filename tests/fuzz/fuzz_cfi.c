@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c unwind/row_store.c unwind/rule_ids.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c elf/elf_image.c */
+/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c unwind/row_store.c unwind/row_space.c base/user_quota.c elf/elf_image.c */
 /* Input: one byte of choices, then 64 bytes of .eh_frame_hdr when chosen, then .eh_frame or
  * .debug_frame.  Rows must be sorted and in range, and agree with the single rules. */
 #include "unwind/cfi.h"

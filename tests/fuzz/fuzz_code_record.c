@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/code_text.c python/python_code.c python/line_table.c python/python_objects.c python/python_text.c base/io.c */
+/* sources: python/code_text.c python/python_code.c python/python_objects.c python/python_text.c base/io.c */
 #include <stdlib.h>
 #include <string.h>
 

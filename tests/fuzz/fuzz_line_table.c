@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/line_table.c */
+/* sources: python/python_code.c base/io.c python/python_objects.c python/python_text.c */
 #include <stdlib.h>
 #include <string.h>
 
-#include "python/line_table.h"
+#include "python/python_code.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/sideband_record.c discover/mapping.c */
+/* sources: discover/sideband.c discover/mapping.c discover/cpus.c perf/opener.c base/capabilities.c base/io.c parser/worker.c perf/event.c base/running.c */
 /* Records of the perf side-band, one after the other as in a ring. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "discover/sideband_record.h"
+#include "discover/sideband.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -24,7 +24,7 @@ struct naming_sources {
 	struct file_table *files;
 	struct context_table *contexts;
 	struct process_table *processes;
-	struct foreign *foreign; /* what parses perf maps and code objects */
+	struct foreign *foreign;	/* what parses perf maps and code objects */
 	bool raw, no_native, no_kernel; /* as the options */
 };
 int naming_new(const struct naming_sources *sources, struct naming **ret_naming);
@@ -34,7 +34,7 @@ void naming_free(struct naming *naming);
 void naming_prepare(struct naming *naming, const struct slice *slice);
 /* Returns how many processes' /tmp/perf-PID.map were not read; the log has each reason once. */
 uint64_t naming_refused_jits(const struct naming *naming);
-/* Returns how many files were given up, for their rows or for their names (elf/elf_work.h). */
+/* Returns how many files were given up, for their rows or for their names (elf/elf_image.h). */
 uint64_t naming_refused_files(const struct naming *naming);
 /* Returns how many Python code objects had no names: those that were given up, and for each
  * naming_begin() those about which the child could not be asked. */

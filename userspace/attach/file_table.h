@@ -44,16 +44,16 @@ struct file {
 	uint32_t id;		       /* as in struct pp_range */
 	struct file_identity identity; /* set once it was opened */
 	uint8_t build_id[BUILD_ID_MAX_BYTES];
-	uint8_t build_id_size;	 /* bytes, 0: none */
-	struct file_link *names; /* owned by the table */
+	uint8_t build_id_size;	   /* bytes, 0: none */
+	struct file_link *names;   /* owned by the table */
 	struct debug_names *debug; /* owned; NULL: it has symbols of its own, or none was asked */
-	char *path;		 /* as its processes see it */
-	int fd;			 /* owned; -1: it is closed, or could never be opened */
-	bool was_opened;	 /* it has an identity, and can be opened again */
+	char *path;		   /* as its processes see it */
+	int fd;			   /* owned; -1: it is closed, or could never be opened */
+	bool was_opened;	   /* it has an identity, and can be opened again */
 	struct file_place first_place, last_place;
 	uint64_t lost_ns; /* when it was not there to be opened again; 0: it was */
 	struct file *less_used, *more_used; /* of the open ones; file_descriptors.c */
-	int error;		 /* why it has no rows: 0 or -errno */
+	int error;			    /* why it has no rows: 0 or -errno */
 	struct foreign_segment segment[FOREIGN_MAX_SEGMENTS]; /* executable ones */
 	size_t segment_count;
 	uint64_t min_vaddr, max_vaddr;
@@ -67,7 +67,7 @@ struct file {
 	bool is_whole; /* all rows are published */
 	bool is_musl;
 	bool has_rows; /* unwind information */
-	/* it is not parsed again: it takes more work than elf/elf_work.h allows, lies in huge
+	/* it is not parsed again: it takes more work than elf/elf_image.h allows, lies in huge
 	 * pages, or the child that parses it was late or ended too often */
 	bool is_refused;
 	uint64_t no_room_ns; /* when rows of it last found no room; 0: they did */
@@ -102,8 +102,7 @@ struct file_table_stats {
 struct foreign;
 struct file_table;
 /* foreign: what parses files. */
-int file_table_new(struct row_store *rows, struct foreign *foreign,
-		   struct file_table **ret_table);
+int file_table_new(struct row_store *rows, struct foreign *foreign, struct file_table **ret_table);
 void file_table_free(struct file_table *table);
 DEFINE_OWNED(struct file_table, file_table)
 

@@ -3,10 +3,16 @@
 
 #include <errno.h>
 #include <linux/magic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+
+/* The budget of one ELF file: how much work its parsers may do before the file is given up.
+ * A file says itself how long its tables are, and a sparse one of 12 KiB can claim gigabytes. So
+ * each loop over a file's bytes pays first, and the budget grows with what is really stored. */
 
 #define BUILD_ID_MOST_BYTES 64U
 #define BLOCK_BYTES 512U /* stat(2): st_blocks */

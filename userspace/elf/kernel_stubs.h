@@ -16,6 +16,11 @@
 #include "base/cleanup.h"
 #include "elf/elf_image.h"
 
+struct elf_slot {
+	uint64_t vaddr; /* of a word of 8 bytes */
+	uint64_t value; /* what it points to, in the file; 0: nothing of the file's own */
+};
+
 #define KERNEL_STUBS_MAX (1U << 17)	      /* in a file; more are left out */
 #define KERNEL_STUB_FUNCTIONS_MAX (1U << 17)  /* that are read for registrations */
 #define KERNEL_STUB_CODE_MAX_BYTES (1U << 20) /* of one of them; larger ones are cut */

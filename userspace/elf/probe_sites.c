@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_symbol_table.h"
-#include "elf/usdt_args.h"
 #include "elf/usdt_notes.h"
 
 #define PLACES 4096U	       /* of the hash table of sites; a power of two */

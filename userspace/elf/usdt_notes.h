@@ -4,7 +4,17 @@
 #ifndef ELF_USDT_NOTES_H
 #define ELF_USDT_NOTES_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/probe.h>
+
 #include "elf/elf_image.h"
+
+/* Parses the first PP_PROBE_ARGS arguments of a text; machine: EM_….  One that we cannot read has
+ * kind PP_ARG_NONE.  Returns how many arguments were parsed. */
+size_t usdt_args_parse(uint16_t machine, const char *text,
+		       struct pp_probe_arg ret_arg[PP_PROBE_ARGS]);
 
 #define USDT_NAME_MAX_BYTES 128U  /* of a provider or a name, with its NUL */
 #define USDT_ARGS_MAX_BYTES 1024U /* with its NUL; a longer text counts as none */

@@ -17,7 +17,7 @@
 #include "python/python_info.h"
 #include "unwind/cfi.h"
 
-/* More than a file's work may take (elf/elf_work.h), and the longest stall of the agent's loop. */
+/* More than a file's work may take (elf/elf_image.h), and the longest stall of the agent's loop. */
 #define FOREIGN_DEADLINE_MS 250U
 /* For files of a user, other than root, of whom one was late. */
 #define FOREIGN_SUSPECT_MS 50U
@@ -29,11 +29,11 @@ struct foreign_stats {
 	/* By enum foreign_kind and enum foreign_cost.  A question that is put to a second child
 	 * counts once. */
 	uint64_t count[FOREIGN_COUNTERS];
-	uint64_t late;	 /* files that were not answered for before the deadline */
-	uint64_t ended;	 /* files at which two children ended, or said what cannot be */
-	uint64_t none;	 /* requests for which there was no child */
+	uint64_t late;	  /* files that were not answered for before the deadline */
+	uint64_t ended;	  /* files at which two children ended, or said what cannot be */
+	uint64_t none;	  /* requests for which there was no child */
 	uint64_t put_off; /* requests not made: the user had used up a share of the time */
-	uint64_t starts; /* of children */
+	uint64_t starts;  /* of children */
 };
 
 struct foreign;
@@ -51,7 +51,7 @@ DEFINE_OWNED(struct foreign, foreign)
 struct foreign_file {
 	uint32_t number; /* not 0; no other file has it, nor will soon */
 	uid_t user;	 /* who is suspected when the child is late */
-	uid_t payer; /* whose share of the child's time it takes; 0: nobody's */
+	uid_t payer;	 /* whose share of the child's time it takes; 0: nobody's */
 	/* Finds the descriptor, which is borrowed until the next call.  Returns 0 or -errno, which
 	 * is what the question about the file then gives. */
 	int (*descriptor)(void *context, int *ret_fd); /* foreign_texts(): NULL */
@@ -93,9 +93,9 @@ int foreign_names(struct foreign *foreign, const struct foreign_file *file, cons
  * kernel's.  are_functions: the addresses are those at which functions begin that a program has
  * launched, else they lie inside of functions that may be such stubs, or others
  * (foreign/kernel_names.h). */
-int foreign_kernels(struct foreign *foreign, const struct foreign_file *file,
-		    const uint64_t *vaddr, size_t count, bool are_functions,
-		    foreign_function_handler *found, void *context);
+int foreign_kernels(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
+		    size_t count, bool are_functions, foreign_function_handler *found,
+		    void *context);
 /* Demangles the first of some texts, as many as go into one request; each has 1 to 4,095 bytes.
  * whose: who is suspected, and pays; it has no descriptor, and what is bad when the child is late
  * or ends is its number.  Calls found() for each text in turn: a name, or none where the text is

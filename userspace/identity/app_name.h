@@ -4,9 +4,24 @@
 #ifndef IDENTITY_APP_NAME_H
 #define IDENTITY_APP_NAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "identity/label_value.h"
+
+#define ARGUMENTS_MAX 128U /* later ones are not looked at */
+
+/* The arguments of a program, borrowed from its command line. */
+struct arguments {
+	const char *argument[ARGUMENTS_MAX];
+	size_t count;
+};
+
+/* A part of an argument. */
+struct span {
+	const char *at;
+	size_t size;
+};
 
 #define APP_COMMAND_LINE_BYTES 16384U /* what is behind that is not looked at */
 

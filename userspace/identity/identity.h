@@ -4,19 +4,100 @@
 #ifndef IDENTITY_IDENTITY_H
 #define IDENTITY_IDENTITY_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "base/label_keys.h"
+#include "base/user_quota.h"
 #include "identity/app_name.h"
-#include "identity/environment.h"
+#include "identity/label_value.h"
 #include "identity/pods.h"
-#include "identity/value_table.h"
+
+/* Of the file PROCESS_TEXT_MAX_BYTES are read: some five thousand users. */
+#define USERS_AGAIN_NS 60000000000ULL /* the file is read again for a user that is not in it */
+
+/* All zero is a table that has not read the file. */
+struct users {
+	char *text;	  /* owned; NULL: none */
+	uint64_t read_ns; /* 0: never */
+};
+void users_release(struct users *users);
+
+/* Finds a user's name; the number where there is none. */
+void users_name(struct users *users, uint32_t uid, uint64_t now_ns,
+		char ret_name[LABEL_VALUE_BYTES]);
+/* Finds a name in the text of a file as /etc/passwd.  Returns whether it is there. */
+bool users_find(const char *text, uint32_t uid, char ret_name[LABEL_VALUE_BYTES]);
+
+/* What is behind these is not looked at. */
+#define ENVIRONMENT_BYTES (256U << 10)
+#define ENVIRONMENT_ENTRIES_MAX 4096U
+
+/* Label, variable; the first variable of a label that has a value counts.  docs/security.md lists
+ * them.  Sources: OpenTelemetry, "General SDK configuration"; Datadog, "Unified service tagging";
+ * torchrun(1); Open MPI 5, MPICH (Hydra); srun(1), "OUTPUT ENVIRONMENT VARIABLES". */
+#define ENVIRONMENT_VARIABLES(X)                                                                   \
+	X(SERVICE, "OTEL_SERVICE_NAME")                                                            \
+	X(SERVICE, "DD_SERVICE")                                                                   \
+	X(SLURM_JOB, "SLURM_JOB_ID")                                                               \
+	X(RANK, "RANK")                                                                            \
+	X(RANK, "OMPI_COMM_WORLD_RANK")                                                            \
+	X(RANK, "PMI_RANK")                                                                        \
+	X(RANK, "SLURM_PROCID")                                                                    \
+	X(LOCAL_RANK, "LOCAL_RANK")                                                                \
+	X(LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK")                                                \
+	X(LOCAL_RANK, "MPI_LOCALRANKID")                                                           \
+	X(LOCAL_RANK, "SLURM_LOCALID")                                                             \
+	X(WORLD_SIZE, "WORLD_SIZE")                                                                \
+	X(WORLD_SIZE, "OMPI_COMM_WORLD_SIZE")                                                      \
+	X(WORLD_SIZE, "PMI_SIZE")                                                                  \
+	X(WORLD_SIZE, "SLURM_NTASKS")
+
+enum environment_label {
+	ENVIRONMENT_SERVICE,
+	ENVIRONMENT_SLURM_JOB, /* this and what follows is a number, else "" */
+	ENVIRONMENT_RANK,
+	ENVIRONMENT_LOCAL_RANK,
+	ENVIRONMENT_WORLD_SIZE,
+	ENVIRONMENT_LABELS
+};
+
+struct environment {
+	char label[ENVIRONMENT_LABELS][LABEL_VALUE_BYTES]; /* "": none of its variables is set */
+};
+
+/* text: what /proc/PID/environ says; text[size] is NUL.  Returns whether all of its
+ * entries were looked at. */
+bool environment_pick(const char *text, size_t size, struct environment *ret_environment);
+
+#define VALUE_TABLE_MAX 16384U /* values */
+
+struct label_value_entry;
+struct value_table;
+int value_table_new(struct value_table **ret_table);
+void value_table_free(struct value_table *table);
+DEFINE_OWNED(struct value_table, value_table)
+
+/* Takes a value for a process of a user; "" is none, and costs nothing: *ret_value is NULL.  Who
+ * brought it first answers for it as long as it is used.  Returns 0; -EDQUOT, -ENOSPC: there are
+ * too many; -ENOMEM. */
+int value_table_take(struct value_table *table, uint32_t uid, const char *text,
+		     struct label_value_entry **ret_value);
+/* Takes it once more; NULL stays NULL. */
+struct label_value_entry *value_table_share(struct label_value_entry *value);
+void value_table_give(struct value_table *table, struct label_value_entry *value);
+/* Returns "" for NULL.  Valid until it is given back. */
+const char *value_text(const struct label_value_entry *value);
+/* The users' shares, for whoever tells of them. */
+struct user_quota *value_table_quota(struct value_table *table);
 
 enum identity_label {
 #define IDENTITY_LABEL(id, key) IDENTITY_##id,
 	IDENTITY_LABELS(IDENTITY_LABEL)
 #undef IDENTITY_LABEL
-	IDENTITY_LABEL_COUNT,
+		IDENTITY_LABEL_COUNT,
 	/* What the environment says the service is called: no label, but service_name and the
 	 * service_name of children come from it. */
 	IDENTITY_SERVICE = IDENTITY_LABEL_COUNT,

@@ -13,8 +13,8 @@
 #include "discover/process_user.h"
 #include "foreign/user_time.h"
 #include "identity/cgroup_names.h"
+#include "identity/identity.h"
 #include "identity/pods.h"
-#include "identity/users.h"
 #include "processes/process_list.h"
 #include "processes/who.h"
 

@@ -2,13 +2,98 @@
 #include "symbolize/symbolizer.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/hash_place.h"
-#include "symbolize/interpreter_frames.h"
 #include "symbolize/stitch.h"
+
+/* Names CPython's own call machinery: functions that only say "Python calls Python".  They are
+ * hidden unless the user asks for them.  Functions that do work (list_sort, dict_subscript,
+ * gc_collect_main) stay. */
+
+/* Prefixes, so that compilers' suffixes (.constprop.0, .cold) match too.
+ * Sources: CPython 2.7-3.15 Python/ceval.c, Objects/call.c, Objects/descrobject.c,
+ * Objects/methodobject.c, Objects/typeobject.c (slot_*), Modules/main.c, Python/pythonrun.c. */
+static const char *const machinery[] = {
+	"_PyEval_",
+	"PyEval_EvalCode",
+	"PyEval_EvalFrame",
+	"_PyFunction_Vectorcall",
+	"_PyFunction_FastCall",
+	"function_code_fastcall",
+	"call_function",
+	"fast_function",
+	"do_call_core",
+	"PyObject_Call",
+	"_PyObject_Call",
+	"_PyObject_Vectorcall",
+	"PyObject_Vectorcall",
+	"_PyObject_MakeTpCall",
+	"_PyObject_FastCall",
+	"PyVectorcall_Call",
+	"_PyVectorcall_Call",
+	"object_vacall",
+	"_PyStack_",
+	"method_vectorcall",
+	"method_call",
+	"cfunction_vectorcall",
+	"cfunction_call",
+	"_PyCFunction_FastCall",
+	"_PyMethodDef_RawFastCall",
+	"PyCFunction_Call",
+	"_PyCFunction_FastCallDict",
+	"slot_tp_call",
+	"slot_tp_init",
+	"slot_tp_new",
+	"type_call",
+	"instancemethod_call",
+	"function_call",
+	"instance_call",
+	"vectorcall_method",
+	"vectorcall_maybe",
+	"vectorcall_unbound",
+	"call_method",
+	"lookup_maybe_method",
+	"call_unbound",
+	"_TAIL_CALL_",
+	"_PyObject_FunctionStr",
+	"gen_send_ex",
+	"gen_iternext",
+	"gen_send",
+	"_PyGen_Send",
+	"PyGen_Send",
+	"async_gen_asend",
+	"Py_RunMain",
+	"Py_BytesMain",
+	"Py_Main",
+	"pymain_",
+	"_Py_UnixMain",
+	"_PyRun_",
+	"PyRun_",
+	"pyrun_",
+	"run_mod",
+	"run_eval_code_obj",
+	"run_pyc_file",
+	"run_file",
+	"builtin_exec",
+	"builtin_eval",
+	"py_trampoline_evaluator",
+	"_Py_HandlePending",
+	"bytecode_",
+};
+
+bool interpreter_frame_is_machinery(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(machinery); i++)
+		if (!strncmp(name, machinery[i], strlen(machinery[i])))
+			return true;
+	return false;
+}
 
 #define FIRST_SLOTS 4096U
 #define MAX_FRAMES (STITCH_MAX_FRAMES + PP_MAX_KERNEL_FRAMES + 1) /* mark_left_out() */
@@ -28,7 +113,7 @@ struct symbolizer {
 	struct symbolizer_options options;
 	struct named *slot; /* open addressing */
 	size_t mask, count;
-	uint64_t factor; /* hash_place() */
+	uint64_t factor;     /* hash_place() */
 	packed_frame *noted; /* native frames not named yet */
 	size_t noted_count, noted_capacity;
 	size_t resolved; /* of noted, which is sorted as soon as some are */
@@ -242,8 +327,8 @@ static int name_python(struct symbolizer *symbolizer, packed_frame key, struct f
 	if (!code || !code->name) {
 		frame->kind = FRAME_MARKER;
 		return intern_string(symbolizer->strings,
-				     code ? "[python frame, name not decoded]" :
-					    "[python frame, name lost]",
+				     code ? "[python frame, name not decoded]"
+					  : "[python frame, name lost]",
 				     &frame->name);
 	}
 	frame->line = python_code_line(code, packed_what(key));
@@ -395,8 +480,7 @@ static int add_user_frame(struct symbolizer *symbolizer, struct pp_process_id id
 		return err;
 	if (named.is_hidden)
 		return lacks_python(user) ? mark_unread(symbolizer, count) : 0;
-	if (!*count ||
-	    !repeats_unnamed(symbolizer, &symbolizer->frame[*count - 1], &named.frame))
+	if (!*count || !repeats_unnamed(symbolizer, &symbolizer->frame[*count - 1], &named.frame))
 		symbolizer->frame[(*count)++] = named.frame;
 	return 0;
 }

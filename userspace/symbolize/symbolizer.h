@@ -14,6 +14,9 @@
 #include "drain/dictionary.h"
 #include "symbolize/frame.h"
 
+/* Returns whether a function of the interpreter's file, by its name, is call machinery. */
+bool interpreter_frame_is_machinery(const char *name);
+
 /* A native function's name, owned by the source and valid until the next call of the source. */
 struct symbol {
 	const char *name;	 /* demangled; never NULL: "[libfoo.so]" when there is none */

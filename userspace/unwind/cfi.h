@@ -24,7 +24,7 @@ struct cfi; /* CIE cache and the sorted table of FDEs of one file */
 /* Opens the unwind information of an image, which is borrowed and must outlive the object. Uses the
  * table in .eh_frame_hdr when it is sane, else walks .eh_frame (then .debug_frame).
  * Returns 0; -ENODATA when there is no such section; -EBADMSG; -E2BIG when the file takes more work
- * than its budget (elf/elf_work.h); -ENOMEM. */
+ * than its budget (elf/elf_image.h); -ENOMEM. */
 int cfi_open(const struct elf_image *image, struct cfi **ret_cfi);
 void cfi_free(struct cfi *cfi);
 DEFINE_OWNED(struct cfi, cfi)

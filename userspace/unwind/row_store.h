@@ -5,6 +5,7 @@
 #ifndef UNWIND_ROW_STORE_H
 #define UNWIND_ROW_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,27 @@
 #include "base/cleanup.h"
 #include "base/user_quota.h"
 #include "unwind/cfi.h"
+
+enum { RULE_ID_NO_INFO = 0, RULE_ID_STOP = 1 };
+#define RULE_REST_TICKS 2U /* as row space: unwind/row_space.h */
+/* Between two looks for unused ids, each of which reads all loaded rows: 3 million take 5 ms. */
+#define RULE_SWEEP_TICKS 10U
+
+struct rule_ids {
+	struct pp_rule *rules; /* borrowed; `count` of them */
+	uint32_t count;
+	uint32_t used;	/* ids that are taken, or rest */
+	uint32_t next;	/* from this one on none was ever taken */
+	uint16_t *free; /* owned; ids below `next` that were given back */
+	uint32_t free_count;
+	uint32_t *user;	     /* owned; by id, whose share it is part of */
+	uint8_t *rest;	     /* owned; by id, ticks until it is free; 0: it does not rest */
+	uint16_t *slot;	     /* owned; hash table of ids; 0: empty, because rule 0 is not in it */
+	uint32_t slot_count; /* a power of two */
+	uint32_t refused;    /* since the last sweep */
+	uint32_t ticks;	     /* since then */
+	struct user_quota quota;
+};
 
 struct row_store_memory {
 	uint64_t *pages; /* PP_MAX_PAGES, or fewer */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/labels.c identity/value_table.c base/user_quota.c base/intern.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c drain/text_table.c drain/hash_set.c base/utf8.c */
+/* sources: agent/labels.c identity/identity.c base/user_quota.c base/intern.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c drain/text_table.c drain/hash_set.c base/utf8.c base/io.c identity/label_value.c */
 /* Names of threads, who processes are and what is known of interpreters are stand-ins. */
 #include "agent/labels.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/sideband_record.c discover/mapping.c */
-#include "discover/sideband_record.h"
+/* sources: discover/sideband.c discover/mapping.c discover/cpus.c perf/opener.c base/capabilities.c base/io.c parser/worker.c perf/event.c base/running.c */
+#include "discover/sideband.h"
 
 #include <cmocka.h>
 #include <errno.h>

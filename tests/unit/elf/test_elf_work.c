@@ -2,7 +2,7 @@
 /* sources: elf/elf_symbols.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c base/io.c */
 /* Files that claim far more than they store: each is given up within its budget, and none of their
  * holes is filled. */
-#include "elf/elf_work.h"
+#include "elf/elf_image.h"
 
 #include <cmocka.h>
 #include <errno.h>

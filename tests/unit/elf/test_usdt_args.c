@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/usdt_args.c */
+/* sources: elf/usdt_notes.c elf/elf_image.c */
 /* Operands as assemblers write them, on both machines. */
-#include "elf/usdt_args.h"
+#include "elf/usdt_notes.h"
 
 #include <cmocka.h>
 #include <elf.h>

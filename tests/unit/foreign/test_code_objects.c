@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/code_objects.c foreign/check.c python/code_text.c python/line_table.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
+/* sources: foreign/code_objects.c foreign/check.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
 /* What the child answers about code objects, and what the agent believes of it. */
 #include "foreign/code_objects.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/environment.c identity/label_value.c base/utf8.c */
-#include "identity/environment.h"
+/* sources: identity/identity.c identity/label_value.c base/utf8.c base/io.c base/user_quota.c */
+#include "identity/identity.h"
 
 #include <cmocka.h>
 #include <string.h>

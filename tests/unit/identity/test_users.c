@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/users.c identity/label_value.c base/utf8.c base/io.c */
-#include "identity/users.h"
+/* sources: identity/identity.c identity/label_value.c base/utf8.c base/io.c base/user_quota.c */
+#include "identity/identity.h"
 
 #include <cmocka.h>
 #include <errno.h>

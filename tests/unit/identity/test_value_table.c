@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/value_table.c base/user_quota.c */
-#include "identity/value_table.h"
+/* sources: identity/identity.c base/user_quota.c base/io.c identity/label_value.c base/utf8.c */
+#include "identity/identity.h"
 
 #include <cmocka.h>
 #include <errno.h>

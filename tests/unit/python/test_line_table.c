@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/line_table.c */
+/* sources: python/python_code.c base/io.c python/python_objects.c python/python_text.c */
 #include <cmocka.h>
 
 #include "interpreters.h"
-#include "python/line_table.h"
+#include "python/python_code.h"
 
 /* PYPROFD_LINE_MODULES: how many files of each standard library are compiled; 0: all. */
 #define DEFAULT_MODULES "12"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_eval.c python/python_info.c python/python_offsets.c python/python_process.c python/python_tls.c python/python_told.c */
+/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_process.c python/python_tls.c python/python_told.c */
 /* Real interpreter files, and copies of them with a few bytes changed. */
 #include "python/python_info.h"
 
@@ -9,7 +9,6 @@
 #include "elf/elf_symbol_table.h"
 #include "interpreters.h"
 #include "live_target.h"
-#include "python/python_eval.h"
 #include "python/python_offsets.h"
 #include "python/python_told.h"
 

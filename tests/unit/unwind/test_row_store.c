@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/row_store.c unwind/rule_ids.c unwind/row_space.c unwind/page_ranges.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
+/* sources: unwind/row_store.c unwind/row_space.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
 #include "unwind/row_store.h"
 
 #include <cmocka.h>
@@ -9,7 +9,6 @@
 #include <stdbool.h>
 
 #include "build_elf.h"
-#include "unwind/rule_ids.h"
 
 #define PAGE 0x10000ULL
 /* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
