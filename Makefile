@@ -40,7 +40,7 @@ LIBS := -lbpf -ldw -lelf -lz -llzma -liberty -linih -lm -lpthread
 READER_LIBS := -lz -lm
 FETCH_LIBS := $(READER_LIBS) -linih -lgnutls -lcurl -ljansson -lpthread
 SERVE_LIBS := $(READER_LIBS) -linih -lmicrohttpd -lgnutls -lcurl -lpthread
-BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -DHAVE_RDONLY_CAST -DHAVE_CMPXCHG -Iinclude -Ibpf \
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) $(EXTRA_BPF_CFLAGS) -MMD -MP
 
@@ -55,7 +55,7 @@ all: $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve $(BUILD)/pyprof-fet
 MAIN_SRC := userspace/agent/main.c userspace/reader/main.c userspace/serve/main.c userspace/fetch/main.c
 LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-SKELETON_NAMES := pyprofd pyprofd_older pyprofd_probe pyprofd_probe_older pyprofd_memory pyprofd_calls pyprofd_calls_older pyprofd_cuda pyprofd_cuda_older
+SKELETON_NAMES := pyprofd pyprofd_probe pyprofd_memory pyprofd_calls pyprofd_cuda
 SKELETON_FILES := $(SKELETON_NAMES:%=$(BUILD)/gen/%.skel.h)
 GEN := $(SKELETON_FILES) $(BUILD)/gen/version.h
 
@@ -68,31 +68,17 @@ BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 $(BUILD)/bpf/%.o: bpf/%.c Makefile
 	@mkdir -p $(@D)
 	$(call msg,BPF,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
-# The same for kernels without bpf_rdonly_cast() (docs/design/waits.md) or without cmpxchg (5.12).
-$(BUILD)/bpf/older/%.o: bpf/%.c Makefile
-	@mkdir -p $(@D)
-	$(call msg,BPF,$@)$(CLANG) $(filter-out -DHAVE_RDONLY_CAST -DHAVE_CMPXCHG,$(BPF_CFLAGS)) -c $< -o $@
 $(BUILD)/pyprofd.bpf.o: $(BPF_OBJ) Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(BPF_OBJ)
-BPF_OLDER_OBJ := $(BPF_OBJ:$(BUILD)/bpf/switch_thread.%=$(BUILD)/bpf/older/switch_thread.%)
-$(BUILD)/pyprofd_older.bpf.o: $(BPF_OLDER_OBJ) Makefile
-	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(BPF_OLDER_OBJ)
-# Objects that share the first one's maps and are loaded when they are needed, for kernels with 32-bit cmpxchg and for older ones:
-# attach/shared_object.h.
+# Objects that share the first one's maps and are loaded when they are needed: attach/shared_object.h.
 BPF_SHARED_OBJ := $(BUILD)/bpf/maps.bpf.o $(BUILD)/bpf/walk.bpf.o
 $(BUILD)/pyprofd_probe.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/probe.bpf.o $(BUILD)/bpf/alloc.bpf.o Makefile
-	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
-$(BUILD)/pyprofd_probe_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/probe.bpf.o $(BUILD)/bpf/older/alloc.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 $(BUILD)/pyprofd_memory.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/memory.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 $(BUILD)/pyprofd_calls.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/calls.bpf.o $(BUILD)/bpf/lines.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
-$(BUILD)/pyprofd_calls_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/calls.bpf.o $(BUILD)/bpf/older/lines.bpf.o Makefile
-	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 $(BUILD)/pyprofd_cuda.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/cuda.bpf.o Makefile
-	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
-$(BUILD)/pyprofd_cuda_older.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/older/cuda.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 # SKELETONS: where another build for this machine has them; the BPF side has no flags of the C compiler's.
 $(BUILD)/gen/%.skel.h: $(if $(SKELETONS),$(SKELETONS)/%.skel.h,$(BUILD)/%.bpf.o)

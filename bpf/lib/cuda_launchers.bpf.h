@@ -111,12 +111,12 @@ static __always_inline void cuda_launcher_join(struct cuda_streams *streams,
  * see yet: nothing behind it is read before that is written.  (Before Linux 5.12 on x86 alone.) */
 static __always_inline void cuda_launch_enter(struct cuda_thread *thread, __u64 sp)
 {
-#ifdef HAVE_CMPXCHG
-	__sync_lock_test_and_set(&thread->sp, sp);
-#else
+	if (has_cmpxchg) {
+		__sync_lock_test_and_set(&thread->sp, sp);
+		return;
+	}
 	*(volatile __u64 *)&thread->sp = sp;
 	__sync_fetch_and_add(&thread->fence, 1);
-#endif
 }
 
 /* The current thread makes a call with this stack pointer: its last launch has returned, unless

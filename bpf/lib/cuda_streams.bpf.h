@@ -70,15 +70,13 @@ static __always_inline __u64 cuda_round(const __u64 *rounds)
 /* Raises a number that several may raise at the same time: it never goes back. */
 static __always_inline void cuda_raise(__u64 *number, __u64 to)
 {
-#ifdef HAVE_CMPXCHG
 #pragma unroll
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 4 && has_cmpxchg; i++) {
 		const __u64 was = *(volatile __u64 *)number;
 
 		if (was >= to || __sync_val_compare_and_swap(number, was, to) == was)
 			return;
 	}
-#endif
 	if (*(volatile __u64 *)number < to)
 		*(volatile __u64 *)number = to;
 }
@@ -98,13 +96,11 @@ static __always_inline void gpu_turn(struct pp_gpu_process *process)
 
 		if (old == state)
 			return;
-#ifdef HAVE_CMPXCHG
-		if (__sync_val_compare_and_swap(&process->since, was,
-						now_ns << PP_GPU_SINCE_SHIFT | state) != was)
+		if (!has_cmpxchg)
+			*(volatile __u64 *)&process->since = now_ns << PP_GPU_SINCE_SHIFT | state;
+		else if (__sync_val_compare_and_swap(&process->since, was,
+						     now_ns << PP_GPU_SINCE_SHIFT | state) != was)
 			continue;
-#else
-		*(volatile __u64 *)&process->since = now_ns << PP_GPU_SINCE_SHIFT | state;
-#endif
 		if (old < PP_GPU_WAIT)
 			__sync_fetch_and_add(&process->total_ns[old],
 					     now_ns - (was >> PP_GPU_SINCE_SHIFT));

@@ -433,6 +433,10 @@ PP_CONST bool timeline_is_on;
 /* The last level is for programs that can be preempted: none of today's is. */
 PP_CONST __u32 scratch_levels;
 PP_CONST bool wakers_are_on;
+/* What the kernel has; instructions that it lacks are replaced before the load, wherever they are
+ * (attach/object_builds.h): verifiers refuse some of them even in code that never runs. */
+PP_CONST bool has_cmpxchg;     /* and xchg: 5.12 and later */
+PP_CONST bool has_rdonly_cast; /* bpf_rdonly_cast(): 6.2 and later */
 PP_CONST bool switch_tells_state; /* sched_switch has the argument prev_state: 5.18 and later */
 PP_CONST bool victim_is_task;	  /* mark_victim has a task, not a thread id: 6.9 and later */
 

@@ -32,14 +32,12 @@ static __always_inline bool has_enough_slots(const struct scratch_claims *claims
  * preemption off. */
 static __always_inline bool claim(__u32 *is_taken, __u32 mark)
 {
-#ifdef HAVE_CMPXCHG
-	return !__sync_val_compare_and_swap(is_taken, 0, mark);
-#else
+	if (has_cmpxchg)
+		return !__sync_val_compare_and_swap(is_taken, 0, mark);
 	if (*(volatile __u32 *)is_taken)
 		return false;
 	*is_taken = mark;
 	return true;
-#endif
 }
 
 /* Returns the level of a slot that is claimed; -1: there is none, which is counted.  Not inlined:

@@ -58,15 +58,21 @@ static __always_inline bool waits_for_disk(struct task_struct *task, __u32 state
 }
 
 #if !defined(__TARGET_ARCH_arm64)
-#ifdef HAVE_RDONLY_CAST /* 6.2; docs/design/waits.md says why by macro */
-extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym;
+#ifndef bpf_rdonly_cast /* of tests */
+/* No extern: libbpf 1.1 looks in the BTF of modules for one that vmlinux lacks, and listing those
+ * wants CAP_SYS_ADMIN.  The agent replaces this call before the load. */
+static void *(*const bpf_rdonly_cast)(const void *address, __u32 btf_id) =
+	(void *)PP_CALL_RDONLY_CAST;
+#endif
 
 /* Does what bpf_task_pt_regs() does, but without a call.  Where each call's return is guarded (AMD:
  * safe RET) one costs 40 ns.  The registers lie at the same distance, *at, from the bottom of every
- * kernel stack. */
+ * kernel stack.  Kernels without bpf_rdonly_cast() call. */
 static __always_inline const struct pt_regs___kernel *
 saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
 {
+	if (!has_rdonly_cast)
+		return (const void *)bpf_task_pt_regs(task);
 	/* Pointers that pass through memory become numbers: verifiers differ in what may be done
 	 * with either pointer. */
 	room->sp = (__u64)task->stack;
@@ -79,15 +85,6 @@ saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
 	return bpf_rdonly_cast((const void *)(room->sp + *at),
 			       bpf_core_type_id_kernel(struct pt_regs___kernel));
 }
-#else
-static __always_inline const struct pt_regs___kernel *
-saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
-{
-	(void)at;
-	(void)room;
-	return (const void *)bpf_task_pt_regs(task);
-}
-#endif
 #endif
 
 /* Reads the current task's system call.  That takes four loads where the kernel allows it, instead

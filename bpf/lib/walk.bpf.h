@@ -91,8 +91,7 @@ static __always_inline void scratch_enter(struct scratch *taken)
 
 /* Claims a walk for programs that can be preempted but stay on their CPU: another task's program
  * may run between any two instructions, and still run when this one continues.  This needs cmpxchg,
- * Linux 5.12: none of these may be in the object for older kernels, whose verifiers refuse the
- * instruction even in code that never runs. */
+ * Linux 5.12. */
 static __always_inline void scratch_enter_preemptible(struct scratch *taken)
 {
 	struct scratch_claims *claims = scratch_begin(taken);

@@ -38,6 +38,10 @@
  * this many (CPython <= 3.8 has 3 per level, 3.9 and 3.10 two). */
 #define PP_MAX_FOLDED_FRAMES 3U
 
+/* Stands for bpf_rdonly_cast() in the object: no helper has such a number.  The agent replaces the
+ * call (attach/object_builds.h). */
+#define PP_CALL_RDONLY_CAST 0x70000001
+
 /* Mappings: sorted ranges (mappings and the gaps between them) in chunks. */
 #define PP_MAP_CHUNK_RANGES 64U
 #define PP_MAX_MAP_CHUNKS 64U /* of one process: 4,096 ranges */

@@ -10,9 +10,10 @@ from the object files.  -v prints the deepest chain of each program.
 Programs that can be preempted, those of user probes and of raw tracepoints, must have a tail call
 (bpf/lib/private_stack.bpf.h): else the kernel gives them a stack of the CPU's from 6.13 on.
 
-Objects for Linux before 5.12, NAME_older.bpf.o and those that have no such twin, must have no
-atomic instruction but an addition whose result is not used: the verifier refuses others ("BPF_STX
-uses reserved fields").  Compilers make them of plain source, as an OR of an addition of 0.
+No atomic instruction but cmpxchg and xchg may have a result, or be anything but an addition: Linux
+before 5.12 refuses it ("BPF_STX uses reserved fields"), and those two alone stand behind
+has_cmpxchg (attach/object_builds.h).  Compilers make them of plain source, as an OR of an addition
+of 0.
 """
 import collections
 import pathlib
@@ -29,7 +30,8 @@ CALL, PSEUDO_CALL, TAIL_CALL = 0x85, 1, 12
 MOVE_64, ADD_64 = 0xbf, 0x07  # rX = rY; rX += constant
 LOAD_CONSTANT = 0x18  # two instructions
 CLASS_LOAD, CLASS_STORES = 1, (2, 3)
-ATOMICS, ATOMIC_ADD = (0xc3, 0xdb), 0  # of 4 and 8 bytes; the constant says which
+ATOMICS = (0xc3, 0xdb)  # of 4 and 8 bytes; the constant says which
+GUARDED_ATOMICS = (0, 0xe1, 0xf1)  # an addition without a result, xchg, cmpxchg
 
 Section = collections.namedtuple("Section", "name type flags offset size link info")
 Function = collections.namedtuple("Function", "name section stack calls has_tail_call atomics")
@@ -104,7 +106,7 @@ def count_new_atomics(code):
     found, at = 0, 0
     while at < len(code):
         opcode, _, _, constant = struct.unpack_from("<BBhi", code, at)
-        found += opcode in ATOMICS and constant != ATOMIC_ADD
+        found += opcode in ATOMICS and constant not in GUARDED_ATOMICS
         at += 16 if opcode == LOAD_CONSTANT else 8
     return found
 
@@ -157,12 +159,11 @@ def main():
     failed = 0
     for path in paths:
         functions, known = functions_of(path), {}
-        if not path.with_name(path.name.replace(".bpf.o", "_older.bpf.o")).exists():
-            for function in functions.values():
-                if function.atomics:
-                    print("%s: %s: %d atomic instructions that Linux before 5.12 has not" % (
-                        path.name, function.name, function.atomics))
-                    failed += 1
+        for function in functions.values():
+            if function.atomics:
+                print("%s: %s: %d atomic instructions that Linux before 5.12 has not" % (
+                    path.name, function.name, function.atomics))
+                failed += 1
         for at, function in functions.items():
             if function.section == ".text":
                 continue

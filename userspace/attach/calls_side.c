@@ -13,7 +13,6 @@
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_calls.skel.h"
-#include "pyprofd_calls_older.skel.h"
 
 struct calls_side {
 	struct pyprofd_calls *skeleton;
@@ -64,7 +63,7 @@ static void choose(struct pyprofd_calls *skeleton, enum exact_what what)
 }
 
 /* Sets all that must be known before the load. */
-static int prepare(void *context)
+static int prepare(void *context, const struct object_has *has)
 {
 	const struct opening *opening = context;
 	const struct kernel_side *kernel = opening->kernel;
@@ -78,6 +77,7 @@ static int prepare(void *context)
 		err = bpf_map__set_max_entries(skeleton->maps.scratch,
 					       kernel_side_places(kernel) * PP_WALK_LEVELS);
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
+	skeleton->rodata->has_cmpxchg = has->cmpxchg;
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
 	if (err || !probe_links_can_share())
 		return err;
@@ -95,7 +95,6 @@ int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char
 							     ? "the programs of exact calls"
 							     : "the programs of exact lines",
 					     .elf = pyprofd_calls__elf_bytes,
-					     .older_elf = pyprofd_calls_older__elf_bytes,
 					     .create = create,
 					     .prepare = prepare};
 	OWNED(calls_side) struct calls_side *side = calloc(1, sizeof(*side));

@@ -14,7 +14,6 @@
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_cuda.skel.h"
-#include "pyprofd_cuda_older.skel.h"
 
 /* As many free entries of a map that forgets the oldest each CPU may keep for itself:
  * kernel/bpf/bpf_lru_list.c: LOCAL_FREE_TARGET.  Without them a machine with many CPUs would forget
@@ -61,7 +60,7 @@ static int make_room(const struct bpf_object *object, uint32_t cpus)
 }
 
 /* Sets all that must be known before the load. */
-static int prepare(void *context)
+static int prepare(void *context, const struct object_has *has)
 {
 	const struct opening *opening = context;
 	const struct kernel_side *kernel = opening->kernel;
@@ -75,6 +74,7 @@ static int prepare(void *context)
 	if (!err)
 		err = make_room(skeleton->obj, kernel_side_places(kernel));
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
+	skeleton->rodata->has_cmpxchg = has->cmpxchg;
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
 	if (err || !probe_links_can_share())
 		return err;
@@ -84,7 +84,6 @@ static int prepare(void *context)
 
 static const struct object_builds builds = {.what = "the program of CUDA's functions",
 					    .elf = pyprofd_cuda__elf_bytes,
-					    .older_elf = pyprofd_cuda_older__elf_bytes,
 					    .create = create,
 					    .prepare = prepare};
 

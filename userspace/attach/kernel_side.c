@@ -26,7 +26,6 @@
 /* The skeletons need what crosses the kernel boundary, and name the scratch type.  Of the second
  * only its bytes are used: both objects have the same maps, programs and constants. */
 #include "pyprofd.skel.h"
-#include "pyprofd_older.skel.h"
 
 #if LIBBPF_MAJOR_VERSION < 1
 #error "pyprofd needs libbpf 1.0 or later (Debian 12, Ubuntu 24.04)"
@@ -105,20 +104,11 @@ static void set_wakers(struct kernel_side *side, bool is_on)
 		bpf_map__set_autocreate(map[i], false);
 }
 
-static bool running_kernel_tells_state(void)
-{
-	struct btf *kernel = btf__load_vmlinux_btf();
-	bool is_told = kernel && sched_switch_tells_state(kernel);
-
-	btf__free(kernel);
-	return is_told;
-}
-
-static void set_waits(struct kernel_side *side, bool is_on)
+static void set_waits(struct kernel_side *side, const struct btf *kernel, bool is_on)
 {
 	struct pyprofd *skeleton = side->skeleton;
 
-	skeleton->rodata->switch_tells_state = running_kernel_tells_state();
+	skeleton->rodata->switch_tells_state = kernel && sched_switch_tells_state(kernel);
 	if (is_on)
 		return;
 	bpf_program__set_autoload(skeleton->progs.on_switch, false);
@@ -144,12 +134,11 @@ static void set_gpu(const struct kernel_side *side, bool is_on)
 }
 
 /* A kernel whose tracepoint has other arguments, or none, tells of no victim. */
-static void set_victims(const struct kernel_side *side, bool is_on)
+static void set_victims(const struct kernel_side *side, const struct btf *kernel, bool is_on)
 {
-	struct btf *kernel = is_on ? btf__load_vmlinux_btf() : NULL;
-	const enum mark_victim victim = kernel ? mark_victim_arguments(kernel) : MARK_VICTIM_NONE;
+	const enum mark_victim victim =
+		is_on && kernel ? mark_victim_arguments(kernel) : MARK_VICTIM_NONE;
 
-	btf__free(kernel);
 	side->skeleton->rodata->victim_is_task = victim == MARK_VICTIM_TASK;
 	bpf_program__set_autoload(side->skeleton->progs.on_mark_victim, victim != MARK_VICTIM_NONE);
 }
@@ -176,7 +165,8 @@ static uint64_t bytes_beside_rows(const struct kernel_side *side)
 }
 
 /* Fixed maps first; rows of unwind information take what they leave. */
-static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options)
+static void set_sizes(struct kernel_side *side, const struct kernel_side_options *options,
+		      const struct btf *kernel)
 {
 	struct pyprofd *skeleton = side->skeleton;
 	struct map_sizes sizes;
@@ -198,10 +188,10 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	bpf_map__set_max_entries(skeleton->maps.codes, sizes.codes);
 	bpf_map__set_max_entries(skeleton->maps.stacks, sizes.stacks_bytes);
 	set_tables(skeleton, &sizes);
-	set_waits(side, options->sizes.waits);
+	set_waits(side, kernel, options->sizes.waits);
 	set_timeline(side, options->timeline, sizes.timeline_bytes);
 	set_wakers(side, options->wakers);
-	set_victims(side, options->victims);
+	set_victims(side, kernel, options->victims);
 	set_gpu(side, options->gpu);
 	side->memory.page_count = PP_MAX_PAGES;
 	side->memory.rule_count = PP_MAX_RULES;
@@ -230,6 +220,7 @@ static int print_libbpf(enum libbpf_print_level level, const char *format, va_li
 struct opening {
 	struct kernel_side *side;
 	const struct kernel_side_options *options;
+	const struct btf *kernel; /* NULL: it cannot be read */
 };
 
 static struct bpf_object_skeleton *create(void *context)
@@ -244,19 +235,33 @@ static struct bpf_object_skeleton *create(void *context)
 	return side->skeleton->skeleton;
 }
 
-static int prepare(void *context)
+static int prepare(void *context, const struct object_has *has)
 {
 	const struct opening *opening = context;
 
-	set_sizes(opening->side, opening->options);
+	set_sizes(opening->side, opening->options, opening->kernel);
+	opening->side->skeleton->rodata->has_cmpxchg = has->cmpxchg;
+	opening->side->skeleton->rodata->has_rdonly_cast = has->rdonly_cast;
 	return 0;
 }
 
-static const struct object_builds builds = {.what = "the BPF programs",
-					    .elf = pyprofd__elf_bytes,
-					    .older_elf = pyprofd_older__elf_bytes,
-					    .create = create,
-					    .prepare = prepare};
+static int load(struct kernel_side *side, const struct kernel_side_options *options, char *why,
+		size_t why_size)
+{
+	struct btf *kernel = btf__load_vmlinux_btf();
+	const int cast =
+		kernel ? btf__find_by_name_kind(kernel, "bpf_rdonly_cast", BTF_KIND_FUNC) : 0;
+	const struct object_builds builds = {.what = "the BPF programs",
+					     .elf = pyprofd__elf_bytes,
+					     .rdonly_cast = cast > 0 ? (uint32_t)cast : 0,
+					     .create = create,
+					     .prepare = prepare};
+	int err = object_builds_load(&builds, &(struct opening){side, options, kernel}, why,
+				     why_size);
+
+	btf__free(kernel);
+	return err;
+}
 
 static struct bpf_map *table_of(const struct kernel_side *side, enum pp_table table,
 				uint32_t number)
@@ -399,7 +404,7 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 		return -ENOMEM;
 	libbpf_set_print(print_libbpf);
 	raise_memlock();
-	err = object_builds_load(&builds, &(struct opening){side, options}, why, why_size);
+	err = load(side, options, why, why_size);
 	if (err)
 		return err;
 	err = share_memory(side);

@@ -1,31 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads a BPF object of which there are two builds, with the same maps, programs and constants: one
- * for Linux 6.2 and later, and one that does without what older kernels lack.  Which of them the
- * kernel and the version of libbpf take is tried. */
+/* Loads a BPF object in two builds: for what the running kernel should have, and, where that is
+ * refused, for Linux 5.10.  Both are made of the one ELF file, by replacing instructions that older
+ * verifiers refuse even in code that never runs; constants of the object switch that code off. */
 #ifndef ATTACH_OBJECT_BUILDS_H
 #define ATTACH_OBJECT_BUILDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct bpf_object_skeleton;
+
+/* What an object may use. */
+struct object_has {
+	bool cmpxchg;	      /* and xchg, and the results of atomic additions: Linux 5.12 */
+	uint32_t rdonly_cast; /* BTF id of bpf_rdonly_cast(), 6.2; 0: the kernel has none */
+};
 
 /* The generated code of a skeleton has types of its own for each object: these functions know
  * them.  context: what object_builds_load() was given. */
 struct object_builds {
 	const char *what; /* "the programs of probes", for messages */
 	const void *(*elf)(size_t *ret_size);
-	const void *(*older_elf)(size_t *ret_size);
+	uint32_t rdonly_cast; /* of struct object_has */
 	/* Makes a skeleton that is not open, and frees the one of an earlier call.  Returns NULL
 	 * without memory.  The context owns it. */
 	struct bpf_object_skeleton *(*create)(void *context);
-	/* Sets all that must be known before the load.  Returns 0 or -errno. */
-	int (*prepare)(void *context);
+	/* Sets all that must be known before the load, has_cmpxchg and has_rdonly_cast too.
+	 * Returns 0 or -errno. */
+	int (*prepare)(void *context, const struct object_has *has);
 };
 
 /* Opens and loads one build or, where that fails, the older one.  Returns 0 or -errno with one line
  * in `why` about the last build tried: the verifier's reason, when it refused. */
 int object_builds_load(const struct object_builds *builds, void *context, char *why,
 		       size_t why_size);
+
+/* Replaces instructions in the code of an ELF file of ours, of this machine, in place: each call of
+ * PP_CALL_RDONLY_CAST by one of bpf_rdonly_cast(), and without cmpxchg each atomic instruction but
+ * a plain addition by a move, which the verifier takes and nothing reaches.  Returns 0; -EBADMSG:
+ * it is no such file. */
+int object_builds_adapt(void *elf, size_t size, const struct object_has *has);
 
 /* Writes one line about an object that could not be loaded or attached.  log: the verifier's, "" if
  * it said nothing; it is changed. */

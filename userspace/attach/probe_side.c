@@ -13,7 +13,6 @@
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_probe.skel.h"
-#include "pyprofd_probe_older.skel.h"
 
 struct probe_side {
 	struct pyprofd_probe *skeleton;
@@ -72,7 +71,7 @@ static void leave_alloc_out(struct pyprofd_probe *skeleton)
 }
 
 /* Sets all that must be known before the load. */
-static int prepare(void *context)
+static int prepare(void *context, const struct object_has *has)
 {
 	const struct opening *opening = context;
 	const struct probe_side_options *options = opening->options;
@@ -87,6 +86,7 @@ static int prepare(void *context)
 	if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.call_scratch, slots);
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
+	skeleton->rodata->has_cmpxchg = has->cmpxchg;
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
 	skeleton->rodata->only_site = options->only_site;
 	skeleton->rodata->tracepoints_have_cookies =
@@ -104,7 +104,6 @@ static int prepare(void *context)
 
 static const struct object_builds builds = {.what = "the programs of probes",
 					    .elf = pyprofd_probe__elf_bytes,
-					    .older_elf = pyprofd_probe_older__elf_bytes,
 					    .create = create,
 					    .prepare = prepare};
 

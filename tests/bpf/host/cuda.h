@@ -26,7 +26,6 @@ static inline long cuda_delete(void *map, const void *key);
 #define bpf_map_lookup_elem cuda_lookup
 #define bpf_map_update_elem cuda_update
 #define bpf_map_delete_elem cuda_delete
-#define HAVE_CMPXCHG
 #include <lib/cuda.bpf.h>
 #undef bpf_map_lookup_elem
 #undef bpf_map_update_elem

@@ -571,6 +571,7 @@ static int host_setup(void **state)
 	host_hash_init(&host->ledgers, sizeof(struct pp_process_id), sizeof(struct pp_ledger_sum));
 	host->random = 1;
 	scratch_levels = PP_WALK_LEVELS;
+	has_cmpxchg = has_rdonly_cast = true;
 	host->missing_field[0] = "old->state"; /* 5.14 and later */
 	host->now_ns = 1000000;
 	host->walk.started_ns = host->walk.deadline_ns = UINT64_MAX;

@@ -8,7 +8,9 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <cmocka.h>
+#include <elf.h>
 #include <errno.h>
+#include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,9 +18,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <pyprofd/limits.h>
 #include <pyprofd/user_share.h>
 
 #include "attach/map_bytes.h"
+#include "attach/object_builds.h"
 #include "attach/probe_links.h"
 #include "base/clock.h"
 #include "base/io.h"
@@ -38,7 +42,7 @@ static struct {
 	unsigned int loads, attaches;
 	int load_error[2], attach_error;
 	const char *verifier_says;
-	size_t data_bytes[2]; /* of the objects that were tried */
+	bool has_cmpxchg[2]; /* the objects that were tried */
 	int scan_error;
 	struct {
 		char name[64];
@@ -110,7 +114,7 @@ int bpf_object__load_skeleton(struct bpf_object_skeleton *skeleton)
 	size_t size;
 
 	kernel.skeleton = of;
-	kernel.data_bytes[kernel.loads++] = skeleton->data_sz;
+	kernel.has_cmpxchg[kernel.loads++] = of->rodata->has_cmpxchg;
 	if (err && kernel.verifier_says) {
 		char *log = (char *)bpf_program__log_buf(of->progs.on_waking, &size);
 
@@ -415,7 +419,74 @@ static void open__older_programs_are_tried_when_the_newer_are_refused(void **sta
 	kernel.verifier_says = "unknown func";
 	kernel_side_free(open_side(&options));
 	assert_int_equal(kernel.loads, 2);
-	assert_int_not_equal(kernel.data_bytes[0], kernel.data_bytes[1]);
+	assert_true(kernel.has_cmpxchg[0]);
+	assert_false(kernel.has_cmpxchg[1]);
+}
+
+/* One section of code behind the file's header. */
+struct made_elf {
+	Elf64_Ehdr header;
+	Elf64_Shdr section;
+	struct bpf_insn code[8];
+};
+
+static struct made_elf make_elf(void)
+{
+	return (struct made_elf){
+		.header = {.e_shoff = offsetof(struct made_elf, section),
+			   .e_shentsize = sizeof(Elf64_Shdr),
+			   .e_shnum = 1},
+		.section = {.sh_type = SHT_PROGBITS,
+			    .sh_flags = SHF_EXECINSTR,
+			    .sh_offset = offsetof(struct made_elf, code),
+			    .sh_size = 8 * sizeof(struct bpf_insn)},
+		.code = {{.code = BPF_JMP | BPF_CALL, .imm = PP_CALL_RDONLY_CAST},
+			 {.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_ktime_get_ns},
+			 {.code = BPF_STX | BPF_ATOMIC | BPF_DW, .imm = BPF_ADD},
+			 {.code = BPF_STX | BPF_ATOMIC | BPF_DW, .imm = BPF_CMPXCHG},
+			 {.code = BPF_STX | BPF_ATOMIC | BPF_W, .imm = BPF_XCHG},
+			 /* A number of 64 bits, whose second half looks like an atomic. */
+			 {.code = BPF_LD | BPF_IMM | BPF_DW},
+			 {.code = BPF_STX | BPF_ATOMIC | BPF_DW, .imm = BPF_CMPXCHG},
+			 {.code = BPF_STX | BPF_MEM | BPF_DW, .off = 8}}};
+}
+
+static void adapt__replaces_what_the_kernel_lacks(void **state)
+{
+	const struct object_has all = {.cmpxchg = true, .rdonly_cast = 4711}, none = {0};
+	struct made_elf elf = make_elf(), made = elf;
+
+	(void)state;
+	assert_int_equal(object_builds_adapt(&elf, sizeof(elf), &all), 0);
+	assert_int_equal(elf.code[0].src_reg, BPF_PSEUDO_KFUNC_CALL);
+	assert_int_equal(elf.code[0].imm, 4711);
+	assert_memory_equal(elf.code + 1, made.code + 1, 7 * sizeof(struct bpf_insn));
+	elf = made;
+	assert_int_equal(object_builds_adapt(&elf, sizeof(elf), &none), 0);
+	for (size_t i = 0; i < 8; i++) {
+		if (i == 3 || i == 4)
+			assert_int_equal(elf.code[i].code, BPF_ALU64 | BPF_MOV | BPF_K);
+		else
+			assert_memory_equal(elf.code + i, made.code + i, sizeof(struct bpf_insn));
+	}
+}
+
+static void adapt__keeps_to_the_file(void **state)
+{
+	const struct object_has none = {0};
+	struct made_elf elf = make_elf();
+
+	(void)state;
+	assert_int_equal(object_builds_adapt(&elf, sizeof(elf.header) - 1, &none), -EBADMSG);
+	assert_int_equal(object_builds_adapt(&elf, sizeof(elf) - 1, &none), -EBADMSG);
+	elf.header.e_shnum = 100;
+	assert_int_equal(object_builds_adapt(&elf, sizeof(elf), &none), -EBADMSG);
+	elf = make_elf();
+	elf.header.e_shoff = UINT64_MAX;
+	assert_int_equal(object_builds_adapt(&elf, sizeof(elf), &none), -EBADMSG);
+	elf = make_elf();
+	elf.section.sh_offset = UINT64_MAX;
+	assert_int_equal(object_builds_adapt(&elf, sizeof(elf), &none), -EBADMSG);
 }
 
 static void open__newer_programs_are_taken_where_they_load(void **state)
@@ -781,6 +852,8 @@ int main(void)
 		TEST(open__what_is_not_asked_for_is_left_out),
 		TEST(open__states_of_cuda_take_memory_when_it_is_used),
 		TEST(open__older_programs_are_tried_when_the_newer_are_refused),
+		TEST(adapt__replaces_what_the_kernel_lacks),
+		TEST(adapt__keeps_to_the_file),
 		TEST(open__newer_programs_are_taken_where_they_load),
 		TEST(open__refusal_says_why),
 		TEST(open__map_that_has_no_memory_is_told),

@@ -19,7 +19,6 @@
 #endif
 
 #define __ksym
-#define HAVE_RDONLY_CAST
 #define __weak __attribute__((weak))
 
 void *bpf_map_lookup_elem(void *map, const void *key);
@@ -36,6 +35,7 @@ __u64 bpf_get_current_task(void);
 void *bpf_get_current_task_btf(void);
 long bpf_task_pt_regs(void *task);
 void *bpf_rdonly_cast(const void *address, __u32 btf_id);
+#define bpf_rdonly_cast bpf_rdonly_cast
 __u32 bpf_get_smp_processor_id(void);
 __u32 bpf_get_prandom_u32(void);
 long bpf_get_stack(void *context, void *to, __u32 size, __u64 flags);
