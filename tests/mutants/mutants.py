@@ -85,7 +85,7 @@ MORE_AREAS = {
     "perf": r"/perf/\w+\.c$",
     # What users share, in the kernel and in the agent.
     "shares": (r"bpf/lib/(slot|user)_share\.bpf\.h$|/(user_quota|profile_shares|process_shares|"
-               r"stack_intake|incomplete_queue|drain/shares)\.c$"),
+               r"stack_intake|incomplete_queue)\.c$"),
 }
 SOURCES = re.compile(r"^/\* sources: (.*) \*/$", re.M)
 # All that make reads, and what unit programs are built from.

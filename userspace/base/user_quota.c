@@ -10,32 +10,32 @@
 #include <uthash.h>
 
 struct user_holding {
-	uint32_t uid;
+	uint64_t holder;
 	bool is_refused; /* something, at least once */
 	bool is_told;
 	uint64_t amount;
 	UT_hash_handle hh;
 };
 
-static struct user_holding *holding_find(const struct user_quota *quota, uint32_t uid)
+static struct user_holding *holding_find(const struct user_quota *quota, uint64_t holder)
 {
 	struct user_holding *holding;
 
-	HASH_FIND(hh, quota->holding, &uid, sizeof(uid), holding);
+	HASH_FIND(hh, quota->holding, &holder, sizeof(holder), holding);
 	return holding;
 }
 
-static struct user_holding *holding_get(struct user_quota *quota, uint32_t uid)
+static struct user_holding *holding_get(struct user_quota *quota, uint64_t holder)
 {
-	struct user_holding *holding = holding_find(quota, uid);
+	struct user_holding *holding = holding_find(quota, holder);
 
 	if (holding)
 		return holding;
 	holding = calloc(1, sizeof(*holding));
 	if (!holding)
 		return NULL;
-	holding->uid = uid;
-	HASH_ADD(hh, quota->holding, uid, sizeof(holding->uid), holding);
+	holding->holder = holder;
+	HASH_ADD(hh, quota->holding, holder, sizeof(holding->holder), holding);
 	if (!holding->hh.tbl) { /* no memory for the table */
 		free(holding);
 		return NULL;
@@ -54,16 +54,16 @@ void user_quota_release(struct user_quota *quota)
 	*quota = (struct user_quota){0};
 }
 
-uint64_t user_quota_held(const struct user_quota *quota, uint32_t uid)
+uint64_t user_quota_held(const struct user_quota *quota, uint64_t holder)
 {
-	const struct user_holding *holding = holding_find(quota, uid);
+	const struct user_holding *holding = holding_find(quota, holder);
 
 	return holding ? holding->amount : 0;
 }
 
-int user_quota_note(struct user_quota *quota, uint32_t uid, uint64_t amount)
+int user_quota_note(struct user_quota *quota, uint64_t holder, uint64_t amount)
 {
-	struct user_holding *holding = holding_get(quota, uid);
+	struct user_holding *holding = holding_get(quota, holder);
 
 	if (!holding)
 		return -ENOMEM;
@@ -74,29 +74,29 @@ int user_quota_note(struct user_quota *quota, uint32_t uid, uint64_t amount)
 	return 0;
 }
 
-void user_quota_refuse(struct user_quota *quota, uint32_t uid)
+void user_quota_refuse(struct user_quota *quota, uint64_t holder)
 {
-	struct user_holding *holding = holding_get(quota, uid);
+	struct user_holding *holding = holding_get(quota, holder);
 
 	quota->refused++;
 	if (holding)
 		holding->is_refused = true;
 }
 
-int user_quota_take(struct user_quota *quota, uint32_t uid, uint64_t amount)
+int user_quota_take(struct user_quota *quota, uint64_t holder, uint64_t amount)
 {
 	const uint64_t left = quota->used < quota->total ? quota->total - quota->used : 0;
-	const uint64_t held = user_quota_held(quota, uid);
+	const uint64_t held = user_quota_held(quota, holder);
 
-	if (amount <= left && (!uid || held + amount <= left - amount))
-		return user_quota_note(quota, uid, amount);
-	user_quota_refuse(quota, uid);
-	return uid ? -EDQUOT : -ENOSPC;
+	if (amount <= left && (!holder || held + amount <= left - amount))
+		return user_quota_note(quota, holder, amount);
+	user_quota_refuse(quota, holder);
+	return holder ? -EDQUOT : -ENOSPC;
 }
 
-void user_quota_give(struct user_quota *quota, uint32_t uid, uint64_t amount)
+void user_quota_give(struct user_quota *quota, uint64_t holder, uint64_t amount)
 {
-	struct user_holding *holding = holding_find(quota, uid);
+	struct user_holding *holding = holding_find(quota, holder);
 
 	if (!holding || !amount)
 		return;
@@ -117,7 +117,7 @@ void user_quota_give_all(struct user_quota *quota)
 	struct user_holding *holding, *next;
 
 	HASH_ITER (hh, quota->holding, holding, next)
-		user_quota_give(quota, holding->uid, holding->amount);
+		user_quota_give(quota, holding->holder, holding->amount);
 }
 
 static bool is_greedy(const struct user_quota *quota, const struct user_holding *holding)
@@ -125,9 +125,9 @@ static bool is_greedy(const struct user_quota *quota, const struct user_holding 
 	return holding->amount > quota->total / (quota->users + 1);
 }
 
-bool user_quota_is_greedy(const struct user_quota *quota, uint32_t uid)
+bool user_quota_is_greedy(const struct user_quota *quota, uint64_t holder)
 {
-	const struct user_holding *holding = holding_find(quota, uid);
+	const struct user_holding *holding = holding_find(quota, holder);
 
 	return holding && is_greedy(quota, holding);
 }
@@ -147,7 +147,7 @@ bool user_quota_tell(struct user_quota *quota, uint32_t *ret_uid)
 		if (!holding->is_refused || holding->is_told)
 			continue;
 		holding->is_told = true;
-		*ret_uid = holding->uid;
+		*ret_uid = (uint32_t)holding->holder;
 		return true;
 	}
 	return false;

@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/user_quota.h"
 #include "drain/hash_set.h"
 #include "drain/raw_codes.h"
-#include "drain/shares.h"
 
 #define REFUSED_BITS (1U << 20)
+/* Who has more than this part of the budget makes room first. */
+#define GREEDY_PART 4U
 
 struct dictionary {
 	struct hash_set stacks, kernels, codes, aliases; /* codes: struct code_entry */
@@ -18,7 +20,7 @@ struct dictionary {
 	uint32_t free_code_count;
 	struct raw_codes raw; /* code objects that are not decoded */
 	uint32_t epoch;
-	struct shares shares;
+	struct user_quota processes, users; /* bytes; both hold all of them */
 	/* bitmap of REFUSED_BITS, by hash; NULL: nothing refused in this epoch */
 	uint64_t *refused;
 	struct dictionary_stats stats;
@@ -60,7 +62,7 @@ int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary)
 
 	if (!dictionary)
 		return -ENOMEM;
-	dictionary->shares.max_bytes = max_bytes;
+	dictionary_set_max_bytes(dictionary, max_bytes);
 	if (hash_set_init(&dictionary->stacks) || hash_set_init(&dictionary->kernels) ||
 	    hash_set_init(&dictionary->codes) || hash_set_init(&dictionary->aliases))
 		return -ENOMEM;
@@ -71,7 +73,7 @@ int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary)
 
 void dictionary_set_max_bytes(struct dictionary *dictionary, size_t max_bytes)
 {
-	dictionary->shares.max_bytes = max_bytes;
+	dictionary->processes.total = dictionary->users.total = max_bytes;
 }
 
 void dictionary_free(struct dictionary *dictionary)
@@ -86,7 +88,8 @@ void dictionary_free(struct dictionary *dictionary)
 	hash_set_release(&dictionary->kernels);
 	hash_set_release(&dictionary->aliases);
 	raw_codes_release(&dictionary->raw);
-	shares_release(&dictionary->shares);
+	user_quota_release(&dictionary->processes);
+	user_quota_release(&dictionary->users);
 	free(dictionary->refused);
 	free(dictionary->free_code);
 	free(dictionary->code);
@@ -106,34 +109,52 @@ void dictionary_set_users(struct dictionary *dictionary, dictionary_user_of user
 	dictionary->user_context = context;
 }
 
-static struct share_holder holder_of(const struct dictionary *dictionary, struct pp_process_id id)
+/* Who holds something; NULL: nobody, so that the budget as a whole bounds it. */
+struct holder {
+	struct pp_process_id id;
+	uint32_t user; /* who answers for the process; 0: root */
+};
+
+static struct holder holder_of(const struct dictionary *dictionary, struct pp_process_id id)
 {
-	struct share_holder holder = {.id = id};
+	struct holder holder = {.id = id};
 
 	if (dictionary->user_of)
 		holder.user = dictionary->user_of(dictionary->user_context, id);
 	return holder;
 }
 
-/* Takes room from the budget. */
-static int reserve(struct dictionary *dictionary, const struct share_holder *holder, size_t bytes)
+/* Returns the number of a process in its quota, which is not 0. */
+static uint64_t number_of(struct pp_process_id id)
 {
-	const int err = shares_take(&dictionary->shares, holder, bytes);
+	return ((uint64_t)id.generation << 32 | id.tgid) + 1;
+}
 
-	if (!err)
-		return 0;
+/* Takes room from the budget. */
+static int reserve(struct dictionary *dictionary, const struct holder *holder, size_t bytes)
+{
+	const uint64_t process = holder ? number_of(holder->id) : 0;
+	int err = user_quota_take(&dictionary->processes, process, bytes);
+
+	if (!err) {
+		err = user_quota_take(&dictionary->users, holder ? holder->user : 0, bytes);
+		if (!err)
+			return 0;
+		user_quota_give(&dictionary->processes, process, bytes);
+		dictionary->stats.users_refused += err == -EDQUOT;
+	}
 	dictionary->stats.refused++;
-	dictionary->stats.users_refused += err == -EDQUOT;
 	return -ENOSPC;
 }
 
-/* The same for what belongs to no process. */
-static int reserve_common(struct dictionary *dictionary, size_t bytes)
+/* Counts what stays, whatever the shares are.  Without memory it is left out until the next epoch
+ * begins. */
+static void recount(struct dictionary *dictionary, const struct holder *holder, size_t bytes)
 {
-	if (shares_take_common(&dictionary->shares, bytes))
-		return 0;
-	dictionary->stats.refused++;
-	return -ENOSPC;
+	const uint64_t process = holder ? number_of(holder->id) : 0;
+
+	if (!user_quota_note(&dictionary->processes, process, bytes))
+		(void)user_quota_note(&dictionary->users, holder ? holder->user : 0, bytes);
 }
 
 /* Notes that a stack was refused, to say later why it is missing: 128 KiB, once needed. */
@@ -215,7 +236,7 @@ int dictionary_add_code(struct dictionary *dictionary, struct pp_process_id id,
 	OWNED(python_code) struct python_code *code = given;
 	struct code_entry *known = hash_set_find(&dictionary->codes, code->id);
 	OWNED_MEM struct code_entry *entry = NULL;
-	struct share_holder holder;
+	struct holder holder;
 	int err;
 
 	if (known) {
@@ -274,7 +295,7 @@ bool dictionary_has_raw(const struct dictionary *dictionary, const struct dict_s
 static int hold(struct dictionary *dictionary, const struct code_entry *entry, uint64_t *held,
 		uint64_t bytes)
 {
-	const struct share_holder holder = {.id = entry->id, .user = entry->link.user};
+	const struct holder holder = {.id = entry->id, .user = entry->link.user};
 	int err = 0;
 
 	if (bytes > *held) {
@@ -392,7 +413,7 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 	size_t frames = (size_t)record->python_stored + record->native_stored;
 	size_t bytes = sizeof(*known) + frames * sizeof(packed_frame);
 	OWNED_MEM struct dict_stack *stack = NULL;
-	struct share_holder holder;
+	struct holder holder;
 	int err;
 
 	if (known) {
@@ -444,7 +465,7 @@ static bool is_torn(const struct dictionary *dictionary, uint64_t hash)
 static int new_alias(struct dictionary *dictionary, uint64_t hash, struct alias **ret_alias)
 {
 	OWNED_MEM struct alias *alias = NULL;
-	int err = reserve_common(dictionary, sizeof(*alias));
+	int err = reserve(dictionary, NULL, sizeof(*alias));
 
 	if (err)
 		return err;
@@ -488,7 +509,7 @@ int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_ke
 		known->epoch = dictionary->epoch;
 		return 0;
 	}
-	err = reserve_common(dictionary, bytes);
+	err = reserve(dictionary, NULL, bytes);
 	if (err) {
 		note_refused(dictionary, decoded->record->hash);
 		return err;
@@ -616,37 +637,39 @@ static bool kernel_is_recent(const void *context, const void *entry)
 
 static void count_bytes(struct dictionary *dictionary)
 {
-	struct shares *shares = &dictionary->shares;
+	const uint64_t total = dictionary->users.total;
+	size_t common = dictionary->aliases.count * sizeof(struct alias);
 
-	shares_reset(shares);
+	user_quota_release(&dictionary->processes);
+	user_quota_release(&dictionary->users);
+	dictionary_set_max_bytes(dictionary, total);
 	for (size_t i = 0; i <= dictionary->stacks.mask; i++) {
 		const struct dict_stack *stack = dictionary->stacks.slot[i];
-		struct share_holder holder;
+		struct holder holder;
 
 		if (!stack)
 			continue;
-		holder = (struct share_holder){.id = stack->id, .user = stack->user};
-		shares_recount(shares, &holder,
-			       sizeof(*stack) +
-				       ((size_t)stack->python_stored + stack->native_stored) *
-					       sizeof(packed_frame));
+		holder = (struct holder){.id = stack->id, .user = stack->user};
+		recount(dictionary, &holder,
+			sizeof(*stack) + ((size_t)stack->python_stored + stack->native_stored) *
+						 sizeof(packed_frame));
 	}
 	for (size_t i = 0; i <= dictionary->kernels.mask; i++) {
 		const struct dict_kernel *kernel = dictionary->kernels.slot[i];
 
 		if (kernel)
-			shares->used_bytes += sizeof(*kernel) + kernel->count * sizeof(uint64_t);
+			common += sizeof(*kernel) + kernel->count * sizeof(uint64_t);
 	}
 	for (uint32_t i = 1; i < dictionary->code_count; i++) {
 		const struct code_entry *code = dictionary->code[i];
-		struct share_holder holder;
+		struct holder holder;
 
 		if (!code)
 			continue;
-		holder = (struct share_holder){.id = code->id, .user = code->link.user};
-		shares_recount(shares, &holder, code_bytes(code->code));
+		holder = (struct holder){.id = code->id, .user = code->link.user};
+		recount(dictionary, &holder, code_bytes(code->code));
 	}
-	shares->used_bytes += dictionary->aliases.count * sizeof(struct alias);
+	recount(dictionary, NULL, common);
 }
 
 void dictionary_set_epoch(struct dictionary *dictionary, uint32_t epoch)
@@ -669,7 +692,8 @@ static bool stack_may_stay(const void *context, const void *entry)
 	const struct dict_stack *stack = entry;
 
 	return stack->epoch == dictionary->epoch &&
-	       !shares_is_greedy(&dictionary->shares, stack->id);
+	       user_quota_held(&dictionary->processes, number_of(stack->id)) <=
+		       dictionary->processes.total / GREEDY_PART;
 }
 
 static bool kernel_may_stay(const void *context, const void *entry)
@@ -743,7 +767,7 @@ void dictionary_make_room(struct dictionary *dictionary)
 void dictionary_get_stats(const struct dictionary *dictionary, struct dictionary_stats *ret_stats)
 {
 	*ret_stats = dictionary->stats;
-	ret_stats->bytes = dictionary->shares.used_bytes;
+	ret_stats->bytes = dictionary->users.used;
 	ret_stats->stacks = dictionary->stacks.count;
 	ret_stats->kernel_stacks = dictionary->kernels.count;
 	ret_stats->codes = dictionary->codes.count;

@@ -65,7 +65,7 @@ struct dict_kernel {
 struct dictionary;
 
 /* Creates a dictionary of at most max_bytes.  An entry that exceeds this budget, or the share that
- * its process or its user has of it (drain/shares.h), is refused and counted. */
+ * its process or its user has of it (base/user_quota.h), is refused and counted. */
 int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary);
 void dictionary_set_max_bytes(struct dictionary *dictionary, size_t max_bytes);
 void dictionary_free(struct dictionary *dictionary);
