@@ -6,17 +6,22 @@ _pyprof_values() { # OPTION VERB
 	diff:--by | diff:-b) echo 'function line stack'; return ;;
 	diff:--sort | diff:-s) echo 'self total'; return ;;
 	top:--sort | top:-s) echo 'cpu gil wait name'; return ;;
+	tree:--by | tree:-b) echo 'function line'; return ;;
+	export:--format) echo 'pprof speedscope folded perfetto chrome callgrind json otlp csv'; return ;;
+	flame:--format) echo 'html svg'; return ;;
+	calls:--format) echo 'dot pstats text csv json markdown sql'; return ;;
+	diff:--format | lines:--format) echo 'text csv json markdown sql html'; return ;;
 	calls:--sort | calls:-s) echo 'self total calls name'; return ;;
 	esac
 	case $1 in
 	--by | -b) echo 'function line file module thread process comm thread-name container wait service_name app unit user namespace pod slurm_job rank local_rank world_size' ;;
 	--sort | -s) echo 'self total name file' ;;
-	--older) echo '30s 5m 1h' ;;
-	--type) echo 'first_touch cow faults alloc_space alloc_objects inuse_space inuse_objects' ;;
+	--sample-type) echo 'first_touch cow faults alloc_space alloc_objects inuse_space inuse_objects' ;;
 	--kind) echo 'cpu offcpu wall gil waker gc import mem calls alloc probe lines cuda' ;;
 	--group-by) echo 'process thread comm thread-name container wait service_name app unit user namespace pod slurm_job rank local_rank world_size' ;;
 	--label) echo 'service_name app unit user namespace pod container slurm_job rank local_rank world_size comm' ;;
-	--color-by) echo 'self total' ;;
+	--view) echo 'all syncs copies kernels collectives memory' ;;
+	--format) echo 'text csv json markdown sql' ;;
 	--for) echo '5 10 60' ;;
 	--max-slowdown) echo '2x 5x 10x' ;;
 	--since | --until) echo '1m 10m 1h 1d' ;;

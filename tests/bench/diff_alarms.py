@@ -72,7 +72,7 @@ def join(pyprof, paths, place, busy):
     for part in parts(pyprof, paths, busy):
         start = int(part[0].name.split("-")[0])
         out = place / f"{start}-{JOINED * 1000}-cpu.pb.gz"
-        subprocess.run([pyprof, "export", "--pprof", "-o", out, *part], check=True)
+        subprocess.run([pyprof, "export", "-o", out, *part], check=True)
         joined.append(out)
     return joined
 

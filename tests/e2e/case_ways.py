@@ -85,7 +85,7 @@ def merged(mode, directory):
                               universal_newlines=True, check=True).stdout.split("\n")[0]
         if "; only " in said:
             raise ValueError(said)
-    subprocess.run([pyprof, "export", "--pprof", "--kind", mode, "-o", out, directory], check=True)
+    subprocess.run([pyprof, "export", "--kind", mode, "-o", out, directory], check=True)
     return out
 
 

@@ -269,7 +269,7 @@ def test_report_and_calls(name):
                            check=True, stdout=subprocess.PIPE,
                            stderr=subprocess.DEVNULL).stdout.decode()
     boxes, edges = graph(drawn, THEIR_BOX, THEIR_EDGE, root)
-    our_boxes, our_edges = graph(run("calls", "--dot", "--python", profile), OUR_BOX, OUR_EDGE,
+    our_boxes, our_edges = graph(run("calls", "--python", profile), OUR_BOX, OUR_EDGE,
                                  root)
     beside("calls, boxes %", "gprof2dot",
            {key: our_boxes[key] for key in our_boxes if key in reached}, {

@@ -34,7 +34,7 @@ def by_pyprof(python):
     """Returns the statistics, the lengths of the outermost calls in ns, and the profile."""
     profile, lengths = exact.record(exact.Target(TARGET, python), CALLS)
     out = profile + ".prof"
-    run("calls", "--pstats", out, profile)
+    run("calls", "--format", "pstats", "-o", out, profile)
     return pstats.Stats(out), lengths, profile
 
 
@@ -195,7 +195,7 @@ def test_command_in_windows():
         options=["-q", "--events", "calls", "--interval", "1", "--live", socket])
     assert not done.err, done.err
     out = os.path.join(harness.temporary(), "windows.prof")
-    run("calls", "--kind", "calls", "--pstats", out, folder)
+    run("calls", "--kind", "calls", "--format", "pstats", "-o", out, folder)
     found = {key[2]: value for key, value in pstats.Stats(out).stats.items()}
     assert found["tick"][:2] == (3000, 3000) and found["run"][:2] == (1, 1), found
     assert 2.9 < found["run"][3] < 10, found  # a busy machine is late
@@ -287,7 +287,7 @@ def test_table_and_files():
     target = exact.Target(TARGET, with_probes()[-1])
     out = os.path.join(harness.temporary(), "p.prof")
     shown = subprocess.Popen([PYPROF, "calls", "--exact", "--pid", str(target.pid), "--for", "20",
-                              "--top", "0", "--pstats", out, *exact.UNBOUND],
+                              "--format", "pstats", "-o", out, *exact.UNBOUND],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     child = harness.wait_for(lambda: harness.children(shown.pid), what="a pyprofd")
     harness.wait_for(lambda: len([fd for fd in os.listdir("/proc/%d/fd" % child[0])
@@ -296,10 +296,11 @@ def test_table_and_files():
     time.sleep(0.3)
     target.go()
     os.kill(child[0], signal.SIGINT)
-    table, err = shown.communicate(timeout=60)
+    said, err = shown.communicate(timeout=60)
     target.end()
-    assert shown.returncode == 0 and not err, (shown.returncode, err)
-    assert re.search(r"^ +1943/29 .* fib +", table.decode(), re.M), table.decode()
+    assert shown.returncode == 0 and not err and not said, (shown.returncode, said, err)
+    table = run("calls", "--top", "0", by_pyprof(with_probes()[-1])[2])
+    assert re.search(r"^ +1943/29 .* fib +", table, re.M), table
     assert of_target(pstats.Stats(out))["fib"][:2] == (29, 1943)
     drawn = subprocess.check_output([python_with("gprof2dot"), "-m", "gprof2dot", "-f", "pstats",
                                      "-n0", "-e0", out]).decode()

@@ -114,7 +114,7 @@ def test_each_window_has_what_is_live_at_its_end():
         time.sleep(1)
         said = ended(process)
     # What the process had when it ended is in one window more, and in none after it.
-    read = json.loads(pyprof("gpu", "--memory", "--json", store))
+    read = json.loads(pyprof("gpu", "--view", "memory", "--json", store))
     found = {row["line"]: row["inuse_space"] for row in read["rows"] if row["inuse_space"]}
     assert found == {line: live[1] for line, live in wanted_of(truth).items()}, (found, said)
 
@@ -126,8 +126,8 @@ def test_clients_see_what_is_live_now():
         await_links(process)
         for name in ("allocates", "frees"):
             truth = take(program, name)
-            told = json.loads(ask("--live", "--for", 3, "--memory", "--json", "--socket", path,
-                                  verb="gpu"))
+            told = json.loads(ask("--live", "--for", 3, "--view", "memory", "--json",
+                                  "--socket", path, verb="gpu"))
             found = {row["line"]: (row["inuse_objects"], row["inuse_space"])
                      for row in told["rows"] if row["inuse_space"]}
             assert found == wanted_of(truth), (name, found, truth["live"])

@@ -59,7 +59,7 @@ def test_callers_are_the_lines_of_the_program():
         api, names = sample.labels.get("api"), [frame.name for frame in sample.frames]
         if api in ("ncclSend", "ncclRecv", "ncclGroupEnd"):
             assert names[0] == api and "exchange" in names, (names, run.err)
-    rows = json.loads(pyprof("gpu", "--collectives", "--json", run.out))["rows"]
+    rows = json.loads(pyprof("gpu", "--view", "collectives", "--json", run.out))["rows"]
     top = rows[0]
     assert (top["api"], top["name"]) == ("ncclAllReduce", "all_reduce"), rows
     assert sum(row["bytes"] for row in rows) == sum(

@@ -109,7 +109,7 @@ def test_filters_and_groups():
     said = diff(a, b, "--until", "@%d" % ((START_MS + 40000) // 1000), "--by", "function")
     assert said.count("8 windows") == 2, said
     assert "has no groups" in diff(a, b, "--group-by", "thread", status=2)
-    assert "samples" in diff(a, b, "--html", "--group-by", "thread")
+    assert "samples" in diff(a, b, "--format", "html", "--group-by", "thread")
     assert "no profiles of kind wall" in diff(a, b, "--kind", "wall", status=2)
     assert "no samples" in diff(a, b, "--comm", "nobody", status=2)
     load = "facts elapsed_ns=5000000000 host_busy_ns=%d000000000 host_cpus=2"
@@ -146,8 +146,8 @@ def test_first_lines_tell_what_is_missing():
     data = json.loads(
         re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', said, re.S).group(1))
     assert data["title"].endswith(text), data["title"]
-    assert text in run("flame", "--svg", lost).replace("&#39;", "'")
-    assert "only" not in run("flame", "--svg", whole)
+    assert text in run("flame", "--format", "svg", lost).replace("&#39;", "'")
+    assert "only" not in run("flame", "--format", "svg", whole)
 
 
 def test_times_of_one_directory_are_two_sides():
@@ -178,7 +178,7 @@ def test_times_of_one_directory_are_two_sides():
 
 def test_page_has_both_sides():
     a, b = side(12), side(12, grown=25, seed=2)
-    page = diff(a, b, "--html")
+    page = diff(a, b, "--format", "html")
     data = json.loads(
         re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S).group(1))
     assert len(data["samples"]["base"]) == len(

@@ -69,7 +69,7 @@ def test_sleeping_threads():
     with Asleep() as target:
         process, path = agent(target.directory)
         check_asleep(ask("--pid", target.pid, "--socket", path), target)
-        out = ask("--pid", target.pid, "--socket", path, "--no-native", "--no-kernel")
+        out = ask("--pid", target.pid, "--socket", path, "--python")
         check_asleep(out, target)
         assert "[kernel]" not in out and ".so" not in out, out
         harness.finish(process, signal_number=2)

@@ -111,7 +111,7 @@ def test_a_node_gives_what_its_directory_gives():
     with served(store.directory) as url:
         for verb in (["report", "--top", "0"], ["report", "--kind", "offcpu"],
                      ["report", "--kind", "wall"], ["report", "--by", "process"], ["tree"],
-                     ["info"], ["export", "--folded"], ["report", "--since", "@%d" %
+                     ["info"], ["export", "--format", "folded"], ["report", "--since", "@%d" %
                      (store.at_ms(33) // 1000), "--until", "@%d" % (store.at_ms(35) // 1000)]):
             here, _ = said_by(*verb, store.directory)
             there, said = said_by(*verb, "--from", url)
@@ -354,7 +354,7 @@ def test_pyroscope_is_asked_as_its_api_wants():
     answers = [profile, message((6, b"")), b""]
     with Web(lambda path: (200, {}, answers.pop(0))) as web:
         folded, said = said_by(
-            "export", "--folded", "--from", "pyroscope+%s/p/?service_name=shop" % web.url,
+            "export", "--format", "folded", "--from", "pyroscope+%s/p/?service_name=shop" % web.url,
             "--since", "@1795273360", "--until", "@1795273460", "--kind", "offcpu", "--from-set",
             "tenant=team1")
         assert len(folded.splitlines()) == 4 and NO_WINDOWS in said, (folded, said)
@@ -381,7 +381,7 @@ def test_pyroscope_gives_back_what_was_pushed():
     pusher.end()
     for url, options, samples in (("/?service_name=shop", [], 4), ("/?service_name=till", [], 2),
                                   ("", ["--kind", "offcpu"], 3), ("/", [], 6)):
-        folded, said = said_by("export", "--folded", "--from",
+        folded, said = said_by("export", "--format", "folded", "--from",
                                "pyroscope+" + server.url + url, "--since", "1h", *options)
         values = [int(line.rsplit(" ", 1)[1]) for line in folded.splitlines()]
         assert values == [7] * samples, (url, folded)
@@ -415,7 +415,7 @@ def test_parca_is_asked_as_its_api_wants():
 
     with Web(answer) as web:
         folded, said = said_by(
-            "export", "--folded", "--from", "parca+%s/parca/?node=n1&app=a%%22b"
+            "export", "--format", "folded", "--from", "parca+%s/parca/?node=n1&app=a%%22b"
             % web.url,
             "--since", "@1795273360", "--until", "@1795273460")
         assert len(folded.splitlines()) == 4 and NO_WINDOWS in said, (folded, said)

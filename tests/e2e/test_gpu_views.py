@@ -91,6 +91,7 @@ def calls_of(*words):
     data = json.loads(run("gpu", "--json", *words))
     found = {}
     for call in data["calls"]:
+        call["lines"] = [line for line in data["lines"] if line["call"] == call["id"]]
         found.setdefault((call["api"], call["kernel"]), []).append(call)
     return found, data
 
@@ -101,7 +102,7 @@ def one(found, api, kernel=""):
 
 
 def view_of(view, *words):
-    return json.loads(run("gpu", "--" + view, "--json", *words))
+    return json.loads(run("gpu", "--view", view, "--json", *words))
 
 
 # ---------------------------------------------------------------- made profiles
@@ -109,7 +110,7 @@ def view_of(view, *words):
 def test_windows_add_up():
     store = make_store()
     found, data = calls_of(store)
-    assert data["kind"] == "cuda" and data["times"] == "host" and data["seconds"] == 60, data
+    assert data["kind"] == "cuda" and data["clock"] == "host" and data["seconds"] == 60, data
     launch = one(found, "cuLaunchKernel", "add")
     assert (launch["calls"], launch["host_ns"], launch["pid"], launch["device"]) == (
         2400, 0, 41, "0"), launch
@@ -172,7 +173,7 @@ def test_merged_file_has_times_around_its_windows():
     assert "whole merged files" in run("gpu", store, "--since", "@%d" % (START_MS // 1000 + 35))
     # What is written of it has no line that would be too much.
     out = os.path.join(harness.temporary(), "part.pb.gz")
-    run("export", "--pprof", "--kind", "cuda", "--since", "@%d" % (START_MS // 1000 + 35),
+    run("export", "--kind", "cuda", "--since", "@%d" % (START_MS // 1000 + 35),
         "-o", out, store)
     assert not [c for c in harness.load(out).comments if c.startswith("cuda ")]
 
@@ -180,7 +181,7 @@ def test_merged_file_has_times_around_its_windows():
 def test_export_adds_lines_up():
     store = make_store()
     out = os.path.join(harness.temporary(), "all.pb.gz")
-    run("export", "--pprof", "--kind", "cuda", "-o", out, store)
+    run("export", "--kind", "cuda", "-o", out, store)
     lines = [c for c in harness.load(out).comments if c.startswith("cuda ")]
     assert len(lines) == 3, lines
     assert line_of("cuStreamSynchronize", 24, host_ns=21 * MS, hist="11:12,12:12") in lines, lines
@@ -197,8 +198,7 @@ def test_views_are_by_line():
     assert [(row["name"], row["api"], row["wait_ns"]) for row in syncs] == [
         ("finish", "cuStreamSynchronize", 21 * MS), ("item", "cuMemcpyDtoH", 6 * MS)], syncs
     assert abs(syncs[0]["wall_share"] - 0.021 / 60) < 1e-9, syncs
-    assert [f["name"] for f in syncs[0]["stack"]] == [
-        "cuStreamSynchronize", "finish", "main", "<module>"], syncs
+    assert syncs[0]["stack"] == "cuStreamSynchronize;finish;main;<module>", syncs
     copies = view_of("copies", store)["rows"]
     assert [(row["line"], row["direction"], row["bytes"], row["calls"]) for row in copies] == [
         (20, "DtoH", 240, 60)], copies
@@ -207,17 +207,17 @@ def test_views_are_by_line():
         ("add", 2400, "forward", 1800)], kernels
     assert kernels[0]["line_calls_error"] > 0, kernels
     assert view_of("memory", store)["rows"] == []
-    text = run("gpu", "--syncs", store)
+    text = run("gpu", "--view", "syncs", store)
     assert re.search(r"^ +21\.0 ms +±0\.0 % +0\.0 % +24 +875 us  cuStreamSynchronize  +finish  "
                      r"\S*w\.py:25\n +< main \S*w\.py:41 < <module> \S*w\.py:40$", text, re.M), text
-    assert "... 1 more rows; --top 0" in run("gpu", "--syncs", "--top", 1, store)
-    text = run("gpu", "--copies", store)
+    assert "... 1 more rows; --top 0" in run("gpu", "--view", "syncs", "--top", 1, store)
+    text = run("gpu", "--view", "copies", store)
     assert re.search(r"^ +240 B +±0\.0 % +60 +4 B +4 B +6\.00 ms  DtoH +item  \S*w\.py:20$", text,
                      re.M), text
-    text = run("gpu", "--kernels", store)
+    text = run("gpu", "--view", "kernels", store)
     assert re.search(r"^ +2400 +100\.0 % +40  add\n +75\.0 % ±\S+  forward  \S*w\.py:12$", text,
                      re.M), text
-    assert run("gpu", "--memory", store).endswith("Nothing was allocated or freed.\n")
+    assert run("gpu", "--view", "memory", store).endswith("Nothing was allocated or freed.\n")
 
 
 def test_live_memory_is_that_of_the_last_window():
@@ -238,36 +238,38 @@ def test_live_memory_is_that_of_the_last_window():
     rows = view_of("memory", store)["rows"]
     assert [(row["name"], row["inuse_space"], row["inuse_objects"], row["bytes"], row["calls"])
             for row in rows] == [("grows", 3000, 3, 2400, 6), ("rests", 500, 5, 0, 0)], rows
-    text = run("gpu", "--memory", store)
+    text = run("gpu", "--view", "memory", store)
     assert re.search(r"^ +2\.93 KiB +3 +2\.34 KiB +6 +±\S+( %)? +-  cuMemAlloc +grows  "
                      r"\S*w\.py:12$", text, re.M), text
     assert "3.42 KiB live in 8 blocks at the end of the last window; 2.34 KiB asked for" in text
     text = run("gpu", store)
     assert "rests" not in text and "shrinks" not in text and "grows" in text, text
-    earlier = run("gpu", "--memory", "--json", "--until", "@%d" % (
+    earlier = run("gpu", "--view", "memory", "--json", "--until", "@%d" % (
         (START_MS + 2 * WINDOW_MS) // 1000), store)
     assert sum(row["inuse_space"] for row in json.loads(earlier)["rows"]) == 9000, earlier
     base = sqlite3.connect(":memory:")
-    base.executescript(run("gpu", "--sql", store))
+    base.executescript(run("gpu", "--format", "sql", store))
     assert base.execute("SELECT sum(inuse_space), sum(inuse_objects) FROM lines").fetchone() == (
         3500, 8)
-    rows = list(csv.DictReader(io.StringIO(run("gpu", "--csv", "--memory", store))))
+    said = run("gpu", "--format", "csv", "--view", "memory", store)
+    rows = list(csv.DictReader(io.StringIO(said)))
     assert [row["inuse_space"] for row in rows] == ["3000", "500"], rows
 
 
 def test_other_programs_read_it():
     store = make_store()
-    rows = list(csv.DictReader(io.StringIO(run("gpu", "--csv", store))))
+    rows = list(csv.DictReader(io.StringIO(run("gpu", "--format", "csv", store))))
     assert sum(int(row["calls"]) for row in rows) == 2400 + 60 + 24, rows
     sync = [row for row in rows if row["api"] == "cuStreamSynchronize"]
     assert len(sync) == 1 and float(sync[0]["call_p50_ns"]) == 2**20, sync
     assert [row["call_p50_ns"] for row in rows if row["class"] == "launch"] == ["", ""], rows
     for view in VIEWS:
-        rows = list(csv.DictReader(io.StringIO(run("gpu", "--csv", "--" + view, store))))
+        said = run("gpu", "--format", "csv", "--view", view, store)
+        rows = list(csv.DictReader(io.StringIO(said)))
         assert [row["line"] for row in rows] == [
             str(row["line"]) for row in view_of(view, store)["rows"]], (view, rows)
     base = sqlite3.connect(":memory:")
-    base.executescript(run("gpu", "--sql", store))
+    base.executescript(run("gpu", "--format", "sql", store))
     assert base.execute("SELECT sum(calls), sum(wait_ns) FROM lines").fetchone() == (
         2484, 27 * MS)
     assert base.execute("SELECT sum(calls), sum(wait_ns) FROM calls").fetchone() == (
@@ -278,14 +280,13 @@ def test_other_programs_read_it():
     assert base.execute("SELECT sum(times.calls) FROM times JOIN calls ON call = id WHERE "
                         "api = 'cuStreamSynchronize' AND from_ns = ?",
                         (2**20,)).fetchone() == (12,)
-    assert base.execute("SELECT seconds FROM recording").fetchone() == (60,)
 
 
 def test_sqlite3_itself_loads_the_script():
     program = shutil.which("sqlite3")
     harness.need(program, "no sqlite3")
     path = os.path.join(harness.temporary(), "gpu.db")
-    script = run("gpu", "--sql", make_store())
+    script = run("gpu", "--format", "sql", make_store())
     subprocess.run([program, path], input=script.encode(), check=True)
     assert sqlite3.connect(path).execute("SELECT count(*) FROM calls").fetchone() == (3,)
 
@@ -296,10 +297,11 @@ def test_hostile_names_stay_text():
     writer = GpuWriter([line_of("cuLaunchKernel", 5, comm="a\x1b[2Jb", kernel=kernel)])
     writer.put("'evil\x1b[2J:3", (5, 0, 0, 0), api="cuLaunchKernel", kernel=kernel, comm="a b")
     path = put_window(directory, 0, "cuda", writer)
-    for words in ([], ["--csv"], ["--json"], ["--sql"], ["--kernels"]):
+    for words in ([], ["--format", "csv"], ["--json"], ["--format", "sql"],
+                  ["--format", "markdown"], ["--view", "kernels"]):
         assert "\x1b" not in run("gpu", *words, path), words
     base = sqlite3.connect(":memory:")
-    base.executescript(run("gpu", "--sql", path))
+    base.executescript(run("gpu", "--format", "sql", path))
     assert base.execute("SELECT sum(calls) FROM calls").fetchone() == (5,)
     assert "DROP TABLE" in base.execute("SELECT kernel FROM calls").fetchone()[0]
 
@@ -334,11 +336,10 @@ def test_what_has_nothing_of_a_gpu_is_told_in_one_line():
         assert said.count("\n") == 1 and "pyprofd --events cuda" in said, said
     assert "not cpu" in run("gpu", "--kind", "cpu", directory, status=2)
     store = make_store(1)
-    assert "one at a time" in run("gpu", "--syncs", "--copies", store, status=2)
-    assert "one at a time" in run("gpu", "--csv", "--json", store, status=2)
-    assert "--sql writes all" in run("gpu", "--syncs", "--sql", store, status=2)
+    assert "--view=x: not all" in run("gpu", "--view", "x", store, status=2)
+    assert "one at a time" in run("gpu", "--format", "csv", "--json", store, status=2)
     assert "no groups" in run("gpu", "--group-by", "process", store, status=2)
-    assert run("gpu", "--memory", store).endswith("Nothing was allocated or freed.\n")
+    assert run("gpu", "--view", "memory", store).endswith("Nothing was allocated or freed.\n")
 
 
 # ---------------------------------------------------------------- the stand-in of libcuda
@@ -428,7 +429,7 @@ def test_figures_are_the_stand_ins_own():
     check_quantile(sync["p50_ns"], truth["waits"], 0.5)
     check_quantile(sync["p99_ns"], truth["waits"], 0.99)
     base = sqlite3.connect(":memory:")
-    base.executescript(run("gpu", "--sql", out))
+    base.executescript(run("gpu", "--format", "sql", out))
     for table in ("calls", "lines"):
         sums = base.execute("SELECT sum(calls), sum(host_ns), sum(wait_ns), sum(bytes) FROM " +
                             table).fetchone()
@@ -436,11 +437,11 @@ def test_figures_are_the_stand_ins_own():
                              for value in VALUES), (table, sums)
     syncs = view_of("syncs", out)["rows"]
     assert syncs[0]["name"] == "finish", syncs
-    assert [frame["name"] for frame in syncs[0]["stack"]][-4:].count("main") <= 1, syncs
+    assert syncs[0]["stack"].split(";")[-4:].count("main") <= 1, syncs
     assert view_of("kernels", out)["rows"][0]["name"] in ("forward", "backward"), out
-    text = run("gpu", "--copies", out)
+    text = run("gpu", "--view", "copies", out)
     assert "load_batch" in text and "HtoD" in text, text
-    assert "allocate" in run("gpu", "--memory", out)
+    assert "allocate" in run("gpu", "--view", "memory", out)
 
 
 test_figures_are_the_stand_ins_own.alone = True

@@ -149,9 +149,10 @@ def test_kernel_addresses_are_roots():
         verbs = [("dump", "--pid", program.pid, "--socket", path),
                  ("top", "--socket", path, "--count", 2, "--pid", program.pid),
                  ("report", ) + words, ("tree", ) + words]
-        outs = [os.path.join(program.directory, "out" + kind) for kind in (
-            "--folded", "--speedscope", "--chrome", "--csv", "--json", "--callgrind")]
-        verbs += [("export", out[out.rindex("--"):]) + words + ("-o", out) for out in outs]
+        outs = [os.path.join(program.directory, "out-" + kind) for kind in (
+            "folded", "speedscope", "chrome", "csv", "json", "callgrind")]
+        verbs += [("export", "--format", out.rsplit("out-", 1)[1]) + words + ("-o", out)
+                  for out in outs]
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             said = list(pool.map(lambda verb: ask(*verb[1:], verb=verb[0], user=NOBODY), verbs))
         for out in outs:

@@ -75,7 +75,7 @@ def text_of(*arguments):
     Graphviz' text have tabs."""
     text = out_of(*arguments).decode().replace("\r\n", "\n")
     found = HIDDEN.search(
-        text.replace("\t", "") if {"flame", "--html", "--dot"} & set(arguments) else text)
+        text.replace("\t", "") if {"flame", "html", "dot"} & set(arguments) else text)
     assert not found, (arguments, text[max(found.start() - 60, 0):found.end() + 60])
     return text
 
@@ -97,14 +97,14 @@ def test_no_view_of_the_terminal_obeys_a_name():
 
 def test_no_page_runs_a_name():
     path = hostile(False)
-    for verb in (["flame"], ["diff", path, "--html", "--force"]):
+    for verb in (["flame"], ["diff", path, "--format", "html", "--force"]):
         page = text_of(verb[0], path, *verb[1:])
         assert "alert(1)</script>" not in page and "<img src=x" not in page, verb
         data = json.loads(
             re.search(r'type="application/json"[^>]*>\n(.*?)\n</script>', page, re.S).group(1))
         assert any("alert(1)" in s
                    for s in data["strings"]) and not any(HIDDEN.search(s) for s in data["strings"])
-    svg = text_of("flame", path, "--svg")
+    svg = text_of("flame", path, "--format", "svg")
     for element in xml.etree.ElementTree.fromstring(svg).iter():
         assert not element.tag.endswith("script") and not [
             a for a in element.attrib if a.startswith("on")
@@ -115,7 +115,7 @@ def test_no_export_passes_a_name_on():
     path = hostile(False)
     # Sheets: whatever cell a name is in, no formula; and as many cells as there should be.
     csv.field_size_limit(1 << 30)
-    rows = list(csv.reader(io.StringIO(text_of("export", "--csv", path))))
+    rows = list(csv.reader(io.StringIO(text_of("export", "--format", "csv", path))))
     assert all(len(row) == len(rows[0]) for row in rows) and len(rows) > len(NAMES)
     texts = [
         cell for row in rows for cell in row if not re.match(r"^-?[0-9.]+$", cell) or cell == "-1"
@@ -123,27 +123,27 @@ def test_no_export_passes_a_name_on():
     assert any(cell.startswith("'=cmd")
                for cell in texts) and not [c for c in texts if FORMULA.match(c)]
     # Lines of text: one a stack, and the count is the agent's.
-    for line in text_of("export", "--folded", path).splitlines():
+    for line in text_of("export", "--format", "folded", path).splitlines():
         assert line.rsplit(" ", 1)[1] == "10000000", line[-200:]
-    for line in text_of("export", "--callgrind", path).splitlines():
+    for line in text_of("export", "--format", "callgrind", path).splitlines():
         assert re.match(r"^(\d|\+|\*|[a-z]+[:=]|#|$|calls=|c?f[nile]+=)", line), line[:200]
         assert not line.startswith(("fn=(1) forged", "calls=1 1\n")), line[:200]
-    for kind in ("--json", "--speedscope", "--chrome"):
-        text = text_of("export", kind, path)
+    for kind in ("json", "speedscope", "chrome"):
+        text = text_of("export", "--format", kind, path)
         json.loads(text)
         assert "<" not in text, kind
-    for kind in ("--pprof", "--otlp", "--perfetto"):
-        wire = out_of("export", kind, path)
+    for kind in ("pprof", "otlp", "perfetto"):
+        wire = out_of("export", "--format", kind, path)
         wire = gzip.decompress(wire) if wire[:2] == b"\x1f\x8b" else wire
         for name in NAMES:
             assert name not in wire or not HIDDEN.search(name.decode()), (kind, name)
-    dot = text_of("calls", path, "--dot")
+    dot = text_of("calls", path, "--format", "dot")
     # Nothing of a name is outside of quotes.
     outside = re.sub(r'"(?:[^"\\]|\\.)*"', "", dot)
     assert "alert" not in outside and "forged" not in outside and "script" not in outside, outside[
         : 500]
     pstats = os.path.join(harness.temporary(), "x.pstats")
-    out_of("calls", path, "--pstats", pstats)
+    out_of("calls", path, "--format", "pstats", "-o", pstats)
     with open(pstats, "rb") as file:
         names = [part for key in marshal.load(file) for part in key if isinstance(part, str)]
     assert any("forged" in name for name in names) and not [n for n in names if HIDDEN.search(n)]
@@ -193,7 +193,7 @@ def test_a_profile_gets_no_foreign_file_printed():
     for env, file, shown in ((None, "own.py", "what_ran"), (None, "shadow", None),
                              (None, "link.py", None), (sudo, "own.py",
                                                        "what_ran"), (sudo, "roots.py", None)):
-        for more in ([], ["--html"], ["--all"]):
+        for more in ([], ["--format", "html"], ["--all"]):
             said = subprocess.check_output([PYPROF, "lines", file, path, *more], env=env).decode()
             assert "the_secret" not in said and (shown or "the source") in said, (file, more, said)
         page = subprocess.check_output([PYPROF, "flame", path], env=env).decode()

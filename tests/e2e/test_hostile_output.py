@@ -152,7 +152,8 @@ def test_exports_do_not_go_into_what_a_stranger_made():
     for path in (fifo, file, link):
         os.chown(path, USER, USER, follow_symlinks=False)
     for path in (fifo, file, link):
-        for verb, words in (("export", ("--folded", "-o", path)), ("calls", ("--pstats=" + path,))):
+        for verb, words in (("export", ("-o", path)),
+                            ("calls", ("--format", "pstats", "-o", path))):
             begin = time.time()
             out = ask(profile, *words, verb=verb, rc=2, limit_s=20)
             assert out.count("\n") == 1 and path in out, out
@@ -164,16 +165,16 @@ def test_exports_go_to_files_devices_and_open_descriptors():
     directory = harness.temporary()
     with harness.light() as target:
         profile = harness.profile(target.pid, duration=1).out
-    folded = ask(profile, "--folded", verb="export")
+    folded = ask(profile, "--format", "folded", verb="export")
     assert ";" in folded
     for words in (("-o", "-"), ("-o", "/dev/stdout")):
-        assert ask(profile, "--folded", *words, verb="export") == folded, words
-    assert ask(profile, "--folded", "-o", "/dev/null", verb="export") == ""
+        assert ask(profile, "--format", "folded", *words, verb="export") == folded, words
+    assert ask(profile, "--format", "folded", "-o", "/dev/null", verb="export") == ""
     path = os.path.join(directory, "out")
     with open(path, "w") as file:
         file.write("x" * 100000)
     os.symlink(path, path + ".link")
-    assert ask(profile, "--folded", "-o", path + ".link", verb="export") == ""
+    assert ask(profile, "--format", "folded", "-o", path + ".link", verb="export") == ""
     with open(path) as file:
         assert file.read() == folded
     assert os.path.islink(path + ".link")

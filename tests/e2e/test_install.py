@@ -115,7 +115,7 @@ def test_bash_offers_values_that_the_program_takes():
     for verb, option in ("report",
                          "--by"), ("report",
                                    "--sort"), ("diff", "--by"), ("diff", "--sort"), (
-                                       "calls", "--color-by"):
+                                       "gpu", "--view"):
         values = bash(verb, option, "")
         assert values and set(values) == set(bash(verb, option, "=", "")), (verb, option, values)
         for value in values:

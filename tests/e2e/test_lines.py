@@ -99,7 +99,7 @@ def test_one_function_alone_is_kept(python):
         line: hits for line, (hits, _) in found["step"].items()
         if line < line_of("class Other") or python.version < (3, 11)
     }, table
-    page = run("lines", "lined.py:Model.step", "--html", "--source", PATH, profile)
+    page = run("lines", "lined.py:Model.step", "--format", "html", "--source", PATH, profile)
     assert "<th>hits</th>" in page and "<td>1500</td>" in page, page
     recursion = line_of("return total if not depth")
     # The inner calls are not in the time of the line that makes them: it is told once.

@@ -188,10 +188,10 @@ def test_windows_are_those_of_files():
     with Worker() as worker:
         now = os.path.join(directory, "now.pb.gz")
         for kind in ("cpu", "offcpu"):
-            ask("--pprof", "--live", "--socket", path, "--pid", worker.pid, "--for", 3, "--kind",
+            ask("--live", "--socket", path, "--pid", worker.pid, "--for", 3, "--kind",
                 kind, "-o", now, verb="export")
             then = os.path.join(directory, "then.pb.gz")
-            ask("--pprof", os.path.join(directory, "store"), "--pid", worker.pid, "--kind", kind,
+            ask(os.path.join(directory, "store"), "--pid", worker.pid, "--kind", kind,
                 "-o", then, verb="export")
             keys = label_keys(now, worker.pid), label_keys(then, worker.pid)
             assert keys[0] == keys[1], keys
@@ -319,9 +319,6 @@ def test_progress_and_an_early_end():
         assert terminal.process.returncode == 0, (out, terminal.said)
         assert recorded(out)[0] in range(1, 8) and "three_parts" in out, out
         assert terminal.said.endswith(b"\r\033[K"), terminal.said
-        terminal = Terminal("report", "--live", "--socket", path, "--no-progress", "--for", 1)
-        terminal.end()
-        assert terminal.said == b"", terminal.said
     harness.finish(process, signal_number=2)
 
 
@@ -360,7 +357,7 @@ def test_what_cannot_be_asked():
     assert "not from 1 to 3600" in ask("--live", "--for", 0, verb="report", rc=2)
     assert "unrecognized option '--live'" in ask("a", "b", "--live", verb="diff", rc=2)
     for verb in ("flame", "tree", "lines", "calls", "gpu", "why", "export", "info"):
-        words = {"lines": ["w.py"], "export": ["--csv"]}.get(verb, [])
+        words = {"lines": ["w.py"], "export": ["--format", "csv"]}.get(verb, [])
         assert "reads no profile" in refuse(*words, "--live", "p.pb.gz", verb=verb)
 
 

@@ -134,7 +134,7 @@ def test_lines_have_what_they_touched_and_copied():
     assert abs(grow["share"] - 0.75) < 1e-9, grow
     text = run("mem", directory)
     assert re.search(r"^ +75\.0 % +36\.0 MiB +0 B +9216  grow  \S*w\.py:12$", text, re.M), text
-    rows = list(csv.DictReader(io.StringIO(run("mem", "--csv", directory))))
+    rows = list(csv.DictReader(io.StringIO(run("mem", "--format", "csv", directory))))
     assert [row["first_touch"] for row in rows] == [str(36 * MIB), "0"], rows
     assert "... 1 more rows" in run("mem", "--top", 1, directory)
 
@@ -177,7 +177,8 @@ def test_held_is_that_of_the_last_window():
     said = run("report", "--python", "--kind", "alloc", "--sample-type", "inuse_space", directory)
     assert "inuse_space of %s (40 windows): 130 MiB" % directory in said, said
     assert re.search(r"^ +61\.5 % .* 80\.0 MiB +80\.0 MiB leak ", said, re.M), said
-    folded = run("export", "--folded", "--kind", "alloc", "--sample-type", "inuse_space", directory)
+    folded = run("export", "--format", "folded", "--kind", "alloc", "--sample-type", "inuse_space",
+                 directory)
     held = sum(int(line.rsplit(" ", 1)[1]) for line in folded.splitlines())
     assert held == 130 * MIB, folded
 
@@ -193,7 +194,7 @@ def test_a_planted_leak_comes_first():
     assert data["held_long_seconds"] == 300, data
     # Five minutes before the end it was 20 MiB; the oldest window may be 37.5 s older.
     assert 12 * MIB <= leak["held_long"] <= 20 * MIB and cache["held_long"] == 50 * MIB, data
-    lines, data = lines_of("--leaks", "--older", "1m", directory)
+    lines, data = lines_of("--leaks=1m", directory)
     assert 66 * MIB <= lines["leak"]["held_long"] <= 68 * MIB, data
     text = run("mem", "--leaks", directory)
     assert re.search(r"^ +80\.0 MiB +\S+ MiB +12\.0 MiB +\d+/\d+ \*  leak  \S*w\.py:12$", text,
@@ -202,8 +203,8 @@ def test_a_planted_leak_comes_first():
     assert "There is one window only" in one, one
 
 
-def flame_data(directory):
-    page = run("mem", "--flame", directory)
+def flame_data(directory, kind, value):
+    page = run("flame", "--kind", kind, "--sample-type", value, directory)
     return json.loads(page.split('type="application/json">\n')[1].split("\n</script>")[0])
 
 
@@ -229,13 +230,14 @@ def test_merged_file_has_the_levels_of_its_last_window():
 
 def test_views_of_other_verbs():
     directory = make_alloc()
-    data = flame_data(directory)
+    data = flame_data(directory, "alloc", "inuse_space")
     assert "leak" in data["strings"] and data["unit"] == "bytes", data.keys()
     # Its time map would add up what is held at the ends of several windows.
-    assert "times" not in data and "times" in flame_data(make_mem()), data.keys()
-    said = run("mem", "--lines", "w.py:leak", directory)
+    assert "times" not in data, data.keys()
+    assert "times" in flame_data(make_mem(), "mem", "first_touch")
+    said = run("lines", "w.py:leak", "--kind", "alloc", "--sample-type", "inuse_space", directory)
     assert re.search(r"^ +12 +61\.5 % .*80\.0 MiB", said, re.M), said
-    said = run("mem", "--lines", "w.py", "--type", "alloc_objects", directory)
+    said = run("lines", "w.py", "--kind", "alloc", "--sample-type", "alloc_objects", directory)
     assert re.search(r"^ +25 +\S+ % .* 3200 ", said, re.M), said
 
 
@@ -250,7 +252,7 @@ def test_what_has_no_memory_is_told_in_one_line():
         said = run("mem", *words, status=2)
         assert said.count("\n") == 1 and "pyprofd --events " in said, said
     assert "not cpu" in run("mem", "--kind", "cpu", directory, status=2)
-    assert "--older=x: not a time" in run("mem", "--older", "x", directory, status=2)
+    assert "--leaks=x: not a time" in run("mem", "--leaks=x", directory, status=2)
     # Where both are, it is what was touched, and --leaks asks for the other.
     both = make_mem(2)
     writer = MemoryWriter(ALLOC)
@@ -265,9 +267,9 @@ def test_hostile_names_stay_text():
     writer = MemoryWriter(MEM, ["memory pid=41 comm=\x1b[2Jx at=1 anon=1 file=1 shmem=1 peak=1"])
     writer.put("=cmd|evil\x1b[2J:3", (5, 0, 1))
     path = put_window(directory, 0, "mem", writer)
-    for words in ([], ["--csv"], ["--json"]):
+    for words in ([], ["--format", "csv"], ["--json"], ["--format", "markdown"]):
         assert "\x1b" not in run("mem", *words, path), words
-    assert "'=cmd" in run("mem", "--csv", path)
+    assert "'=cmd" in run("mem", "--format", "csv", path)
 
 
 def kept(store, name, *paths):

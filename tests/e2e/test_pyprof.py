@@ -229,7 +229,7 @@ def test_lines():
     assert "Note" not in said, said
     assert "outer" in run("lines", "w.py:outer", path) and "fib(n - 1)" not in run(
         "lines", "w.py:outer", path)
-    assert "<table" in run("lines", "w.py", path, "--html")
+    assert "<table" in run("lines", "w.py", path, "--format", "html")
     with open(source, "w") as file:
         file.write("\n\n" + SOURCE)
     assert "has changed" in run("lines", "w.py", path)
@@ -253,14 +253,14 @@ def test_flame_is_one_file():
     said = run("flame", path)
     assert said.lstrip().lower().startswith("<!doctype html") and "inner" in said, said[:200]
     assert "http://" not in said.replace("http://www.w3.org", "") and "src=" not in said
-    said = run("flame", "--svg", path)
+    said = run("flame", "--format", "svg", path)
     assert said.lstrip().startswith(("<?xml", "<svg")) and "inner" in said, said[:200]
 
 
 def test_merge_is_the_sum():
     directory = make_store(4)
     merged = os.path.join(harness.temporary(), "m.pb.gz")
-    run("export", "--pprof", directory, "-o", merged)
+    run("export", directory, "-o", merged)
     assert rows(run("report", merged)) == rows(run("report", directory))
     assert sum(s.values[0] for s in pprof.load(merged).samples) == 4 * 100 + 4 * (0 + 2 + 4 + 0)
 
@@ -319,7 +319,7 @@ def test_standard_input_is_a_dash():
 
 def export(kind, path, suffix="out"):
     out = os.path.join(harness.temporary(), "x." + suffix)
-    run("export", "--" + kind, path, "-o", out)
+    run("export", "--format", kind, path, "-o", out)
     return out
 
 
@@ -381,7 +381,7 @@ def test_pprof_opens_it():
 
 def test_graphviz_draws_it():
     dot = tool("dot")
-    drawn = subprocess.run([dot, "-Tsvg"], input=run("calls", "--dot",
+    drawn = subprocess.run([dot, "-Tsvg"], input=run("calls", "--format", "dot",
                                                      make()[0]).encode(), stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE)
     assert drawn.returncode == 0 and not drawn.stderr, drawn.stderr
@@ -390,18 +390,18 @@ def test_graphviz_draws_it():
 
 def test_pstats_reads_it():
     out = os.path.join(harness.temporary(), "x.prof")
-    run("calls", "--pstats", out, make()[0])
+    run("calls", "--format", "pstats", "-o", out, make()[0])
     said = subprocess.run([sys.executable, "-m", "pstats", out],
                           input=b"sort cumtime\nstats 10\ncallers inner\n",
                           stdout=subprocess.PIPE).stdout.decode()
     assert "in 1.000 seconds" in said and "(outer)" in said and "sampled by pyprofd" in run(
-        "calls", "--pstats", "-", make()[0], text=False).decode("latin-1"), said
+        "calls", "--format", "pstats", make()[0], text=False).decode("latin-1"), said
 
 
 def test_gprof2dot_reads_it():
     python = python_with("gprof2dot")
     out = os.path.join(harness.temporary(), "x.prof")
-    run("calls", "--pstats", out, make()[0])
+    run("calls", "--format", "pstats", "-o", out, make()[0])
     for arguments in (["-f", "pstats",
                        out], ["-f", "callgrind",
                               export("callgrind",
@@ -415,7 +415,7 @@ def test_gprof2dot_reads_it():
 def test_snakeviz_reads_it():
     python = python_with("snakeviz")
     out = os.path.join(harness.temporary(), "x.prof")
-    run("calls", "--pstats", out, make()[0])
+    run("calls", "--format", "pstats", "-o", out, make()[0])
     said = subprocess.check_output([
         python, "-c", "import sys, pstats; from snakeviz.stats import table_rows, json_stats\n"
         "s = pstats.Stats(sys.argv[1]); print(len(table_rows(s)), 'inner' in str(json_stats(s)))",

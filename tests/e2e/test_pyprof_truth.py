@@ -83,7 +83,7 @@ def test_calls_beside_gprof2dot():
     out = os.path.join(harness.temporary(), "c.prof")
     subprocess.check_call([lesson, "-m", "cProfile", "-o", out, LESSON, str(SECONDS)])
     theirs = subprocess.check_output([python, "-m", "gprof2dot", "-f", "pstats", out]).decode()
-    ours = run("calls", "--dot", "--python", "--focus", "^work$", sampled(lesson))
+    ours = run("calls", "--python", "--focus", "^work$", sampled(lesson))
     boxes = re.compile(r'label="(?:lesson:\d+:)?(\w+)\\n(?:lesson.py:\d+\\n)?([\d.]+)%')
     names = ("chunk", "records", "scatter", "normalize", "work")
     same("box %", {n: float(p) for n, p in boxes.findall(ours) if n in names},

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options of pyprof's views that no other test looks at, on a folded profile whose sums are
 known."""
-import html
 import os
 import re
 import subprocess
@@ -54,32 +53,10 @@ def test_tree_depth_min_and_lines():
     assert "often" in [name for _, name in large] and "seldom" not in [
         name for _, name in large], large
     assert all(percent >= 50 for percent, _ in large), large
-    lines = pyprof("tree", "--python", "--min", "5", "--lines", out)
+    lines = pyprof("tree", "--python", "--min", "5", "--by", "line", out)
     assert re.search(r"<module>\s+twice\.py:18$", lines, re.M) and re.search(
         r"<module>\s+twice\.py:19$", lines, re.M), lines
     assert not re.search(r"<module>\s+twice\.py:1$", lines, re.M), lines
-
-
-def test_flame_title_and_icicle():
-    _, _, out = recorded()
-    title = "a <b> & \"c\""
-    page = pyprof("flame", "--title", title, out)
-    assert html.escape(title, quote=False) in page or html.escape(title) in page
-    assert title not in page
-
-    def heights(*words):
-        """{function: y}"""
-        svg = pyprof("flame", "--svg", "--python", *words, out)
-        found = {}
-        for group in re.findall(r"<g\b.*?</g>", svg, re.S):
-            name, y = re.search(r"<title>(\S+)", group), re.search(
-                r"<rect\b[^>]*\by=\"([\d.]+)\"", group)
-            if name and y:
-                found.setdefault(html.unescape(name.group(1)), float(y.group(1)))
-        return found
-    flame, icicle = heights(), heights("--icicle")
-    assert flame["often"] < flame["<module>"], flame
-    assert icicle["often"] > icicle["<module>"], icicle
 
 
 def test_lines_reads_another_source():

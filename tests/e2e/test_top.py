@@ -298,7 +298,7 @@ def test_what_is_private_leaves_nothing():
 def test_what_cannot_be_asked():
     assert "reads no profile" in ask("p.pb.gz", rc=2)
     assert "not cpu, gil, wait or name" in ask("--sort", "colour", rc=2)
-    assert "not a regular expression" in ask("--filter", "(", rc=2)
+    assert "not a regular expression" in ask("--focus", "(", rc=2)
     assert "not from 1 to 3600" in ask("--interval", "0", rc=2)
     assert "No such file" in ask("--socket", "/nonexistent/live.sock", rc=2)
 

@@ -96,8 +96,8 @@ def test_page_has_both_and_exports_the_whole_path():
     assert shown[PACKAGES + "pip/_internal/cli/main.py"] == "pip/_internal/cli/main.py", shown
     assert shown["/srv/app/run.py"] == "run.py", shown
     assert '"shortFiles"' not in run("flame", path, "--full-paths")
-    for kind in ("--json", "--csv", "--folded", "--speedscope"):
-        assert PACKAGES + "pip/_internal/cli/main.py" in run("export", kind, path), kind
+    for kind in ("json", "csv", "folded", "speedscope"):
+        assert PACKAGES + "pip/_internal/cli/main.py" in run("export", "--format", kind, path), kind
 
 
 def test_files_of_one_name_are_told_apart():
@@ -265,7 +265,7 @@ def test_page_of_a_difference_has_the_source_of_after():
     now, before = profile([("work:3@" + file, 500)]), profile([("work:1@" + file, 500)])
 
     def sources(*words):
-        page = run("diff", *words, "--html")
+        page = run("diff", *words, "--format", "html")
         return json.loads(
             page.split('type="application/json">\n')[1].split("\n</script>")[0]).get("sources")
     shown, = sources(now, now)

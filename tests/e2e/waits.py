@@ -192,7 +192,7 @@ def made_wall(directory, path):
     out = os.path.join(harness.temporary(), "wall.pb.gz")
     second = int(os.path.basename(path).split("-")[0]) // 1000 + 1
     subprocess.check_call([os.path.join(os.path.dirname(harness.PYPROFD), "pyprof"), "export",
-                           "--pprof", directory, "--kind", "wall", "--since", "@%d" % second,
+                           directory, "--kind", "wall", "--since", "@%d" % second,
                            "--until", "@%d" % (second + 1), "-o", out])
     return out
 

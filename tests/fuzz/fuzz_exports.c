@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: export/speedscope.c export/chrome.c export/perfetto.c export/otlp.c export/csv.c export/dot.c export/pstats.c export/callgrind.c base/proto.c render/flame_tree.c render/flame_json.c render/flame_svg.c render/markup.c render/human.c render/format.c base/json_writer.c render/totals.c render/share_error.c render/call_graph.c render/code_table.c render/short_paths.c render/groups.c render/frame_text.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c timeline/trace_format.c */
+/* sources: export/speedscope.c export/chrome.c export/perfetto.c export/otlp.c export/dot.c export/pstats.c export/callgrind.c base/proto.c render/flame_tree.c render/flame_json.c render/flame_svg.c render/markup.c render/human.c render/format.c base/json_writer.c render/totals.c render/share_error.c render/call_graph.c render/code_table.c render/short_paths.c render/groups.c render/frame_text.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c timeline/trace_format.c render/table.c */
 /* Names as a hostile process chose them, cleaned as the reader of profiles cleans them, and values
  * as anyone may write them into a file: each format for another tool stays whole.
  * runs: 500 at most in `make check`: each makes nine files. */
@@ -13,6 +13,7 @@
 #include "made_profile.h"
 #include "render/flame_json.h"
 #include "render/flame_svg.h"
+#include "render/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -64,6 +65,40 @@ static void check_csv(struct written *written, int err)
 		fields = 1;
 	}
 	assert(!quoted && fields == 1);
+	free(written->text);
+}
+
+/* Each line is a whole statement: its quotes are closed. */
+static void check_sql(struct written *written, int err)
+{
+	bool quoted = false;
+
+	end(written, err);
+	for (const char *at = written->text; *at; at++) {
+		quoted ^= *at == '\'';
+		assert(*at != '\n' || (!quoted && at[-1] == ';'));
+	}
+	assert(!quoted);
+	free(written->text);
+}
+
+/* Each line has as many cells as the first one. */
+static void check_markdown(struct written *written, int err)
+{
+	size_t cells = 0, wanted = 0;
+
+	end(written, err);
+	for (const char *at = written->text; *at; at++) {
+		if (*at == '\\' && at[1])
+			at++;
+		else if (*at == '|')
+			cells++;
+		if (*at != '\n' || !cells)
+			continue;
+		wanted = wanted ? wanted : cells;
+		assert(cells == wanted);
+		cells = 0;
+	}
 	free(written->text);
 }
 
@@ -255,14 +290,48 @@ static void check_graphs(struct profile *profile, const struct export_facts *fac
 	check_callgrind(&written, call_graph_write_callgrind(graph, "samples", out));
 }
 
-static void check_streams(struct profile *profile, const struct totals *totals,
-			  const struct export_facts *facts)
+/* Names as cells of each format of a table. */
+static int write_table(const struct totals *totals, enum table_format format, FILE *out)
+{
+	static const struct table_column columns[] = {
+		{"name", "NAME", 20}, {"file", "FILE", 0}, {"self", "SELF", 9}};
+	struct table table;
+
+	table_open(&table, out, format, true);
+	table_begin(&table, "rows", columns, ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < totals->count; i++) {
+		const struct code *code = &totals->code.code[totals->row[i].code];
+
+		table_string(&table, code_text(&totals->code, code->name), NULL);
+		table_string(&table, code_text(&totals->code, code->file), NULL);
+		table_value(&table, totals->row[i].self.value, "nanoseconds");
+	}
+	table_end(&table);
+	return table_close(&table);
+}
+
+static void check_tables(const struct totals *totals)
 {
 	struct written written;
 	FILE *out = begin(&written);
 
-	check_csv(&written, export_csv(totals, facts, out));
+	check_csv(&written, write_table(totals, TABLE_CSV, out));
 	out = begin(&written);
+	check_json(&written, write_table(totals, TABLE_JSON, out));
+	out = begin(&written);
+	check_sql(&written, write_table(totals, TABLE_SQL, out));
+	out = begin(&written);
+	check_markdown(&written, write_table(totals, TABLE_MARKDOWN, out));
+	out = begin(&written);
+	end(&written, write_table(totals, TABLE_TEXT, out));
+	free(written.text);
+}
+
+static void check_streams(struct profile *profile, const struct export_facts *facts)
+{
+	struct written written;
+	FILE *out = begin(&written);
+
 	check_proto(&written, export_otlp(profile, facts, out));
 	/* A million samples take a tenth of a second: tests/unit/export has such sums. */
 	if (facts->windows > 1)
@@ -309,6 +378,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fill_totals(profile, &totals);
 	check_trees(profile, &totals, &facts);
 	check_graphs(profile, &facts);
-	check_streams(profile, &totals, &facts);
+	check_streams(profile, &facts);
+	check_tables(&totals);
 	return 0;
 }

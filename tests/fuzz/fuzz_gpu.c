@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c reader/gpu_groups.c reader/gpu_export.c query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c export/csv.c render/totals.c render/share_error.c render/groups.c render/code_table.c render/frame_text.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
+/* sources: reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c reader/gpu_groups.c reader/gpu_export.c query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c render/table.c render/format.c render/totals.c render/share_error.c render/groups.c render/code_table.c render/frame_text.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
 /* Profiles of what programs have the GPU do, as `pyprof gpu` reads them: samples and comments that
  * need not agree.  The file is read twice, as two windows.
  * runs: 1500 at most in `make check`: each is written in three formats. */
@@ -51,16 +51,18 @@ static void check_table(const struct gpu_table *table)
 
 static void write_all(const struct gpu_shown *shown)
 {
-	OWNED_MEM char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
+	for (unsigned int format = TABLE_TEXT; format <= TABLE_SQL; format++) {
+		OWNED_MEM char *text = NULL;
+		size_t size = 0;
+		FILE *out = open_memstream(&text, &size);
+		struct table table;
 
-	assert(out && !gpu_print_json(shown, out) && !fflush(out));
-	assert(is_json(text, size));
-	assert(!gpu_print_csv(shown, out));
-	if (shown->view == GPU_VIEW_ALL)
-		assert(!gpu_print_sql(shown, out));
-	assert(!close_memory_file(out, &text));
+		assert(out);
+		table_open(&table, out, (enum table_format)format, false);
+		assert(!gpu_put_tables(shown, &table) && !table_close(&table));
+		assert(!close_memory_file(out, &text));
+		assert(format != TABLE_JSON || is_json(text, size));
+	}
 }
 
 static void check_views(const struct gpu_table *table)
@@ -70,7 +72,6 @@ static void check_views(const struct gpu_table *table)
 		const struct gpu_shown shown = {.table = table,
 						.groups = &groups,
 						.view = view,
-						.title = "a file",
 						.duration_ns = view * 1000000000ULL};
 
 		if (view != GPU_VIEW_ALL)

@@ -237,7 +237,7 @@ class Rig:
         """What the attacker sees through the live socket."""
         user = self.attackers[0].user
         for words in (["dump", "--all"], ["report", "--live", "--for", "1", "--top", "0"],
-                      ["export", "--folded", "--live", "--for", "1"]):
+                      ["export", "--format", "folded", "--live", "--for", "1"]):
             try:
                 said = subprocess.run([PYPROF, words[0], "--socket", self.socket] + words[1:],
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -15,7 +15,7 @@ formats() { # PAGE
 formats docs/man/pyprofd.1
 formats docs/man/pyprof.1
 formats docs/man/pyprofd-serve.1
-for option in $(sed -n 's/^\t{"\([a-z0-9-]*\)", .*/\1/p' $(ls userspace/reader/*.c | grep -v /verb.c)); do
+for option in $(sed -nE "s/^\\t\{\"([a-z0-9-]*)\", ([A-Z]+_[A-Z]|'.').*/\\1/p" $(ls userspace/reader/*.c | grep -v /verb.c)); do
 	sed 's/\\-/-/g' docs/man/pyprof.1 | grep -q -e "--$option" || {
 		echo "docs/man/pyprof.1: --$option is missing"
 		failed=1

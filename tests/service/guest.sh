@@ -97,7 +97,7 @@ check 'root sees the others' has "pid $busy " all_that_root_sees
 kill "$busy"
 check 'root gets the store' has 'inner' get "$url/api/v1/profile?from=2m&format=folded"
 check 'a user does not' has 'status 403' as_joe "python3 get.py '$url/api/v1/profile?from=2m&format=folded'"
-check 'and another machine reads it' has 'inner' pyprof export --folded --from $url --since 2m
+check 'and another machine reads it' has 'inner' pyprof export --format folded --from $url --since 2m
 check 'with its windows' has 'windows' pyprof info --from $url
 check 'a user does not, either' has 'status 403' as_joe "pyprof report --from $url"
 check 'the page is there for all' has 'status 200' as_joe "python3 get.py $url/"

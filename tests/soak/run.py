@@ -136,7 +136,7 @@ def stay_on(verdict, minutes, rate, store):
 
 def read_store(store):
     """`pyprof report` reads every profile of the store, and complains about none."""
-    done = subprocess.run([PYPROF, "report", "--no-progress", store],
+    done = subprocess.run([PYPROF, "report", store],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     return done.returncode == 0 and not done.stderr.strip(), done.stderr.strip()
 

@@ -11,7 +11,6 @@
 struct dot_options {
 	/* shares of the total, below which nodes and edges are left out */
 	double node_min, edge_min;
-	bool color_by_total;	   /* else by self */
 	const char *title, *unit;
 };
 

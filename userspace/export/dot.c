@@ -71,7 +71,7 @@ static void put_node(const struct dot *dot, uint32_t index)
 		format_value(function->total, dot->options->unit, time));
 	put_text(dot->out, code_place(table, code), 1000);
 	fputs("\", fillcolor=", dot->out);
-	put_color(dot->out, dot->options->color_by_total ? total : self);
+	put_color(dot->out, self);
 	fputs("];\n", dot->out);
 }
 

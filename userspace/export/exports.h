@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "render/flame_tree.h"
-#include "render/totals.h"
+#include "profile/profile_data.h"
 
 struct export_facts {
 	const char *title;
@@ -34,11 +34,5 @@ struct export_services {
 };
 int export_otlp_services(struct profile *profile, const struct export_facts *facts,
 			 const struct export_services *services, FILE *out);
-/* CSV, one row per function: name,file,line,module,class,self,total,..., with errors; RFC 4180. */
-int export_csv(const struct totals *totals, const struct export_facts *facts, FILE *out);
-/* Writes a name, which whoever ran the program chose, as a cell in quotes.  A spreadsheet computes
- * a cell that begins as a formula, quoted or not, and a formula can send what other cells hold: an
- * apostrophe makes it text. */
-void export_csv_text(const char *text, FILE *out);
 
 #endif

@@ -15,6 +15,7 @@
 struct listing {
 	const struct call_graph *graph;
 	const char *unit;
+	FILE *out;
 	bool color;
 	bool are_calls; /* the graph counts exact calls, which are shown */
 };
@@ -52,15 +53,16 @@ static void print_line(const struct listing *listing, const char *indent, uint32
 	const struct code *code = &table->code[code_index];
 	char text[FORMAT_BYTES];
 
-	printf("%s%6.1f %% %7.1f %% %10s  ", indent, share_of(value, of) * 100,
-	       share_of(value, listing->graph->total) * 100,
-	       format_value(value, listing->unit, text));
+	fprintf(listing->out, "%s%6.1f %% %7.1f %% %10s  ", indent, share_of(value, of) * 100,
+		share_of(value, listing->graph->total) * 100,
+		format_value(value, listing->unit, text));
 	if (listing->are_calls)
-		printf("%10" PRId64 "  ", calls);
-	text_code(table, code, code->name ? code_text(table, code->name) : "[unknown]",
+		fprintf(listing->out, "%10" PRId64 "  ", calls);
+	text_code(listing->out, table, code,
+		  code->name ? code_text(table, code->name) : "[unknown]",
 		  text_room(CALLERS_FIGURES_COLUMNS + (listing->are_calls ? CALLS_COLUMNS : 0)),
 		  listing->color);
-	printf("\n");
+	fprintf(listing->out, "\n");
 }
 
 /* Prints the edges of one function, largest first. */
@@ -87,7 +89,8 @@ static int print_edges(const struct listing *listing, uint32_t code, bool of_cal
 			   of_callers ? edge[i]->caller : edge[i]->callee, edge[i]->total,
 			   function->total, edge[i]->self_samples);
 	if (!count)
-		printf("       %s\n", of_callers ? "nobody: it is the root" : "nothing");
+		fprintf(listing->out, "       %s\n",
+			of_callers ? "nobody: it is the root" : "nothing");
 	return 0;
 }
 
@@ -104,9 +107,9 @@ static int print_matches(const struct listing *listing, const regex_t *regex, bo
 		if (!regexec(regex, code_text(&graph->code, graph->code.code[i].name), 0, NULL, 0))
 			found[count++] = i;
 	qsort_r(found, count, sizeof(*found), compare_functions, graph->function);
-	printf("%s%s: share of the function, share of all, time%s%s\n",
-	       text_color(listing->color, TEXT_BLUE), of_callers ? "Callers" : "Callees",
-	       listing->are_calls ? ", calls" : "", text_color(listing->color, TEXT_PLAIN));
+	fprintf(listing->out, "%s%s: share of the function, share of all, time%s%s\n",
+		text_color(listing->color, TEXT_BLUE), of_callers ? "Callers" : "Callees",
+		listing->are_calls ? ", calls" : "", text_color(listing->color, TEXT_PLAIN));
 	for (uint32_t i = 0; !err && i < count; i++) {
 		const struct call_function *function = &graph->function[found[i]];
 
@@ -115,26 +118,26 @@ static int print_matches(const struct listing *listing, const regex_t *regex, bo
 		if (!of_callers && function->self) {
 			char text[FORMAT_BYTES];
 
-			printf("  -> %6.1f %% %7.1f %% %10s  %s(itself)\n",
-			       share_of(function->self, function->total) * 100,
-			       share_of(function->self, graph->total) * 100,
-			       format_value(function->self, listing->unit, text),
-			       listing->are_calls ? "            " : "");
+			fprintf(listing->out, "  -> %6.1f %% %7.1f %% %10s  %s(itself)\n",
+				share_of(function->self, function->total) * 100,
+				share_of(function->self, graph->total) * 100,
+				format_value(function->self, listing->unit, text),
+				listing->are_calls ? "            " : "");
 		}
 		err = print_edges(listing, found[i], of_callers);
 	}
 	if (!count)
-		printf("  no function matches\n");
+		fprintf(listing->out, "  no function matches\n");
 	return err;
 }
 
 int callers_print(const struct input *input, const regex_t *callers, const regex_t *callees,
-		  bool color)
+		  bool color, FILE *out)
 {
 	struct profile *profile = input_profile(input);
 	unsigned int value_index = profile_reader_value_index(input_reader(input));
-	struct listing listing = {.unit = profile->options.value_type[value_index].unit,
-				  .color = color};
+	struct listing listing = {
+		.unit = profile->options.value_type[value_index].unit, .out = out, .color = color};
 	const struct grouping ungrouped = {.keys = GROUP_BY_NONE};
 	const int calls_index = call_graph_calls_index(profile);
 	OWNED(call_graph) struct call_graph *graph = NULL;

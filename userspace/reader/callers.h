@@ -7,6 +7,6 @@
 
 /* Prints callers and callees; either regex may be NULL.  Returns 0 or -ENOMEM. */
 int callers_print(const struct input *input, const regex_t *callers, const regex_t *callees,
-		  bool color);
+		  bool color, FILE *out);
 
 #endif

@@ -2,12 +2,13 @@
 /* pyprof calls: the call graph, for Graphviz and for readers of cProfile's files; of exact calls
  * also cProfile's table. */
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/call_exports.h"
 #include "reader/callers.h"
-#include "reader/calls_table.h"
 #include "reader/complain.h"
 #include "reader/exact.h"
 #include "reader/output_file.h"
@@ -16,44 +17,38 @@
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
+#include "render/table.h"
 
 #define DEFAULT_NODE_MIN 0.005
-#define DEFAULT_EDGE_MIN 0.001
+#define EDGE_OF_NODE_MIN 0.2 /* the thinnest arrow, as a part of the smallest box */
+#define FIGURES_COLUMNS 71U  /* before the function's name, with the blanks there */
+#define CALLS_BYTES 48U
 #define DEFAULT_ROWS 30U
+
+enum calls_sort { CALLS_SORT_SELF, CALLS_SORT_TOTAL, CALLS_SORT_CALLS, CALLS_SORT_NAME };
 
 struct calls {
 	struct select_options shared;
 	struct dot_options dot;
-	const char *pstats;   /* a path, "-" */
+	const char *path;     /* NULL: standard output */
 	const char *slowdown; /* --max-slowdown; NULL: not given */
-	bool wants_dot;
-	struct calls_table_options table;
+	enum calls_sort sort;
+	unsigned long rows;	    /* 0: all */
 	const char *of_table;	    /* an option of the table, when one was given */
 	regex_t *callers, *callees; /* owned; NULL: not given */
 };
 
-enum {
-	OPTION_DOT = 1,
-	OPTION_PSTATS,
-	OPTION_NODE_MIN,
-	OPTION_EDGE_MIN,
-	OPTION_COLOR,
-	OPTION_EXACT,
-	OPTION_SLOWDOWN
-};
+enum { OPTION_EXACT = 1, OPTION_SLOWDOWN };
+
+/* Without one, exact calls are a table and others a graph. */
+enum { FORMAT_DOT = TABLE_SQL + 1, FORMAT_PSTATS, FORMATS };
+static const char *const formats[FORMATS + 1] = {
+	SELECT_TABLE_FORMATS, [FORMAT_DOT] = "dot", [FORMAT_PSTATS] = "pstats"};
 
 static const struct argp_option options[] = {
-	{"dot", OPTION_DOT, NULL, 0,
-	 "Write Graphviz to standard output (default, except of exact calls)", 1},
-	{"pstats", OPTION_PSTATS, "FILE", 0,
-	 "A file for python -m pstats, snakeviz, gprof2dot; - is standard output.  Numbers of "
-	 "calls "
-	 "in it are numbers of samples, except of exact calls",
-	 1},
-	{"node-min", OPTION_NODE_MIN, "PERCENT", 0, "Leave out smaller boxes.  Default: 0.5", 1},
-	{"edge-min", OPTION_EDGE_MIN, "PERCENT", 0, "Leave out thinner arrows.  Default: 0.1", 1},
-	{"color-by", OPTION_COLOR, "self|total", 0,
-	 "What the colours of boxes show.  Default: self", 1},
+	{"output", 'o', "FILE", 0, "Write to FILE, not to standard output", 1},
+	{"min", 'm', "PERCENT", 0,
+	 "Leave out smaller boxes, and arrows below a fifth of that.  Default: 0.5", 1},
 	{"exact", OPTION_EXACT, NULL, 0,
 	 "Count every call of the processes of --pid from now on, as cProfile does: for CPython "
 	 "3.6 to 3.11 with function probes, as Debian's have them.  It slows them down",
@@ -62,7 +57,7 @@ static const struct argp_option options[] = {
 	 "With --exact: end early when a program would take longer than this, 5x or 400%. "
 	 "Default: 5x",
 	 2},
-	{NULL, 0, NULL, 0, "The table of exact calls (the default where there are some):", 2},
+	{NULL, 0, NULL, 0, "The table of exact calls, which is their default:", 2},
 	{"sort", 's', "COLUMN", 0, "Sort by self (tottime; default), total (cumtime), calls, name",
 	 2},
 	{"top", 'n', "N", 0, "Show N rows; 0: all.  Default: 30", 2},
@@ -73,14 +68,33 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
 	"Shows who calls whom: a box is a function, with the share of all time "
-	"that it took with what it calls, and (by itself)."
+	"that it took with what it calls, and (by itself).  That is dot, for Graphviz; pstats is "
+	"for python "
+	"-m pstats, snakeviz and gprof2dot, with numbers of samples for calls, except of exact "
+	"calls, of which the other formats are."
 	"\vExamples:\n"
-	"  pyprof calls --dot cpu.pb.gz | dot -Tsvg > calls.svg\n"
+	"  pyprof calls cpu.pb.gz | dot -Tsvg > calls.svg\n"
 	"  pyprof calls --python --focus train cpu.pb.gz | dot -Tpng > calls.png\n"
-	"  pyprof calls --pstats out.prof cpu.pb.gz && snakeviz out.prof\n"
-	"  sudo pyprof calls --exact --pid 1234 --for 10 --pstats out.prof\n"
+	"  pyprof calls --format pstats -o out.prof cpu.pb.gz && snakeviz out.prof\n"
+	"  sudo pyprof calls --exact --pid 1234 --for 10 --format pstats -o out.prof\n"
 	"  pyprof calls --sort total calls.pb.gz\n"
 	"  sudo pyprof calls --live --pid 1234 | dot -Tsvg > calls.svg\n";
+
+static bool parse_sort(const char *text, enum calls_sort *ret_sort)
+{
+	static const char *const known[] = {[CALLS_SORT_SELF] = "self",
+					    [CALLS_SORT_TOTAL] = "total",
+					    [CALLS_SORT_CALLS] = "calls",
+					    [CALLS_SORT_NAME] = "name"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (strcmp(known[i], text))
+			continue;
+		*ret_sort = (enum calls_sort)i;
+		return true;
+	}
+	return false;
+}
 
 static void parse_of_table(struct calls *calls, int key, char *text, struct argp_state *state)
 {
@@ -89,12 +103,12 @@ static void parse_of_table(struct calls *calls, int key, char *text, struct argp
 	switch (key) {
 	case 's':
 		calls->of_table = "sort";
-		if (!calls_table_parse_sort(text, &calls->table.sort))
+		if (!parse_sort(text, &calls->sort))
 			argp_error(state, "--sort=%s: not self, total, calls or name", text);
 		return;
 	case 'n':
 		calls->of_table = "top";
-		calls->table.rows = select_number(state, "top", text);
+		calls->rows = select_number(state, "top", text);
 		return;
 	default:
 		calls->of_table = key == 'c' ? "callers" : "callees";
@@ -111,17 +125,19 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &calls->shared;
 		return 0;
-	case OPTION_DOT:
-		calls->wants_dot = true;
+	case ARGP_KEY_END:
+		if (calls->of_table && calls->shared.format >= FORMAT_DOT)
+			argp_error(state, "--%s is of the table, not of %s", calls->of_table,
+				   formats[calls->shared.format]);
+		if ((calls->callers || calls->callees) && calls->shared.format != TABLE_TEXT)
+			argp_error(state, "--callers and --callees are shown as text alone");
 		return 0;
-	case OPTION_PSTATS:
-		calls->pstats = text;
+	case 'o':
+		calls->path = strcmp(text, "-") ? text : NULL;
 		return 0;
-	case OPTION_NODE_MIN:
-		calls->dot.node_min = select_share(state, "node-min", text);
-		return 0;
-	case OPTION_EDGE_MIN:
-		calls->dot.edge_min = select_share(state, "edge-min", text);
+	case 'm':
+		calls->dot.node_min = select_share(state, "min", text);
+		calls->dot.edge_min = calls->dot.node_min * EDGE_OF_NODE_MIN;
 		return 0;
 	case OPTION_EXACT:
 		calls->shared.select.records = true;
@@ -135,108 +151,213 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case 'C':
 		parse_of_table(calls, key, text, state);
 		return 0;
-	case OPTION_COLOR:
-		if (strcmp(text, "self") && strcmp(text, "total"))
-			argp_error(state, "--color-by=%s: not self or total", text);
-		calls->dot.color_by_total = !strcmp(text, "total");
-		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static int write_pstats(const struct calls *calls, const struct call_graph *graph, const char *unit)
-{
-	double unit_seconds = format_unit_ns(unit) / 1e9;
-	FILE *out;
-	int status = output_file_open(calls->pstats, &out);
+struct sorting {
+	const struct call_graph *graph;
+	enum calls_sort by;
+};
 
-	if (status)
-		return status;
-	/* Bytes and counts are not converted. */
-	return output_file_close(
-		calls->pstats, out,
-		call_graph_write_pstats(graph, unit_seconds > 0 ? unit_seconds : 1,
-					call_graph_calls_index(graph->profile) >= 0, out));
+static const char *name_of(const struct call_graph *graph, uint32_t index)
+{
+	const struct code *code = &graph->code.code[index];
+
+	return code->name ? code_text(&graph->code, code->name) : "[unknown]";
+}
+
+static int64_t sorted_by(const struct call_function *function, enum calls_sort by)
+{
+	switch (by) {
+	case CALLS_SORT_TOTAL:
+		return function->total;
+	case CALLS_SORT_CALLS:
+		return function->self_samples;
+	case CALLS_SORT_NAME:
+		return 0;
+	case CALLS_SORT_SELF:
+	default:
+		return function->self;
+	}
+}
+
+static int compare_functions(const void *a, const void *b, void *context)
+{
+	const struct sorting *sorting = context;
+	const uint32_t index_a = *(const uint32_t *)a, index_b = *(const uint32_t *)b;
+	const struct call_function *function = sorting->graph->function;
+	const int64_t value_a = sorted_by(&function[index_a], sorting->by);
+	const int64_t value_b = sorted_by(&function[index_b], sorting->by);
+	int order;
+
+	if (value_a != value_b)
+		return value_a > value_b ? -1 : 1;
+	order = strcmp(name_of(sorting->graph, index_a), name_of(sorting->graph, index_b));
+	return order ? order : (index_a > index_b) - (index_a < index_b);
+}
+
+/* "30/10": calls, and those from outside of the function, where they differ. */
+static const char *calls_text(const struct call_function *function, char text[CALLS_BYTES])
+{
+	if (function->self_samples == function->outer_samples)
+		snprintf(text, CALLS_BYTES, "%" PRId64, function->self_samples);
+	else
+		snprintf(text, CALLS_BYTES, "%" PRId64 "/%" PRId64, function->self_samples,
+			 function->outer_samples);
+	return text;
+}
+
+/* A function that was entered before the start may have no call to divide by. */
+static const char *per_call(int64_t value, int64_t calls, const char *unit, char text[FORMAT_BYTES])
+{
+	return calls > 0 ? format_value(value / calls, unit, text) : "-";
+}
+
+static double each_of(int64_t value, int64_t calls)
+{
+	return calls > 0 ? (double)value / (double)calls : NAN;
+}
+
+static void put_row(const struct call_graph *graph, uint32_t index, const char *unit,
+		    struct table *table)
+{
+	const struct call_function *function = &graph->function[index];
+	char text[CALLS_BYTES], each[FORMAT_BYTES];
+
+	table_int(table, function->self_samples, calls_text(function, text));
+	table_int(table, function->outer_samples, NULL);
+	table_value(table, function->self, unit);
+	table_real(table, each_of(function->self, function->self_samples), 1,
+		   per_call(function->self, function->self_samples, unit, each));
+	table_value(table, function->total, unit);
+	table_real(table, each_of(function->total, function->outer_samples), 1,
+		   per_call(function->total, function->outer_samples, unit, each));
+	text_code_cells(table, &graph->code, &graph->code.code[index], FIGURES_COLUMNS);
+}
+
+static void print_sums(const struct call_graph *graph, FILE *out)
+{
+	int64_t primitive = 0;
+
+	for (uint32_t i = 0; i < graph->function_count; i++)
+		primitive += graph->function[i].outer_samples;
+	fprintf(out, "%" PRId64 " calls", graph->total_samples);
+	if (primitive != graph->total_samples)
+		fprintf(out, " (%" PRId64 " primitive)", primitive);
+	fprintf(out, "\n");
+}
+
+/* Writes a row a function. */
+static int put_functions(const struct calls *calls, const struct call_graph *graph,
+			 const char *unit, struct table *table)
+{
+	static const struct table_column columns[] = {
+		{"ncalls", "NCALLS", 13},   {"primitive_calls", NULL, 0},
+		{"tottime", "TOTTIME", 11}, {"tottime_percall", "PERCALL", 11},
+		{"cumtime", "CUMTIME", 12}, {"cumtime_percall", "PERCALL", 11},
+		TEXT_CODE_CELLS("FUNCTION")};
+	struct sorting sorting = {.graph = graph, .by = calls->sort};
+	OWNED_MEM uint32_t *order = calloc((size_t)graph->function_count + 1, sizeof(*order));
+	uint32_t shown = graph->function_count;
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < graph->function_count; i++)
+		order[i] = i;
+	qsort_r(order, graph->function_count, sizeof(*order), compare_functions, &sorting);
+	if (calls->rows && shown > calls->rows && table_is_for_people(table))
+		shown = (uint32_t)calls->rows;
+	if (table_is_for_people(table))
+		print_sums(graph, table->out);
+	table_begin(table, "rows", columns, ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < shown; i++)
+		put_row(graph, order[i], unit, table);
+	table_end(table);
+	table_more_rows(table, graph->function_count - shown);
+	return 0;
 }
 
 /* The file's name is nobody's: it is gone when we end. */
 static void print_exact_head(const struct call_graph *graph, const struct input *input,
-			     const char *unit)
+			     const char *unit, FILE *out)
 {
 	struct profile_read_totals totals;
 	char all[FORMAT_BYTES], recorded[FORMAT_BYTES];
 
 	profile_reader_totals(input_reader(input), &totals);
-	printf("self in Python: %s, %s recorded\n", format_value(graph->total, unit, all),
-	       format_value((int64_t)totals.duration_ns, "nanoseconds", recorded));
+	fprintf(out, "self in Python: %s, %s recorded\n", format_value(graph->total, unit, all),
+		format_value((int64_t)totals.duration_ns, "nanoseconds", recorded));
 }
 
-static int print_table(struct calls *calls, struct call_graph *graph, const struct input *input,
-		       const char *unit)
+static int write_table(struct calls *calls, struct call_graph *graph, const struct input *input,
+		       const char *unit, FILE *out)
 {
-	calls->table.unit = unit;
-	calls->table.color = text_wants_color(calls->shared.no_color);
+	struct table table;
+	int err, written;
+
+	table_open(&table, out, (enum table_format)calls->shared.format, text_wants_color());
 	graph->code.short_paths = input_short_paths(input);
-	if (calls->shared.select.records)
-		print_exact_head(graph, input, unit);
+	if (calls->shared.select.records && table_is_for_people(&table))
+		print_exact_head(graph, input, unit, out);
 	else
-		text_head(stdout, input);
+		text_table_head(&table, input);
 	if (calls->callers || calls->callees)
-		return callers_print(input, calls->callers, calls->callees, calls->table.color);
-	return calls_table_print(graph, &calls->table);
+		err = callers_print(input, calls->callers, calls->callees, table.color, out);
+	else
+		err = put_functions(calls, graph, unit, &table);
+	written = table_close(&table);
+	return err ? err : written;
 }
 
-/* Writes to standard output what was asked for, or what is the default for the profile. */
-static int write_view(struct calls *calls, struct call_graph *graph, const struct input *input,
-		      const char *unit)
+static int write_format(struct calls *calls, struct call_graph *graph, const struct input *input,
+			FILE *out)
 {
-	const bool are_calls = call_graph_calls_index(graph->profile) >= 0;
-	int err = 0;
+	const char *unit =
+		graph->profile->options.value_type[profile_reader_value_index(input_reader(input))]
+			.unit;
+	double unit_seconds = format_unit_ns(unit) / 1e9;
 
-	if (calls->wants_dot || (!calls->pstats && !are_calls))
-		err = call_graph_write_dot(graph, &calls->dot, stdout);
-	else if (!calls->pstats || calls->of_table)
-		err = print_table(calls, graph, input, unit);
-	if (!err && fflush(stdout))
-		err = -errno;
-	return err;
+	switch (calls->shared.format) {
+	case FORMAT_DOT:
+		calls->dot.title = input_title(input);
+		calls->dot.unit = unit;
+		return call_graph_write_dot(graph, &calls->dot, out);
+	case FORMAT_PSTATS:
+		/* Bytes and counts are not converted. */
+		return call_graph_write_pstats(graph, unit_seconds > 0 ? unit_seconds : 1,
+					       call_graph_calls_index(graph->profile) >= 0, out);
+	default:
+		return write_table(calls, graph, input, unit, out);
+	}
 }
 
 static int write_all(struct calls *calls, const struct input *input)
 {
 	struct profile *profile = input_profile(input);
 	unsigned int value_index = profile_reader_value_index(input_reader(input));
-	const char *unit = profile->options.value_type[value_index].unit;
 	const int calls_index = call_graph_calls_index(profile);
+	const char *path = calls->path ? calls->path : "-";
 	OWNED(call_graph) struct call_graph *graph = NULL;
-	int err;
+	FILE *out;
+	int err, status;
 
-	if (calls->of_table && calls_index < 0) {
-		fprintf(stderr,
-			"pyprof: %s has no exact calls, of which --%s is: record them with "
-			"--events calls, or see pyprof report\n",
-			input_title(input), calls->of_table);
-		return READER_BAD_INPUT;
-	}
+	if (!calls->shared.has_format && !calls->of_table && calls_index < 0)
+		calls->shared.format = FORMAT_DOT;
+	if (calls->shared.format < FORMAT_DOT && calls_index < 0)
+		return complain("%s has no exact calls, of which the table is: record them with "
+				"--events calls, or see pyprof report",
+				input_title(input));
 	err = call_graph_new(profile, value_index,
 			     calls_index >= 0 ? calls_index
 					      : profile_reader_count_index(input_reader(input)),
 			     &calls->shared.select.group_by, &graph);
-
-	if (!err && calls->pstats) {
-		int status = write_pstats(calls, graph, unit);
-
-		if (status)
-			return status;
-	}
-	calls->dot.title = input_title(input);
-	calls->dot.unit = unit;
-	if (!err)
-		err = write_view(calls, graph, input, unit);
 	if (err)
-		complain_of(calls->dot.title, err);
-	return err ? READER_BAD_INPUT : READER_OK;
+		return complain_of(input_title(input), err);
+	status = output_file_open(path, &out);
+	return status ? status
+		      : output_file_close(path, out, write_format(calls, graph, input, out));
 }
 
 static int run(struct calls *calls)
@@ -247,7 +368,7 @@ static int run(struct calls *calls)
 					      .drop_addresses = true,
 					      .drop_lines = true};
 	OWNED(input) struct input *input = NULL;
-	int err = read_input(input_options, calls->shared.no_progress, &input);
+	int err = read_input(input_options, &input);
 
 	return err ? err : write_all(calls, input);
 }
@@ -257,8 +378,7 @@ static int run_exact(struct calls *calls)
 {
 	CLEANUP(exact_release) struct exact exact = {};
 	const struct exact_options wanted = {.select = &calls->shared.select,
-					      .slowdown = calls->slowdown,
-					      .no_progress = calls->shared.no_progress};
+					     .slowdown = calls->slowdown};
 	int err = exact_record(&wanted, &exact);
 
 	return err ? err : run(calls);
@@ -266,8 +386,10 @@ static int run_exact(struct calls *calls)
 
 int verb_calls(int argc, char **argv)
 {
-	struct calls calls = {.dot = {.node_min = DEFAULT_NODE_MIN, .edge_min = DEFAULT_EDGE_MIN},
-			      .table = {.rows = DEFAULT_ROWS}};
+	struct calls calls = {.dot = {.node_min = DEFAULT_NODE_MIN,
+				      .edge_min = DEFAULT_NODE_MIN * EDGE_OF_NODE_MIN},
+			      .rows = DEFAULT_ROWS,
+			      .shared.formats = formats};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &calls))

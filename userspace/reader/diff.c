@@ -34,17 +34,18 @@ struct diff {
 	uint32_t by; /* bits 1 << enum diff_by */
 	enum diff_column sort;
 	unsigned long rows;
-	bool force, html, no_source;
+	bool force, no_source;
 };
 
-enum {
-	OPTION_FAIL_IF = 1,
-	OPTION_FORCE,
-	OPTION_HTML,
-	OPTION_NO_SOURCE,
-	OPTION_BEFORE,
-	OPTION_AFTER
-};
+enum { OPTION_FAIL_IF = 1, OPTION_FORCE, OPTION_NO_SOURCE, OPTION_BEFORE, OPTION_AFTER };
+
+enum { FORMAT_HTML = TABLE_SQL + 1, FORMATS };
+static const char *const formats[FORMATS + 1] = {SELECT_TABLE_FORMATS, [FORMAT_HTML] = "html"};
+
+static bool is_page(const struct diff *diff)
+{
+	return diff->shared.format == FORMAT_HTML;
+}
 
 static const struct argp_option options[] = {
 	{"by", 'b', "WHAT,...", 0, "Tables to show: function, line, stack.  Default: all three", 1},
@@ -60,7 +61,6 @@ static const struct argp_option options[] = {
 	 "both A and B",
 	 1},
 	{"after", OPTION_AFTER, "FROM..UNTIL", 0, "The times of B", 1},
-	{"html", OPTION_HTML, NULL, 0, "Write a page with the differential flame graph", 1},
 	{"no-source", OPTION_NO_SOURCE, NULL, 0, "Put no source code into the page", 1},
 	{"force", OPTION_FORCE, NULL, 0, "Compare profiles even when they are not alike", 1},
 	{0},
@@ -69,7 +69,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
 	"Shows what changed from A to B: shares of functions, lines and stacks in percentage "
 	"points, each with its p, corrected over the table. A and B are files, or directories of "
-	"windows; more windows see smaller changes."
+	"windows; more windows see smaller changes.  html is a page with the differential flame "
+	"graph."
 	"\vExit codes: 0; 1: a --fail-if holds; 2: an input cannot be used, or A and B are not "
 	"alike (kind, rate, load of the host).\n"
 	"Examples:\n"
@@ -77,7 +78,7 @@ static const char doc[] =
 	"  pyprof diff monday/ tuesday/ --python --by function\n"
 	"  pyprof diff /var/lib/pyprofd --before 13:00..14:00 --after 14:10..15:10\n"
 	"  pyprof diff main/ branch/ --fail-if 'self > 3% p < 0.01'\n"
-	"  pyprof diff main/ branch/ --html > diff.html\n";
+	"  pyprof diff main/ branch/ --format html > diff.html\n";
 
 /* ---- options ---- */
 
@@ -153,9 +154,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_FORCE:
 		diff->force = true;
-		return 0;
-	case OPTION_HTML:
-		diff->html = true;
 		return 0;
 	case OPTION_NO_SOURCE:
 		diff->no_source = true;
@@ -300,29 +298,39 @@ static bool rules_hold(const struct diff *diff, const struct diff_view *view, FI
 	return held;
 }
 
+static int write_tables(const struct diff *diff, const struct diff_view *view,
+			const uint32_t tests[DIFF_TABLES])
+{
+	struct table table;
+	int err, written;
+
+	table_open(&table, stdout, (enum table_format)diff->shared.format, text_wants_color());
+	err = diff_view_head(view, &table);
+	if (!err)
+		err = diff_view_tables(view, diff->by, tests, &table);
+	if (!err && diff->rule_count && table.format == TABLE_TEXT)
+		printf("\n");
+	written = table_close(&table);
+	return err ? err : written;
+}
+
 static int show(struct diff *diff, const struct input *input, bool *ret_held)
 {
 	struct diff_view view = {.input = input,
 				 .data = &diff->data,
 				 .facts = diff->facts,
 				 .rows = diff->rows,
-				 .sort = diff->sort,
-				 .color = !diff->html && text_wants_color(diff->shared.no_color)};
+				 .sort = diff->sort};
 	uint32_t tests[DIFF_TABLES] = {0};
 	int err = 0;
 
 	for (unsigned int by = 0; !err && by < DIFF_TABLES; by++)
 		err = significance_of_table(&diff->data, (enum diff_by)by, &tests[by]);
 	if (!err)
-		err = diff->html ? write_html(diff, input) : diff_view_head(&view);
-	for (unsigned int by = 0; !err && !diff->html && by < DIFF_TABLES; by++)
-		if (diff->by & 1U << by)
-			err = diff_view_table(&view, (enum diff_by)by, tests[by]);
+		err = is_page(diff) ? write_html(diff, input) : write_tables(diff, &view, tests);
 	if (err)
 		return err;
-	if (!diff->html && diff->rule_count)
-		printf("\n");
-	*ret_held = rules_hold(diff, &view, diff->html ? stderr : stdout);
+	*ret_held = rules_hold(diff, &view, diff->shared.format == TABLE_TEXT ? stdout : stderr);
 	return 0;
 }
 
@@ -350,7 +358,7 @@ static int run(struct diff *diff)
 	static const char *const kept[] = {"comm", NULL};
 	static const char *const none[] = {NULL};
 	struct input_options input_options = {.select = &diff->shared.select,
-					      .keep_labels = diff->html ? kept : none,
+					      .keep_labels = is_page(diff) ? kept : none,
 					      .drop_addresses = true,
 					      .window_done = window_done,
 					      .path_begin = path_begin,
@@ -369,14 +377,14 @@ static int run(struct diff *diff)
 				"--after 1h..\n");
 		return READER_BAD_INPUT;
 	}
-	if (diff->html && isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "pyprof: --html does not write to a terminal: pyprof diff A B "
-				"--html > diff.html\n");
+	if (is_page(diff) && isatty(STDOUT_FILENO)) {
+		fprintf(stderr, "pyprof: a page is not written to a terminal: pyprof diff A B "
+				"--format html > diff.html\n");
 		return READER_BAD_INPUT;
 	}
 	for (unsigned int s = 0; s < DIFF_SIDES; s++)
 		diff->facts[s].is_part = select->thread || select->focus || select->ignore;
-	err = read_input(input_options, diff->shared.no_progress, &input);
+	err = read_input(input_options, &input);
 	if (!err)
 		err = check_alike(diff, input);
 	if (err)
@@ -391,13 +399,13 @@ static int run(struct diff *diff)
 
 int verb_diff(int argc, char **argv)
 {
-	struct diff diff = {.rows = DEFAULT_ROWS};
+	struct diff diff = {.rows = DEFAULT_ROWS, .shared.formats = formats};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse_files(options, parse, doc, "A B", argc, argv, &diff)) {
 		if (!diff.by)
 			diff.by = (1U << DIFF_TABLES) - 1;
-		if (diff.html || !select_refuse_groups(&diff.shared.select, "diff"))
+		if (is_page(&diff) || !select_refuse_groups(&diff.shared.select, "diff"))
 			status = run(&diff);
 	}
 	diff_data_release(&diff.data);

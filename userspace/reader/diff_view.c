@@ -18,10 +18,8 @@
 /* A narrower terminal has room for the names when these are left out: p (its `*` stays), the
  * interval, the coefficients of variation, and of the total all but its change. */
 #define WIDE_COLUMNS 140U
-#define WIDE_FIGURES 101U
-#define NARROW_FIGURES 33U
-#define STACK_FIGURES 59U
-#define NARROW_STACK_FIGURES 24U
+#define FIRST_OF_TOTAL 9U /* a column */
+#define CODE_AT 8U	  /* after it: what the row is */
 
 /* ---- names ---- */
 
@@ -70,10 +68,25 @@ static void print_stack(const struct diff_view *view, const struct diff_row *row
 	}
 }
 
-static void name_row(const struct diff_view *view, enum diff_by by, const struct diff_row *row,
-		     unsigned int room, FILE *out)
+/* Returns the place of a row's code: "w.py:12". */
+static const char *place_of(const struct diff_view *view, enum diff_by by,
+			    const struct diff_row *row, char whole[TEXT_PLACE_BYTES])
 {
 	uint32_t line = diff_row_line(row, by);
+	const char *place = row->code.file
+				    ? short_paths_get(input_short_paths(view->input),
+						      row->code.file, text_of(view, row->code.file))
+				    : path_base(text_of(view, row->code.module));
+
+	if (!row->code.file || !line)
+		return place;
+	snprintf(whole, TEXT_PLACE_BYTES, "%s:%" PRIu32, place, line);
+	return whole;
+}
+
+static void put_name(const struct diff_view *view, enum diff_by by, const struct diff_row *row,
+		     unsigned int room, bool color, FILE *out)
+{
 	const char *name = function_name(view, row), *place;
 	char whole[TEXT_PLACE_BYTES];
 	struct text_cut cut;
@@ -82,23 +95,17 @@ static void name_row(const struct diff_view *view, enum diff_by by, const struct
 		print_stack(view, row, room, out);
 		return;
 	}
-	place = row->code.file ? short_paths_get(input_short_paths(view->input), row->code.file,
-						 text_of(view, row->code.file))
-			       : path_base(text_of(view, row->code.module));
-	if (row->code.file && line) {
-		snprintf(whole, sizeof(whole), "%s:%" PRIu32, place, line);
-		place = whole;
-	}
+	place = place_of(view, by, row, whole);
 	text_fit(room, &name, &place, &cut);
-	fprintf(out, "%s%s%s  %s%s%s", text_color(view->color, TEXT_BOLD), name,
-		text_color(view->color, TEXT_PLAIN), text_color(view->color, TEXT_DIM), place,
-		text_color(view->color, TEXT_PLAIN));
+	fprintf(out, "%s%s%s  %s%s%s", text_color(color, TEXT_BOLD), name,
+		text_color(color, TEXT_PLAIN), text_color(color, TEXT_DIM), place,
+		text_color(color, TEXT_PLAIN));
 }
 
 void diff_view_name(const struct diff_view *view, enum diff_by by, const struct diff_row *row,
 		    FILE *out)
 {
-	name_row(view, by, row, 0, out);
+	put_name(view, by, row, 0, false, out);
 }
 
 /* ---- figures ---- */
@@ -116,31 +123,37 @@ static bool is_significant(const struct diff_row *row)
 	return false;
 }
 
-static void print_p(double p, int width)
+static void put_p(double p, struct table *table)
 {
+	char text[FORMAT_BYTES];
+
 	if (p < 0)
-		printf("%*s", width, "-");
+		snprintf(text, sizeof(text), "-");
 	else if (p < SMALLEST_P)
-		printf("%*s", width, "<0.0001");
+		snprintf(text, sizeof(text), "<0.0001");
 	else
-		printf("%*.4f", width, p);
+		snprintf(text, sizeof(text), "%.4f", p);
+	table_real(table, p < 0 ? NAN : p, 9, text);
 }
 
-static void print_cov(double cov)
+static void put_cov(double cov, struct table *table)
 {
-	if (cov < 0)
-		printf("%6s", "-");
-	else
-		printf("%5.0f%%", cov * 100);
+	char text[FORMAT_BYTES] = "-";
+
+	if (cov >= 0)
+		snprintf(text, sizeof(text), "%.0f%%", cov * 100);
+	table_real(table, cov < 0 ? NAN : cov, 6, text);
 }
 
-static void print_interval(const struct diff_change *change)
+static void put_interval(const struct diff_change *change, struct table *table)
 {
-	char text[40] = "?";
+	const bool is_known = change->low <= change->high;
+	char text[FORMAT_BYTES] = "?";
 
-	if (change->low <= change->high)
+	if (is_known)
 		snprintf(text, sizeof(text), "%+.1f..%+.1f", change->low * 100, change->high * 100);
-	printf(" %14s", text);
+	table_real(table, is_known ? change->low : NAN, 6, text);
+	table_real(table, is_known ? change->high : NAN, 6, NULL);
 }
 
 static bool is_wide(void)
@@ -148,65 +161,105 @@ static bool is_wide(void)
 	return !text_columns() || text_columns() >= WIDE_COLUMNS;
 }
 
-static void print_change(const struct diff_view *view, const struct diff_row *row,
-			 enum diff_column column)
+static void put_share(double share, struct table *table)
+{
+	char text[FORMAT_BYTES];
+
+	snprintf(text, sizeof(text), "%.1f", share * 100);
+	table_real(table, share, 6, text);
+}
+
+static void put_column(const struct diff_row *row, enum diff_column column, struct table *table)
 {
 	const struct diff_change *change = &row->change[column];
-	double points = change_of(row, column) * 100;
-	bool sure = change->p >= 0 && change->p < SIGNIFICANT;
+	const double points = change_of(row, column) * 100;
+	const bool sure = change->p >= 0 && change->p < SIGNIFICANT;
+	char text[FORMAT_BYTES];
 
-	if (is_wide() || column == DIFF_SELF)
-		printf("%7.1f%6.1f", change->share[DIFF_A] * 100, change->share[DIFF_B] * 100);
-	printf(" %s%+7.2f%c%s",
-	       text_color(view->color, !sure	    ? TEXT_DIM
-				       : points > 0 ? TEXT_RED
-						    : TEXT_GREEN),
-	       points, sure ? '*' : ' ', text_color(view->color, TEXT_PLAIN));
+	put_share(change->share[DIFF_A], table);
+	put_share(change->share[DIFF_B], table);
+	snprintf(text, sizeof(text), "%+.2f%c", points, sure ? '*' : ' ');
+	table_paint(table, text_color(table->color, !sure	 ? TEXT_DIM
+						    : points > 0 ? TEXT_RED
+								 : TEXT_GREEN));
+	table_real(table, points / 100, 6, text);
+	put_p(change->p, table);
+	put_interval(change, table);
+	put_cov(change->cov[DIFF_A], table);
+	put_cov(change->cov[DIFF_B], table);
 }
 
-static void print_column(const struct diff_view *view, const struct diff_row *row,
-			 enum diff_column column)
-{
-	const struct diff_change *change = &row->change[column];
+static const char *const by_names[] = {
+	[DIFF_BY_FUNCTION] = "function", [DIFF_BY_LINE] = "line", [DIFF_BY_STACK] = "stack"};
 
-	print_change(view, row, column);
-	if (!is_wide())
-		return;
-	print_p(change->p, 8);
-	if (column == DIFF_SELF)
-		print_interval(change);
-	print_cov(change->cov[DIFF_A]);
-	print_cov(change->cov[DIFF_B]);
+static int put_row(const struct diff_view *view, enum diff_by by, const struct diff_row *row,
+		   struct table *table)
+{
+	const bool is_stack = by == DIFF_BY_STACK;
+	OWNED_MEM char *shown = NULL, *name = NULL;
+	unsigned int taken = 2;
+	size_t size;
+	FILE *out = open_memstream(&shown, &size);
+
+	if (!out)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < table->count; i++)
+		taken += table->column[i].title ? (unsigned int)table->column[i].width : 0;
+	put_name(view, by, row, table->format == TABLE_TEXT ? text_room(taken) : 0, table->color,
+		 out);
+	if (close_memory_file(out, &shown))
+		return -ENOMEM;
+	out = open_memstream(&name, &size);
+	if (!out)
+		return -ENOMEM;
+	if (is_stack)
+		print_stack(view, row, 0, out);
+	else
+		fputs(text_of(view, row->code.name), out);
+	if (close_memory_file(out, &name))
+		return -ENOMEM;
+	table_string(table, by_names[by], NULL);
+	put_column(row, DIFF_SELF, table);
+	put_column(row, DIFF_TOTAL, table);
+	table_string(table, name, shown);
+	table_string(table, is_stack ? "" : text_of(view, row->code.file), NULL);
+	table_int(table, is_stack ? 0 : diff_row_line(row, by), NULL);
+	return 0;
 }
 
-static void print_row(const struct diff_view *view, enum diff_by by, const struct diff_row *row)
+/* Of a stack there is self alone; a narrow terminal has no room for most of the figures. */
+static void begin_table(enum diff_by by, struct table *table,
+			struct table_column column[DIFF_VIEW_COLUMNS])
 {
-	unsigned int taken = by == DIFF_BY_STACK ? is_wide() ? STACK_FIGURES : NARROW_STACK_FIGURES
-			     : is_wide()	 ? WIDE_FIGURES
-						 : NARROW_FIGURES;
+	static const struct table_column all[DIFF_VIEW_COLUMNS] = {
+		{"by", NULL, 0},	 {"self_a", "SELF A", 7},
+		{"self_b", "B", 6},	 {"self_change", "CHANGE ", 9},
+		{"self_p", "p", 8},	 {"self_low", "95 % of it", 15},
+		{"self_high", NULL, 0},	 {"self_cov_a", "CoV A", 6},
+		{"self_cov_b", "B", 6},	 {"total_a", "TOT A", 7},
+		{"total_b", "B", 6},	 {"total_change", "CHANGE ", 9},
+		{"total_p", "p", 8},	 {"total_low", NULL, 0},
+		{"total_high", NULL, 0}, {"total_cov_a", "CoV A", 6},
+		{"total_cov_b", "B", 6}, TEXT_CODE_CELLS("FUNCTION")};
+	static const char *const titles[] = {[DIFF_BY_FUNCTION] = "FUNCTION",
+					     [DIFF_BY_LINE] = "LINE",
+					     [DIFF_BY_STACK] = "STACK"};
 
-	print_column(view, row, DIFF_SELF);
-	if (by != DIFF_BY_STACK)
-		print_column(view, row, DIFF_TOTAL);
-	printf("  ");
-	name_row(view, by, row, text_room(taken), stdout);
-	printf("\n");
-}
+	memcpy(column, all, sizeof(all));
+	column[FIRST_OF_TOTAL + CODE_AT].title = titles[by];
+	for (unsigned int i = 0; i < FIRST_OF_TOTAL + CODE_AT; i++) {
+		const bool is_change = column[i].width == 9;
+		const bool is_of_total = i >= FIRST_OF_TOTAL;
+		const bool is_of_self = i == 1 || i == 2;
 
-static void print_titles(const struct diff_view *view, enum diff_by by)
-{
-	static const char *const names[] = {[DIFF_BY_FUNCTION] = "FUNCTION",
-					    [DIFF_BY_LINE] = "LINE",
-					    [DIFF_BY_STACK] = "STACK"};
-
-	printf("%s%7s%6s %7s ", text_color(view->color, TEXT_BOLD), "SELF A", "B", "CHANGE");
-	if (is_wide())
-		printf("%8s %14s%6s%6s", "p", "95 % of it", "CoV A", "B");
-	if (by != DIFF_BY_STACK && is_wide())
-		printf("%7s%6s %7s %8s%6s%6s", "TOT A", "B", "CHANGE", "p", "CoV A", "B");
-	else if (by != DIFF_BY_STACK)
-		printf(" %7s ", "TOTAL");
-	printf("  %s%s\n", names[by], text_color(view->color, TEXT_PLAIN));
+		if (!is_wide() && !is_change && !is_of_self)
+			column[i].title = NULL;
+		if (by == DIFF_BY_STACK && is_of_total)
+			column[i].title = NULL;
+		if (!is_wide() && is_change && is_of_total && by != DIFF_BY_STACK)
+			column[i].title = "TOTAL ";
+	}
+	table_begin(table, "rows", column, DIFF_VIEW_COLUMNS);
 }
 
 /* ---- the head ---- */
@@ -294,7 +347,7 @@ static int put_head(const struct diff_view *view, FILE *out)
 	return err;
 }
 
-int diff_view_head(const struct diff_view *view)
+static int print_head(const struct diff_view *view, FILE *to)
 {
 	OWNED_MEM char *text = NULL;
 	size_t size;
@@ -307,8 +360,22 @@ int diff_view_head(const struct diff_view *view)
 	if (close_memory_file(out, &text) && !err)
 		err = -ENOMEM;
 	if (!err)
-		text_wrap(stdout, text, 2, text_columns());
+		text_wrap(to, text, 2, text_columns());
 	return err;
+}
+
+int diff_view_head(const struct diff_view *view, struct table *table)
+{
+	const struct profile_reader *reader = input_reader(view->input);
+
+	if (table_is_for_people(table))
+		return print_head(view, table->out);
+	table_fact_string(
+		table, "type",
+		view->data->profile->options.value_type[profile_reader_value_index(reader)].type);
+	table_fact_string(table, "a", input_path(view->input, DIFF_A));
+	table_fact_string(table, "b", input_path(view->input, DIFF_B));
+	return 0;
 }
 
 /* ---- tables ---- */
@@ -329,34 +396,79 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return (row_a > row_b) - (row_a < row_b);
 }
 
-int diff_view_table(const struct diff_view *view, enum diff_by by, uint32_t tests)
+/* Sorts the rows.  *ret_significant: how many differ. */
+static int sort_rows(const struct diff_view *view, const struct diff_table *table,
+		     struct diff_row ***ret_order, uint32_t *ret_significant)
 {
-	struct diff_table *table = &view->data->table[by];
 	OWNED_MEM struct diff_row **order = calloc((size_t)table->count + 1, sizeof(*order));
-	uint32_t shown = table->count, significant = 0;
 
 	if (!order)
 		return -ENOMEM;
+	*ret_significant = 0;
 	for (uint32_t i = 0; i < table->count; i++) {
 		order[i] = &table->row[i];
-		significant += is_significant(order[i]);
+		*ret_significant += is_significant(order[i]);
 	}
 	qsort_r(order, table->count, sizeof(*order), compare_rows, (void *)view);
+	*ret_order = TAKE(order);
+	return 0;
+}
+
+static int put_rows(const struct diff_view *view, enum diff_by by, struct diff_row **order,
+		    uint32_t count, struct table *table)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < count; i++) {
+		err = significance_interval(view->data, order[i], DIFF_SELF);
+		if (!err)
+			err = put_row(view, by, order[i], table);
+	}
+	return err;
+}
+
+static int put_table(const struct diff_view *view, enum diff_by by, uint32_t tests,
+		     struct table *table)
+{
+	const struct diff_table *rows = &view->data->table[by];
+	struct table_column column[DIFF_VIEW_COLUMNS];
+	const bool is_for_people = table_is_for_people(table);
+	OWNED_MEM struct diff_row **order = NULL;
+	uint32_t shown = rows->count, significant;
+	int err = sort_rows(view, rows, &order, &significant);
+
+	if (err)
+		return err;
+	if (!is_for_people)
+		return put_rows(view, by, order, shown, table);
 	if (view->rows && shown > view->rows)
 		shown = (uint32_t)view->rows;
-	printf("\n");
-	print_titles(view, by);
-	for (uint32_t i = 0; i < shown; i++) {
-		int err = significance_interval(view->data, order[i], DIFF_SELF);
+	fputs("\n", table->out);
+	begin_table(by, table, column);
+	err = put_rows(view, by, order, shown, table);
+	table_end(table);
+	fprintf(table->out, "%" PRIu32 " of %" PRIu32 " rows differ; %" PRIu32 " tests",
+		significant, rows->count, tests);
+	if (shown < rows->count)
+		fprintf(table->out, "; %" PRIu32 " more rows, --top 0 shows all",
+			rows->count - shown);
+	fputs("\n", table->out);
+	return err;
+}
 
-		if (err)
-			return err;
-		print_row(view, by, order[i]);
-	}
-	printf("%" PRIu32 " of %" PRIu32 " rows differ; %" PRIu32 " tests", significant,
-	       table->count, tests);
-	if (shown < table->count)
-		printf("; %" PRIu32 " more rows, --top 0 shows all", table->count - shown);
-	printf("\n");
-	return 0;
+int diff_view_tables(const struct diff_view *view, unsigned int by,
+		     const uint32_t tests[DIFF_TABLES], struct table *table)
+{
+	struct table_column column[DIFF_VIEW_COLUMNS];
+	const bool is_for_people = table_is_for_people(table);
+	int err = 0;
+
+	if (!is_for_people)
+		begin_table(DIFF_BY_FUNCTION, table, column);
+	for (unsigned int i = 0; !err && i < DIFF_TABLES; i++)
+		if (by & 1U << i)
+			err = put_table(view, (enum diff_by)i, tests[i], table);
+	if (!is_for_people)
+		table_end(table);
+	return err;
 }

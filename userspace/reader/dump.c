@@ -17,7 +17,7 @@
 #define FRAME_INDENT 6U
 #define HEAD_INDENT 4U
 
-enum option_key { KEY_ALL = 256, KEY_NO_NATIVE, KEY_NO_KERNEL, KEY_FULL_PATHS };
+enum option_key { KEY_ALL = 256, KEY_PYTHON, KEY_FULL_PATHS };
 
 struct dump {
 	struct live_options live;
@@ -30,8 +30,8 @@ struct dump {
 
 static const struct argp_option options[] = {
 	{"all", KEY_ALL, NULL, 0, "Show every process that you may see", 1},
-	{"no-native", KEY_NO_NATIVE, NULL, 0, "Leave native frames out of Python stacks", 2},
-	{"no-kernel", KEY_NO_KERNEL, NULL, 0, "Leave kernel frames out", 2},
+	{"python", KEY_PYTHON, NULL, 0,
+	 "Leave native and kernel frames out of Python stacks, and kernel frames out of others", 2},
 	{"full-paths", KEY_FULL_PATHS, NULL, 0,
 	 "Show whole paths of source files, not only the part that tells them apart", 2},
 	{0},
@@ -44,7 +44,7 @@ static const char doc[] =
 	"needs none.  Other users see their own processes."
 	"\vExamples:\n"
 	"  sudo pyprof dump --pid 1234\n"
-	"  sudo pyprof dump --all --no-native --no-kernel\n";
+	"  sudo pyprof dump --all --python\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -58,11 +58,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case KEY_ALL:
 		dump->all = true;
 		return 0;
-	case KEY_NO_NATIVE:
-		dump->live.request.no_native = true;
-		return 0;
-	case KEY_NO_KERNEL:
-		dump->live.request.no_kernel = true;
+	case KEY_PYTHON:
+		dump->live.request.no_native = dump->live.request.no_kernel = true;
 		return 0;
 	case KEY_FULL_PATHS:
 		dump->full_paths = true;
@@ -362,7 +359,7 @@ int verb_dump(int argc, char **argv)
 
 	if (live_options_parse(options, parse, doc, argc, argv, &dump))
 		return READER_BAD_INPUT;
-	dump.color = text_wants_color(dump.live.no_color);
+	dump.color = text_wants_color();
 	status = run(&dump);
 	short_paths_release(&dump.paths);
 	return status;

@@ -124,7 +124,7 @@ static void show_seconds(const char *what, uint64_t started_ns, unsigned long wa
 /* Ctrl-C reaches both programs: pyprofd ends with a profile, and we wait for it. */
 static int await(pid_t pid, const struct exact_options *options)
 {
-	const bool shows = !options->no_progress && isatty(STDERR_FILENO);
+	const bool shows = isatty(STDERR_FILENO);
 	const uint64_t started_ns = mono_ns();
 	int status = 0;
 	pid_t got;

@@ -4,8 +4,6 @@
 #ifndef READER_EXACT_H
 #define READER_EXACT_H
 
-#include <stdbool.h>
-
 #include "query/select.h"
 
 #define EXACT_PATH_BYTES 4096U
@@ -20,7 +18,6 @@ struct exact_options {
 	struct select *select; /* pid and live_seconds */
 	const char *lines;     /* for --lines; NULL: calls are counted */
 	const char *slowdown;  /* for --max-slowdown; NULL: its default */
-	bool no_progress;
 };
 /* Records, and shows the seconds on a terminal.  Ctrl-C ends it early, with what was counted until
  * then.  From then on `select` is of the profile alone; it goes when *ret_exact is released.

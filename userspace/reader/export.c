@@ -12,6 +12,7 @@
 #include "query/gpu_lines.h"
 #include "reader/output_file.h"
 #include "reader/read_input.h"
+#include "reader/report.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
@@ -20,7 +21,6 @@
 struct export;
 
 struct format {
-	const char *name;
 	bool is_binary;
 	bool wants_totals;
 	bool wants_addresses; /* else frames that differ only in their addresses become one */
@@ -32,7 +32,6 @@ struct format {
 struct export
 {
 	struct select_options shared;
-	const struct format *format;
 	const char *path; /* NULL: standard output */
 	struct totals totals;
 	/* Of a pprof file: what processes had the GPU do, in all windows. */
@@ -173,13 +172,6 @@ static int write_otlp(const struct export *export, const struct input *input,
 	return export_otlp(input_profile(input), facts, out);
 }
 
-static int write_csv(const struct export *export, const struct input *input,
-		     const struct export_facts *facts, FILE *out)
-{
-	(void)input;
-	return export_csv(&export->totals, facts, out);
-}
-
 static int write_callgrind(const struct export *export, const struct input *input,
 			   const struct export_facts *facts, FILE *out)
 {
@@ -193,73 +185,73 @@ static int write_callgrind(const struct export *export, const struct input *inpu
 			     graph, profile->options.value_type[facts->value_index].type, out);
 }
 
-static const struct format formats[] = {
-	{.name = "speedscope", .write = write_speedscope},
-	{.name = "folded", .write = write_folded},
-	{.name = "perfetto", .is_binary = true, .write = write_perfetto},
-	{.name = "chrome", .write = write_chrome},
-	{.name = "callgrind", .write = write_callgrind},
-	{.name = "csv", .wants_totals = true, .write = write_csv},
-	{.name = "json", .wants_totals = true, .write = write_json},
-	{.name = "otlp",
-	 .is_binary = true,
-	 .wants_addresses = true,
-	 .wants_all_labels = true,
-	 .write = write_otlp},
-	{.name = "pprof",
-	 .is_binary = true,
-	 .wants_addresses = true,
-	 .wants_all_labels = true,
-	 .write = write_pprof},
+enum {
+	FORMAT_PPROF,
+	FORMAT_SPEEDSCOPE,
+	FORMAT_FOLDED,
+	FORMAT_PERFETTO,
+	FORMAT_CHROME,
+	FORMAT_CALLGRIND,
+	FORMAT_JSON,
+	FORMAT_OTLP,
+	FORMAT_CSV,
+	FORMATS
+};
+
+static const char *const names[FORMATS + 1] = {
+	[FORMAT_PPROF] = "pprof",   [FORMAT_SPEEDSCOPE] = "speedscope",
+	[FORMAT_FOLDED] = "folded", [FORMAT_PERFETTO] = "perfetto",
+	[FORMAT_CHROME] = "chrome", [FORMAT_CALLGRIND] = "callgrind",
+	[FORMAT_JSON] = "json",	    [FORMAT_OTLP] = "otlp",
+	[FORMAT_CSV] = "csv",
+};
+
+/* CSV is what `pyprof report` writes. */
+static const struct format formats[FORMAT_CSV] = {
+	[FORMAT_PPROF] = {.is_binary = true,
+			  .wants_addresses = true,
+			  .wants_all_labels = true,
+			  .write = write_pprof},
+	[FORMAT_SPEEDSCOPE] = {.write = write_speedscope},
+	[FORMAT_FOLDED] = {.write = write_folded},
+	[FORMAT_PERFETTO] = {.is_binary = true, .write = write_perfetto},
+	[FORMAT_CHROME] = {.write = write_chrome},
+	[FORMAT_CALLGRIND] = {.write = write_callgrind},
+	[FORMAT_JSON] = {.wants_totals = true, .write = write_json},
+	[FORMAT_OTLP] = {.is_binary = true,
+			 .wants_addresses = true,
+			 .wants_all_labels = true,
+			 .write = write_otlp},
 };
 
 /* ---- options ---- */
 
-#define OPTION_FORMAT 1 /* + index in formats[] */
-
 static const struct argp_option options[] = {
-	{"speedscope", OPTION_FORMAT + 0, NULL, 0, "For speedscope.app, one profile per thread", 1},
-	{"folded", OPTION_FORMAT + 1, NULL, 0, "Lines `root;child;leaf value`: flamegraph.pl", 1},
-	{"perfetto", OPTION_FORMAT + 2, NULL, 0, "A Perfetto trace of samples", 1},
-	{"chrome", OPTION_FORMAT + 3, NULL, 0, "Trace events: chrome://tracing, Perfetto", 1},
-	{"callgrind", OPTION_FORMAT + 4, NULL, 0, "For KCachegrind", 1},
-	{"csv", OPTION_FORMAT + 5, NULL, 0, "A table of functions, with errors", 1},
-	{"json", OPTION_FORMAT + 6, NULL, 0, "Functions with errors, and all stacks", 1},
-	{"otlp", OPTION_FORMAT + 7, NULL, 0, "OpenTelemetry's ExportProfilesServiceRequest", 1},
-	{"pprof", OPTION_FORMAT + 8, NULL, 0, "A pprof file, merged and filtered", 1},
 	{"output", 'o', "FILE", 0, "Write to FILE, not to standard output", 2},
 	{0},
 };
 
 static const char doc[] =
-	"Writes a profile in the format of another tool."
+	"Writes a profile for another tool: pprof, merged and filtered; speedscope, one profile "
+	"per thread; folded stacks for flamegraph.pl; perfetto, a trace of samples; chrome, trace "
+	"events; callgrind for KCachegrind; csv, a table of functions with errors; json, the same "
+	"with all stacks; otlp, OpenTelemetry's ExportProfilesServiceRequest."
 	"\vExamples:\n"
-	"  pyprof export --speedscope cpu.pb.gz > cpu.json\n"
-	"  pyprof export --pprof /var/lib/pyprofd --since 1h --pid 1234 -o hour.pb.gz\n"
-	"  pyprof export --csv cpu.pb.gz | sort -t, -k7 -rn | head\n"
-	"  sudo pyprof export --pprof --live --for 60 -o now.pb.gz\n";
+	"  pyprof export --format speedscope cpu.pb.gz > cpu.json\n"
+	"  pyprof export --format pprof /var/lib/pyprofd --since 1h --pid 1234 -o hour.pb.gz\n"
+	"  pyprof export --format csv cpu.pb.gz | sort -t, -k5 -rn | head\n"
+	"  sudo pyprof export --live --for 60 -o now.pb.gz\n";
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct export *export = state->input;
 
-	if (key >= OPTION_FORMAT && key < OPTION_FORMAT + (int)ARRAY_SIZE(formats)) {
-		if (export->format)
-			argp_error(state, "--%s and --%s: one format at a time",
-				   export->format->name, formats[key - OPTION_FORMAT].name);
-		export->format = &formats[key - OPTION_FORMAT];
-		return 0;
-	}
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &export->shared;
 		return 0;
 	case 'o':
 		export->path = strcmp(text, "-") ? text : NULL;
-		return 0;
-	case ARGP_KEY_END:
-		if (!export->format)
-			argp_error(state, "which format? --speedscope, --pprof, --folded, ...");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -285,7 +277,7 @@ static int write_to(const struct export *export, const struct input *input, FILE
 	facts.windows = totals.windows;
 	facts.start_wall_ns = totals.start_wall_ns;
 	facts.duration_ns = totals.duration_ns;
-	return export->format->write(export, input, &facts, out);
+	return formats[export->shared.format].write(export, input, &facts, out);
 }
 
 static int write_out(const struct export *export, const struct input *input)
@@ -301,7 +293,7 @@ static int run(struct export *export)
 {
 	static const char *const threads[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
 	static const struct totals_options functions = {.code_by = CODE_BY_FUNCTION};
-	const struct format *format = export->format;
+	const struct format *format = &formats[export->shared.format];
 	struct input_options input_options = {
 		.select = &export->shared.select,
 		.keep_labels = format->wants_all_labels ? NULL : threads,
@@ -314,26 +306,26 @@ static int run(struct export *export)
 
 	if (format->is_binary && !export->path && isatty(STDOUT_FILENO)) {
 		fprintf(stderr,
-			"pyprof: --%s is binary and not written to a terminal: give a file with -o "
+			"pyprof: %s is binary and not written to a terminal: give a file with -o "
 			"FILE or > FILE\n",
-			format->name);
+			names[export->shared.format]);
 		return READER_BAD_INPUT;
 	}
 	export->lines.select = &export->shared.select;
 	totals_init(&export->totals, &functions);
-	if (!strcmp(format->name, "csv"))
-		export->totals.groups.by = export->shared.select.group_by;
-	err = read_input(input_options, export->shared.no_progress, &input);
+	err = read_input(input_options, &input);
 	return err ? err : write_out(export, input);
 }
 
 int verb_export(int argc, char **argv)
 {
-	struct export export = {0};
+	struct export export = {.shared.formats = names};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &export))
-		status = run(&export);
+		status = export.shared.format == FORMAT_CSV
+				 ? report_write_csv(&export.shared, export.path)
+				 : run(&export);
 	totals_release(&export.totals);
 	gpu_lines_release(&export.lines);
 	select_release(&export.shared.select);

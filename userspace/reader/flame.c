@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "reader/complain.h"
-#include "reader/flame.h"
 #include "reader/page_sources.h"
 #include "reader/page_times.h"
 #include "reader/read_input.h"
@@ -20,29 +19,28 @@
 
 struct flame {
 	struct select_options shared;
-	const char *title; /* NULL: the profile's */
-	bool svg, icicle, no_source;
+	bool no_source;
 	struct page_times times;
 	uint64_t end_wall_ns;
 };
 
-enum { OPTION_SVG = 1, OPTION_ICICLE, OPTION_TITLE, OPTION_NO_SOURCE };
+enum { FORMAT_HTML, FORMAT_SVG };
+static const char *const formats[] = {[FORMAT_HTML] = "html", [FORMAT_SVG] = "svg", NULL};
+
+enum { OPTION_NO_SOURCE = 1 };
 
 static const struct argp_option options[] = {
-	{"svg", OPTION_SVG, NULL, 0, "Write a static SVG picture, without a script", 1},
-	{"icicle", OPTION_ICICLE, NULL, 0, "Draw the root of the SVG picture at the top", 1},
-	{"title", OPTION_TITLE, "TEXT", 0, "The heading; default: the profile's name", 1},
 	{"no-source", OPTION_NO_SOURCE, NULL, 0, "Put no source code into the page", 1},
 	{0},
 };
 
 static const char doc[] =
 	"Writes a page of HTML that needs nothing else: flame graph, sandwich, table "
-	"and lines, to search and to zoom."
+	"and lines, to search and to zoom; or one static picture, svg."
 	"\vExamples:\n"
 	"  pyprof flame cpu.pb.gz > cpu.html\n"
 	"  pyprof flame /var/lib/pyprofd --since 1h --comm '^gunicorn' > cpu.html\n"
-	"  pyprof flame --svg --python cpu.pb.gz > cpu.svg\n"
+	"  pyprof flame --format svg --python cpu.pb.gz > cpu.svg\n"
 	"  sudo pyprofd --interval 100ms -d 60 -o tenths/     windows of 0.1 s\n"
 	"  pyprof flame tenths > cpu.html     and a map of its time, a column a second\n"
 	"  sudo pyprof flame --live --pid 1234 > cpu.html\n";
@@ -51,21 +49,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct flame *flame = state->input;
 
+	(void)text;
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &flame->shared;
 		return 0;
-	case OPTION_SVG:
-		flame->svg = true;
-		return 0;
-	case OPTION_ICICLE:
-		flame->icicle = true;
-		return 0;
 	case OPTION_NO_SOURCE:
 		flame->no_source = true;
-		return 0;
-	case OPTION_TITLE:
-		flame->title = text;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -144,13 +134,12 @@ static void svg_node(void *arg, uint32_t number, struct flame_svg_node *ret_node
 	ret_node->kind = (enum flame_svg_kind)code->class;
 }
 
-static int write_svg(const struct flame *flame, struct flame_tree *tree, const char *title)
+static int write_svg(struct flame_tree *tree, const char *title)
 {
 	const struct flame_svg svg = {
 		.title = title,
 		.unit = tree->profile->options.value_type[tree->options.value_index].unit,
 		.node_count = tree->node_count,
-		.icicle = flame->icicle,
 		.node = svg_node,
 		.arg = tree};
 
@@ -161,14 +150,15 @@ static int write_svg(const struct flame *flame, struct flame_tree *tree, const c
 
 static int write_flame(struct flame *flame, const struct input *input)
 {
-	const char *name = flame->title ? flame->title : input_title(input);
+	const bool is_svg = flame->shared.format == FORMAT_SVG;
+	const char *name = input_title(input);
 	const struct grouping *by = &flame->shared.select.group_by;
 	char missing[COVERAGE_BYTES], title[TITLE_BYTES];
 	struct flame_options flame_options = {
 		.value_index = profile_reader_value_index(input_reader(input)),
-		.lines = !flame->svg,
+		.lines = !is_svg,
 		.group_by = by->keys ? *by : (struct grouping){.keys = GROUP_BY_THREAD},
-		.group_frames = flame->svg && by->keys};
+		.group_frames = is_svg && by->keys};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
 
@@ -177,8 +167,7 @@ static int write_flame(struct flame *flame, const struct input *input)
 	else
 		snprintf(title, sizeof(title), "%s", name);
 	if (!err)
-		err = flame->svg ? write_svg(flame, tree, title)
-				 : write_html(flame, tree, input, title);
+		err = is_svg ? write_svg(tree, title) : write_html(flame, tree, input, title);
 	if (fflush(stdout) && !err)
 		err = -errno;
 	if (err)
@@ -199,11 +188,12 @@ static int window_done(void *context, struct profile *profile, const struct prof
 static int run(struct flame *flame)
 {
 	static const char *const threads[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
+	const bool is_svg = flame->shared.format == FORMAT_SVG;
 	struct input_options input_options = {.select = &flame->shared.select,
 					      .keep_labels = threads,
 					      .drop_addresses = true,
-					      .drop_lines = flame->svg,
-					      .window_done = flame->svg ? NULL : window_done,
+					      .drop_lines = is_svg,
+					      .window_done = is_svg ? NULL : window_done,
 					      .context = flame};
 	OWNED(input) struct input *input = NULL;
 	int err;
@@ -213,22 +203,13 @@ static int run(struct flame *flame)
 				"cpu.pb.gz > cpu.html\n");
 		return READER_BAD_INPUT;
 	}
-	err = read_input(input_options, flame->shared.no_progress, &input);
+	err = read_input(input_options, &input);
 	return err ? err : write_flame(flame, input);
-}
-
-int flame_show(const struct select_options *shared)
-{
-	struct flame flame = {.shared = *shared};
-	int status = run(&flame);
-
-	page_times_release(&flame.times);
-	return status;
 }
 
 int verb_flame(int argc, char **argv)
 {
-	struct flame flame = {0};
+	struct flame flame = {.shared.formats = formats};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &flame))

@@ -20,44 +20,34 @@
 #define PROCESSES_SHOWN 5U /* beside the gauges of GPUs */
 #define HOW_TO_RECORD "record with `pyprofd --events cuda`"
 
-enum format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON, FORMAT_SQL };
-
 struct gpu {
 	struct select_options shared;
 	enum gpu_view view;
-	enum format format;
 	unsigned long rows;
 	struct gpu_lines lines;
 	int lines_err;
 	struct gpu_usage usage; /* gauges of the GPUs */
-	bool is_scaled; /* launches were counted for a part of the time */
+	bool is_scaled;		/* launches were counted for a part of the time */
 };
 
-enum {
-	OPTION_SYNCS = 1,
-	OPTION_COPIES,
-	OPTION_KERNELS,
-	OPTION_COLLECTIVES,
-	OPTION_MEMORY,
-	OPTION_CSV,
-	OPTION_JSON,
-	OPTION_SQL
-};
+enum { OPTION_VIEW = 1 };
+
+static const char *const view_names[] = {[GPU_VIEW_ALL] = "all",
+					 [GPU_VIEW_SYNCS] = "syncs",
+					 [GPU_VIEW_COPIES] = "copies",
+					 [GPU_VIEW_KERNELS] = "kernels",
+					 [GPU_VIEW_COLLECTIVES] = "collectives",
+					 [GPU_VIEW_MEMORY] = "memory"};
 
 static const struct argp_option options[] = {
-	{"syncs", OPTION_SYNCS, NULL, 0,
-	 "What waits for the device, by line: the time lost in it, most first", 1},
-	{"copies", OPTION_COPIES, NULL, 0, "What is copied, by line and direction", 1},
-	{"kernels", OPTION_KERNELS, NULL, 0,
-	 "How often each kernel is launched, and the line with most of that", 1},
-	{"collectives", OPTION_COLLECTIVES, NULL, 0,
-	 "What NCCL is called for, by line and function: the bytes of this rank", 1},
-	{"memory", OPTION_MEMORY, NULL, 0,
-	 "What of the GPU's memory is live, allocated and freed, by line", 1},
+	{"view", OPTION_VIEW, "VIEW", 0,
+	 "all (default); syncs: what waits for the device, by line, the time lost in it, most "
+	 "first; copies: what is copied, by line and direction; kernels: how often each is "
+	 "launched, and the line with most of that; collectives: what NCCL is called for, by line "
+	 "and function, the bytes of this rank; memory: what of the GPU's memory is live, "
+	 "allocated and freed, by line",
+	 1},
 	{"top", 'n', "N", 0, "Show N rows; 0: all.  Default: 30", 1},
-	{"csv", OPTION_CSV, NULL, 0, "Write the lines as CSV", 1},
-	{"json", OPTION_JSON, NULL, 0, "Write all as JSON", 1},
-	{"sql", OPTION_SQL, NULL, 0, "Write a script for sqlite3 with all of it", 1},
 	{0},
 };
 
@@ -68,24 +58,21 @@ static const char doc[] =
 	"\vExamples:\n"
 	"  pyprof gpu gpu.pb.gz\n"
 	"  pyprof gpu /var/lib/pyprofd --since 10m --pid 1234\n"
-	"  sudo pyprof gpu --syncs --live --pid 1234\n"
-	"  pyprof gpu --sql gpu.pb.gz | sqlite3 gpu.db\n";
+	"  sudo pyprof gpu --view syncs --live --pid 1234\n"
+	"  pyprof gpu --format sql gpu.pb.gz | sqlite3 gpu.db\n";
 
 /* ---- options ---- */
 
-static void set_view(struct argp_state *state, struct gpu *gpu, enum gpu_view view)
+static void parse_view(struct argp_state *state, struct gpu *gpu, const char *text)
 {
-	if (gpu->view != GPU_VIEW_ALL && gpu->view != view)
-		argp_error(state, "--syncs, --copies, --kernels, --collectives and --memory: one "
-				  "at a time");
-	gpu->view = view;
-}
-
-static void set_format(struct argp_state *state, struct gpu *gpu, enum format format)
-{
-	if (gpu->format != FORMAT_TEXT && gpu->format != format)
-		argp_error(state, "--csv, --json and --sql: one at a time");
-	gpu->format = format;
+	for (size_t i = 0; i < ARRAY_SIZE(view_names); i++) {
+		if (strcmp(view_names[i], text))
+			continue;
+		gpu->view = (enum gpu_view)i;
+		return;
+	}
+	argp_error(state, "--view=%s: not all, syncs, copies, kernels, collectives or memory",
+		   text);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -96,25 +83,11 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &gpu->shared;
 		return 0;
-	case OPTION_SYNCS:
-	case OPTION_COPIES:
-	case OPTION_KERNELS:
-	case OPTION_COLLECTIVES:
-	case OPTION_MEMORY:
-		set_view(state, gpu, GPU_VIEW_SYNCS + (enum gpu_view)(key - OPTION_SYNCS));
-		return 0;
-	case OPTION_CSV:
-	case OPTION_JSON:
-	case OPTION_SQL:
-		set_format(state, gpu, FORMAT_CSV + (enum format)(key - OPTION_CSV));
+	case OPTION_VIEW:
+		parse_view(state, gpu, text);
 		return 0;
 	case 'n':
 		gpu->rows = select_number(state, "top", text);
-		return 0;
-	case ARGP_KEY_END:
-		if (gpu->format == FORMAT_SQL && gpu->view != GPU_VIEW_ALL)
-			argp_error(state, "--sql writes all of it: leave out --syncs, --copies, "
-					  "--kernels, --collectives or --memory");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -134,30 +107,36 @@ static void on_comment(void *context, const char *text)
 	gpu->is_scaled |= text_tells_scaled_probe(text);
 }
 
+static int print_text(struct gpu *gpu, const struct input *input, const struct gpu_shown *shown)
+{
+	text_head(stdout, input);
+	if (shown->is_scaled)
+		text_scaled(stdout);
+	/* Of memory, to see how much of it is not known. */
+	if (gpu->view == GPU_VIEW_ALL || gpu->view == GPU_VIEW_MEMORY)
+		gpu_usage_print(&gpu->usage, PROCESSES_SHOWN, text_columns(), shown->color, stdout);
+	return gpu_print_text(shown);
+}
+
+static int write_tables(const struct gpu *gpu, const struct input *input,
+			const struct gpu_shown *shown)
+{
+	struct table table;
+	int err, written;
+
+	table_open(&table, stdout, (enum table_format)gpu->shared.format, false);
+	text_table_head(&table, input);
+	table_fact_string(&table, "view", view_names[gpu->view]);
+	err = gpu_put_tables(shown, &table);
+	written = table_close(&table);
+	return err ? err : written;
+}
+
 static int print(struct gpu *gpu, const struct input *input, const struct gpu_shown *shown)
 {
-	int err = 0;
+	int err = gpu->shared.format == TABLE_TEXT ? print_text(gpu, input, shown)
+						   : write_tables(gpu, input, shown);
 
-	switch (gpu->format) {
-	case FORMAT_CSV:
-		err = gpu_print_csv(shown, stdout);
-		break;
-	case FORMAT_JSON:
-		err = gpu_print_json(shown, stdout);
-		break;
-	case FORMAT_SQL:
-		err = gpu_print_sql(shown, stdout);
-		break;
-	default:
-		text_head(stdout, input);
-		if (shown->is_scaled)
-			text_scaled(stdout);
-		/* Of memory, to see how much of it is not known. */
-		if (gpu->view == GPU_VIEW_ALL || gpu->view == GPU_VIEW_MEMORY)
-			gpu_usage_print(&gpu->usage, PROCESSES_SHOWN, text_columns(), shown->color,
-					stdout);
-		err = gpu_print_text(shown);
-	}
 	if (!err && fflush(stdout))
 		err = -errno;
 	return err;
@@ -171,9 +150,8 @@ static int show(struct gpu *gpu, const struct input *input)
 	struct gpu_shown shown = {.table = &table,
 				  .groups = &groups,
 				  .view = gpu->view,
-				  .title = input_title(input),
 				  .rows = (uint32_t)gpu->rows,
-				  .color = text_wants_color(gpu->shared.no_color),
+				  .color = text_wants_color(),
 				  .has_around = gpu->lines.has_around,
 				  .is_scaled = gpu->is_scaled};
 	int err = gpu->lines_err;
@@ -215,13 +193,13 @@ static int run(struct gpu *gpu)
 	select->kind = kind_get(PP_PROFILE_CUDA)->name;
 	select->sample_type = "calls";
 	gpu->lines.select = gpu->usage.select = select;
-	err = read_input(input_options, gpu->shared.no_progress, &input);
+	err = read_input(input_options, &input);
 	return err ? err : show(gpu, input);
 }
 
 int verb_gpu(int argc, char **argv)
 {
-	struct gpu gpu = {.rows = DEFAULT_ROWS};
+	struct gpu gpu = {.rows = DEFAULT_ROWS, .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &gpu) &&

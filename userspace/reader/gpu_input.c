@@ -28,12 +28,12 @@ static int check_directory(const char *path, const char *how_to_record)
 }
 
 /* Reads a file's comments alone, to find out what kind it is. */
-static int check_file(char *path, bool no_progress, const char *how_to_record)
+static int check_file(char *path, const char *how_to_record)
 {
 	struct select select = {.path = &path, .path_count = 1};
 	const struct input_options input_options = {.select = &select, .comments_only = true};
 	OWNED(input) struct input *input = NULL;
-	int err = read_input(input_options, no_progress, &input);
+	int err = read_input(input_options, &input);
 	const char *name;
 
 	if (err)
@@ -57,7 +57,5 @@ int gpu_input_check(const struct select_options *shared, const char *how_to_reco
 		return 0;
 	if (S_ISDIR(status.st_mode))
 		return check_directory(select->path[0], how_to_record);
-	return S_ISREG(status.st_mode)
-		       ? check_file(select->path[0], shared->no_progress, how_to_record)
-		       : 0;
+	return S_ISREG(status.st_mode) ? check_file(select->path[0], how_to_record) : 0;
 }

@@ -12,7 +12,6 @@ struct gpu_shown {
 	const struct gpu_table *table;
 	const struct gpu_groups *groups; /* of views other than GPU_VIEW_ALL */
 	enum gpu_view view;
-	const char *title;
 	uint64_t duration_ns; /* that was recorded */
 	uint32_t rows;	      /* 0: all */
 	bool color;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pyprof info: what a profile contains, how complete it is, and what recording it cost. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,15 +347,18 @@ static int sum_processes(const struct input *input, struct groups *groups, int64
 	return 0;
 }
 
-static int print_processes(const struct info *info, const struct input *input)
+/* Writes processes, that with the largest sum first. */
+static int put_processes(const struct info *info, const struct input *input, struct table *table)
 {
+	static const struct table_column columns[] = {{"value", "VALUE", 25},
+						      {"process", "PROCESS", 0}};
 	struct profile *profile = input_profile(input);
 	const char *unit =
 		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
 	CLEANUP(groups_release) struct groups groups;
 	OWNED_MEM uint32_t *order = NULL;
 	OWNED_MEM int64_t *sum = NULL;
-	char text[FORMAT_BYTES];
+	uint32_t shown;
 	int err;
 
 	groups_init(&groups, profile, &(struct grouping){.keys = GROUP_BY_PROCESS});
@@ -367,25 +371,26 @@ static int print_processes(const struct info *info, const struct input *input)
 	for (uint32_t i = 0; i < groups.count; i++)
 		order[i] = i;
 	qsort_r(order, groups.count, sizeof(*order), compare_processes, sum);
-	printf("%-13s %" PRIu32 "\n", "processes", groups.count);
-	for (uint32_t i = 0; i < groups.count && (!info->processes || i < info->processes); i++)
-		printf("%-13s %10s  %s\n", "", format_value(sum[order[i]], unit, text),
-		       intern_get(profile->strings, groups.group[order[i]].label, NULL));
-	if (info->processes && groups.count > info->processes)
-		printf("%-13s ... %lu more; --top 0 shows all\n", "",
-		       groups.count - info->processes);
+	shown = info->processes && groups.count > info->processes && table_is_for_people(table)
+			? (uint32_t)info->processes
+			: groups.count;
+	if (table->format == TABLE_TEXT)
+		printf("%-13s %" PRIu32 "\n", "processes", groups.count);
+	table_begin(table, "processes", columns, ARRAY_SIZE(columns));
+	for (uint32_t i = 0; i < shown; i++) {
+		table_value(table, sum[order[i]], unit);
+		table_string(table,
+			     intern_get(profile->strings, groups.group[order[i]].label, NULL),
+			     NULL);
+	}
+	table_end(table);
+	if (table_is_for_people(table) && shown < groups.count)
+		printf("%-13s ... %" PRIu32 " more; --top 0 shows all\n", "", groups.count - shown);
 	return 0;
 }
 
-static int run(struct info *info)
+static void print_all(struct info *info, const struct input *input)
 {
-	struct input_options input_options = {
-		.select = &info->shared.select, .comment = on_comment, .context = info};
-	OWNED(input) struct input *input = NULL;
-	int err = read_input(input_options, info->shared.no_progress, &input);
-
-	if (err)
-		return err;
 	printf("%-13s %s\n%-13s %s\n", "profile", input_title(input), "kind",
 	       input_profile(input)->options.kind);
 	print_sizes(input);
@@ -393,7 +398,53 @@ static int run(struct info *info)
 	print_labels(input_profile(input));
 	print_facts(info);
 	print_comments(input_profile(input));
-	err = print_processes(info, input);
+}
+
+/* Writes the capture metadata of all windows as it is: sums, and the largest of a window. */
+static void put_metadata(const struct info *info, struct table *table)
+{
+	static const struct table_column columns[] = {
+		{"fact", "FACT", 0}, {"sum", "SUM", 20}, {"max", "MAX", 20}};
+
+	table_begin(table, "facts", columns, ARRAY_SIZE(columns));
+	for (unsigned int i = 0; i < info->fact_count; i++) {
+		const struct fact *fact = &info->fact[i];
+
+		table_string(table, fact->name, NULL);
+		table_int(table, (int64_t)fact->sum, NULL);
+		table_int(table, (int64_t)fact->max, NULL);
+	}
+	table_end(table);
+}
+
+static int print(struct info *info, const struct input *input)
+{
+	struct table table;
+	int err, written;
+
+	table_open(&table, stdout, (enum table_format)info->shared.format, text_wants_color());
+	if (table.format == TABLE_TEXT) {
+		print_all(info, input);
+	} else {
+		text_table_head(&table, input);
+		table_fact_string(&table, "kind", input_profile(input)->options.kind);
+		put_metadata(info, &table);
+	}
+	err = put_processes(info, input, &table);
+	written = table_close(&table);
+	return err ? err : written;
+}
+
+static int run(struct info *info)
+{
+	struct input_options input_options = {
+		.select = &info->shared.select, .comment = on_comment, .context = info};
+	OWNED(input) struct input *input = NULL;
+	int err = read_input(input_options, &input);
+
+	if (err)
+		return err;
+	err = print(info, input);
 	if (err)
 		complain_of(input_title(input), err);
 	return err ? READER_BAD_INPUT : READER_OK;
@@ -401,7 +452,7 @@ static int run(struct info *info)
 
 int verb_info(int argc, char **argv)
 {
-	struct info info = {.processes = DEFAULT_PROCESSES};
+	struct info info = {.processes = DEFAULT_PROCESSES, .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &info) &&

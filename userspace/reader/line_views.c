@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "reader/complain.h"
 #include "reader/text.h"
 #include "reader/verb.h"
@@ -19,11 +21,12 @@ static int explain(const struct lines_view *view, const struct line_file *file, 
 			view->is_exact ? "line was counted" : "sample is", view->function);
 }
 
-/* ---- text ---- */
+/* ---- tables ---- */
 
 #define WIDE_COLUMNS 120U
-#define LINE_COLUMNS 6
-#define EXACT_COLUMNS 43
+#define WAIT_COLUMNS 19
+#define SOURCE_BYTES 4096U
+#define SOURCE_MAX_COLUMNS 1000U /* of a terminal; each takes 4 bytes at most */
 
 /* A narrow terminal has no room for errors and times beside the source. */
 static bool is_narrow(void)
@@ -31,59 +34,62 @@ static bool is_narrow(void)
 	return text_columns() && text_columns() < WIDE_COLUMNS;
 }
 
-static void print_share(const struct lines_view *view, const struct totals_sum *sum)
+static void put_share(const struct lines_view *view, const struct totals_sum *sum,
+		      struct table *table)
 {
-	double share, error;
+	const bool is_known = sum && sum->value;
+	double share = is_known ? totals_share(view->ran, sum) : NAN;
+	double error = is_known ? totals_share_error(view->ran, sum) : NAN;
+	char text[FORMAT_BYTES] = "", error_text[FORMAT_BYTES] = "";
 
-	if (!sum || !sum->value) {
-		printf("%*s", is_narrow() ? 9 : 16, "");
-		return;
-	}
-	share = totals_share(view->ran, sum);
-	error = totals_share_error(view->ran, sum);
-	printf("%s%7.1f %%%s", text_color(view->color, text_color_of_share(share)), share * 100,
-	       text_color(view->color, TEXT_PLAIN));
-	if (is_narrow())
-		return;
-	if (error < 0)
-		printf("%7s", "?");
-	else
-		printf("%7.1f", error * 100);
+	if (is_known)
+		format_share(share, text);
+	if (error >= 0)
+		snprintf(error_text, sizeof(error_text), "%.1f", error * 100);
+	table_paint(table, is_known ? text_color(table->color, text_color_of_share(share)) : NULL);
+	table_real(table, share, 6, text);
+	table_real(table, error < 0 ? NAN : error, 6, error < 0 ? "?" : error_text);
 }
 
-static void print_wait(const struct lines_view *view, const struct line_row *row)
+static void put_wait(const struct line_row *row, struct table *table)
 {
+	const char *reason = row && row->wait && row->reason ? row->reason : "";
 	char text[FORMAT_BYTES], both[2 * FORMAT_BYTES] = "";
 
-	if (!view->has_waits)
-		return;
 	if (row && row->wait)
 		snprintf(both, sizeof(both), "%s %.12s",
-			 format_value(row->wait, "nanoseconds", text),
-			 row->reason ? row->reason : "");
-	printf(" %18s", both);
+			 format_value(row->wait, "nanoseconds", text), reason);
+	table_int(table, row ? row->wait : 0, both);
+	table_string(table, reason, NULL);
 }
 
-/* Prints a source line up to the terminal's edge; a tab goes to the next multiple of 8. */
-static void print_source(const char *text, unsigned int room)
+/* Writes a source line up to the terminal's edge; a tab goes to the next multiple of 8. */
+static const char *fit_source(const char *text, unsigned int room, char buffer[SOURCE_BYTES])
 {
 	unsigned int column = 0;
+	size_t used = 0;
 
+	if (room > SOURCE_MAX_COLUMNS)
+		room = SOURCE_MAX_COLUMNS;
 	for (; *text; text++) {
 		unsigned int columns = *text == '\t'			       ? 8 - column % 8
 				       : ((unsigned char)*text & 0xc0) != 0x80 ? 1
 									       : 0;
 
 		if (column + columns > room - 1 && text_columns_of(text) + column > room) {
-			printf("…");
-			return;
+			snprintf(buffer + used, SOURCE_BYTES - used, "…");
+			return buffer;
 		}
 		column += columns;
-		if (*text == '\t')
-			printf("%*s", (int)columns, "");
-		else
-			putchar(*text);
+		for (unsigned int i = 0; *text == '\t' && i < columns; i++)
+			buffer[used++] = ' ';
+		if (*text != '\t')
+			buffer[used++] = *text;
+		if (used + 16 > SOURCE_BYTES)
+			break;
 	}
+	buffer[used] = '\0';
+	return buffer;
 }
 
 /* Of the time of all lines of its function. */
@@ -94,98 +100,114 @@ static double exact_share(const struct line_file *file, const struct line_row *r
 	return all > 0 ? (double)row->time / (double)all : 0;
 }
 
-static void print_exact(const struct lines_view *view, const struct line_file *file,
-			const struct line_row *row)
+static void put_exact(const struct line_file *file, const struct line_row *row, struct table *table)
 {
-	char time[FORMAT_BYTES], each[FORMAT_BYTES] = "-";
+	char text[FORMAT_BYTES], each[FORMAT_BYTES] = "-";
 	const double share = row ? exact_share(file, row) : 0;
 
-	if (!row) {
-		printf("%*s", EXACT_COLUMNS, "");
-		return;
-	}
-	if (row->hits)
+	if (row && row->hits)
 		format_value(row->time / row->hits, "nanoseconds", each);
-	printf("%12" PRId64 " %10s %10s  %s%5.1f %%%s", row->hits,
-	       format_value(row->time, "nanoseconds", time), each,
-	       text_color(view->color, text_color_of_share(share)), share * 100,
-	       text_color(view->color, TEXT_PLAIN));
+	table_int(table, row ? row->hits : 0, row ? NULL : "");
+	table_int(table, row ? row->time : 0,
+		  row ? format_value(row->time, "nanoseconds", text) : "");
+	table_real(table, row && row->hits ? (double)row->time / (double)row->hits : NAN, 1,
+		   row ? each : "");
+	table_paint(table, row ? text_color(table->color, text_color_of_share(share)) : NULL);
+	table_real(table, share, 6, row ? format_share(share, text) : "");
 }
 
-static unsigned int figures_columns(const struct lines_view *view)
+static void put_sampled(const struct lines_view *view, const struct line_row *row,
+			struct table *table)
 {
-	if (view->is_exact)
-		return LINE_COLUMNS + EXACT_COLUMNS;
-	return (is_narrow() ? 24 : 48) + (view->has_waits ? 19 : 0);
+	const int64_t self = row && row->self ? row->self->value : 0;
+	char text[FORMAT_BYTES];
+
+	put_share(view, row ? row->self : NULL, table);
+	put_share(view, row ? row->total : NULL, table);
+	table_int(table, self, self ? format_value(self, view->unit, text) : "");
+	put_wait(row, table);
 }
 
-static void print_sampled(const struct lines_view *view, const struct line_row *row)
-{
-	char self[FORMAT_BYTES];
-
-	print_share(view, row ? row->self : NULL);
-	print_share(view, row ? row->total : NULL);
-	if (!is_narrow())
-		printf(" %9s", row && row->self && row->self->value
-				       ? format_value(row->self->value, view->unit, self)
-				       : "");
-	print_wait(view, row);
-}
-
-static void print_line(const struct lines_view *view, const struct line_file *file,
-		       const struct source *source, uint32_t line)
+static void put_line(const struct lines_view *view, const struct line_file *file,
+		     const struct source *source, uint32_t line, struct table *table)
 {
 	const struct line_row *row = line_file_find(file, line);
-	const char *text = source_line(source, line);
-	unsigned int room = text_room(figures_columns(view) + 2);
+	const char *text = source_line(source, line) ? source_line(source, line) : "";
+	char fitted[SOURCE_BYTES];
+	unsigned int taken = 2, room;
 
-	printf("%*" PRIu32, LINE_COLUMNS, line);
+	/* A program wants figures; context is for people. */
+	if (!row && !table_is_for_people(table))
+		return;
+	for (unsigned int i = 0; i < table->count; i++)
+		taken += table->column[i].title ? (unsigned int)table->column[i].width : 0;
+	room = table->format == TABLE_TEXT ? text_room(taken) : 0;
+	table_int(table, line, NULL);
 	if (view->is_exact)
-		print_exact(view, file, row);
+		put_exact(file, row, table);
 	else
-		print_sampled(view, row);
-	printf("  ");
-	if (room)
-		print_source(text ? text : "", room);
-	else
-		printf("%s", text ? text : "");
-	printf("\n");
+		put_sampled(view, row, table);
+	table_string(table, file->path, NULL);
+	table_string(table, text, room ? fit_source(text, room, fitted) : text);
 }
 
-static void print_head(const struct lines_view *view)
+void lines_begin(struct lines_view *view, struct table *table)
 {
-	if (view->is_exact)
-		printf("%s%*s%12s %10s %10s  %7s", text_color(view->color, TEXT_BOLD), LINE_COLUMNS,
-		       "LINE", "HITS", "TIME", "PER HIT", "TIME %");
-	else if (is_narrow())
-		printf("%s%6s%9s%9s", text_color(view->color, TEXT_BOLD), "LINE", "SELF %",
-		       "TOTAL %");
-	else
-		printf("%s%6s%9s%7s%9s%7s %9s", text_color(view->color, TEXT_BOLD), "LINE",
-		       "SELF %", "+-", "TOTAL %", "+-", "SELF");
-	if (view->has_waits)
-		printf(" %18s", "WAIT");
-	printf("  SOURCE%s\n", text_color(view->color, TEXT_PLAIN));
+	static const struct table_column exact[] = {
+		{"line", "LINE", 6},	{"hits", "HITS", 12},
+		{"time", "TIME", 11},	{"time_per_hit", "PER HIT", 11},
+		{"share", "TIME %", 9}, {"file", NULL, 0},
+		{"source", "SOURCE", 0}};
+	static const struct table_column sampled[LINES_MAX_TABLE_COLUMNS] = {
+		{"line", "LINE", 6},
+		{"self_share", "SELF %", 9},
+		{"self_error", "+-", 7},
+		{"total_share", "TOTAL %", 9},
+		{"total_error", "+-", 7},
+		{"self", "SELF", 10},
+		{"wait", "WAIT", WAIT_COLUMNS},
+		{"wait_reason", NULL, 0},
+		{"file", NULL, 0},
+		{"source", "SOURCE", 0}};
+	struct table_column *column = view->column;
+
+	if (view->is_exact) {
+		table_begin(table, "rows", exact, ARRAY_SIZE(exact));
+		return;
+	}
+	memcpy(column, sampled, sizeof(sampled));
+	if (is_narrow())
+		column[2].title = column[4].title = column[5].title = NULL;
+	if (!view->has_waits)
+		column[6].title = NULL;
+	table_begin(table, "rows", column, LINES_MAX_TABLE_COLUMNS);
 }
 
-int lines_print_text(const struct lines_view *view, const struct line_file *file)
+int lines_put(struct lines_view *view, const struct line_file *file, struct table *table)
 {
 	CLEANUP(lines_page_release) struct lines_page page = {0};
+	const bool is_for_people = table_is_for_people(table);
 	int err = lines_page_make(view, file, &page);
 
 	if (err)
 		return explain(view, file, err);
-	printf("\n%s%s%s\n", text_color(view->color, TEXT_BLUE), file->path,
-	       text_color(view->color, TEXT_PLAIN));
-	if (page.note[0])
-		printf("Note: %s\n", page.note);
-	print_head(view);
-	for (uint32_t i = 0; i < page.count; i++) {
-		if (i)
-			printf("   ...\n");
-		for (uint32_t line = page.span[i].first; line <= page.span[i].last; line++)
-			print_line(view, file, &page.source, line);
+	if (is_for_people) {
+		fprintf(table->out, "\n%s%s%s\n", text_color(table->color, TEXT_BLUE), file->path,
+			text_color(table->color, TEXT_PLAIN));
+		if (page.note[0])
+			fprintf(table->out, "Note: %s\n", page.note);
+		if (table->format == TABLE_MARKDOWN)
+			fputs("\n", table->out);
+		lines_begin(view, table);
 	}
+	for (uint32_t i = 0; i < page.count; i++) {
+		if (i && table->format == TABLE_TEXT)
+			fputs("   ...\n", table->out);
+		for (uint32_t line = page.span[i].first; line <= page.span[i].last; line++)
+			put_line(view, file, &page.source, line, table);
+	}
+	if (is_for_people)
+		table_end(table);
 	return 0;
 }
 

@@ -13,7 +13,6 @@
 #include "reader/complain.h"
 #include "reader/exact.h"
 #include "reader/line_views.h"
-#include "reader/lines.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
@@ -27,16 +26,17 @@ struct lines {
 	const char *slowdown;	   /* --max-slowdown; NULL: not given */
 	char *target;		   /* owned: as it was typed; NULL: it was not */
 	struct line_values values; /* of exact lines */
-	bool html;
 	struct totals ran, waited;
 };
 
-enum { OPTION_HTML = 1, OPTION_ALL, OPTION_WAITS, OPTION_SOURCE, OPTION_EXACT, OPTION_SLOWDOWN };
+enum { FORMAT_HTML = TABLE_SQL + 1, FORMATS };
+static const char *const formats[FORMATS + 1] = {SELECT_TABLE_FORMATS, [FORMAT_HTML] = "html"};
+
+enum { OPTION_ALL = 1, OPTION_WAITS, OPTION_SOURCE, OPTION_EXACT, OPTION_SLOWDOWN };
 
 static const struct argp_option options[] = {
 	{"all", OPTION_ALL, NULL, 0,
 	 "Show the whole file, not only lines that ran and those around them", 1},
-	{"html", OPTION_HTML, NULL, 0, "Write a page of HTML to standard output", 1},
 	{"waits", OPTION_WAITS, "PROFILE", 0,
 	 "Take waits from this profile of kind offcpu or wall; those of a directory are found "
 	 "without it",
@@ -63,7 +63,7 @@ static const char doc[] =
 	"\vExamples:\n"
 	"  pyprof lines train.py cpu.pb.gz\n"
 	"  pyprof lines train.py:Model.step /var/lib/pyprofd --since 10m\n"
-	"  pyprof lines train.py cpu.pb.gz --html > train.html\n"
+	"  pyprof lines train.py cpu.pb.gz --format html > train.html\n"
 	"  sudo pyprof lines train.py --live\n"
 	"  sudo pyprof lines train.py:Model.step --exact --pid 1234 --for 10\n";
 
@@ -77,9 +77,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case OPTION_ALL:
 		lines->view.all = true;
-		return 0;
-	case OPTION_HTML:
-		lines->html = true;
 		return 0;
 	case OPTION_WAITS:
 		lines->waits = text;
@@ -132,7 +129,7 @@ static int read_ran(struct lines *lines, struct input **ret_input)
 	if (!lines->waits && !lines->shared.select.kind)
 		input_options.live_more = kind_get(PP_PROFILE_OFFCPU)->name;
 
-	return read_input(input_options, lines->shared.no_progress, ret_input);
+	return read_input(input_options, ret_input);
 }
 
 /* Returns whether profiles of several kinds may be there. */
@@ -166,20 +163,21 @@ static int read_waits(struct lines *lines, const struct input *ran, struct input
 		select.path = path;
 		select.path_count = 1;
 		select.live = false;
-		return read_input(input_options, lines->shared.no_progress, ret_input);
+		return read_input(input_options, ret_input);
 	}
 	if (select.live && !select.kind) {
 		input_options.live_from = ran;
-		return read_input(input_options, lines->shared.no_progress, ret_input);
+		return read_input(input_options, ret_input);
 	}
 	if (select.kind || select.path_count != 1 || !may_have_waits(select.path[0]))
 		return 0;
-	return read_input(input_options, lines->shared.no_progress, ret_input);
+	return read_input(input_options, ret_input);
 }
 
 /* ---- which files ---- */
 
-static int show_file(struct lines *lines, const struct input *input, uint32_t path_string)
+static int show_file(struct lines *lines, const struct input *input, uint32_t path_string,
+		     struct table *table)
 {
 	const struct profile *profile = input_profile(input);
 	struct line_sources sources = {.profile = profile,
@@ -195,11 +193,11 @@ static int show_file(struct lines *lines, const struct input *input, uint32_t pa
 		return err;
 	lines->view.ran = &lines->ran;
 	lines->view.has_waits = sources.waited;
-	return lines->html ? lines_print_html(&lines->view, &file)
-			   : lines_print_text(&lines->view, &file);
+	return lines->shared.format == FORMAT_HTML ? lines_print_html(&lines->view, &file)
+						   : lines_put(&lines->view, &file, table);
 }
 
-static int show_files(struct lines *lines, const struct input *input)
+static int show_files(struct lines *lines, const struct input *input, struct table *table)
 {
 	const struct profile *profile = input_profile(input);
 	OWNED_MEM uint8_t *seen = calloc(intern_count(profile->strings), 1);
@@ -216,7 +214,7 @@ static int show_files(struct lines *lines, const struct input *input)
 			continue;
 		seen[file] = 1;
 		count++;
-		err = show_file(lines, input, file);
+		err = show_file(lines, input, file, table);
 	}
 	if (err)
 		return err;
@@ -237,6 +235,37 @@ static void print_exact_head(const struct profile_read_totals *totals)
 	       format_value((int64_t)totals->duration_ns, "nanoseconds", recorded));
 }
 
+static int write_page(struct lines *lines, const struct input *input)
+{
+	int err;
+
+	lines_begin_html(&lines->view);
+	err = show_files(lines, input, NULL);
+	lines_end_html();
+	return err;
+}
+
+static int write_table(struct lines *lines, const struct input *input,
+		       const struct profile_read_totals *totals)
+{
+	struct table table;
+	int err, written;
+
+	table_open(&table, stdout, (enum table_format)lines->shared.format, text_wants_color());
+	if (lines->shared.select.records && table_is_for_people(&table))
+		print_exact_head(totals);
+	else
+		text_table_head(&table, input);
+	lines->view.has_waits = lines->waited.windows;
+	if (!table_is_for_people(&table))
+		lines_begin(&lines->view, &table);
+	err = show_files(lines, input, &table);
+	if (!table_is_for_people(&table))
+		table_end(&table);
+	written = table_close(&table);
+	return err ? err : written;
+}
+
 static int show(struct lines *lines, const struct input *input)
 {
 	struct profile_read_totals totals;
@@ -249,20 +278,10 @@ static int show(struct lines *lines, const struct input *input)
 			->options.value_type[profile_reader_value_index(input_reader(input))]
 			.unit;
 	lines->view.title = input_title(input);
-	lines->view.color = !lines->html && text_wants_color(lines->shared.no_color);
-	if (lines->html)
-		lines_begin_html(&lines->view);
-	else if (lines->shared.select.records)
-		print_exact_head(&totals);
-	else
-		text_head(stdout, input);
-	err = show_files(lines, input);
-	if (lines->html)
-		lines_end_html();
-	if (err < 0) {
-		complain_of(input_title(input), err);
-		return READER_BAD_INPUT;
-	}
+	err = lines->shared.format == FORMAT_HTML ? write_page(lines, input)
+						  : write_table(lines, input, &totals);
+	if (err < 0)
+		return complain_of(input_title(input), err);
 	return err;
 }
 
@@ -291,8 +310,7 @@ static int run_exact(struct lines *lines)
 	CLEANUP(exact_release) struct exact exact = {};
 	const struct exact_options wanted = {.select = &lines->shared.select,
 					     .lines = lines->target,
-					     .slowdown = lines->slowdown,
-					     .no_progress = lines->shared.no_progress};
+					     .slowdown = lines->slowdown};
 	int err = exact_record(&wanted, &exact);
 
 	return err ? err : run(lines);
@@ -315,19 +333,6 @@ static void split_target(struct lines *lines)
 		(size > 3 && !strcmp(text + size - 3, ".py")) || !strncmp(text, "<", 1);
 }
 
-int lines_show(const struct select_options *shared, char *target)
-{
-	struct lines lines = {.shared = *shared};
-	int status;
-
-	lines.shared.leading[0] = target;
-	split_target(&lines);
-	status = run(&lines);
-	totals_release(&lines.ran);
-	totals_release(&lines.waited);
-	return status;
-}
-
 static int run_target(struct lines *lines)
 {
 	lines->target = strdup(lines->shared.leading[0]);
@@ -339,7 +344,7 @@ static int run_target(struct lines *lines)
 
 int verb_lines(int argc, char **argv)
 {
-	struct lines lines = {.shared = {.leading_wanted = 1}};
+	struct lines lines = {.shared = {.leading_wanted = 1, .formats = formats}};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(

@@ -8,13 +8,12 @@
 #include "reader/complain.h"
 #include "reader/verb.h"
 
-enum option_key { KEY_SOCKET = 0x1000, KEY_NO_COLOR };
+enum option_key { KEY_SOCKET = 0x1000 };
 
 static const struct argp_option options[] = {
 	{"pid", 'p', "PID[,PID...]", 0, "Only these processes; may be repeated", 8},
 	{"socket", KEY_SOCKET, "PATH", 0, "Where pyprofd answers.  Default: " LIVE_SOCKET_DEFAULT,
 	 9},
-	{"no-color", KEY_NO_COLOR, NULL, 0, "Use no colours, even on a terminal", 9},
 	{0},
 };
 
@@ -45,9 +44,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_SOCKET:
 		live->socket = text;
-		return 0;
-	case KEY_NO_COLOR:
-		live->no_color = true;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

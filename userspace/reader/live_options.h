@@ -4,7 +4,6 @@
 #define READER_LIVE_OPTIONS_H
 
 #include <argp.h>
-#include <stdbool.h>
 
 #include "live/client.h"
 #include "live/request.h"
@@ -12,7 +11,6 @@
 struct live_options {
 	struct live_request request;
 	const char *socket; /* NULL: the default */
-	bool no_color;
 };
 
 /* Runs argp_parse() for a verb, with its own options and these.  At ARGP_KEY_INIT the verb's parser

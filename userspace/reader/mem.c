@@ -10,8 +10,6 @@
 #include "base/remote_url.h"
 #include "query/extent.h"
 #include "reader/complain.h"
-#include "reader/flame.h"
-#include "reader/lines.h"
 #include "reader/mem_kept.h"
 #include "reader/mem_view.h"
 #include "reader/read_input.h"
@@ -25,49 +23,28 @@
 	"record with `pyprofd --events mem`, or allocations with `pyprofd --events alloc --pid "   \
 	"PID`"
 
-enum format { FORMAT_TEXT, FORMAT_CSV, FORMAT_JSON };
-
 struct mem {
 	struct select_options shared;
-	enum format format;
 	unsigned long rows;
 	uint64_t older_ns;
-	bool leaks, flame, oom;
-	char *lines; /* FILE[:FUNC] */
+	bool leaks, oom;
 	struct held held;
 	struct process_memories processes;
 	int processes_err;
 };
 
-enum {
-	OPTION_LEAKS = 1,
-	OPTION_OLDER,
-	OPTION_FLAME,
-	OPTION_LINES,
-	OPTION_OOM,
-	OPTION_CSV,
-	OPTION_JSON,
-	OPTION_TYPE
-};
+enum { OPTION_LEAKS = 1, OPTION_OOM };
 
 static const struct argp_option options[] = {
-	{"leaks", OPTION_LEAKS, NULL, 0,
-	 "What is still held, for how long, and how it grows; lines that grow come first", 1},
-	{"older", OPTION_OLDER, "TIME", 0, "What --leaks takes for long: 30s, 5m, 1h.  Default: 5m",
+	{"leaks", OPTION_LEAKS, "OLDER", OPTION_ARG_OPTIONAL,
+	 "What is still held, how it grows, and what of it is held for longer than OLDER: 30s, 5m "
+	 "(default), 1h; lines that grow come first",
 	 1},
 	{"top", 'n', "N", 0, "Show N lines; 0: all.  Default: 30", 1},
-	{"flame", OPTION_FLAME, NULL, 0,
-	 "Write the page of `pyprof flame` to standard output: what was touched first, or is held",
-	 1},
-	{"lines", OPTION_LINES, "FILE[:FUNC]", 0, "Show the source of FILE, as `pyprof lines` does",
-	 1},
-	{"type", OPTION_TYPE, "TYPE", 0, "Of --flame and --lines: the same as --sample-type", 1},
 	{"oom", OPTION_OOM, NULL, 0,
 	 "List what pyprofd kept of processes that ran out of memory, or show the one that is "
 	 "named",
 	 1},
-	{"csv", OPTION_CSV, NULL, 0, "Write the lines as CSV", 1},
-	{"json", OPTION_JSON, NULL, 0, "Write lines and processes as JSON", 1},
 	{0},
 };
 
@@ -78,8 +55,8 @@ static const char doc[] =
 	"  pyprof mem mem.pb.gz\n"
 	"  pyprof mem /var/lib/pyprofd --since 1h --pid 1234\n"
 	"  sudo pyprof mem --live --pid 1234 --for 30\n"
-	"  pyprof mem --leaks --older 10m alloc/\n"
-	"  pyprof mem --flame alloc.pb.gz > held.html\n"
+	"  pyprof mem --leaks=10m alloc/\n"
+	"  pyprof flame --sample-type inuse_space alloc.pb.gz > held.html\n"
 	"  sudo pyprof mem --oom\n";
 
 /* ---- options ---- */
@@ -93,34 +70,8 @@ static void parse_older(struct argp_state *state, struct mem *mem, const char *t
 
 	if (!size || !strchr("smhd", text[size - 1]) || select_time(text, now_ms, &then_ms) ||
 	    then_ms >= now_ms)
-		argp_error(state, "--older=%s: not a time: 30s, 5m, 1h", text);
+		argp_error(state, "--leaks=%s: not a time: 30s, 5m, 1h", text);
 	mem->older_ns = (now_ms - then_ms) * NS_PER_MS;
-}
-
-static error_t parse_view(int key, char *text, struct mem *mem)
-{
-	switch (key) {
-	case OPTION_LEAKS:
-		mem->leaks = true;
-		return 0;
-	case OPTION_FLAME:
-		mem->flame = true;
-		return 0;
-	case OPTION_LINES:
-		mem->lines = text;
-		return 0;
-	case OPTION_OOM:
-		mem->oom = true;
-		return 0;
-	case OPTION_CSV:
-		mem->format = FORMAT_CSV;
-		return 0;
-	case OPTION_JSON:
-		mem->format = FORMAT_JSON;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)
@@ -131,17 +82,19 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &mem->shared;
 		return 0;
-	case OPTION_OLDER:
-		parse_older(state, mem, text);
+	case OPTION_LEAKS:
+		mem->leaks = true;
+		if (text)
+			parse_older(state, mem, text);
 		return 0;
-	case OPTION_TYPE:
-		mem->shared.select.sample_type = text;
+	case OPTION_OOM:
+		mem->oom = true;
 		return 0;
 	case 'n':
 		mem->rows = select_number(state, "top", text);
 		return 0;
 	default:
-		return parse_view(key, text, mem);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -171,12 +124,12 @@ static int kind_of_directory(const char *path, enum pp_profile preferred, const 
 }
 
 /* Reads a file's comments alone, to find out what kind it is. */
-static int kind_of_file(const struct mem *mem, char *path, const char **ret_kind)
+static int kind_of_file(char *path, const char **ret_kind)
 {
 	struct select select = {.path = &path, .path_count = 1};
 	const struct input_options input_options = {.select = &select, .comments_only = true};
 	OWNED(input) struct input *input = NULL;
-	int err = read_input(input_options, mem->shared.no_progress, &input);
+	int err = read_input(input_options, &input);
 	const char *name;
 	enum pp_profile kind;
 
@@ -208,7 +161,7 @@ static int choose_kind(struct mem *mem)
 		return 0;
 	if (S_ISDIR(status.st_mode))
 		return kind_of_directory(select->path[0], preferred, &select->kind);
-	return S_ISREG(status.st_mode) ? kind_of_file(mem, select->path[0], &select->kind) : 0;
+	return S_ISREG(status.st_mode) ? kind_of_file(select->path[0], &select->kind) : 0;
 }
 
 static int check_kind(const struct mem *mem)
@@ -241,48 +194,33 @@ static void on_comment(void *context, const char *text)
 		mem->processes_err = process_memories_add(&mem->processes, text);
 }
 
-static int print(const struct mem *mem, const struct input *input, const struct mem_view *view)
-{
-	int err = 0;
-
-	if (mem->format == FORMAT_CSV)
-		err = mem_print_csv(view, stdout);
-	else if (mem->format == FORMAT_JSON)
-		err = mem_print_json(view, stdout);
-	if (mem->format == FORMAT_TEXT) {
-		text_head(stdout, input);
-		mem_print_text(view);
-	}
-	if (!err && fflush(stdout))
-		err = -errno;
-	return err;
-}
-
 static int show(struct mem *mem, const struct input *input)
 {
-	CLEANUP(mem_table_release) struct mem_table table = {0};
-	struct profile_read_totals totals;
-	struct mem_view view = {.table = &table,
-				.held = &mem->held,
-				.processes = &mem->processes,
-				.title = input_title(input),
-				.rows = (uint32_t)mem->rows,
-				.leaks = mem->leaks,
-				.color = text_wants_color(mem->shared.no_color)};
+	CLEANUP(mem_table_release) struct mem_table rows = {0};
+	const struct mem_view view = {.table = &rows,
+				      .held = &mem->held,
+				      .processes = &mem->processes,
+				      .rows = (uint32_t)mem->rows,
+				      .leaks = mem->leaks};
+	struct table table;
 	int err = mem->processes_err;
 
-	profile_reader_totals(input_reader(input), &totals);
-	view.duration_ns = totals.duration_ns;
 	if (!err)
-		err = mem_table_fill(&table, input_profile(input), &mem->held);
+		err = mem_table_fill(&rows, input_profile(input), &mem->held);
 	if (err == -EPROTO)
 		return say_none(input_title(input));
 	if (!err) {
-		table.code.short_paths = input_short_paths(input);
-		mem_table_sort(&table, mem->leaks);
+		rows.code.short_paths = input_short_paths(input);
+		mem_table_sort(&rows, mem->leaks);
 		process_memories_sort(&mem->processes);
-		err = print(mem, input, &view);
+		table_open(&table, stdout, (enum table_format)mem->shared.format,
+			   text_wants_color());
+		text_table_head(&table, input);
+		mem_view_put(&view, &table);
+		err = table_close(&table);
 	}
+	if (!err && fflush(stdout))
+		err = -errno;
 	if (err)
 		complain_of(input_title(input), err);
 	return err ? READER_BAD_INPUT : READER_OK;
@@ -308,21 +246,11 @@ static int show_table(struct mem *mem)
 	/* Of alloc, the held bytes of each window. */
 	select->sample_type = is_alloc ? "inuse_space" : "first_touch";
 	mem->processes.select = select;
-	err = read_input(input_options, mem->shared.no_progress, &input);
+	err = read_input(input_options, &input);
 	return err ? err : show(mem, input);
 }
 
 /* ---- the verb ---- */
-
-static int show_other(struct mem *mem)
-{
-	struct select *select = &mem->shared.select;
-
-	if (!select->sample_type)
-		select->sample_type =
-			kind_is(select->kind, PP_PROFILE_ALLOC) ? "inuse_space" : "first_touch";
-	return mem->flame ? flame_show(&mem->shared) : lines_show(&mem->shared, mem->lines);
-}
 
 static int run(struct mem *mem)
 {
@@ -330,7 +258,8 @@ static int run(struct mem *mem)
 	int status = READER_OK;
 
 	if (mem->oom) {
-		status = mem_kept_choose(&mem->shared.select, mem->format == FORMAT_JSON, &kept);
+		status = mem_kept_choose(&mem->shared.select, mem->shared.format == TABLE_JSON,
+					 &kept);
 		if (status || !kept)
 			return status;
 		mem->shared.select.path[0] = kept;
@@ -340,19 +269,21 @@ static int run(struct mem *mem)
 	if (!status)
 		status = check_kind(mem);
 	if (!status)
-		status = mem->flame || mem->lines ? show_other(mem) : show_table(mem);
+		status = show_table(mem);
 	free(kept);
 	return status;
 }
 
 int verb_mem(int argc, char **argv)
 {
-	struct mem mem = {.rows = DEFAULT_ROWS, .older_ns = OLDER_DEFAULT_NS};
+	struct mem mem = {.rows = DEFAULT_ROWS,
+			  .older_ns = OLDER_DEFAULT_NS,
+			  .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live\n--oom [NAME] [DIR]", argc,
 			  argv, &mem) &&
-	    (mem.flame || !select_refuse_groups(&mem.shared.select, "mem"))) {
+	    !select_refuse_groups(&mem.shared.select, "mem")) {
 		mem.held.older_ns = mem.older_ns;
 		status = run(&mem);
 	}

@@ -64,7 +64,7 @@ static void find_peak(char *path, struct kept_view *view)
 						    .context = &processes};
 	OWNED(input) struct input *input = NULL;
 
-	if (!has_kind(&view->files, kind) || read_input(input_options, true, &input))
+	if (!has_kind(&view->files, kind) || read_input(input_options, &input))
 		return;
 	for (uint32_t i = 0; i < processes.count; i++)
 		if (processes.process[i].peak_bytes > view->peak_bytes)

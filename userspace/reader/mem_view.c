@@ -6,16 +6,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "base/json_writer.h"
-#include "export/exports.h"
 #include "reader/text.h"
 #include "render/format.h"
 
 #define PROCESSES_SHOWN 10U
-#define TOUCHED_COLUMNS 49U
-#define ALLOC_COLUMNS 53U
-#define LEAK_COLUMNS 46U
+#define TITLE_BYTES 48U
+#define PROCESS_BYTES 160U /* pid, comm and colours */
+#define TAKEN_BLANKS 2U
+#define ALLOC_AT_PEAK 4U /* a column; those of time come after it */
 
 /* Writes a number of bytes, or "-" for one that is not known. */
 static const char *bytes_text(double bytes, char buffer[FORMAT_BYTES])
@@ -50,269 +50,209 @@ static bool is_shown(const struct mem_view *view, const struct mem_row *row)
 	return row->at_peak;
 }
 
-/* ---- text: processes ---- */
+/* ---- processes ---- */
 
-static void print_process(const struct process_memory *process, bool color)
+static void put_process(struct table *table, const struct process_memory *process)
 {
 	const struct memory_line *last = &process->last;
-	const uint64_t figure[] = {memory_line_bytes(last), last->anonymous_bytes, last->file_bytes,
-				   last->shared_bytes};
-	char text[FORMAT_BYTES];
+	const double growth = process_memory_growth(process);
+	char text[FORMAT_BYTES], name[PROCESS_BYTES];
 
-	for (size_t i = 0; i < sizeof(figure) / sizeof(figure[0]); i++)
-		printf("%11s", format_value(as_int64(figure[i]), "bytes", text));
-	printf("%13s", bytes_text(process_memory_growth(process), text));
-	printf("%11s", format_value(as_int64(process->peak_bytes), "bytes", text));
-	printf("  %s%" PRIu64 " %s%s\n", text_color(color, TEXT_BOLD), last->pid, last->comm,
-	       text_color(color, TEXT_PLAIN));
+	table_value(table, as_int64(memory_line_bytes(last)), "bytes");
+	table_value(table, as_int64(last->anonymous_bytes), "bytes");
+	table_value(table, as_int64(last->file_bytes), "bytes");
+	table_value(table, as_int64(last->shared_bytes), "bytes");
+	table_real(table, growth, 1, bytes_text(growth, text));
+	table_value(table, as_int64(process->peak_bytes), "bytes");
+	table_int(table, as_int64(last->pid), NULL);
+	snprintf(name, sizeof(name), "%s%" PRIu64 " %s%s", text_color(table->color, TEXT_BOLD),
+		 last->pid, last->comm, text_color(table->color, TEXT_PLAIN));
+	table_string(table, last->comm, name);
 }
 
-static void print_processes(const struct mem_view *view)
+static void print_others(const struct memory_line *rest, FILE *out)
 {
-	const struct process_memories *processes = view->processes;
-	struct memory_line rest = processes->others;
 	char text[FORMAT_BYTES];
 
-	if (!processes->count)
-		return;
-	printf("%s%11s%11s%11s%11s%13s%11s  %s%s\n", text_color(view->color, TEXT_BOLD), "RESIDENT",
-	       "ANONYMOUS", "FILE", "SHARED", "GROWTH/MIN", "PEAK", "PROCESS",
-	       text_color(view->color, TEXT_PLAIN));
+	if (rest->others || rest->unread)
+		fprintf(out, "%11s  of %" PRIu64 " more processes",
+			format_value(as_int64(memory_line_bytes(rest)), "bytes", text),
+			rest->others);
+	if (rest->unread)
+		fprintf(out, "; %" PRIu64 " were not read", rest->unread);
+	fprintf(out, "%s\n", rest->others || rest->unread ? "\n" : "");
+}
+
+static void put_processes(const struct mem_view *view, struct table *table)
+{
+	static const struct table_column columns[] = {{"resident", "RESIDENT", 11},
+						      {"anonymous", "ANONYMOUS", 11},
+						      {"file", "FILE", 11},
+						      {"shared", "SHARED", 11},
+						      {"growth_per_minute", "GROWTH/MIN", 13},
+						      {"peak", "PEAK", 11},
+						      {"pid", NULL, 0},
+						      {"comm", "PROCESS", 0}};
+	const struct process_memories *processes = view->processes;
+	struct memory_line rest = processes->others;
+
+	table_begin(table, "processes", columns, ARRAY_SIZE(columns));
 	for (uint32_t i = 0; i < processes->count; i++) {
-		if (i < PROCESSES_SHOWN)
-			print_process(&processes->process[i], view->color);
+		if (i < PROCESSES_SHOWN || !table_is_for_people(table))
+			put_process(table, &processes->process[i]);
 		else
 			memory_line_add(&rest, &processes->process[i].last);
 	}
-	if (rest.others || rest.unread)
-		printf("%11s  of %" PRIu64 " more processes",
-		       format_value(as_int64(memory_line_bytes(&rest)), "bytes", text),
-		       rest.others);
-	if (rest.unread)
-		printf("; %" PRIu64 " were not read", rest.unread);
-	printf("%s\n", rest.others || rest.unread ? "\n" : "");
+	table_end(table);
+	if (processes->count && table_is_for_people(table))
+		print_others(&rest, table->out);
 }
 
-/* ---- text: lines ---- */
+/* ---- lines ---- */
 
-static void print_code(const struct mem_view *view, const struct mem_row *row, unsigned int taken)
-{
-	const struct code_table *table = &view->table->code;
-	const struct code *code = &table->code[row->code];
-
-	printf("  ");
-	text_code(table, code, code->name ? code_text(table, code->name) : "[unknown]",
-		  text_room(taken), view->color);
-	printf("\n");
-}
-
-static void print_touched(const struct mem_view *view, const struct mem_row *row)
+static void put_touched(const struct mem_view *view, const struct mem_row *row, struct table *table)
 {
 	const double share = share_of(view->table, row);
 	char text[FORMAT_BYTES];
 
-	printf("%s%9s%s", text_color(view->color, text_color_of_share(share)),
-	       format_share(share, text), text_color(view->color, TEXT_PLAIN));
-	printf("%12s", format_value(row->value[MEM_TOUCHED], "bytes", text));
-	printf("%12s", format_value(row->value[MEM_COPIED], "bytes", text));
-	printf("%12" PRId64, row->value[MEM_FAULTS]);
-	print_code(view, row, TOUCHED_COLUMNS);
+	table_paint(table, text_color(table->color, text_color_of_share(share)));
+	table_real(table, share, 6, format_share(share, text));
+	table_value(table, row->value[MEM_TOUCHED], "bytes");
+	table_value(table, row->value[MEM_COPIED], "bytes");
+	table_int(table, row->value[MEM_FAULTS], NULL);
 }
 
-static void print_alloc(const struct mem_view *view, const struct mem_row *row)
+static void put_allocated(const struct mem_row *row, struct table *table)
 {
-	char text[FORMAT_BYTES];
-
-	printf("%11s", format_value(row->value[MEM_ALLOCATED], "bytes", text));
-	printf("%9" PRId64, row->value[MEM_OBJECTS]);
-	printf("%11s", format_value(row->value[MEM_HELD], "bytes", text));
-	printf("%9" PRId64, row->value[MEM_HELD_OBJECTS]);
-	printf("%11s", format_value(row->at_peak, "bytes", text));
-	print_code(view, row, ALLOC_COLUMNS);
+	table_value(table, row->value[MEM_ALLOCATED], "bytes");
+	table_int(table, row->value[MEM_OBJECTS], NULL);
+	table_value(table, row->value[MEM_HELD], "bytes");
+	table_int(table, row->value[MEM_HELD_OBJECTS], NULL);
+	table_value(table, row->at_peak, "bytes");
 }
 
-static void print_leak(const struct mem_view *view, const struct mem_row *row)
+static void put_growth(const struct mem_view *view, const struct mem_row *row, struct table *table)
 {
 	const bool leaks = mem_row_leaks(row);
-	char text[FORMAT_BYTES], grew[FORMAT_BYTES];
+	const double growth = row->intervals ? row->growth : NAN;
+	const char *red = text_color(table->color, leaks ? TEXT_RED : TEXT_PLAIN);
+	char text[FORMAT_BYTES], grew[FORMAT_BYTES] = "-";
 
-	printf("%11s", format_value(row->value[MEM_HELD], "bytes", text));
-	printf("%11s", view->held->windows > 1 ? format_value(row->for_long, "bytes", text) : "-");
-	printf("%s%12s", text_color(view->color, leaks ? TEXT_RED : TEXT_PLAIN),
-	       bytes_text(row->intervals ? row->growth : NAN, text));
-	snprintf(grew, sizeof(grew), "%u/%u", row->grew, row->intervals);
-	printf("%8s%s%s", row->intervals ? grew : "-", leaks ? " *" : "  ",
-	       text_color(view->color, TEXT_PLAIN));
-	print_code(view, row, LEAK_COLUMNS);
+	table_int(table, row->for_long,
+		  view->held->windows > 1 ? format_value(row->for_long, "bytes", text) : "-");
+	table_paint(table, red);
+	table_real(table, growth, 1, bytes_text(growth, text));
+	if (row->intervals)
+		snprintf(grew, sizeof(grew), "%u/%u", row->grew, row->intervals);
+	table_paint(table, red);
+	table_int(table, row->grew, grew);
+	table_int(table, row->intervals, NULL);
+	table_paint(table, red);
+	table_int(table, leaks, leaks ? "*" : " ");
 }
 
-static void print_titles(const struct mem_view *view)
+static void put_line(const struct mem_view *view, const struct mem_row *row, struct table *table)
 {
-	char title[FORMAT_BYTES], span[FORMAT_BYTES];
+	const struct code_table *codes = &view->table->code;
+	unsigned int taken = TAKEN_BLANKS;
 
-	printf("%s", text_color(view->color, TEXT_BOLD));
-	if (view->leaks) {
-		snprintf(title, sizeof(title), ">%.36s",
-			 format_span(held_long_ns(view->held), span));
-		printf("%11s%11s%12s%8s    %s", "HELD", view->held->windows > 1 ? title : "-",
-		       "GROWTH/MIN", "GREW", "LINE");
-	} else if (view->table->is_alloc) {
-		printf("%11s%9s%11s%9s%11s  %s", "ALLOCATED", "OBJECTS", "HELD", "OBJECTS",
-		       "AT PEAK", "LINE");
+	for (unsigned int i = 0; i < table->count; i++)
+		taken += table->column[i].title ? (unsigned int)table->column[i].width : 0;
+	if (view->table->is_alloc) {
+		put_allocated(row, table);
+		put_growth(view, row, table);
 	} else {
-		printf("%9s%12s%12s%12s  %s", "SHARE", "TOUCHED", "COPIED", "FAULTS", "LINE");
+		put_touched(view, row, table);
 	}
-	printf("%s\n", text_color(view->color, TEXT_PLAIN));
+	text_code_cells(table, codes, &codes->code[row->code], taken);
 }
 
-static void print_foot(const struct mem_view *view)
+/* Shows people the columns of --leaks, or the others.  title: of what is held for long. */
+static void choose_titles(const struct mem_view *view, struct table_column *column, size_t count,
+			  char title[TITLE_BYTES])
 {
-	if (view->leaks && view->held->windows < 2)
-		printf("There is one window only: what is held for long, and what grows, shows "
-		       "with several.\n");
-	else if (view->leaks)
-		printf("* grew in most of the intervals of the range.\n");
-	if (view->held && view->held->left_out)
-		printf("%" PRIu64 " values of further stacks are left out of the columns of time\n",
-		       view->held->left_out);
+	char span[FORMAT_BYTES];
+
+	snprintf(title, TITLE_BYTES, ">%.36s", format_span(held_long_ns(view->held), span));
+	for (size_t i = 0; i < count; i++) {
+		const bool is_common = !strcmp(column[i].key, "inuse_space") || !column[i].width;
+		const bool is_growth = i > ALLOC_AT_PEAK;
+
+		if (!is_common && is_growth != view->leaks)
+			column[i].title = NULL;
+	}
+	if (view->leaks)
+		column[ALLOC_AT_PEAK + 1].title = view->held->windows > 1 ? title : "-";
 }
 
-void mem_print_text(const struct mem_view *view)
+static void put_lines(const struct mem_view *view, struct table *table)
 {
-	const struct mem_table *table = view->table;
+	static const struct table_column touched[] = {{"share", "SHARE", 9},
+						      {"first_touch", "TOUCHED", 12},
+						      {"cow", "COPIED", 12},
+						      {"faults", "FAULTS", 12},
+						      TEXT_CODE_CELLS("LINE")};
+	struct table_column allocated[] = {{"alloc_space", "ALLOCATED", 11},
+					   {"alloc_objects", "OBJECTS", 9},
+					   {"inuse_space", "HELD", 11},
+					   {"inuse_objects", "OBJECTS", 9},
+					   {"at_peak", "AT PEAK", 11},
+					   {"held_long", "-", 11},
+					   {"growth_per_minute", "GROWTH/MIN", 12},
+					   {"grew", "GREW", 8},
+					   {"intervals", NULL, 0},
+					   {"leaks", " ", 2},
+					   TEXT_CODE_CELLS("LINE")};
+	const struct mem_table *rows = view->table;
+	const bool is_for_people = table_is_for_people(table);
 	uint32_t shown = 0, left = 0;
+	char title[TITLE_BYTES];
 
-	print_processes(view);
-	if (!table->count)
-		return;
-	print_titles(view);
-	for (uint32_t i = 0; i < table->count; i++) {
-		const struct mem_row *row = &table->row[i];
-
-		if (!is_shown(view, row))
+	if (rows->is_alloc)
+		choose_titles(view, allocated, ARRAY_SIZE(allocated), title);
+	table_begin(table, "lines", rows->is_alloc ? allocated : touched,
+		    rows->is_alloc ? ARRAY_SIZE(allocated) : ARRAY_SIZE(touched));
+	for (uint32_t i = 0; i < rows->count; i++) {
+		if (!is_shown(view, &rows->row[i]))
 			continue;
-		if (view->rows && shown == view->rows) {
+		if (is_for_people && view->rows && shown == view->rows) {
 			left++;
 			continue;
 		}
 		shown++;
-		if (view->leaks)
-			print_leak(view, row);
-		else if (table->is_alloc)
-			print_alloc(view, row);
-		else
-			print_touched(view, row);
+		put_line(view, &rows->row[i], table);
 	}
-	if (left)
-		printf("... %" PRIu32 " more rows; --top 0 shows all\n", left);
-	print_foot(view);
+	table_end(table);
+	table_more_rows(table, left);
 }
 
-/* ---- CSV ---- */
-
-int mem_print_csv(const struct mem_view *view, FILE *out)
+static void print_foot(const struct mem_view *view, FILE *out)
 {
-	const struct mem_table *table = view->table;
+	if (view->leaks && view->held->windows < 2)
+		fprintf(out, "There is one window only: what is held for long, and what grows, "
+			     "shows with several.\n");
+	else if (view->leaks)
+		fprintf(out, "* grew in most of the intervals of the range.\n");
+	if (view->held && view->held->left_out)
+		fprintf(out,
+			"%" PRIu64
+			" values of further stacks are left out of the columns of time\n",
+			view->held->left_out);
+}
 
-	fputs(table->is_alloc ? "name,file,line,alloc_space,alloc_objects,inuse_space,"
-				"inuse_objects,at_peak,held_long,growth_per_minute,grew,intervals"
-			      : "name,file,line,first_touch,cow,faults,share",
-	      out);
-	fputs("\r\n", out);
-	for (uint32_t i = 0; i < table->count; i++) {
-		const struct mem_row *row = &table->row[i];
-		const struct code *code = &table->code.code[row->code];
-
-		if (!is_shown(view, row))
-			continue;
-		export_csv_text(code_text(&table->code, code->name), out);
-		putc(',', out);
-		export_csv_text(code_text(&table->code, code->file), out);
-		fprintf(out, ",%" PRIu32, code_line(code));
-		for (unsigned int k = 0; k < (table->is_alloc ? MEM_ALLOC_TYPES : MEM_TYPES); k++)
-			fprintf(out, ",%" PRId64, row->value[k]);
-		if (table->is_alloc)
-			fprintf(out, ",%" PRId64 ",%" PRId64 ",%.0f,%u,%u", row->at_peak,
-				row->for_long, row->growth, row->grew, row->intervals);
-		else
-			fprintf(out, ",%.6f", share_of(table, row));
-		fputs("\r\n", out);
+void mem_view_put(const struct mem_view *view, struct table *table)
+{
+	if (table_is_for_people(table)) {
+		put_processes(view, table);
+		put_lines(view, table);
+		if (view->table->count)
+			print_foot(view, table->out);
+		return;
 	}
-	return ferror(out) ? -EIO : 0;
-}
-
-/* ---- JSON ---- */
-
-static void put_process(struct json_writer *json, const struct process_memory *process)
-{
-	const struct memory_line *last = &process->last;
-
-	json_newline(json);
-	json_open(json, '{');
-	json_put_int(json, "pid", as_int64(last->pid));
-	json_put_string(json, "comm", last->comm);
-	json_put_int(json, "resident", as_int64(memory_line_bytes(last)));
-	json_put_int(json, "anonymous", as_int64(last->anonymous_bytes));
-	json_put_int(json, "file", as_int64(last->file_bytes));
-	json_put_int(json, "shared", as_int64(last->shared_bytes));
-	json_put_int(json, "peak", as_int64(process->peak_bytes));
-	json_put_double(json, "growth_per_minute", process_memory_growth(process));
-	json_close(json, '}');
-}
-
-static void put_line(struct json_writer *json, const struct mem_table *table,
-		     const struct mem_row *row)
-{
-	static const char *const touched[] = {"first_touch", "cow", "faults"};
-	static const char *const alloc[] = {"alloc_space", "alloc_objects", "inuse_space",
-					    "inuse_objects"};
-	const struct code *code = &table->code.code[row->code];
-
-	json_newline(json);
-	json_open(json, '{');
-	json_put_string(json, "name", code_text(&table->code, code->name));
-	json_put_string(json, "file", code_text(&table->code, code->file));
-	json_put_int(json, "line", code_line(code));
-	for (unsigned int i = 0; i < (table->is_alloc ? MEM_ALLOC_TYPES : MEM_TYPES); i++)
-		json_put_int(json, table->is_alloc ? alloc[i] : touched[i], row->value[i]);
-	if (table->is_alloc) {
-		json_put_int(json, "at_peak", row->at_peak);
-		json_put_int(json, "held_long", row->for_long);
-		json_put_double(json, "growth_per_minute", row->intervals ? row->growth : NAN);
-		json_put_int(json, "grew", row->grew);
-		json_put_int(json, "intervals", row->intervals);
-		json_key(json, "leaks");
-		json_bool(json, mem_row_leaks(row));
-	} else {
-		json_put_double(json, "share", share_of(table, row));
-	}
-	json_close(json, '}');
-}
-
-int mem_print_json(const struct mem_view *view, FILE *out)
-{
-	const struct mem_table *table = view->table;
-	struct json_writer json = json_writer_to(out);
-
-	json_open(&json, '{');
-	json_put_string(&json, "kind", table->is_alloc ? "alloc" : "mem");
-	json_put_string(&json, "profile", view->title);
-	json_put_double(&json, "seconds", (double)view->duration_ns / NS_PER_SEC);
-	if (table->is_alloc)
-		json_put_double(&json, "held_long_seconds",
+	table_fact_string(table, "kind", view->table->is_alloc ? "alloc" : "mem");
+	if (view->table->is_alloc)
+		table_fact_real(table, "held_long_seconds",
 				(double)held_long_ns(view->held) / NS_PER_SEC);
-	json_key(&json, "processes");
-	json_open(&json, '[');
-	for (uint32_t i = 0; i < view->processes->count; i++)
-		put_process(&json, &view->processes->process[i]);
-	json_close(&json, ']');
-	json_key(&json, "lines");
-	json_open(&json, '[');
-	for (uint32_t i = 0; i < table->count; i++)
-		if (is_shown(view, &table->row[i]))
-			put_line(&json, table, &table->row[i]);
-	json_close(&json, ']');
-	json_close(&json, '}');
-	putc('\n', out);
-	return json_finish(&json);
+	put_lines(view, table);
+	put_processes(view, table);
 }

@@ -5,25 +5,20 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "query/process_memory.h"
 #include "reader/mem_table.h"
+#include "render/table.h"
 
 struct mem_view {
 	const struct mem_table *table;		  /* sorted */
 	const struct held *held;		  /* of kind alloc */
 	const struct process_memories *processes; /* sorted */
-	const char *title;
-	uint64_t duration_ns; /* that was recorded */
-	uint32_t rows;	      /* 0: all */
-	bool leaks;	      /* the columns of --leaks */
-	bool color;
+	uint32_t rows;				  /* 0: all */
+	bool leaks;				  /* the columns of --leaks */
 };
 
-void mem_print_text(const struct mem_view *view);
-/* Return 0 or -EIO. */
-int mem_print_csv(const struct mem_view *view, FILE *out);
-int mem_print_json(const struct mem_view *view, FILE *out);
+/* Writes lines and processes: people get processes first. */
+void mem_view_put(const struct mem_view *view, struct table *table);
 
 #endif

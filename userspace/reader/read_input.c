@@ -16,7 +16,6 @@
 
 /* State while a verb's input is read. */
 struct reading {
-	bool no_progress;
 	uint64_t started_ns, shown_ns; /* shown_ns 0: nothing is shown */
 	int signals;		       /* readable after SIGINT; -1: SIGINT ends the program */
 	sigset_t before;
@@ -86,8 +85,6 @@ static void on_progress(void *context, const struct watcher_progress *progress)
 		clear_progress(reading);
 		release_interrupt(reading);
 	}
-	if (reading->no_progress)
-		return;
 	if (progress->live)
 		show_seconds(reading, progress);
 	else
@@ -100,10 +97,9 @@ static void on_note(void *context, const char *line)
 	complain("%s", line);
 }
 
-int read_input(struct input_options options, bool no_progress, struct input **ret_input)
+int read_input(struct input_options options, struct input **ret_input)
 {
-	struct reading reading = {
-		.no_progress = no_progress, .started_ns = mono_ns(), .signals = -1};
+	struct reading reading = {.started_ns = mono_ns(), .signals = -1};
 	struct watcher watcher = {.progress = on_progress,
 				  .note = on_note,
 				  .context = &reading,

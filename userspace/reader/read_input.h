@@ -3,12 +3,10 @@
 #ifndef READER_READ_INPUT_H
 #define READER_READ_INPUT_H
 
-#include <stdbool.h>
-
 #include "query/input.h"
 
 /* input_read() with options.watcher set: shows progress on a terminal, and prints errors.  SIGINT
  * ends only the wait for live windows.  Returns 0, or the exit code for the verb. */
-int read_input(struct input_options options, bool no_progress, struct input **ret_input);
+int read_input(struct input_options options, struct input **ret_input);
 
 #endif

@@ -2,6 +2,7 @@
 /* pyprof report: a table of what takes the time. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +10,14 @@
 #include "reader/complain.h"
 #include "reader/gauge_view.h"
 #include "reader/machine_view.h"
+#include "reader/output_file.h"
 #include "reader/read_input.h"
+#include "reader/report.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
+#include "render/table.h"
 #include "render/totals.h"
 
 #define DEFAULT_ROWS 30U
@@ -21,9 +25,11 @@
 #define WANTED_ERROR 0.01
 #define PROCESSES_SHOWN 5U
 #define WIDE_COLUMNS 110U
-#define SHARE_COLUMNS 16U
-#define TIME_COLUMNS 11U
-#define SAMPLES_COLUMNS 10U
+#define SHARE_COLUMNS 9
+#define ERROR_COLUMNS 7
+#define TIME_COLUMNS 11
+#define SAMPLES_COLUMNS 10
+#define COLUMNS_MAX 14U
 
 enum sort { SORT_SELF, SORT_TOTAL, SORT_NAME, SORT_FILE };
 
@@ -37,7 +43,9 @@ struct report {
 	enum sort sort;
 	unsigned long rows; /* 0: all */
 	regex_t *callers, *callees;
-	bool is_scaled; /* of some probe */
+	bool is_scaled;	  /* of some probe */
+	const char *path; /* NULL: standard output */
+	struct table_column column[COLUMNS_MAX];
 };
 
 static const struct argp_option options[] = {
@@ -110,6 +118,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &report->shared;
+		return 0;
+	case ARGP_KEY_END:
+		if ((report->callers || report->callees) && report->shared.format != TABLE_TEXT)
+			argp_error(state, "--callers and --callees are shown as text alone");
 		return 0;
 	case 'b':
 		if (parse_by(report, text, why))
@@ -188,17 +200,17 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return compare_texts(&report->totals, row_a, row_b, SORT_NAME);
 }
 
-static void print_share(const struct totals *totals, const struct totals_sum *sum, bool color)
+static void put_share(struct table *table, const struct totals *totals,
+		      const struct totals_sum *sum)
 {
 	double share = totals_share(totals, sum), error = totals_share_error(totals, sum);
+	char text[FORMAT_BYTES], error_text[FORMAT_BYTES];
 
-	printf("%s%7.1f %%%s", text_color(color, text_color_of_share(share)), share * 100,
-	       text_color(color, TEXT_PLAIN));
-	if (error < 0)
-		printf("%8s", "?");
-	else
-		printf("%s %6.1f%s", text_color(color, TEXT_DIM), error * 100,
-		       text_color(color, TEXT_PLAIN));
+	snprintf(error_text, sizeof(error_text), "%.1f", error * 100);
+	table_paint(table, text_color(table->color, text_color_of_share(share)));
+	table_real(table, share, 6, format_share(share, text));
+	table_paint(table, text_color(table->color, TEXT_DIM));
+	table_real(table, error < 0 ? NAN : error, 6, error < 0 ? "?" : error_text);
 }
 
 /* Returns whether times fit: a narrow terminal has no room for them beside shares, names and
@@ -215,7 +227,7 @@ static unsigned int figures_columns(const struct totals *totals)
 {
 	unsigned int sums = totals->by == TOTALS_BY_CODE ? 2 : 1;
 
-	return sums * (SHARE_COLUMNS + (shows_times(totals) ? TIME_COLUMNS : 0)) +
+	return sums * (SHARE_COLUMNS + ERROR_COLUMNS + (shows_times(totals) ? TIME_COLUMNS : 0)) +
 	       (totals->all.samples ? SAMPLES_COLUMNS : 0) + 1;
 }
 
@@ -224,57 +236,105 @@ static bool has_few(const struct totals_row *row)
 	return row->total.samples && row->total.samples < FEW_SAMPLES;
 }
 
-static void print_row(const struct report *report, const struct totals_row *row, const char *unit,
-		      bool color)
+/* Gives the cells of what a row is: code, or what samples were grouped by. */
+static void put_name(const struct report *report, const struct totals_row *row, struct table *table)
 {
 	const struct totals *totals = &report->totals;
-	unsigned int room = text_room(figures_columns(totals));
-	char self[FORMAT_BYTES], total[FORMAT_BYTES], cut[TEXT_PLACE_BYTES];
+	const unsigned int taken = figures_columns(totals);
+	const unsigned int room = table->format == TABLE_TEXT ? text_room(taken) : 0;
 	const char *name = row_name(totals, row);
+	const struct code *code = &totals->code.code[row->code];
+	char cut[TEXT_PLACE_BYTES], shown[TEXT_PLACE_BYTES + 16];
 
-	print_share(totals, &row->self, color);
-	if (totals->by == TOTALS_BY_CODE)
-		print_share(totals, &row->total, color);
-	if (shows_times(totals))
-		printf(" %10s", format_value(row->self.value, unit, self));
-	if (shows_times(totals) && totals->by == TOTALS_BY_CODE)
-		printf(" %10s", format_value(row->total.value, unit, total));
-	if (totals->all.samples)
-		printf(" %8" PRId64 "%c", row->total.samples, has_few(row) ? '~' : ' ');
-	printf(" ");
-	if (totals->by == TOTALS_BY_CODE &&
-	    (totals->code.by == CODE_BY_FUNCTION || totals->code.by == CODE_BY_LINE))
-		text_code(&totals->code, &totals->code.code[row->code], name, room, color);
-	else
-		printf("%s%s%s", text_color(color, TEXT_BOLD),
-		       room ? path_fit(name, room, cut, sizeof(cut)) : name,
-		       text_color(color, TEXT_PLAIN));
-	printf("\n");
+	snprintf(shown, sizeof(shown), "%s%s%s", text_color(table->color, TEXT_BOLD),
+		 room ? path_fit(name, room, cut, sizeof(cut)) : name,
+		 text_color(table->color, TEXT_PLAIN));
+	if (totals->by == TOTALS_BY_GROUP) {
+		table_string(table, name, shown);
+		return;
+	}
+	if (totals->code.by == CODE_BY_FUNCTION || totals->code.by == CODE_BY_LINE) {
+		text_code_cells(table, &totals->code, code, taken);
+	} else {
+		table_string(table, code_text(&totals->code, code->name), shown);
+		table_string(table, code_text(&totals->code, code->file), NULL);
+		table_int(table, code_line(code), NULL);
+	}
+	table_string(table, code_text(&totals->code, code->module), NULL);
+	table_string(table, frame_class_name((enum frame_class)code->class), NULL);
+	table_string(table,
+		     totals->groups.by.keys
+			     ? code_text(&totals->code, totals->groups.group[row->group].label)
+			     : "",
+		     NULL);
 }
 
-static void print_titles(const struct report *report, bool color)
+static void put_row(const struct report *report, const struct totals_row *row, const char *unit,
+		    struct table *table)
 {
 	const struct totals *totals = &report->totals;
+	const bool is_of_code = totals->by == TOTALS_BY_CODE;
+	char samples[FORMAT_BYTES];
 
-	printf("%s%9s%7s", text_color(color, TEXT_BOLD), "SELF %", "+-");
-	if (totals->by == TOTALS_BY_CODE)
-		printf("%9s%7s", "TOTAL %", "+-");
-	if (shows_times(totals))
-		printf(" %10s", "SELF");
-	if (shows_times(totals) && totals->by == TOTALS_BY_CODE)
-		printf(" %10s", "TOTAL");
-	if (totals->all.samples)
-		printf(" %8s ", "SAMPLES");
-	printf(" %s%s\n",
-	       totals->by == TOTALS_BY_GROUP	   ? "OF"
-	       : totals->code.by == CODE_BY_MODULE ? "MODULE"
-	       : totals->code.by == CODE_BY_FILE   ? "FILE"
-						   : "FUNCTION",
-	       text_color(color, TEXT_PLAIN));
+	put_share(table, totals, &row->self);
+	if (is_of_code)
+		put_share(table, totals, &row->total);
+	table_value(table, row->self.value, unit);
+	if (is_of_code)
+		table_value(table, row->total.value, unit);
+	table_int(table, row->self.samples, NULL);
+	snprintf(samples, sizeof(samples), "%" PRId64 "%c", row->total.samples,
+		 has_few(row) ? '~' : ' ');
+	table_int(table, row->total.samples, samples);
+	put_name(report, row, table);
+}
+
+static void begin_rows(struct report *report, struct table *table)
+{
+	static const struct table_column of_code[] = {{"self_share", "SELF %", SHARE_COLUMNS},
+						      {"self_error", "+-", ERROR_COLUMNS},
+						      {"total_share", "TOTAL %", SHARE_COLUMNS},
+						      {"total_error", "+-", ERROR_COLUMNS},
+						      {"self", "SELF", TIME_COLUMNS},
+						      {"total", "TOTAL", TIME_COLUMNS},
+						      {"self_samples", NULL, 0},
+						      {"total_samples", "SAMPLES ",
+						       SAMPLES_COLUMNS},
+						      {"name", "FUNCTION", -1},
+						      {"file", NULL, 0},
+						      {"line", NULL, 0},
+						      {"module", NULL, 0},
+						      {"class", NULL, 0},
+						      {"group", NULL, 0}};
+	static const struct table_column of_groups[] = {{"self_share", "SELF %", SHARE_COLUMNS},
+							{"self_error", "+-", ERROR_COLUMNS},
+							{"self", "SELF", TIME_COLUMNS},
+							{"self_samples", NULL, 0},
+							{"total_samples", "SAMPLES ",
+							 SAMPLES_COLUMNS},
+							{"name", "OF", -1}};
+	const struct totals *totals = &report->totals;
+	const bool is_of_code = totals->by == TOTALS_BY_CODE;
+	const size_t count = is_of_code ? ARRAY_SIZE(of_code) : ARRAY_SIZE(of_groups);
+	struct table_column *column = report->column;
+
+	memcpy(column, is_of_code ? of_code : of_groups, count * sizeof(*column));
+	for (size_t i = 0; i < count; i++) {
+		if (column[i].width == TIME_COLUMNS && !shows_times(totals))
+			column[i].title = NULL;
+		if (column[i].width == SAMPLES_COLUMNS && !totals->all.samples)
+			column[i].title = NULL;
+		if (is_of_code && column[i].title && !strcmp(column[i].title, "FUNCTION"))
+			column[i].title = totals->code.by == CODE_BY_MODULE ? "MODULE"
+					  : totals->code.by == CODE_BY_FILE ? "FILE"
+									    : "FUNCTION";
+	}
+	table_begin(table, "rows", column, (unsigned int)count);
 }
 
 /* Prints how many samples the figures are based on. */
-static void print_foot(const struct totals *totals, const struct totals_row *row, uint32_t count)
+static void print_foot(const struct totals *totals, const struct totals_row *row, uint32_t count,
+		       FILE *out)
 {
 	char span[FORMAT_BYTES];
 	uint64_t wanted_ns = 0;
@@ -290,28 +350,36 @@ static void print_foot(const struct totals *totals, const struct totals_row *row
 	if (!count)
 		return;
 	if (few)
-		printf("~ rests on fewer than %d samples.", FEW_SAMPLES);
+		fprintf(out, "~ rests on fewer than %d samples.", FEW_SAMPLES);
 	if (wanted_ns)
-		printf("%sRecord %s for an error (+-) of at most 1 %% of all.",
-		       !few		     ? ""
-		       : shows_times(totals) ? " "
-					     : "\n",
-		       format_span(wanted_ns, span));
+		fprintf(out, "%sRecord %s for an error (+-) of at most 1 %% of all.",
+			!few		      ? ""
+			: shows_times(totals) ? " "
+					      : "\n",
+			format_span(wanted_ns, span));
 	if (few || wanted_ns)
-		printf("\n");
+		fprintf(out, "\n");
 }
 
-static void print_rows(const struct report *report, const struct totals_row *row, uint32_t count,
-		       const char *unit, bool color)
+static uint32_t shown_of(const struct report *report, uint32_t count)
 {
-	uint32_t shown = report->rows && count > report->rows ? (uint32_t)report->rows : count;
+	return report->rows && count > report->rows ? (uint32_t)report->rows : count;
+}
 
-	print_titles(report, color);
+/* One table for people; a program gets all groups in one, and all rows. */
+static void print_rows(struct report *report, const struct totals_row *row, uint32_t count,
+		       const char *unit, struct table *table)
+{
+	uint32_t shown = table_is_for_people(table) ? shown_of(report, count) : count;
+
+	begin_rows(report, table);
 	for (uint32_t i = 0; i < shown; i++)
-		print_row(report, &row[i], unit, color);
-	if (shown < count)
-		printf("... %" PRIu32 " more rows; --top 0 shows all\n", count - shown);
-	print_foot(&report->totals, row, shown);
+		put_row(report, &row[i], unit, table);
+	table_end(table);
+	if (!table_is_for_people(table))
+		return;
+	table_more_rows(table, count - shown);
+	print_foot(&report->totals, row, shown, table->out);
 }
 
 /* ---- the verb ---- */
@@ -326,8 +394,8 @@ static int compare_groups(const void *a, const void *b, void *context)
 	return (group_a > group_b) - (group_a < group_b);
 }
 
-/* Prints one table per group, the group with the most time first. */
-static int print_groups(struct report *report, const char *unit, bool color)
+/* Prints one table per group for people, the group with the most time first. */
+static int print_groups(struct report *report, const char *unit, struct table *table)
 {
 	struct totals *totals = &report->totals;
 	uint32_t groups = totals->groups.count;
@@ -349,15 +417,17 @@ static int print_groups(struct report *report, const char *unit, bool color)
 		for (uint32_t i = 0; i < totals->count; i++)
 			if (totals->row[i].group == order[g])
 				row[count++] = totals->row[i];
-		printf("\n%s%s: %s, %s of all%s\n", text_color(color, TEXT_BLUE),
-		       code_text(&totals->code, totals->groups.group[order[g]].label),
-		       format_value(self[order[g]], unit, text),
-		       format_share(totals->all.value
-					    ? (double)self[order[g]] / (double)totals->all.value
-					    : 0,
-				    share),
-		       text_color(color, TEXT_PLAIN));
-		print_rows(report, row, count, unit, color);
+		fprintf(table->out, "\n%s%s: %s, %s of all%s\n%s",
+			text_color(table->color, TEXT_BLUE),
+			code_text(&totals->code, totals->groups.group[order[g]].label),
+			format_value(self[order[g]], unit, text),
+			format_share(totals->all.value
+					     ? (double)self[order[g]] / (double)totals->all.value
+					     : 0,
+				     share),
+			text_color(table->color, TEXT_PLAIN),
+			table->format == TABLE_MARKDOWN ? "\n" : "");
+		print_rows(report, row, count, unit, table);
 	}
 	return 0;
 }
@@ -402,37 +472,60 @@ static void drop_empty(struct totals *totals)
 	totals->count = kept;
 }
 
-static int print_report(struct report *report, const struct input *input)
+/* Prints the time of the whole machine, which filters do not touch. */
+static void print_machine(struct report *report, const struct input *input,
+			  const struct table *table)
+{
+	struct profile_read_totals totals;
+
+	profile_reader_totals(input_reader(input), &totals);
+	/* Users other than root get no capture metadata of windows from --live. */
+	if (!report->machine.elapsed_ns)
+		report->machine.elapsed_ns = totals.duration_ns;
+	machine_print(&report->machine, PROCESSES_SHOWN, text_columns(), table->color, table->out);
+	gpu_usage_print(&report->gpus, PROCESSES_SHOWN, text_columns(), table->color, table->out);
+}
+
+static int print_report(struct report *report, const struct input *input, struct table *table)
 {
 	const struct profile *profile = input_profile(input);
 	const char *unit =
 		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
-	bool color = text_wants_color(report->shared.no_color);
-	struct profile_read_totals totals;
+	const bool is_for_people = table_is_for_people(table);
 
-	text_head(stdout, input);
-	if (report->is_scaled)
-		text_scaled(stdout);
+	text_table_head(table, input);
+	if (report->is_scaled && is_for_people)
+		text_scaled(table->out);
 	report->totals.code.short_paths = input_short_paths(input);
 	if (report->callers || report->callees)
-		return callers_print(input, report->callers, report->callees, color);
-	if (!profile->row_count)
+		return callers_print(input, report->callers, report->callees, table->color,
+				     table->out);
+	if (!profile->row_count && is_for_people)
 		return 0;
-	if (is_of_all(report)) {
-		profile_reader_totals(input_reader(input), &totals);
-		/* Users other than root get no capture metadata of windows from --live. */
-		if (!report->machine.elapsed_ns)
-			report->machine.elapsed_ns = totals.duration_ns;
-		machine_print(&report->machine, PROCESSES_SHOWN, text_columns(), color, stdout);
-		gpu_usage_print(&report->gpus, PROCESSES_SHOWN, text_columns(), color, stdout);
-	}
+	if (is_of_all(report) && table->format == TABLE_TEXT)
+		print_machine(report, input, table);
 	drop_empty(&report->totals);
 	qsort_r(report->totals.row, report->totals.count, sizeof(report->totals.row[0]),
 		compare_rows, report);
-	if (report->totals.by == TOTALS_BY_CODE && report->totals.groups.by.keys)
-		return print_groups(report, unit, color);
-	print_rows(report, report->totals.row, report->totals.count, unit, color);
+	if (report->totals.by == TOTALS_BY_CODE && report->totals.groups.by.keys && is_for_people)
+		return print_groups(report, unit, table);
+	print_rows(report, report->totals.row, report->totals.count, unit, table);
 	return 0;
+}
+
+static int print(struct report *report, const struct input *input)
+{
+	const char *path = report->path ? report->path : "-";
+	struct table table;
+	FILE *out;
+	int status = output_file_open(path, &out), err, written;
+
+	if (status)
+		return status;
+	table_open(&table, out, (enum table_format)report->shared.format, text_wants_color());
+	err = print_report(report, input, &table);
+	written = table_close(&table);
+	return output_file_close(path, out, err ? err : written);
 }
 
 static int run(struct report *report)
@@ -459,27 +552,41 @@ static int run(struct report *report)
 	if (report->callers || report->callees)
 		input_options.window_done = NULL;
 	totals_init(&report->totals, &report->by);
-	err = read_input(input_options, report->shared.no_progress, &input);
+	err = read_input(input_options, &input);
 	if (err)
 		return err;
-	err = report->comment_err ? report->comment_err : print_report(report, input);
-	if (err)
-		complain_of(input_title(input), err);
-	return err ? READER_BAD_INPUT : READER_OK;
+	return report->comment_err ? complain_of(input_title(input), report->comment_err)
+				   : print(report, input);
+}
+
+static void release(struct report *report)
+{
+	totals_release(&report->totals);
+	machine_release(&report->machine);
+	gpu_usage_release(&report->gpus);
+	select_free_regex(report->callers);
+	select_free_regex(report->callees);
+}
+
+int report_write_csv(const struct select_options *shared, const char *path)
+{
+	struct report report = {.shared = *shared, .path = path};
+	int status;
+
+	report.shared.format = TABLE_CSV;
+	status = run(&report);
+	release(&report);
+	return status;
 }
 
 int verb_report(int argc, char **argv)
 {
-	struct report report = {.rows = DEFAULT_ROWS};
+	struct report report = {.rows = DEFAULT_ROWS, .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &report))
 		status = run(&report);
-	totals_release(&report.totals);
-	machine_release(&report.machine);
-	gpu_usage_release(&report.gpus);
-	select_free_regex(report.callers);
-	select_free_regex(report.callees);
+	release(&report);
 	select_release(&report.shared.select);
 	return status;
 }

@@ -15,6 +15,7 @@
 
 #define LIVE_SECONDS_DEFAULT 10UL
 #define LIVE_SECONDS_MAX 3600UL
+#define FORMATS_BYTES 160U /* of the names of all formats of a verb */
 
 enum {
 	OPTION_PID = 0x1000,
@@ -29,8 +30,8 @@ enum {
 	OPTION_LABEL,
 	OPTION_SAMPLE_TYPE,
 	OPTION_PYTHON,
-	OPTION_NO_COLOR,
-	OPTION_NO_PROGRESS,
+	OPTION_FORMAT,
+	OPTION_JSON,
 	OPTION_FULL_PATHS,
 	OPTION_STRICT,
 	OPTION_LIVE,
@@ -80,12 +81,12 @@ static const struct argp_option options[] = {
 	 "Show only Python functions; time in C and in the kernel counts for the function that "
 	 "called",
 	 8},
-	{"no-color", OPTION_NO_COLOR, NULL, 0, "Use no colours, even on a terminal", 9},
+	{"format", OPTION_FORMAT, "FORMAT", 0, "Write text (default)", 9},
+	{"json", OPTION_JSON, NULL, 0, "The same as --format=json", 9},
 	{"full-paths", OPTION_FULL_PATHS, NULL, 0,
 	 "Show whole paths of source files, not only the part that tells them apart", 9},
 	{"strict", OPTION_STRICT, NULL, 0,
 	 "A broken or foreign file in a directory is an error; default: it is passed over", 9},
-	{"no-progress", OPTION_NO_PROGRESS, NULL, 0, "Show no progress bar, even on a terminal", 9},
 	{0},
 };
 
@@ -164,10 +165,61 @@ static void parse_regex(const char *option, const char *text, regex_t **regex)
 		exit(argp_err_exit_status);
 }
 
+const char *const select_table_formats[] = {SELECT_TABLE_FORMATS, NULL};
+
+static const char *const text_alone[] = {"text", NULL};
+
+static const char *const *formats_of(const struct select_options *shared)
+{
+	return shared && shared->formats ? shared->formats : text_alone;
+}
+
+/* Writes "text, csv, json" to a buffer. */
+static void list_formats(const struct select_options *shared, char *ret_list, size_t size)
+{
+	size_t used = 0;
+
+	ret_list[0] = '\0';
+	for (const char *const *name = formats_of(shared); *name && used < size; name++)
+		used += (size_t)snprintf(ret_list + used, size - used, "%s%s", used ? ", " : "",
+					 *name);
+}
+
+static void parse_format(struct argp_state *state, struct select_options *shared, const char *text)
+{
+	const char *const *formats = formats_of(shared);
+	char list[FORMATS_BYTES];
+
+	for (unsigned int i = 0; formats[i]; i++) {
+		if (strcmp(formats[i], text))
+			continue;
+		if (shared->has_format && shared->format != i)
+			argp_error(state, "--format=%s and %s: one at a time",
+				   formats[shared->format], text);
+		shared->format = i;
+		shared->has_format = true;
+		return;
+	}
+	list_formats(shared, list, sizeof(list));
+	argp_error(state, "--format=%s: not one of %s", text, list);
+}
+
+/* The help of --format names the formats of the verb; the first is the default. */
+static char *filter_help(int key, const char *text, void *input)
+{
+	char list[FORMATS_BYTES], *help;
+
+	if (key != OPTION_FORMAT)
+		return (char *)text;
+	list_formats(input, list, sizeof(list));
+	return asprintf(&help, "Write %s: the first, where nothing else is said", list) < 0
+		       ? (char *)text
+		       : help;
+}
+
 static error_t add_path(struct select *select, char *path)
 {
-	char **grown =
-		reallocarray(select->path, (size_t)select->path_count + 1, sizeof(*grown));
+	char **grown = reallocarray(select->path, (size_t)select->path_count + 1, sizeof(*grown));
 
 	if (!grown)
 		return ENOMEM;
@@ -199,8 +251,8 @@ static error_t add_url(struct select *select, char *url, struct argp_state *stat
 
 static error_t add_from_set(struct select *select, const char *text)
 {
-	const char **grown = reallocarray(select->from_set, select->from_set_count + 1U,
-					  sizeof(*grown));
+	const char **grown =
+		reallocarray(select->from_set, select->from_set_count + 1U, sizeof(*grown));
 
 	if (!grown)
 		return ENOMEM;
@@ -261,17 +313,17 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPTION_PYTHON:
 		select->python_only = true;
 		return 0;
-	case OPTION_NO_COLOR:
-		shared->no_color = true;
+	case OPTION_FORMAT:
+		parse_format(state, shared, text);
+		return 0;
+	case OPTION_JSON:
+		parse_format(state, shared, "json");
 		return 0;
 	case OPTION_FULL_PATHS:
 		select->full_paths = true;
 		return 0;
 	case OPTION_STRICT:
 		select->strict = true;
-		return 0;
-	case OPTION_NO_PROGRESS:
-		shared->no_progress = true;
 		return 0;
 	case OPTION_FROM:
 		return add_url(select, text, state);
@@ -378,8 +430,10 @@ error_t select_parse(const struct argp_option *verb_options, argp_parser_t parse
 {
 	static const struct argp live_argp = {.options = live_options, .parser = parse_live};
 	static const struct argp_child live_child[] = {{&live_argp, 0, NULL, 7}, {0}};
-	static const struct argp shared = {
-		.options = options, .parser = parse_with_live, .children = live_child};
+	static const struct argp shared = {.options = options,
+					   .parser = parse_with_live,
+					   .children = live_child,
+					   .help_filter = filter_help};
 	const struct argp verb = {
 		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
 
@@ -390,7 +444,8 @@ error_t select_parse_files(const struct argp_option *verb_options, argp_parser_t
 			   const char *doc, const char *arguments, int argc, char **argv,
 			   void *input)
 {
-	static const struct argp shared = {.options = options, .parser = parse};
+	static const struct argp shared = {
+		.options = options, .parser = parse, .help_filter = filter_help};
 	const struct argp verb = {
 		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
 

@@ -8,15 +8,25 @@
 #include <stdbool.h>
 
 #include "query/select.h"
+#include "render/table.h"
 
 /* Release with select_release(&options->select). */
 struct select_options {
 	struct select select;
-	bool no_color, no_progress;
+	/* What --format takes, with NULL behind; set by the verb.  NULL: text alone. */
+	const char *const *formats;
+	unsigned int format; /* in formats; 0 when not given */
+	bool has_format;     /* it was given */
 	/* A verb's own first arguments (the FILE of `lines`), which are not paths of profiles. */
 	char *leading[2];
 	int leading_wanted, leading_count;
 };
+
+/* The formats of a table, by enum table_format; a verb may have more after them. */
+#define SELECT_TABLE_FORMATS                                                                       \
+	[TABLE_TEXT] = "text", [TABLE_CSV] = "csv", [TABLE_JSON] = "json",                         \
+	[TABLE_MARKDOWN] = "markdown", [TABLE_SQL] = "sql"
+extern const char *const select_table_formats[];
 
 /* Runs argp_parse() for a verb, with its own options and these.  At ARGP_KEY_INIT the verb's parser
  * passes the struct select_options as child_inputs[0].  doc: static, with the examples. */

@@ -18,7 +18,7 @@
 #include "base/sudo_user.h"
 
 #define PATH_BYTES 4096U /* PATH_MAX; a longer name is no file's */
-#define GROUPS_MAX 256   /* that we had ourselves */
+#define GROUPS_MAX 256	 /* that we had ourselves */
 
 /* ---- which files ---- */
 
@@ -27,10 +27,11 @@
 static bool ends_as_source(const char *path)
 {
 	static const char *const ending[] = {
-		"py",  "pyw", "pyx", "pxd", "pxi", "pyi", "c",	"h",   "cc",  "cpp", "cxx", "c++",
-		"hh",  "hpp", "hxx", "inc", "inl", "ipp", "tcc", "cu", "cuh", "s",   "S",   "asm",
-		"go",  "rs",  "zig", "d",   "nim", "f",	  "f90", "for", "java", "kt", "scala", "js",
-		"mjs", "ts",  "lua", "rb",  "pl",  "pm",  "php", "jl", "ml",  "hs",  "swift", "m",
+		"py",  "pyw", "pyx",  "pxd", "pxi",   "pyi", "c",     "h",   "cc",  "cpp",
+		"cxx", "c++", "hh",   "hpp", "hxx",   "inc", "inl",   "ipp", "tcc", "cu",
+		"cuh", "s",   "S",    "asm", "go",    "rs",  "zig",   "d",   "nim", "f",
+		"f90", "for", "java", "kt",  "scala", "js",  "mjs",   "ts",  "lua", "rb",
+		"pl",  "pm",  "php",  "jl",  "ml",    "hs",  "swift", "m",
 	};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const char *dot = strrchr(name, '.');
@@ -46,9 +47,9 @@ static bool ends_as_source(const char *path)
 static bool is_made_by_kernel(int path_fd)
 {
 	static const unsigned long magic[] = {
-		PROC_SUPER_MAGIC,    SYSFS_MAGIC,	  DEBUGFS_MAGIC, TRACEFS_MAGIC,
-		SECURITYFS_MAGIC,    CGROUP_SUPER_MAGIC,  CGROUP2_SUPER_MAGIC,
-		BPF_FS_MAGIC,	     PSTOREFS_MAGIC,	  EFIVARFS_MAGIC, DEVPTS_SUPER_MAGIC,
+		PROC_SUPER_MAGIC, SYSFS_MAGIC,	      DEBUGFS_MAGIC,	   TRACEFS_MAGIC,
+		SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,
+		PSTOREFS_MAGIC,	  EFIVARFS_MAGIC,     DEVPTS_SUPER_MAGIC,
 	};
 	struct statfs status;
 

@@ -11,11 +11,13 @@
 #include "base/saturating.h"
 #include "render/format.h"
 
-bool text_wants_color(bool no_color)
+#define TEXT_SHOWN_BYTES (2U * TEXT_PLACE_BYTES + 64U) /* name, place, colours */
+
+bool text_wants_color(void)
 {
 	const char *unwanted = getenv("NO_COLOR"), *term = getenv("TERM");
 
-	return !no_color && !(unwanted && unwanted[0]) && isatty(STDOUT_FILENO) &&
+	return !(unwanted && unwanted[0]) && isatty(STDOUT_FILENO) &&
 	       !(term && !strcmp(term, "dumb"));
 }
 
@@ -108,7 +110,7 @@ void text_fit(unsigned int room, const char **name, const char **place, struct t
 	*place = path_fit(*place, for_place, cut->place, sizeof(cut->place));
 }
 
-void text_code(const struct code_table *table, const struct code *code, const char *name,
+void text_code(FILE *out, const struct code_table *table, const struct code *code, const char *name,
 	       unsigned int room, bool color)
 {
 	char buffer[TEXT_PLACE_BYTES];
@@ -116,10 +118,49 @@ void text_code(const struct code_table *table, const struct code *code, const ch
 	struct text_cut cut;
 
 	text_fit(room, &name, &place, &cut);
-	printf("%s%s%s", text_color(color, TEXT_BOLD), name, text_color(color, TEXT_PLAIN));
+	fprintf(out, "%s%s%s", text_color(color, TEXT_BOLD), name, text_color(color, TEXT_PLAIN));
 	if (place[0])
-		printf("  %s%s%s", text_color(color, TEXT_DIM), place,
-		       text_color(color, TEXT_PLAIN));
+		fprintf(out, "  %s%s%s", text_color(color, TEXT_DIM), place,
+			text_color(color, TEXT_PLAIN));
+}
+
+void text_code_cells(struct table *table, const struct code_table *codes, const struct code *code,
+		     unsigned int taken)
+{
+	const char *whole = code_text(codes, code->name), *name = code->name ? whole : "[unknown]";
+	char buffer[TEXT_PLACE_BYTES], shown[TEXT_SHOWN_BYTES];
+	const char *place = text_place(codes, code, buffer);
+	struct text_cut cut;
+
+	if (table->format == TABLE_TEXT)
+		text_fit(text_room(taken), &name, &place, &cut);
+	snprintf(shown, sizeof(shown), "%s%s%s%s%s%s%s", text_color(table->color, TEXT_BOLD), name,
+		 text_color(table->color, TEXT_PLAIN), place[0] ? "  " : "",
+		 place[0] ? text_color(table->color, TEXT_DIM) : "", place,
+		 place[0] ? text_color(table->color, TEXT_PLAIN) : "");
+	table_string(table, whole, shown);
+	table_string(table, code_text(codes, code->file), NULL);
+	table_int(table, code_line(code), NULL);
+}
+
+void text_table_head(struct table *table, const struct input *input)
+{
+	const struct profile *profile = input_profile(input);
+	const struct profile_value_type *type =
+		&profile->options.value_type[profile_reader_value_index(input_reader(input))];
+	struct profile_read_totals totals;
+
+	if (table_is_for_people(table)) {
+		text_head(table->out, input);
+		if (table->format == TABLE_MARKDOWN)
+			fputs("\n", table->out);
+		return;
+	}
+	profile_reader_totals(input_reader(input), &totals);
+	table_fact_string(table, "profile", input_title(input));
+	table_fact_string(table, "type", type->type);
+	table_fact_string(table, "unit", type->unit);
+	table_fact_real(table, "seconds", (double)totals.duration_ns / 1e9);
 }
 
 /* Returns where to break a line: at the last blank within `columns`, else at the first one. */

@@ -8,12 +8,12 @@
 
 #include "query/input.h"
 #include "render/code_table.h"
+#include "render/table.h"
 
 enum text_color { TEXT_PLAIN, TEXT_BOLD, TEXT_DIM, TEXT_RED, TEXT_YELLOW, TEXT_GREEN, TEXT_BLUE };
 
-/* Returns true when standard output is a terminal, NO_COLOR is not set, and --no-color was not
- * given. */
-bool text_wants_color(bool no_color);
+/* Returns true when standard output is a terminal that has colours, and NO_COLOR is not set. */
+bool text_wants_color(void);
 /* Returns the escape sequence, or "" without colours. */
 const char *text_color(bool color, enum text_color which);
 /* Returns the colour for a line's share of the total. */
@@ -37,9 +37,17 @@ struct text_cut {
 	char name[TEXT_PLACE_BYTES], place[TEXT_PLACE_BYTES];
 };
 void text_fit(unsigned int room, const char **name, const char **place, struct text_cut *cut);
-/* Prints "NAME  PLACE" to standard output, both cut by text_fit(). */
-void text_code(const struct code_table *table, const struct code *code, const char *name,
+/* Prints "NAME  PLACE", both cut by text_fit(). */
+void text_code(FILE *out, const struct code_table *table, const struct code *code, const char *name,
 	       unsigned int room, bool color);
+/* Gives the cells of a piece of code: the last column of text is its name and place, cut as
+ * text_code() does; for programs these are three columns, the name, the whole path and the line. */
+#define TEXT_CODE_CELLS(title) {"name", title, 0}, {"file", NULL, 0}, {"line", NULL, 0}
+void text_code_cells(struct table *table, const struct code_table *codes, const struct code *code,
+		     unsigned int taken);
+/* text_head() where a person reads the table, else facts of JSON: "profile", "type", "unit" and
+ * "seconds". */
+void text_table_head(struct table *table, const struct input *input);
 /* Prints lines to `out`, broken at blanks where they are longer than `columns`; what goes on is
  * indented.  columns 0: no limit. */
 void text_wrap(FILE *out, const char *text, unsigned int indent, unsigned int columns);

@@ -21,7 +21,7 @@
 #define SLACK_NS (NS_PER_SEC / 4)
 #define EARLY_NS (20 * NS_PER_MS)
 
-enum option_key { KEY_COUNT = 256, KEY_FUNCTIONS, KEY_LINES, KEY_LEAF, KEY_FULL_PATHS };
+enum option_key { KEY_COUNT = 256, KEY_FOCUS, KEY_LEAF, KEY_FULL_PATHS };
 
 struct top {
 	struct live_options live;
@@ -38,9 +38,9 @@ static const struct argp_option options[] = {
 	{"interval", 'i', "S", 0, "Show a new picture every S seconds: 1 (default) to 3600", 1},
 	{"count", KEY_COUNT, "N", 0, "End after N intervals", 1},
 	{"sort", 's', "COLUMN", 0, "Sort by cpu (default), gil, wait or name", 2},
-	{"filter", 'f', "REGEX", 0, "Show only processes, pids, functions and files that match", 2},
-	{"functions", KEY_FUNCTIONS, "N", 0, "Show N functions of each process; default 5", 2},
-	{"lines", KEY_LINES, "N", 0, "Show N lines of each function; default 2", 2},
+	{"focus", KEY_FOCUS, "REGEX", 0,
+	 "Show only processes, pids, functions and files that match", 2},
+	{"top", 'n', "N", 0, "Show N functions of each process; default 5", 2},
 	{"leaf", KEY_LEAF, NULL, 0,
 	 "Count time for the innermost frame, native and kernel frames included, not for the "
 	 "innermost "
@@ -81,15 +81,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		if (!top_view_sort(&top->view, text))
 			argp_error(state, "--sort=%s: not cpu, gil, wait or name", text);
 		return 0;
-	case 'f':
+	case KEY_FOCUS:
 		if (top_view_set_filter(&top->view, text))
-			argp_error(state, "--filter=%s: not a regular expression", text);
+			argp_error(state, "--focus=%s: not a regular expression", text);
 		return 0;
-	case KEY_FUNCTIONS:
-		top->view.functions = (unsigned int)select_number(state, "functions", text);
-		return 0;
-	case KEY_LINES:
-		top->view.lines = (unsigned int)select_number(state, "lines", text);
+	case 'n':
+		top->view.functions = (unsigned int)select_number(state, "top", text);
 		return 0;
 	case KEY_LEAF:
 		top->by_leaf = true;
@@ -237,7 +234,7 @@ int verb_top(int argc, char **argv)
 	int rc = READER_BAD_INPUT;
 
 	if (!live_options_parse(options, parse, doc, argc, argv, &top)) {
-		top.view.color = text_wants_color(top.live.no_color);
+		top.view.color = text_wants_color();
 		top.view.shows_idle = top.live.request.pid_count;
 		rc = run(&top);
 	}

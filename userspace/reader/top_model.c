@@ -301,8 +301,7 @@ const char *top_model_name(const struct top_model *model, const struct top_row *
 
 	if (row->level == TOP_PROCESS || row->level == TOP_WAIT)
 		return intern_get(profile->strings, row->name, NULL);
-	return code_text(row->level == TOP_LINE ? &model->line : &model->function,
-			 (row->level == TOP_LINE ? &model->line : &model->function)
-				 ->code[row->code]
-				 .name);
+	return code_text(
+		row->level == TOP_LINE ? &model->line : &model->function,
+		(row->level == TOP_LINE ? &model->line : &model->function)->code[row->code].name);
 }

@@ -20,9 +20,9 @@ struct top_row {
 	uint32_t parent; /* TOP_NONE: it is a process */
 	/* the first child, and the next row with the same parent; TOP_NONE */
 	uint32_t child, sibling;
-	uint32_t code;	 /* in the table of functions, or that of lines */
-	int64_t pid;	 /* of a process */
-	uint32_t name;	 /* string: of a process or wait */
+	uint32_t code; /* in the table of functions, or that of lines */
+	int64_t pid;   /* of a process */
+	uint32_t name; /* string: of a process or wait */
 	/* Self times.  A function's include the native and kernel code that it runs. */
 	int64_t cpu_ns, gil_ns, wait_ns; /* gil: time in which it held the GIL, on the CPU or not */
 	int64_t total_ns;		 /* of a function: on the CPU, with its callees */

@@ -244,8 +244,9 @@ static void put_waits(struct page *page, const struct top_row *process)
 
 		if (share < 0.005)
 			break;
-		snprintf(text, sizeof(text), "%s%.40s %.0f %%", i ? ", " : "  waits: ",
-			 top_model_name(page->model, &row[wait[i]]), share * 100);
+		snprintf(text, sizeof(text), "%s%.40s %.0f %%",
+			 i ? ", " : "  waits: ", top_model_name(page->model, &row[wait[i]]),
+			 share * 100);
 		put(page, TEXT_DIM, text);
 	}
 }
@@ -354,9 +355,9 @@ static void print_head(struct page *page, uint64_t end_wall_ns)
 	if (localtime_r(&seconds, &parts))
 		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &parts);
 	begin_line(page);
-	snprintf(text, sizeof(text), "pyprof top  %s  %.1f s  %.1f %% CPU  %" PRIu32
-				     " process%s  by %s",
-		 clock, page->duration_ns / NS_PER_SEC,
+	snprintf(text, sizeof(text),
+		 "pyprof top  %s  %.1f s  %.1f %% CPU  %" PRIu32 " process%s  by %s", clock,
+		 page->duration_ns / NS_PER_SEC,
 		 (double)sum_cpu(page->model) / page->duration_ns * 100, page->model->processes,
 		 page->model->processes == 1 ? "" : "es", sorts[view->sort]);
 	put(page, TEXT_PLAIN, text);
@@ -421,8 +422,7 @@ static void print_help(struct page *page)
 static void print_table(struct page *page)
 {
 	uint32_t count;
-	OWNED_MEM uint32_t *process =
-		list(page, page->model->first, TOP_PROCESS, true, &count);
+	OWNED_MEM uint32_t *process = list(page, page->model->first, TOP_PROCESS, true, &count);
 
 	begin_line(page);
 	put(page, TEXT_BOLD, "    %CPU  %TOTAL    %GIL   %WAIT  NAME");

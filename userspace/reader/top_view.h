@@ -18,11 +18,11 @@ enum top_sort { TOP_BY_CPU, TOP_BY_GIL, TOP_BY_WAIT, TOP_BY_NAME };
 /* Release with top_view_release(). */
 struct top_view {
 	enum top_sort sort;
-	unsigned int depth;		/* 1: processes; 2: functions; 3: lines too */
+	unsigned int depth;	       /* 1: processes; 2: functions; 3: lines too */
 	unsigned int functions, lines; /* the most functions per process, and lines per function */
-	bool shows_idle;		/* also shows processes with 0 in the sorted column */
+	bool shows_idle;	       /* also shows processes with 0 in the sorted column */
 	bool is_frozen, shows_help, wants_end;
-	unsigned int first;	     /* number of rows scrolled past */
+	unsigned int first;	    /* number of rows scrolled past */
 	unsigned int columns, rows; /* of the screen; 0: no limit */
 	bool color, full_paths;
 	bool is_typing; /* the user is typing a filter */

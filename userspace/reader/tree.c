@@ -28,7 +28,7 @@ struct tree {
 static const struct argp_option options[] = {
 	{"min", 'm', "PERCENT", 0, "Leave out calls below this share of all time.  Default: 1", 1},
 	{"depth", 'd', "N", 0, "Show N levels; 0: all, the default", 1},
-	{"lines", 'l', NULL, 0, "Show the lines of a function separately", 1},
+	{"by", 'b', "WHAT", 0, "What a call is of: function (default), or line", 1},
 	{0},
 };
 
@@ -53,8 +53,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case 'd':
 		tree->depth = select_number(state, "depth", text);
 		return 0;
-	case 'l':
-		tree->lines = true;
+	case 'b':
+		if (strcmp(text, "function") && strcmp(text, "line"))
+			argp_error(state, "--by=%s: not function or line", text);
+		tree->lines = !strcmp(text, "line");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -120,7 +122,7 @@ static void print_node(const struct walk *walk, uint32_t node_index, bool is_las
 	print_bars(walk, is_last);
 	for (unsigned int i = 0; i < walk->depth; i++)
 		bars += walk->level[i].indents ? 2 : 0;
-	text_code(table, code, code->name ? code_text(table, code->name) : "[unknown]",
+	text_code(stdout, table, code, code->name ? code_text(table, code->name) : "[unknown]",
 		  text_room(TREE_FIGURES_COLUMNS + bars + (has_self ? TREE_SELF_COLUMNS : 0)),
 		  walk->color);
 	if (has_self)
@@ -178,7 +180,7 @@ static int print(const struct tree *tree, const struct input *input)
 			      .child = child,
 			      .first = first,
 			      .unit = profile->options.value_type[value_index].unit,
-			      .color = text_wants_color(tree->shared.no_color)};
+			      .color = text_wants_color()};
 	flame->code.short_paths = input_short_paths(input);
 	text_head(stdout, input);
 	print_tree(walk);
@@ -193,7 +195,7 @@ static int run(struct tree *tree)
 					      .drop_addresses = true,
 					      .drop_lines = !tree->lines};
 	OWNED(input) struct input *input = NULL;
-	int err = read_input(input_options, tree->shared.no_progress, &input);
+	int err = read_input(input_options, &input);
 
 	if (err)
 		return err;

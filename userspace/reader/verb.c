@@ -8,11 +8,10 @@
 static const struct verb verbs[] = {
 	{"report", "a table: self and total time of functions, lines, files, threads ...",
 	 verb_report},
-	{"flame", "a page with the flame graph, or --svg", verb_flame},
+	{"flame", "a page with the flame graph, or a picture", verb_flame},
 	{"tree", "the call tree, hottest first", verb_tree},
 	{"lines", "the source with the time of each line", verb_lines},
-	{"calls", "the call graph: --dot for Graphviz, --pstats for snakeviz and gprof2dot",
-	 verb_calls},
+	{"calls", "the call graph, for Graphviz, snakeviz and gprof2dot; exact calls", verb_calls},
 	{"mem", "memory by line: touched, copied, allocated, still held; resident by process",
 	 verb_mem},
 	{"gpu", "GPU by kernel and line: launches, copies, time lost in synchronisations",

@@ -26,7 +26,7 @@
 struct why {
 	struct select_options shared;
 	unsigned long rows;
-	bool json, is_scaled;
+	bool is_scaled;
 	const char *gpu; /* --gpu; NULL: all */
 	struct gpu_lines lines;
 	struct why_processes processes;
@@ -34,7 +34,7 @@ struct why {
 	int err; /* of a callback */
 };
 
-enum { OPTION_GPU = 1, OPTION_JSON };
+enum { OPTION_GPU = 1 };
 
 static const struct argp_option options[] = {
 	{"gpu", OPTION_GPU, "N", 0,
@@ -42,7 +42,6 @@ static const struct argp_option options[] = {
 	 "was chosen before pyprofd began",
 	 1},
 	{"top", 'n', "N", 0, "Show N processes; 0: all.  Default: 10", 1},
-	{"json", OPTION_JSON, NULL, 0, "Write all as JSON", 1},
 	{0},
 };
 
@@ -54,7 +53,7 @@ static const char doc[] =
 	"\vExamples:\n"
 	"  pyprof why /var/lib/pyprofd --since 10m --pid 1234\n"
 	"  pyprof why --gpu 0 gpu/\n"
-	"  pyprof why --json gpu.pb.gz\n"
+	"  pyprof why --format json gpu.pb.gz\n"
 	"  sudo pyprof why --live --pid 1234\n";
 
 /* ---- options ---- */
@@ -98,9 +97,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		if (why->gpu)
 			argp_error(state, "--gpu: one device at a time");
 		set_gpu(state, why, text);
-		return 0;
-	case OPTION_JSON:
-		why->json = true;
 		return 0;
 	case 'n':
 		why->rows = select_number(state, "top", text);
@@ -197,7 +193,7 @@ static int read_samples(struct why *why, enum pp_profile kind, struct why_sample
 		for (uint32_t i = 0; i < why->processes.count; i++)
 			select.pid[i] = why->processes.process[i].pid;
 	}
-	return read_input(input_options, why->shared.no_progress, ret_input);
+	return read_input(input_options, ret_input);
 }
 
 static int add_samples(struct why *why)
@@ -237,14 +233,21 @@ static int print(const struct why *why, const struct input *input)
 				  .gauges = &why->gauges,
 				  .title = input_title(input),
 				  .rows = (uint32_t)why->rows,
-				  .color = text_wants_color(why->shared.no_color),
+				  .color = text_wants_color(),
 				  .is_scaled = why->is_scaled};
-	int err = 0;
+	struct table table;
+	int err = 0, written;
 
 	profile_reader_totals(input_reader(input), &totals);
 	shown.duration_ns = totals.duration_ns;
-	if (why->json) {
+	if (why->shared.format == TABLE_JSON) {
 		err = why_print_json(&shown, stdout);
+	} else if (why->shared.format != TABLE_TEXT) {
+		table_open(&table, stdout, (enum table_format)why->shared.format, false);
+		text_table_head(&table, input);
+		err = why_put_table(&shown, &table);
+		written = table_close(&table);
+		err = err ? err : written;
 	} else {
 		text_head(stdout, input);
 		if (why->is_scaled)
@@ -297,13 +300,13 @@ static int run(struct why *why)
 	select->kind = kind_get(PP_PROFILE_CUDA)->name;
 	select->sample_type = "calls";
 	why->lines.select = select;
-	err = read_input(input_options, why->shared.no_progress, &input);
+	err = read_input(input_options, &input);
 	return err ? err : show(why, input);
 }
 
 int verb_why(int argc, char **argv)
 {
-	struct why why = {.rows = DEFAULT_ROWS};
+	struct why why = {.rows = DEFAULT_ROWS, .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &why) &&

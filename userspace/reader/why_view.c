@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "reader/why_view.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -272,12 +273,12 @@ static void json_lines(struct json_writer *json, const struct why_lines *lines)
 	json_close(json, ']');
 }
 
+static const char *const verdicts[] = {
+	[GPU_NOT_FOUND] = "not found", [GPU_FOUND] = "found", [GPU_NOT_KNOWN] = "not known"};
+
 static void json_finding(struct json_writer *json, const struct why_lines *lines,
 			 const struct gpu_finding *finding)
 {
-	static const char *const verdicts[] = {[GPU_NOT_FOUND] = "not found",
-					       [GPU_FOUND] = "found",
-					       [GPU_NOT_KNOWN] = "not known"};
 	const struct why_text *text = &why_texts[finding->id];
 
 	json_newline(json);
@@ -365,4 +366,67 @@ int why_print_json(const struct why_shown *shown, FILE *out)
 	json_close(&json, '}');
 	fputc('\n', out);
 	return json_finish(&json);
+}
+
+/* ---- tables ---- */
+
+static int put_finding(const struct gpu_finding *finding, struct table *table)
+{
+	OWNED_MEM char *text = NULL;
+	char lost[FORMAT_BYTES] = "-";
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	if (finding->missing)
+		fprintf(out, "%s%s", finding->missing, finding->figure_count ? ": " : "");
+	put_figures(finding, out);
+	if (close_memory_file(out, &text))
+		return -ENOMEM;
+	if (!isnan(finding->lost_ns))
+		format_value((int64_t)finding->lost_ns, "nanoseconds", lost);
+	table_string(table, gpu_finding_key(finding->id), gpu_finding_name(finding->id));
+	table_string(table, verdicts[finding->verdict], NULL);
+	table_real(table, finding->lost_ns, 0, lost);
+	table_string(table, text, NULL);
+	table_string(table, finding->verdict == GPU_FOUND ? why_texts[finding->id].next : "", NULL);
+	return 0;
+}
+
+static int put_process(const struct why_process *process, struct table *table)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < GPU_PROCESS_FINDINGS; i++) {
+		table_int(table, process->pid, NULL);
+		table_string(table, process->comm ? process->comm : "", NULL);
+		table_real(table, NAN, 0, NULL);
+		err = put_finding(&process->finding[i], table);
+	}
+	return err;
+}
+
+int why_put_table(const struct why_shown *shown, struct table *table)
+{
+	static const struct table_column columns[] = {
+		{"pid", "PID", 8},	     {"comm", "PROCESS", 0},	{"gpu", "GPU", 4},
+		{"finding", "FINDING", 0},   {"verdict", "VERDICT", 0}, {"lost_ns", "LOST", 10},
+		{"evidence", "EVIDENCE", 0}, {"next", "TRY", 0}};
+	int err = 0;
+
+	table_begin(table, "findings", columns, ARRAY_SIZE(columns));
+	for (uint32_t i = 0; !err && i < shown->processes->count; i++)
+		err = put_process(&shown->processes->process[i], table);
+	for (uint32_t i = 0; !err && i < shown->gauges->device_count; i++) {
+		struct gpu_finding finding;
+
+		judge_device(&shown->gauges->device[i], &finding);
+		table_real(table, NAN, 0, NULL);
+		table_string(table, "", NULL);
+		table_int(table, (int64_t)shown->gauges->device[i].device, NULL);
+		err = put_finding(&finding, table);
+	}
+	table_end(table);
+	return err;
 }

@@ -7,6 +7,7 @@
 
 #include "query/gpu_usage.h"
 #include "reader/why_processes.h"
+#include "render/table.h"
 
 struct why_shown {
 	const struct why_processes *processes;
@@ -21,7 +22,9 @@ struct why_shown {
 /* Prints each process: what was found, what was looked at and did not stand out, what cannot be
  * judged; then each GPU that has gauges. */
 void why_print_text(const struct why_shown *shown);
-/* Returns 0 or -EIO. */
+/* Writes all of it.  Returns 0 or -EIO. */
 int why_print_json(const struct why_shown *shown, FILE *out);
+/* Writes the findings, a row each, with their evidence.  Returns 0 or -ENOMEM. */
+int why_put_table(const struct why_shown *shown, struct table *table);
 
 #endif

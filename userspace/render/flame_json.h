@@ -25,7 +25,7 @@ struct flame_json_facts {
 	const char *title;
 	uint64_t windows, sample_count; /* sample_count 0: unknown */
 	uint64_t start_wall_ns, duration_ns;
-	const struct totals *totals; /* NULL: no list of functions */
+	const struct totals *totals;	       /* NULL: no list of functions */
 	const struct short_paths *short_paths; /* NULL: files are shown by their whole paths */
 	/* May be NULL: writes further keys.  0 or -errno. */
 	int (*put_more)(void *context, struct json_writer *json, const struct flame_tree *tree);

@@ -174,7 +174,7 @@ static void write_box(struct drawing *drawing, uint32_t number)
 	double x = SIDE_PX + fmin(box->x * scale, drawing->width);
 	/* Beside boxes of negative values, others are wider than all together. */
 	double width = fmin((double)box->total * scale, drawing->width);
-	uint32_t line = svg->icicle ? box->row : drawing->rows - 1 - box->row;
+	uint32_t line = drawing->rows - 1 - box->row;
 	double y = HEAD_PX + line * (double)ROW_PX;
 	struct flame_svg_node node = {0};
 	const char *name;

@@ -30,7 +30,6 @@ struct flame_svg_node {
 struct flame_svg {
 	const char *title, *unit; /* unit: "nanoseconds", "bytes", "count" */
 	uint32_t node_count;
-	bool icicle;	   /* the root at the top */
 	uint32_t width_px; /* 0: FLAME_SVG_WIDTH_PX */
 	void (*node)(void *arg, uint32_t number, struct flame_svg_node *ret_node);
 	void *arg;

@@ -31,7 +31,7 @@ struct flame_options {
 	unsigned int value_index; /* which of the profile's values */
 	bool lines; /* frames of one function on different lines are different frames */
 	struct grouping group_by;
-	bool group_frames;	  /* groups are also frames below the root */
+	bool group_frames; /* groups are also frames below the root */
 	/* Values by row of the profile to use instead of its own, and the values before (for a
 	 * differential tree); rows from the counts on have 0.  NULL: none. */
 	const int64_t *row_value, *row_base;

@@ -183,9 +183,8 @@ static bool begin_level(struct totals *totals, uint64_t start_ns)
 	for (uint32_t i = 0; i < totals->count; i++) {
 		struct totals_row *row = &totals->row[i];
 
-		*row = (struct totals_row){.code = row->code,
-					   .group = row->group,
-					   .last_sample = row->last_sample};
+		*row = (struct totals_row){
+			.code = row->code, .group = row->group, .last_sample = row->last_sample};
 	}
 	return true;
 }
@@ -197,8 +196,8 @@ int totals_add_window(struct totals *totals, struct profile *profile,
 
 	totals->code.profile = profile;
 	totals->groups.profile = profile;
-	if (window->is_level && (!window->delta_count ||
-				 !begin_level(totals, window->start_wall_ns)))
+	if (window->is_level &&
+	    (!window->delta_count || !begin_level(totals, window->start_wall_ns)))
 		return 0;
 	totals->touched_count = 0;
 	for (size_t i = 0; !err && i < window->delta_count; i++) {

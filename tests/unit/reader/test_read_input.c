@@ -52,7 +52,7 @@ static void tell(const struct input_options *options, bool live, uint64_t done, 
 }
 
 /* Reads by the script; what is printed goes to `heard`. */
-static int hear(const struct select *select, bool no_progress, char heard[512])
+static int hear(const struct select *select, char heard[512])
 {
 	OWNED_FD int saved = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
 	struct input *input = NULL;
@@ -62,7 +62,7 @@ static int hear(const struct select *select, bool no_progress, char heard[512])
 	assert_true(saved >= 0 && file >= 0);
 	fflush(stderr);
 	dup2(file, STDERR_FILENO);
-	status = read_input((struct input_options){.select = select}, no_progress, &input);
+	status = read_input((struct input_options){.select = select}, &input);
 	fflush(stderr);
 	dup2(saved, STDERR_FILENO);
 	size = pread(file, heard, 511, 0);
@@ -94,10 +94,10 @@ static void errors__are_printed_once(void **state)
 
 	(void)state;
 	script = refuses;
-	assert_int_equal(hear(&files, false, heard), READER_BAD_INPUT);
+	assert_int_equal(hear(&files, heard), READER_BAD_INPUT);
 	assert_string_equal(heard, "pyprof: x.pb.gz: no\n");
 	script = refuses_in_words;
-	assert_int_equal(hear(&files, false, heard), READER_BAD_INPUT);
+	assert_int_equal(hear(&files, heard), READER_BAD_INPUT);
 	assert_string_equal(heard, "as said\n");
 }
 
@@ -119,12 +119,10 @@ static void terminal__shows_seconds_and_is_cleared(void **state)
 	(void)state;
 	script = watches;
 	is_terminal = true;
-	assert_int_equal(hear(&live, false, heard), 0);
+	assert_int_equal(hear(&live, heard), 0);
 	assert_string_equal(heard, LINE("0") LINE("1") "\r\033[Kpyprof: it has ended\n");
-	assert_int_equal(hear(&live, true, heard), 0);
-	assert_string_equal(heard, "pyprof: it has ended\n");
 	is_terminal = false;
-	assert_int_equal(hear(&live, false, heard), 0);
+	assert_int_equal(hear(&live, heard), 0);
 	assert_string_equal(heard, "pyprof: it has ended\n");
 }
 
@@ -154,7 +152,7 @@ static void interrupt__ends_only_the_wait(void **state)
 
 	(void)state;
 	script = is_interrupted;
-	assert_int_equal(hear(&live, false, heard), 0);
+	assert_int_equal(hear(&live, heard), 0);
 	assert_string_equal(heard, "");
 	assert_int_equal(sigpending(&after), 0);
 	assert_int_equal(sigismember(&after, SIGINT), 0);

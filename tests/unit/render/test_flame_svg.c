@@ -36,12 +36,11 @@ static void give(void *arg, uint32_t number, struct flame_svg_node *ret_node)
 	*ret_node = ((const struct flame_svg_node *)arg)[number];
 }
 
-static char *drawn(const struct flame_svg_node *nodes, uint32_t count, bool icicle)
+static char *drawn(const struct flame_svg_node *nodes, uint32_t count)
 {
 	const struct flame_svg svg = {.title = "a <b> & c",
 				      .unit = "nanoseconds",
 				      .node_count = count,
-				      .icicle = icicle,
 				      .width_px = 1000,
 				      .node = give,
 				      .arg = (void *)nodes};
@@ -59,7 +58,7 @@ static void flame_svg_write__box_is_no_wider_than_the_picture(void **state)
 {
 	static const struct flame_svg_node nodes[] = {{.total = 1},
 						      {.total = UINT64_MAX, .name = "wide"}};
-	char *svg = drawn(nodes, 2, true);
+	char *svg = drawn(nodes, 2);
 
 	(void)state;
 	assert_non_null(strstr(svg, "width=\"999.50\""));
@@ -69,14 +68,14 @@ static void flame_svg_write__box_is_no_wider_than_the_picture(void **state)
 
 static void flame_svg_write__heavy_children_lie_left(void **state)
 {
-	char *svg = drawn(small, 5, true);
+	char *svg = drawn(small, 5);
 
 	(void)state;
 	/* Rows of 17 px from 46 on; `work` before `load` though it comes later. */
 	assert_non_null(strstr(
 		svg, "<title>work\n/srv/a.py:9\ntotal 600 ms (60.00%), self 100 ms (10.00%)</title>"
-		     "<rect class=\"p3\" x=\"10.00\" y=\"80\" width=\"599.50\" height=\"16\"/>"));
-	assert_non_null(strstr(svg, " x=\"610.00\" y=\"80\" width=\"299.50\""));
+		     "<rect class=\"p3\" x=\"10.00\" y=\"63\" width=\"599.50\" height=\"16\"/>"));
+	assert_non_null(strstr(svg, " x=\"610.00\" y=\"63\" width=\"299.50\""));
 	assert_non_null(strstr(
 		svg, "<title>load\nlibc.so.6\ntotal 300 ms (30.00%), self 300 ms (30.00%)</title>"
 		     "<rect class=\"n"));
@@ -85,7 +84,7 @@ static void flame_svg_write__heavy_children_lie_left(void **state)
 
 static void flame_svg_write__flame_grows_upward(void **state)
 {
-	char *svg = drawn(small, 5, false);
+	char *svg = drawn(small, 5);
 
 	(void)state;
 	/* Four rows: the root in the last one, at 46 + 3 * 17. */
@@ -102,14 +101,14 @@ static void flame_svg_write__names_are_text_and_cut(void **state)
 		{.parent = 0, .total = 2, .name = "xy"},
 		{.parent = 0, .total = 1, .name = "narrow"},
 	};
-	char *svg = drawn(small, 5, true);
+	char *svg = drawn(small, 5);
 
 	(void)state;
 	assert_non_null(strstr(svg, ">&lt;lambda&gt; &amp; friends</text>"));
 	assert_non_null(strstr(svg, "<title id=\"title\">a &lt;b&gt; &amp; c</title>"));
 	assert_null(strstr(svg, "<script"));
 	free(svg);
-	svg = drawn(nodes, 4, true);
+	svg = drawn(nodes, 4);
 	/* (100 px - 6) / (11 px * 0.62) = 13 letters. */
 	assert_true(strstr(svg, ">größenwahnsi…</text>") || strstr(svg, ">größenwahnsin…</text>") ||
 		    strstr(svg, ">größenwahns…</text>"));
@@ -122,13 +121,13 @@ static void flame_svg_write__names_are_text_and_cut(void **state)
 static void flame_svg_write__nothing_is_a_picture_too(void **state)
 {
 	static const struct flame_svg_node empty[] = {{.total = 0}};
-	char *svg = drawn(empty, 1, true);
+	char *svg = drawn(empty, 1);
 
 	(void)state;
 	assert_null(strstr(svg, "<rect"));
 	assert_string_equal(svg + strlen(svg) - 7, "</svg>\n");
 	free(svg);
-	svg = drawn(empty, 0, true);
+	svg = drawn(empty, 0);
 	assert_string_equal(svg + strlen(svg) - 7, "</svg>\n");
 	free(svg);
 }
