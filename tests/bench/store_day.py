@@ -59,7 +59,7 @@ def merge(store):
     """Runs the child until it has nothing more to do; (its CPU seconds, its groups)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     directory = os.open(store, os.O_RDONLY)
-    pid = os.posix_spawn(harness.PYPROFD, ["pyprofd-merge"], os.environ,
+    pid = os.posix_spawn(harness.PYPROFD, ["pyprofd: store"], os.environ,
                          file_actions=[(os.POSIX_SPAWN_DUP2, directory, 3),
                                        (os.POSIX_SPAWN_DUP2, theirs.fileno(), 4)])
     os.close(directory)

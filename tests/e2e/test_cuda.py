@@ -486,7 +486,7 @@ def test_a_default_run_loads_nothing_beside_programs_without_cuda():
         for child in harness.children(process.pid):
             with open("/proc/%d/comm" % child, encoding="ascii") as file:
                 names.add(file.read().strip())
-        assert "pyprofd-gauges" not in names, names
+        assert "pyprofd: gauges" not in names, names
         profile, said = ended_by_default(process)
         assert not profile.samples and "cuda" not in said, said
     with target("calls") as program:

@@ -93,7 +93,7 @@ def children(process):
 def reader_of(process, other_than=None):
     def there():
         assert process.poll() is None, harness.said(process)
-        pid = children(process).get("pyprofd-gauges")
+        pid = children(process).get("pyprofd: gauges")
         return pid if pid != other_than else None
     return harness.wait_for(there, 60, "the child that reads gauges")
 
@@ -296,7 +296,7 @@ def test_the_library_is_loaded_without_rights_and_by_the_child_alone():
         if os.geteuid() == 0:
             assert set(status["Uid"].split()) == {"65534"}, status["Uid"]
         with open("/proc/%d/environ" % child, encoding="ascii") as file:
-            assert file.read() == "LD_LIBRARY_PATH=%s\0" % library.directory
+            assert file.read() == "LD_LIBRARY_PATH=%s\0PYPROFD_CHILD=1\0" % library.directory
         # It ends with the agent, however that ends.
         process.kill()
         process.wait()
@@ -309,14 +309,14 @@ def test_nothing_is_started_before_a_program_has_cuda():
         process = library.start(other.pid)
         harness.sampling(process)
         time.sleep(2)
-        assert "pyprofd-gauges" not in children(process), children(process)
+        assert "pyprofd: gauges" not in children(process), children(process)
         ended(process)
         assert not all_lines(process, "cpu")
     with steady() as program:
         process = library.start(program.pid, events="cpu")
         harness.sampling(process)
         time.sleep(2)
-        assert "pyprofd-gauges" not in children(process), children(process)
+        assert "pyprofd: gauges" not in children(process), children(process)
         ended(process)
 
 
@@ -332,7 +332,7 @@ def test_a_missing_library_is_told_and_costs_nothing():
         process = Library(source="").start(program.pid)
         await_words(process, "libnvidia-ml.so.1 was not found")
         time.sleep(2)
-        assert "pyprofd-gauges" not in children(process), children(process)
+        assert "pyprofd: gauges" not in children(process), children(process)
         run = ended(process)
         assert run.err.count("was not found") == 1 and "gauges_lost" not in run.err, run.err
         assert not all_lines(process) and files(process, "cuda")

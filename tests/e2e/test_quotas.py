@@ -384,7 +384,7 @@ def test_file_at_which_the_child_was_late_is_read_later():
     store = os.path.join(harness.temporary(), "store") + "/"
     process = harness.start(store, hz=99, options=["--interval", "2s", "--events", "cpu"])
     harness.sampling(process)
-    child = child_named(process.pid, "pyprofd-elf")
+    child = child_named(process.pid, "pyprofd: files")
     # As if it had no CPU, or no memory; it is replaced when it is late.
     os.kill(child, signal.SIGSTOP)
     with subprocess.Popen([victim.path]) as program:

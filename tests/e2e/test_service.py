@@ -154,7 +154,7 @@ def test_the_unit_without_root_has_what_it_needs():
 
     def no_admin(pid):
         assert CAP_SYS_ADMIN not in capabilities_of(pid) and CAP_PERFMON in capabilities_of(pid)
-        assert not child_named(pid, "pyprofd-perf")
+        assert not child_named(pid, "pyprofd: events")
 
     expect_profile_without_root(no_admin)
 
@@ -165,7 +165,7 @@ def test_where_perf_events_take_admin_a_child_has_it_and_the_agent_has_not():
     before = paranoid()
 
     def admin_in_child(pid):
-        child = child_named(pid, "pyprofd-perf")
+        child = child_named(pid, "pyprofd: events")
         assert child, "no child opens the events"
         assert capabilities_of(child) == {CAP_SYS_ADMIN, CAP_PERFMON}, capabilities_of(child)
         assert not perf_events(child)

@@ -44,7 +44,7 @@ class Merging:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         directory = os.open(store, os.O_RDONLY)
         self.pid = os.posix_spawn(
-            harness.PYPROFD, ["pyprofd-merge"], os.environ,
+            harness.PYPROFD, ["pyprofd: store"], os.environ,
             file_actions=[(os.POSIX_SPAWN_DUP2, directory, 3),
                           (os.POSIX_SPAWN_DUP2, theirs.fileno(), 4)])
         os.close(directory)

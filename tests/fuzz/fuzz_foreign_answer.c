@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c parser/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_told.c python/python_accessor.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
+/* sources: foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c child/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_told.c python/python_accessor.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
 /* What the agent does with what a child says that is no longer ours: the input is its reply and the
  * shared memory.  What is taken from it must keep the bounds that the kernel side relies on. */
 #include <assert.h>
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "child/worker.h"
 #include "foreign/check.h"
 #include "foreign/client.h"
-#include "parser/worker.h"
 
 #define LOW 0x1000U
 #define HIGH 0x2000U
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A child that says what the input says. */
 struct worker {
-	struct parser_reply reply;
+	struct child_reply reply;
 	int result;
 	uint8_t *memory;
 };
@@ -221,8 +221,12 @@ static void on_code(void *context, size_t index, struct python_code_text *text)
 static void check_codes(struct foreign *foreign, const struct foreign_file *file)
 {
 	static const struct python_code_raw head[] = {
-		{.size = sizeof(head[0]) + 16, .line_table_bytes = 8, .name_bytes = 4,
-		 .filename_bytes = 4, .name_kind = 1, .filename_kind = 1},
+		{.size = sizeof(head[0]) + 16,
+		 .line_table_bytes = 8,
+		 .name_bytes = 4,
+		 .filename_bytes = 4,
+		 .name_kind = 1,
+		 .filename_kind = 1},
 		{.size = sizeof(head[0]) + 8, .line_table_bytes = 8},
 	};
 	OWNED_MEM uint8_t *first = calloc(1, head[0].size), *second = calloc(1, head[1].size);
@@ -278,8 +282,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(child.memory, 0, SHARED_BYTES);
 	size -= sizeof(child.reply) + 1;
 	memcpy(child.memory, data + sizeof(child.reply) + 1, size);
-	child.result = parser_reply_is_sound(&child.reply, sizeof(child.reply), child.reply.serial,
-					     FOREIGN_MEMORY_BYTES)
+	child.result = child_reply_is_sound(&child.reply, sizeof(child.reply), child.reply.serial,
+					    FOREIGN_MEMORY_BYTES)
 			       ? 0
 			       : -EPIPE;
 	switch (data[0] % 7) {

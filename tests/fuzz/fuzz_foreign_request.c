@@ -90,7 +90,7 @@ static void ask(struct foreign_server *server, const uint8_t *data, int fd)
 		uint8_t bytes[REQUEST_BYTES];
 	} room;
 	struct foreign_request *request = &room.request;
-	struct parser_reply reply;
+	struct child_reply reply;
 
 	memcpy(&room, data, sizeof(room));
 	request->kind %= FOREIGN_KINDS;
@@ -107,7 +107,7 @@ static void ask(struct foreign_server *server, const uint8_t *data, int fd)
 	if (request->high - request->low > 1 << 20)
 		request->high = request->low + (1 << 20);
 	foreign_serve(server, request, &files, &reply);
-	assert(parser_reply_is_sound(&reply, sizeof(reply), request->serial, FOREIGN_MEMORY_BYTES));
+	assert(child_reply_is_sound(&reply, sizeof(reply), request->serial, FOREIGN_MEMORY_BYTES));
 	if (!reply.error && request->kind == FOREIGN_EXAMINE)
 		check_facts(server->memory, reply.size);
 	if (!reply.error && request->kind == FOREIGN_ROWS)
@@ -137,7 +137,7 @@ static void ask_probes(struct foreign_server *server, const uint8_t *data, size_
 			      .files = FOREIGN_FILE_BIT,
 			      .vaddr_count = WANTED * FOREIGN_WANTED_WORDS}};
 	struct probe_wanted *wanted = (struct probe_wanted *)room.request.vaddr;
-	struct parser_reply reply;
+	struct child_reply reply;
 
 	if (size < WANTED * sizeof(*wanted))
 		return;
@@ -153,7 +153,7 @@ static void ask_probes(struct foreign_server *server, const uint8_t *data, size_
 	if (!foreign_request_is_sound(&room.request, sizeof(room)))
 		return;
 	foreign_serve(server, &room.request, &files, &reply);
-	assert(parser_reply_is_sound(&reply, sizeof(reply), 0, FOREIGN_MEMORY_BYTES));
+	assert(child_reply_is_sound(&reply, sizeof(reply), 0, FOREIGN_MEMORY_BYTES));
 	if (!reply.error)
 		assert(foreign_probes_are_sound((const struct foreign_probes *)server->memory,
 						reply.size, wanted, WANTED));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c base/io.c base/call_filter.c */
+/* sources: parser/child.c child/loop.c child/sandbox.c base/capabilities.c base/io.c child/children.c */
 /* Both sides of the parser child's socket.  The first byte chooses: a request as the child gets it,
  * carried out on this process, or a reply as the agent gets it. */
 #include <assert.h>
@@ -21,7 +21,7 @@ static void check_request(const uint8_t *data, size_t size)
 		malloc(PARSER_MEMORY_BYTES); /* exactly: a sanitizer sees more */
 	static uint8_t ours[OURS_BYTES];
 	struct parser_request request;
-	struct parser_reply reply;
+	struct child_reply reply;
 	OWNED_FD int fd = -1;
 
 	assert(memory);
@@ -36,8 +36,7 @@ static void check_request(const uint8_t *data, size_t size)
 				(uintptr_t)ours + request.piece[i].address % OURS_BYTES;
 	parser_child_do(&request, memory, &reply, &fd);
 	assert(reply.serial == request.serial);
-	assert(parser_reply_is_sound(&reply, sizeof(reply), request.serial,
-				     PARSER_MEMORY_BYTES));
+	assert(child_reply_is_sound(&reply, sizeof(reply), request.serial, PARSER_MEMORY_BYTES));
 	assert(fd < 0 || (!reply.error && request.kind == PARSER_MAPPED_FILE));
 	assert(!reply.size || (request.kind != PARSER_READ && request.kind != PARSER_MAPPED_FILE &&
 			       reply.size <= request.piece[0].size));
@@ -45,10 +44,10 @@ static void check_request(const uint8_t *data, size_t size)
 
 static void check_reply(const uint8_t *data, size_t size)
 {
-	struct parser_reply reply = {0};
+	struct child_reply reply = {0};
 
 	memcpy(&reply, data, size < sizeof(reply) ? size : sizeof(reply));
-	if (!parser_reply_is_sound(&reply, size, SERIAL, PARSER_MEMORY_BYTES))
+	if (!child_reply_is_sound(&reply, size, SERIAL, PARSER_MEMORY_BYTES))
 		return;
 	assert(reply.serial == SERIAL && reply.error <= 0 && reply.error >= -4095);
 }

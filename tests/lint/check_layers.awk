@@ -2,39 +2,40 @@
 # awk -f check_layers.awk userspace/*/*.[ch]   A directory includes only what stands before it on the data
 # path, and of that only what is listed.  agent/ wires all; base/ and <pyprofd/...> are for everybody.
 BEGIN {
-	allowed["perf"] = "parser"
-	allowed["discover"] = "perf"
+	allowed["parser"] = "child"
+	allowed["discover"] = "child"
 	allowed["identity"] = "discover" # docs/design/configuration.md
 	allowed["unwind"] = "elf"
 	allowed["python"] = "discover elf"
-	allowed["foreign"] = "parser elf unwind python" # docs/design/files.md
-	allowed["attach"] = "perf discover foreign unwind python"
+	allowed["foreign"] = "child elf unwind python" # docs/design/files.md
+	allowed["attach"] = "child discover foreign unwind python"
 	allowed["drain"] = "python" # docs/design/agent.md
 	allowed["symbolize"] = "discover foreign python drain"
 	allowed["finish"] = "discover unwind python attach drain symbolize"
 	allowed["profile"] = "symbolize"
 	allowed["pprof"] = "profile"
-	allowed["store"] = "profile pprof options" # docs/design/profiles.md
-	allowed["gauges"] = "profile" # docs/design/gpu.md
+	allowed["store"] = "child profile pprof options" # docs/design/profiles.md
+	allowed["gauges"] = "child profile" # docs/design/gpu.md
+	allowed["live"] = "child"
 	allowed["timeline"] = "drain"
 	allowed["ledger"] = "discover drain"
-	allowed["options"] = "perf config live"
+	allowed["options"] = "child config live"
 	allowed["render"] = "profile pprof"
 	allowed["export"] = "profile timeline render"
 	allowed["diff"] = "profile pprof render"
-	allowed["query"] = "profile pprof store live render" # docs/design/serve.md
+	allowed["query"] = "child profile pprof store live render" # docs/design/serve.md
 	allowed["client"] = "config"
 	allowed["push"] = "profile pprof store config export client" # docs/design/collectors.md
-	allowed["fetch"] = "store config export client push" # docs/design/serve.md
-	allowed["serve"] = "profile pprof store config live render query push" # docs/design/serve.md
-	allowed["reader"] = "profile pprof store render export diff live query"
+	allowed["fetch"] = "child store config export client push" # docs/design/serve.md
+	allowed["serve"] = "child profile pprof store config live render query push" # docs/design/serve.md
+	allowed["reader"] = "child profile pprof store render export diff live query"
 	allowed["processes"] = "discover identity python foreign attach drain options"
 	allowed["windows"] = "discover foreign attach drain profile pprof store ledger live options"
 	allowed["probes"] = "discover elf foreign attach drain options windows"
-	allowed["gpu"] = "discover foreign attach drain profile gauges live options processes windows probes"
-	allowed["doctor"] = "parser perf discover elf python foreign attach config options probes"
-	allowed["agent"] = "parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor"
-	directories = "base parser perf discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor render query export diff client push fetch serve reader agent"
+	allowed["gpu"] = "child discover foreign attach drain profile gauges live options processes windows probes"
+	allowed["doctor"] = "child parser discover elf python foreign attach config options probes"
+	allowed["agent"] = "child parser discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor"
+	directories = "base child parser discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor render query export diff client push fetch serve reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_probe.skel.h"] = "attach"

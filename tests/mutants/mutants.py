@@ -82,7 +82,7 @@ MORE_AREAS = {
     "identity": r"/identity/\w+\.c$",
     "foreign": r"/foreign/\w+\.c$",
     "parser": r"/parser/\w+\.c$",
-    "perf": r"/perf/\w+\.c$",
+    "child": r"/child/\w+\.c$",
     # What users share, in the kernel and in the agent.
     "shares": (r"bpf/lib/(slot|user)_share\.bpf\.h$|/(user_quota|profile_shares|process_shares|"
                r"stack_intake|incomplete_queue)\.c$"),

@@ -11,73 +11,76 @@
 
 #include "agent/command_user.h"
 #include "base/cleanup.h"
-
-#define EXIT_NOT_FOUND 127
-#define EXIT_NOT_RUN 126
+#include "child/spawn.h"
 
 struct command {
 	pid_t pid; /* 0: reaped */
 	int gate;  /* write end; closing it without a byte means "never mind" */
 };
 
-static void run_child(char *const *argv, int gate, const struct command_setting *setting)
+/* What the child needs of ours. */
+struct beginning {
+	const char *name;
+	const struct command_setting *setting;
+	int gate[2];
+};
+
+static int prepare(void *context)
 {
-	sigset_t none;
-	int err;
+	const struct beginning *beginning = context;
+	const struct command_setting *setting = beginning->setting;
 	char go;
 
-	if (read(gate, &go, 1) != 1)
-		_exit(EXIT_NOT_RUN);
+	close(beginning->gate[1]);
+	if (read(beginning->gate[0], &go, 1) != 1)
+		_exit(CHILD_EXIT_NOT_RUN);
 	signal(SIGUSR1, setting->on_usr1);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)setpriority(PRIO_PROCESS, 0, setting->nice);
 	(void)setrlimit(RLIMIT_NOFILE, &setting->files);
 	(void)setrlimit(RLIMIT_MEMLOCK, &setting->locked_memory);
-	err = setting->user ? command_user_become(setting->user) : 0;
-	if (!err) {
-		execvp(argv[0], argv);
-		err = -errno;
-	}
-	if (setting->user)
+	return setting->user ? command_user_become(setting->user) : 0;
+}
+
+static void tell(void *context, int err)
+{
+	const struct beginning *beginning = context;
+	const struct command_user *user = beginning->setting->user;
+
+	if (user)
 		fprintf(stderr,
 			"pyprofd: cannot run '%s' as user %u, who called sudo (capture.as-root=yes "
 			"runs it "
 			"as root): %s\n",
-			argv[0], setting->user->uid, strerror(-err));
+			beginning->name, user->uid, strerror(-err));
 	else
-		fprintf(stderr, "pyprofd: cannot run '%s': %s\n", argv[0], strerror(-err));
-	_exit(err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN);
+		fprintf(stderr, "pyprofd: cannot run '%s': %s\n", beginning->name, strerror(-err));
 }
 
 int command_start(char *const *argv, const struct command_setting *setting,
 		  struct command **ret_command, uint32_t *ret_pid)
 {
-	struct command *command = calloc(1, sizeof(*command));
-	int gate[2];
+	struct beginning beginning = {.name = argv[0], .setting = setting};
+	const struct child_start start = {.program = argv[0],
+					  .argv = argv,
+					  .prepare = prepare,
+					  .tell = tell,
+					  .context = &beginning};
+	OWNED_MEM struct command *command = calloc(1, sizeof(*command));
+	int err;
 
 	if (!command)
 		return -ENOMEM;
-	if (pipe2(gate, O_CLOEXEC)) {
-		free(command);
+	if (pipe2(beginning.gate, O_CLOEXEC))
 		return -errno;
-	}
-	command->pid = fork();
-	if (command->pid == 0) {
-		close(gate[1]);
-		run_child(argv, gate[0], setting);
-	}
-	close(gate[0]);
-	command->gate = gate[1];
-	if (command->pid < 0) {
-		int err = -errno;
-
-		close(gate[1]);
-		free(command);
+	err = child_spawn(CHILD_COMMAND, &start, &command->pid);
+	close(beginning.gate[0]);
+	command->gate = beginning.gate[1];
+	if (err) {
+		close(command->gate);
 		return err;
 	}
 	*ret_pid = (uint32_t)command->pid;
-	*ret_command = command;
+	*ret_command = TAKE(command);
 	return 0;
 }
 

@@ -4,14 +4,28 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "child/children.h"
+#include "child/perf_opener.h"
 #include "doctor/doctor.h"
 #include "foreign/child.h"
 #include "gauges/child.h"
 #include "options/host_check.h"
 #include "options/options.h"
 #include "parser/child.h"
-#include "perf/child.h"
 #include "store/merge_child.h"
+
+/* This program, started under a child's name, is that child. */
+static void be_child(enum child_kind kind)
+{
+	static void (*const child_main[CHILD_KINDS])(void) = {
+		[CHILD_MEMORY] = parser_child_main, [CHILD_FILES] = foreign_child_main,
+		[CHILD_EVENTS] = perf_child_main,   [CHILD_STORE] = merge_child_main,
+		[CHILD_GAUGES] = gauges_child_main,
+	};
+
+	if (kind < CHILD_KINDS && child_main[kind])
+		child_main[kind]();
+}
 
 int main(int argc, char **argv)
 {
@@ -19,16 +33,7 @@ int main(int argc, char **argv)
 	char why[HOST_WHY_BYTES] = "";
 	int err;
 
-	if (parser_child_is_meant(argv[0]))
-		parser_child_main();
-	if (foreign_child_is_meant(argv[0]))
-		foreign_child_main();
-	if (perf_child_is_meant(argv[0]))
-		perf_child_main();
-	if (merge_child_is_meant(argv[0]))
-		merge_child_main();
-	if (gauges_child_is_meant(argv[0]))
-		gauges_child_main();
+	be_child(child_named(argv[0]));
 	err = options_parse(argc, argv, &options);
 	if (err == -ENOMEM) {
 		log_error_errno(err, "cannot read the options");

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "perf/opener.h"
+#include "child/perf_opener.h"
 
 struct cpu_events;
 

@@ -87,7 +87,7 @@ struct file {
 };
 
 /* How often the child may be late, or end, at a file before it is refused.  It is left alone for
- * PARSER_ALONE_NS each time. */
+ * LATE_ALONE_NS each time. */
 #define FILE_LATES_MAX 3U
 
 struct file_table_stats {

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "child/perf_event.h"
 #include "discover/cpus.h"
 #include "discover/mapping.h"
 #include "discover/process.h"
-#include "perf/event.h"
 
 /* Parses one record of the perf side-band.
  * Source: include/uapi/linux/perf_event.h, enum perf_event_type. The events' sample_type is

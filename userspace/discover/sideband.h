@@ -2,18 +2,18 @@
 /* Reports executable mappings about 0.1 ms after they appear, from the kernel's perf side-band: one
  * dummy perf event per CPU with mmap2, and with comm for the moment when execve replaces the
  * address space. The process lifecycle comes from BPF instead. No global state; one thread.
- * What it needs: perf/opener.h. Pids are those of the pid namespace of who opens the events, which
- * must be the host's. */
+ * What it needs: child/perf_opener.h. Pids are those of the pid namespace of who opens the
+ * events, which must be the host's. */
 #ifndef DISCOVER_SIDEBAND_H
 #define DISCOVER_SIDEBAND_H
 
 #include <linux/perf_event.h>
 
 #include "base/cleanup.h"
+#include "child/perf_event.h"
+#include "child/perf_opener.h"
 #include "discover/mapping.h"
 #include "discover/process.h"
-#include "perf/event.h"
-#include "perf/opener.h"
 
 enum sideband_kind {
 	/* not of interest: a thread renamed, a mapping that is not executable */

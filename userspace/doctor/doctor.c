@@ -13,6 +13,7 @@
 #include "attach/kernel_side.h"
 #include "base/capabilities.h"
 #include "base/io.h"
+#include "child/perf_opener.h"
 #include "discover/cpus.h"
 #include "doctor/doctor_probes.h"
 #include "doctor/doctor_pythons.h"
@@ -20,7 +21,6 @@
 #include "doctor/findings.h"
 #include "options/host_check.h"
 #include "options/options.h"
-#include "perf/opener.h"
 
 #define VERSION_BYTES 4096U
 

@@ -18,8 +18,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/sandbox.h"
 #include "base/utf8.h"
+#include "child/sandbox.h"
 #include "fetch/session.h"
 #include "version.h"
 
@@ -57,8 +57,7 @@ static void *follow_reader(void *context)
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
 	source[1].fd = signalfd(-1, &ends, SFD_CLOEXEC);
-	while (poll(source, 2, -1) <= 0 ||
-	       (!source[1].revents && read(STDIN_FILENO, &byte, 1) > 0))
+	while (poll(source, 2, -1) <= 0 || (!source[1].revents && read(STDIN_FILENO, &byte, 1) > 0))
 		continue;
 	place_remove(place);
 	_exit(EXIT_SUCCESS);
@@ -83,7 +82,6 @@ static int confine(const struct fetch_settings *settings, const struct place *pl
 	/* The directory, as a token may be replaced by renaming another file over it. */
 	OWNED_MEM char *token = settings->token_file ? strdup(settings->token_file) : NULL;
 	struct sandbox_paths paths = {.count = 0};
-	bool has_landlock;
 	int err = sandbox_add(&paths, place_path(place), true);
 
 	if (!err)
@@ -96,7 +94,7 @@ static int confine(const struct fetch_settings *settings, const struct place *pl
 		err = sandbox_add(&paths, settings->key, false);
 	if (!err)
 		err = sandbox_add_network(&paths);
-	return err ? err : sandbox_enter(NULL, &paths, &has_landlock);
+	return err ? err : sandbox_enter(CHILD_FETCH, &paths, NULL);
 }
 
 /* ---- one run ---- */

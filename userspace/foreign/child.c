@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "child/loop.h"
 #include "elf/elf_guard.h"
 #include "foreign/serve.h"
-#include "parser/child_loop.h"
 
 #define SORTED_BYTES 4096U /* more than qsort() keeps on the stack */
 
@@ -22,11 +22,6 @@ static void brought_release(struct brought *brought)
 {
 	for (size_t i = 0; i < brought->count; i++)
 		close(brought->fd[i]);
-}
-
-bool foreign_child_is_meant(const char *argv0)
-{
-	return argv0 && !strcmp(argv0, FOREIGN_ARGV0);
 }
 
 static void take_descriptors(struct msghdr *message, struct brought *brought)
@@ -51,13 +46,13 @@ static bool serve(void *server)
 		uint8_t bytes[FOREIGN_REQUEST_MAX_BYTES];
 	} room = {0};
 	struct foreign_files files;
-	struct parser_reply reply;
+	struct child_reply reply;
 	struct iovec part = {.iov_base = &room, .iov_len = sizeof(room)};
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
 				 .msg_controllen = sizeof(control)};
-	const ssize_t size = recvmsg(PARSER_SOCKET_FD, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	const ssize_t size = recvmsg(CHILD_SOCKET_FD, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
 
 	if (size < 0 && errno == EINTR)
 		return true;
@@ -88,16 +83,12 @@ static void warm_up(void)
 
 _Noreturn void foreign_child_main(void)
 {
-	static const struct child child = {.name = FOREIGN_ARGV0,
-					   .last_fd = PARSER_MEMORY_FD,
-					   .sandbox = PARSER_SANDBOX_FILES,
-					   .serve = serve};
-	struct foreign_server server = {
-		.memory = mmap(NULL, FOREIGN_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-			       PARSER_MEMORY_FD, 0)};
+	struct foreign_server server = {.memory = mmap(NULL, FOREIGN_MEMORY_BYTES,
+						       PROT_READ | PROT_WRITE, MAP_SHARED,
+						       CHILD_MEMORY_FD, 0)};
 
 	if (server.memory == MAP_FAILED || elf_guard_install())
 		_exit(1);
 	warm_up();
-	child_run(&child, &server);
+	child_run(CHILD_FILES, serve, &server);
 }

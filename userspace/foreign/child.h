@@ -4,11 +4,7 @@
 #ifndef FOREIGN_CHILD_H
 #define FOREIGN_CHILD_H
 
-#include <stdbool.h>
-
-/* Returns whether this program was started to be that child: see FOREIGN_ARGV0. */
-bool foreign_child_is_meant(const char *argv0);
-/* Answers requests from PARSER_SOCKET_FD until the agent closes it, and ends the process. */
+/* Answers requests from CHILD_SOCKET_FD until the agent closes it, and ends the process. */
 _Noreturn void foreign_child_main(void);
 
 #endif

@@ -6,12 +6,12 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "child/late.h"
+#include "child/worker.h"
 #include "foreign/ask.h"
 #include "foreign/check.h"
 #include "foreign/protocol.h"
 #include "foreign/user_time.h"
-#include "parser/late.h"
-#include "parser/worker.h"
 
 #define REASONS_MAX 16U /* different ones; our own texts, of which there are fewer */
 
@@ -42,7 +42,7 @@ struct foreign {
 };
 
 static const struct worker_kind kind = {
-	.argv0 = FOREIGN_ARGV0, .memory_bytes = FOREIGN_MEMORY_BYTES, .is_computing = true};
+	.kind = CHILD_FILES, .memory_bytes = FOREIGN_MEMORY_BYTES, .is_computing = true};
 
 int foreign_new(const char *program, struct foreign **ret_foreign)
 {
@@ -127,8 +127,7 @@ static bool is_left_alone(struct foreign *foreign, const struct foreign_file *fi
 	const uint64_t now_ns = mono_ns();
 
 	return late_table_has_task(late, (pid_t)file->number, now_ns) ||
-	       (now_ns < late->users_until_ns &&
-		late_table_has_user(late, file->user, now_ns));
+	       (now_ns < late->users_until_ns && late_table_has_user(late, file->user, now_ns));
 }
 
 /* Returns 0; -ETIMEDOUT, -EAGAIN: as the questions. */
@@ -375,8 +374,7 @@ static bool give_first_rows(struct foreign *foreign, uint32_t number, uint64_t l
 	if (first->number != number || first->low != low || first->high != high ||
 	    reserve_rows(rows, first->rows.count))
 		return false;
-	memcpy(rows->row + rows->count, first->rows.row,
-	       first->rows.count * sizeof(*rows->row));
+	memcpy(rows->row + rows->count, first->rows.row, first->rows.count * sizeof(*rows->row));
 	rows->count += first->rows.count;
 	first->number = 0;
 	return true;
@@ -406,7 +404,6 @@ int foreign_examine(struct foreign *foreign, const struct foreign_file *file,
 	*ret_facts = facts;
 	return 0;
 }
-
 
 int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
 		 uint64_t high, struct cfi_rows *rows)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the agent and the child that parses files say to each other.  A request is one message and
- * brings the descriptors that it needs; its reply is a struct parser_reply, and what was found lies
+ * brings the descriptors that it needs; its reply is a struct child_reply, and what was found lies
  * in the shared memory.  Both sides check every message; the agent copies before it checks. */
 #ifndef FOREIGN_PROTOCOL_H
 #define FOREIGN_PROTOCOL_H
@@ -17,13 +17,12 @@
 #include "python/python_told.h"
 #include "unwind/cfi.h"
 
-#define FOREIGN_ARGV0 "pyprofd-elf" /* the agent's own program under this name is the child */
 /* The rows of one page of 64 KiB always fit, also of a forged one with a row for each byte. */
 #define FOREIGN_MEMORY_BYTES (2U << 20)
-#define FOREIGN_SLOTS 16U /* files that the child keeps mapped; the agent chooses which */
-#define FOREIGN_MAX_SEGMENTS 8U	/* executable ones; more are left out */
-#define FOREIGN_MAX_NAMES 4096U	       /* addresses in a request */
-#define FOREIGN_NAME_MAX_BYTES 4096U   /* longer ones are cut */
+#define FOREIGN_SLOTS 16U	/* files that the child keeps mapped; the agent chooses which */
+#define FOREIGN_MAX_SEGMENTS 8U /* executable ones; more are left out */
+#define FOREIGN_MAX_NAMES 4096U /* addresses in a request */
+#define FOREIGN_NAME_MAX_BYTES 4096U /* longer ones are cut */
 /* Addresses, or mangled names, in a request about kernels: the answers always fit. */
 #define FOREIGN_MAX_KERNELS 240U
 #define FOREIGN_REASON_BYTES 128U /* with its NUL */
@@ -50,7 +49,7 @@ struct foreign_request {
 	(sizeof(struct foreign_request) + FOREIGN_MAX_NAMES * sizeof(uint64_t))
 
 #define FOREIGN_WANTED_WORDS (sizeof(struct probe_wanted) / sizeof(uint64_t))
-_Static_assert(PROBE_WANTED_MAX * FOREIGN_WANTED_WORDS <= FOREIGN_MAX_NAMES, "they fit");
+_Static_assert(PROBE_WANTED_MAX *FOREIGN_WANTED_WORDS <= FOREIGN_MAX_NAMES, "they fit");
 /* Returns the wanted probes of a request that is a FOREIGN_PROBES. */
 static inline const struct probe_wanted *foreign_wanted(const struct foreign_request *request,
 							uint32_t *ret_count)
@@ -89,8 +88,7 @@ static inline bool foreign_has_first_rows(const struct foreign_facts *facts, uin
 	const uint64_t mask = (1ULL << PP_PAGE_SHIFT) - 1;
 
 	if (facts->rows_error || facts->segment_count != 1 || !segment->file_size ||
-	    facts->fde_count > FOREIGN_FIRST_FDES ||
-	    segment->file_size > FOREIGN_FIRST_BYTES ||
+	    facts->fde_count > FOREIGN_FIRST_FDES || segment->file_size > FOREIGN_FIRST_BYTES ||
 	    segment->vaddr > UINT64_MAX - 2ULL * FOREIGN_FIRST_BYTES)
 		return false;
 	*ret_low = segment->vaddr & ~mask;
@@ -137,7 +135,7 @@ _Static_assert(FOREIGN_MAX_KERNELS * (sizeof(struct foreign_name) + 2U * FOREIGN
 	       "they fit");
 
 #define FOREIGN_LINE_MAX_BYTES 65536U /* of a perf map; longer ones are not read */
-#define FOREIGN_LINE_NAME_BYTES 512U /* longer names are cut */
+#define FOREIGN_LINE_NAME_BYTES 512U  /* longer names are cut */
 /* A line of a perf map; its name comes behind it, without a NUL, and then the next line. */
 struct foreign_line {
 	uint64_t start;

@@ -330,7 +330,7 @@ bool foreign_files_sort(const struct foreign_request *request, const int *fd, si
 }
 
 void foreign_serve(struct foreign_server *server, const struct foreign_request *request,
-		   const struct foreign_files *files, struct parser_reply *ret_reply)
+		   const struct foreign_files *files, struct child_reply *ret_reply)
 {
 	struct foreign_slot *slot = NULL;
 	uint32_t size = 0;
@@ -358,5 +358,5 @@ void foreign_serve(struct foreign_server *server, const struct foreign_request *
 		err = tell_probes(server, slot, request, &size);
 	else if (!err && request->kind == FOREIGN_KERNELS)
 		err = tell_kernels(server, slot, request, &files->debug, &size);
-	*ret_reply = (struct parser_reply){.serial = request->serial, .error = err, .size = size};
+	*ret_reply = (struct child_reply){.serial = request->serial, .error = err, .size = size};
 }

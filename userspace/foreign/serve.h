@@ -3,8 +3,8 @@
 #ifndef FOREIGN_SERVE_H
 #define FOREIGN_SERVE_H
 
+#include "child/worker.h"
 #include "foreign/protocol.h"
-#include "parser/protocol.h"
 
 /* One file that stays mapped. */
 struct foreign_slot {
@@ -32,6 +32,6 @@ bool foreign_files_sort(const struct foreign_request *request, const int *fd, si
 /* Carries out a sound request.  Sets *ret_reply; its error is -ESTALE when the file is not in its
  * slot and did not come. */
 void foreign_serve(struct foreign_server *server, const struct foreign_request *request,
-		   const struct foreign_files *files, struct parser_reply *ret_reply);
+		   const struct foreign_files *files, struct child_reply *ret_reply);
 
 #endif

@@ -3,18 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "child/sandbox.h"
 #include "gauges/nvml.h"
-#include "gauges/sandbox.h"
-
-bool gauges_child_is_meant(const char *argv0)
-{
-	return argv0 && !strcmp(argv0, GAUGES_ARGV0);
-}
 
 /* Waits where the agent has not read what was written before. */
 static void put(const struct gauges_record *record)
@@ -22,7 +15,7 @@ static void put(const struct gauges_record *record)
 	ssize_t size;
 
 	do
-		size = write(GAUGES_PIPE_FD, record, sizeof(*record));
+		size = write(CHILD_GAUGES_FD, record, sizeof(*record));
 	while (size < 0 && errno == EINTR);
 	if (size != (ssize_t)sizeof(*record))
 		_exit(0); /* the agent has ended */
@@ -97,9 +90,7 @@ _Noreturn void gauges_child_main(void)
 	struct timespec next;
 	int code, err;
 
-	(void)prctl(PR_SET_NAME, GAUGES_ARGV0); /* else it is "exe", as it was started */
-	(void)syscall(SYS_close_range, GAUGES_PIPE_FD + 1, ~0U, 0);
-	err = gauges_sandbox_enter();
+	err = sandbox_begin(CHILD_GAUGES);
 	if (err)
 		fail(GAUGES_NO_SANDBOX, -err);
 	err = nvml_open(&nvml, &failure, &code);

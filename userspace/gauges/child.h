@@ -5,13 +5,8 @@
 #ifndef GAUGES_CHILD_H
 #define GAUGES_CHILD_H
 
-#include <stdbool.h>
+#include "gauges/record.h"
 
-#define GAUGES_ARGV0 "pyprofd-gauges" /* the agent's own program under this name is the child */
-#define GAUGES_PIPE_FD 3	      /* where it writes; 0 to 2 are /dev/null */
-
-/* Returns whether this program was started to be that child. */
-bool gauges_child_is_meant(const char *argv0);
 /* Writes until the agent closes the pipe, and ends the process. */
 _Noreturn void gauges_child_main(void);
 

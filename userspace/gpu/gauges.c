@@ -3,16 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gauges/child.h"
+#include "child/child.h"
 #include "gpu/gauge_lines.h"
 #include "probes/probes.h"
 #include "windows/source.h"
@@ -21,9 +18,6 @@
 /* A driver that nothing has open begins with each GPU for seconds. */
 #define FIRST_ROUND_NS (60 * NS_PER_SEC)
 #define SILENT_NS (5 * NS_PER_SEC)
-#define RESTART_FIRST_NS NS_PER_SEC
-#define RESTART_MAX_NS (600 * NS_PER_SEC)
-#define STEADY_NS (60 * NS_PER_SEC) /* who worked so long begins anew with the shortest rest */
 /* After so long without a turn the agent has stood still, and the child may have, too. */
 #define STALL_NS (2 * NS_PER_SEC)
 /* More than the pipe holds, 128 records: who has written so much writes as fast as it is read. */
@@ -31,18 +25,15 @@
 /* Rounds come once a second; a pipe that was not read holds up to 64. */
 #define ROUNDS_A_SECOND 2U
 #define ROUNDS_MAX 80U
-#define LIBRARY_PATH "LD_LIBRARY_PATH"
 
 struct gauges {
 	const struct services *services;
 	char *program; /* owned */
 	/* The child. */
-	pid_t pid;	 /* 0: there is none */
-	clockid_t clock; /* its CPU time */
-	int pipe_fd;	 /* owned; -1: nothing more is read */
-	bool is_killed;
+	struct child child;
+	int pipe_fd;   /* owned; -1: nothing more is read */
 	bool has_read; /* it has had a round */
-	uint64_t started_ns, heard_ns, turned_ns, start_after_ns, rest_ns;
+	uint64_t heard_ns, turned_ns;
 	/* What it says. */
 	struct gauges_record record;
 	size_t record_bytes; /* how much of it has come */
@@ -64,7 +55,7 @@ int gauges_new(const char *program, struct gauges **ret_gauges)
 	if (!gauges)
 		return -ENOMEM;
 	gauges->pipe_fd = -1;
-	gauges->rest_ns = RESTART_FIRST_NS;
+	child_init(&gauges->child, CHILD_GAUGES);
 	gauges->open = &gauges->sums[0];
 	gauges->closed = &gauges->sums[1];
 	gauges->part = &gauges->sums[2];
@@ -86,30 +77,17 @@ void gauges_free(struct gauges *gauges)
 {
 	if (!gauges)
 		return;
-	/* It may wait for a driver that does not answer: nobody waits for it. */
-	if (gauges->pid) {
-		kill(gauges->pid, SIGKILL);
-		waitpid(gauges->pid, NULL, WNOHANG);
-	}
+	child_release(&gauges->child);
 	close_pipe(gauges);
 	free(gauges->program);
 	free(gauges);
 }
 
-static uint64_t child_cpu_ns(const struct gauges *gauges)
-{
-	struct timespec used;
-
-	if (!gauges->pid || clock_gettime(gauges->clock, &used))
-		return 0;
-	return (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
-}
-
 /* ---- its end ---- */
 
-static void tell(struct gauges *gauges, enum gauges_failure failure, int code)
+static void tell(struct gauges *gauges, enum gauges_failure failure, int code, uint64_t now_ns)
 {
-	const unsigned long long rest_s = gauges->rest_ns / NS_PER_SEC;
+	const unsigned long long rest_s = (gauges->child.start_after_ns - now_ns) / NS_PER_SEC;
 	char number[32] = "";
 
 	if (gauges->is_told[failure])
@@ -129,25 +107,18 @@ static void tell(struct gauges *gauges, enum gauges_failure failure, int code)
  * for lets it. */
 static void fail(struct gauges *gauges, enum gauges_failure failure, int code, uint64_t now_ns)
 {
-	if (gauges->pid && now_ns - gauges->started_ns >= STEADY_NS)
-		gauges->rest_ns = RESTART_FIRST_NS;
+	child_rest(&gauges->child, now_ns);
 	/* What it says itself does not change soon. */
 	if (failure < GAUGES_SAID_COUNT)
-		gauges->rest_ns = RESTART_MAX_NS;
+		child_rest_long(&gauges->child, now_ns);
 	gauges->stats.failures[failure]++;
 	if (failure >= GAUGES_SAID_COUNT || gauges->has_read)
 		gauges->stats.lost++;
-	tell(gauges, failure, code);
-	gauges->start_after_ns = now_ns + gauges->rest_ns;
-	gauges->rest_ns =
-		2 * gauges->rest_ns < RESTART_MAX_NS ? 2 * gauges->rest_ns : RESTART_MAX_NS;
+	tell(gauges, failure, code, now_ns);
 	gauges->has_now = false;
 	close_pipe(gauges);
-	if (!gauges->pid || gauges->is_killed)
-		return;
-	gauges->stats.cpu_ns += child_cpu_ns(gauges);
-	gauges->is_killed = true;
-	kill(gauges->pid, SIGKILL);
+	gauges->stats.cpu_ns += child_cpu_ns(&gauges->child);
+	child_kill(&gauges->child);
 }
 
 /* ---- what it says ---- */
@@ -229,62 +200,26 @@ static void listen_to_child(struct gauges *gauges, uint64_t now_ns)
 
 /* ---- its start ---- */
 
-/* Duplicates a descriptor above the child's, so that dup2() closes none that is needed. */
-static int move_up(int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, GAUGES_PIPE_FD + 1);
-}
-
-/* Of our environment, in which secrets may be, the child gets where libraries are. */
-static int spawn(const struct gauges *gauges, int pipe_fd, pid_t *ret_pid)
-{
-	char name[] = GAUGES_ARGV0;
-	char *const argv[] = {name, NULL};
-	const char *path = getenv(LIBRARY_PATH);
-	OWNED_MEM char *variable = NULL;
-	char *environment[] = {NULL, NULL};
-	posix_spawn_file_actions_t actions;
-	int err;
-
-	if (path && asprintf(&variable, LIBRARY_PATH "=%s", path) < 0) {
-		variable = NULL;
-		return -ENOMEM;
-	}
-	environment[0] = variable;
-	err = posix_spawn_file_actions_init(&actions);
-	if (err)
-		return -err;
-	for (int fd = 0; fd < GAUGES_PIPE_FD && !err; fd++)
-		err = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, pipe_fd, GAUGES_PIPE_FD);
-	if (!err)
-		err = posix_spawn(ret_pid, gauges->program, &actions, NULL, argv, environment);
-	posix_spawn_file_actions_destroy(&actions);
-	return -err;
-}
-
 static int start(struct gauges *gauges, uint64_t now_ns)
 {
-	OWNED_FD int ours = -1, theirs = -1, high_fd = -1;
+	OWNED_FD int ours = -1, theirs = -1;
 	int ends[2], err;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	ours = ends[0];
 	theirs = ends[1];
-	high_fd = move_up(theirs);
-	if (high_fd < 0 || fcntl(ours, F_SETFL, O_NONBLOCK))
+	if (fcntl(ours, F_SETFL, O_NONBLOCK))
 		return -errno;
-	err = spawn(gauges, high_fd, &gauges->pid);
+	err = child_start(&gauges->child,
+			  &(struct child_start){.program = gauges->program, .fd = &theirs}, now_ns);
 	if (err)
 		return err;
-	(void)clock_getcpuclockid(gauges->pid, &gauges->clock);
 	gauges->pipe_fd = TAKE_FD(ours);
-	gauges->is_killed = gauges->has_read = false;
+	gauges->has_read = false;
 	gauges->record_bytes = 0;
 	gauges->intake.number = gauges->intake.last = 0;
-	gauges->started_ns = gauges->heard_ns = now_ns;
+	gauges->heard_ns = now_ns;
 	allow_time(gauges, UINT64_MAX);
 	gauges->stats.starts++;
 	return 0;
@@ -292,20 +227,16 @@ static int start(struct gauges *gauges, uint64_t now_ns)
 
 static void reap(struct gauges *gauges, uint64_t now_ns)
 {
-	const bool was_killed = gauges->is_killed;
-
-	if (!gauges->pid || !waitpid(gauges->pid, NULL, WNOHANG))
+	if (!child_has_ended(&gauges->child, NULL))
 		return;
-	gauges->is_killed = true;	 /* its pid may be another's by now */
 	listen_to_child(gauges, now_ns); /* to its last words */
-	if (!was_killed && gauges->pipe_fd >= 0)
+	if (!gauges->child.is_killed && gauges->pipe_fd >= 0)
 		fail(gauges, GAUGES_ENDED, 0, now_ns);
-	gauges->pid = 0;
 }
 
 static bool is_silent(const struct gauges *gauges, uint64_t now_ns)
 {
-	return gauges->pid && !gauges->is_killed &&
+	return gauges->child.pid && !gauges->child.is_killed &&
 	       now_ns - gauges->heard_ns >= (gauges->has_read ? SILENT_NS : FIRST_ROUND_NS);
 }
 
@@ -325,7 +256,7 @@ void gauges_turn(struct gauges *gauges, bool is_wanted, uint64_t now_ns)
 	reap(gauges, now_ns);
 	if (is_silent(gauges, now_ns))
 		fail(gauges, GAUGES_SILENT, 0, now_ns);
-	if (gauges->pid || !is_wanted || now_ns < gauges->start_after_ns)
+	if (!is_wanted || !child_is_due(&gauges->child, now_ns))
 		return;
 	err = start(gauges, now_ns);
 	if (err)
@@ -389,8 +320,7 @@ void gauges_get_stats(const struct gauges *gauges, struct gauges_stats *ret_stat
 	if (!gauges)
 		return;
 	*ret_stats = gauges->stats;
-	if (!gauges->is_killed)
-		ret_stats->cpu_ns += child_cpu_ns(gauges);
+	ret_stats->cpu_ns += child_cpu_ns(&gauges->child);
 }
 
 /* ---- as a source ---- */

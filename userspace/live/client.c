@@ -6,8 +6,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -16,7 +14,7 @@
 
 #include "base/io.h"
 #include "base/kinds.h"
-#include "base/sibling.h"
+#include "child/spawn.h"
 
 #define ANSWER_SECONDS 90 /* longer than a request may have to wait */
 #define CONNECT_SECONDS 20
@@ -80,50 +78,37 @@ static void find_events(const struct live_request *request, char ret_events[CAPT
 	capture_names(captures, ",", ret_events);
 }
 
-static void run_private(int connected, int said, const char *events)
-{
-	char program[SIBLING_BYTES], live[32];
-	int fd = dup(connected); /* the copy stays open across exec */
-	struct rlimit limit;
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* The reader's own bound of memory is not the agent's. */
-	if (!getrlimit(RLIMIT_DATA, &limit)) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_DATA, &limit);
-	}
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	/* Ctrl-C must reach only this program. */
-	(void)setpgid(0, 0);
-	sibling_find("pyprofd", program);
-	snprintf(live, sizeof(live), "fd:%d", fd);
-	(void)dup2(said, STDERR_FILENO);
-	execlp(program, program, "--quiet", "--events", events, "--output", "no", "--live", live,
-	       (char *)NULL);
-	dprintf(STDERR_FILENO, "pyprof: cannot start %s: %s\n", program, strerror(errno));
-	_exit(127);
-}
-
 /* Starts a private capture that serves the other end of a socket pair: it leaves no file behind,
  * and nobody else can connect. */
 static int start_private(struct live_client *client, const struct live_request *request,
 			 int *ret_fd)
 {
-	char events[CAPTURE_NAMES_CHARS];
-	int pair[2];
+	char events[CAPTURE_NAMES_CHARS], live[32];
+	const char *const words[] = {child_row(CHILD_CAPTURE)->name,
+				     "--quiet",
+				     "--events",
+				     events,
+				     "--output",
+				     "no",
+				     "--live",
+				     live,
+				     NULL};
+	OWNED_FD int ours = -1, theirs = -1;
+	struct child_start start = {.argv = (char *const *)words};
+	int pair[2], err;
 
 	find_events(request, events);
+	snprintf(live, sizeof(live), "fd:%d", CHILD_CAPTURE_FD);
 	client->said = memfd_create("pyprofd says", MFD_CLOEXEC);
 	if (client->said < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	client->pid = fork();
-	if (!client->pid)
-		run_private(pair[1], client->said, events);
-	close(pair[1]);
-	*ret_fd = pair[0];
-	return client->pid < 0 ? -errno : 0;
+	ours = pair[0];
+	theirs = pair[1];
+	start.fd = (const int[]){client->said, theirs};
+	err = child_spawn(CHILD_CAPTURE, &start, &client->pid);
+	if (!err)
+		*ret_fd = TAKE_FD(ours);
+	return err;
 }
 
 static void end_private(struct live_client *client)

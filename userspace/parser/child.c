@@ -11,14 +11,9 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
-#include "parser/child_loop.h"
+#include "child/loop.h"
 
 #define STACK_BYTES 65536U
-
-bool parser_child_is_meant(const char *argv0)
-{
-	return argv0 && !strcmp(argv0, PARSER_ARGV0);
-}
 
 /* ---- memory ---- */
 
@@ -57,7 +52,7 @@ static int open_proc(pid_t tid, const char *name, int flags)
 
 static int read_by_file(const struct parser_request *request, uint8_t *memory)
 {
-	OWNED_FD int fd = open_proc(request->tid, "mem", PARSER_OPEN_TEXT);
+	OWNED_FD int fd = open_proc(request->tid, "mem", CHILD_OPEN_TEXT);
 	int err = fd < 0 ? fd : 0;
 
 	for (uint32_t i = 0; i < request->count && !err; i++) {
@@ -92,7 +87,7 @@ static int open_maps(pid_t tid)
 	if (maps.tid)
 		close(maps.fd);
 	maps.tid = 0;
-	maps.fd = open_proc(tid, "maps", PARSER_OPEN_TEXT);
+	maps.fd = open_proc(tid, "maps", CHILD_OPEN_TEXT);
 	if (maps.fd < 0)
 		return maps.fd;
 	maps.tid = tid;
@@ -130,7 +125,7 @@ static int open_mapped(const struct parser_request *request, int *ret_fd)
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, request->piece[0].address,
 		 request->piece[1].address);
-	fd = open_proc(request->tid, name, PARSER_OPEN_PATH);
+	fd = open_proc(request->tid, name, CHILD_OPEN_PATH);
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;
@@ -147,7 +142,7 @@ static int read_text(const struct parser_request *request, uint8_t *memory, size
 	if (piece->address >= PROCESS_TEXTS)
 		return -EINVAL;
 	fd = open_proc(request->tid, process_text_name((enum process_text)piece->address),
-		       PARSER_OPEN_TEXT);
+		       CHILD_OPEN_TEXT);
 	if (fd < 0)
 		return fd == -ENOENT ? -ESRCH : fd;
 	return pread_up_to(fd, memory, piece->size, ret_size);
@@ -157,20 +152,20 @@ static int list_logs(const struct parser_request *request, uint8_t *memory, size
 {
 	const struct parser_piece *piece = &request->piece[0];
 	const bool is_pods = piece->address == PROCESS_LOGS_PODS;
-	OWNED_FD int fd = open_path(process_log_path(is_pods ? PROCESS_LOGS_PODS
-							     : PROCESS_LOGS_CONTAINERS),
-				    PARSER_OPEN_TEXT);
+	OWNED_FD int fd =
+		open_path(process_log_path(is_pods ? PROCESS_LOGS_PODS : PROCESS_LOGS_CONTAINERS),
+			  CHILD_OPEN_TEXT);
 
 	return fd < 0 ? fd : list_up_to(fd, memory, piece->size, ret_size);
 }
 
 void parser_child_do(const struct parser_request *request, uint8_t *memory,
-		     struct parser_reply *ret_reply, int *ret_fd)
+		     struct child_reply *ret_reply, int *ret_fd)
 {
 	size_t size = 0;
 
 	*ret_fd = -1;
-	*ret_reply = (struct parser_reply){.serial = request->serial};
+	*ret_reply = (struct child_reply){.serial = request->serial};
 	switch ((enum parser_kind)request->kind) {
 	case PARSER_MAPS:
 		ret_reply->error = read_maps(request, memory, &ret_reply->size);
@@ -195,11 +190,11 @@ void parser_child_do(const struct parser_request *request, uint8_t *memory,
 static bool serve(void *memory)
 {
 	struct parser_request request = {0};
-	struct parser_reply reply;
+	struct child_reply reply;
 	OWNED_FD int fd = -1;
 	struct iovec part = {.iov_base = &request, .iov_len = sizeof(request)};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	const ssize_t size = recvmsg(PARSER_SOCKET_FD, &message, 0);
+	const ssize_t size = recvmsg(CHILD_SOCKET_FD, &message, 0);
 
 	if (size < 0 && errno == EINTR)
 		return true;
@@ -220,15 +215,11 @@ static void grow_stack(void)
 
 _Noreturn void parser_child_main(void)
 {
-	static const struct child child = {.name = PARSER_ARGV0,
-					   .last_fd = PARSER_MEMORY_FD,
-					   .sandbox = PARSER_SANDBOX_MEMORY,
-					   .serve = serve};
 	void *memory = mmap(NULL, PARSER_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-			    PARSER_MEMORY_FD, 0);
+			    CHILD_MEMORY_FD, 0);
 
 	if (memory == MAP_FAILED)
 		_exit(1);
 	grow_stack();
-	child_run(&child, memory);
+	child_run(CHILD_MEMORY, serve, memory);
 }

@@ -7,15 +7,13 @@
 
 #include "parser/protocol.h"
 
-/* Returns whether this program was started to be a child: see PARSER_ARGV0. */
-bool parser_child_is_meant(const char *argv0);
-/* Answers requests from PARSER_SOCKET_FD until the agent closes it, and ends the process. */
+/* Answers requests from CHILD_SOCKET_FD until the agent closes it, and ends the process. */
 _Noreturn void parser_child_main(void);
 
 /* Carries out a sound request into `memory`, PARSER_MEMORY_BYTES. Sets ret_reply's error (0;
  * -EFAULT when part of a piece is not mapped; -ESRCH; -errno) and size, and *ret_fd, which the
  * caller closes; -1: there is none. */
 void parser_child_do(const struct parser_request *request, uint8_t *memory,
-		     struct parser_reply *ret_reply, int *ret_fd);
+		     struct child_reply *ret_reply, int *ret_fd);
 
 #endif

@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "parser/late.h"
-#include "parser/worker.h"
+#include "child/late.h"
+#include "child/worker.h"
+#include "parser/protocol.h"
 
 struct parser {
 	struct worker *worker; /* owned */
@@ -19,8 +20,7 @@ struct parser {
 	struct parser_stats stats;
 };
 
-static const struct worker_kind kind = {.argv0 = PARSER_ARGV0,
-					.memory_bytes = PARSER_MEMORY_BYTES};
+static const struct worker_kind kind = {.kind = CHILD_MEMORY, .memory_bytes = PARSER_MEMORY_BYTES};
 
 int parser_new(const char *program, struct parser **ret_parser)
 {

@@ -17,9 +17,6 @@
 /* For processes of a user, other than root, of whom one was late: the few that may follow come in
  * one turn of the loop. */
 #define PARSER_SUSPECT_MS 10
-#define PARSER_ALONE_NS 10000000000ULL	    /* a process that was late */
-#define PARSER_USER_ALONE_NS 60000000000ULL /* a user whose processes were late, other than root */
-#define PARSER_USER_LATE_MAX 4U		    /* so often within PARSER_USER_ALONE_NS */
 
 /* After a file or directory of the host that was late. */
 #define PARSER_HOST_AGAIN_NS 600000000000ULL

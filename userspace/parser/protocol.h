@@ -5,24 +5,15 @@
 #ifndef PARSER_PROTOCOL_H
 #define PARSER_PROTOCOL_H
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/io.h"
+#include "child/worker.h"
 
-#define WORKER_FDS_MAX 6U	       /* that go to a child with a request */
-#define PARSER_ARGV0 "pyprofd-parser" /* the agent's own program under this name is the child */
-#define PARSER_SOCKET_FD 3	      /* in the child */
-#define PARSER_MEMORY_FD 4
 #define PARSER_MEMORY_BYTES (256U << 10) /* shared; larger reads take several requests */
-/* How the child may open what lies below /proc: to read it, and to name it to the agent. */
-#define PARSER_OPEN_TEXT (O_RDONLY | O_CLOEXEC)
-#define PARSER_OPEN_PATH (O_PATH | O_CLOEXEC)
-#define PARSER_HELLO 0U		    /* a serial that no request has */
-#define PARSER_LOWEST_ERROR (-4095) /* MAX_ERRNO */
 
 enum parser_kind {
 	/* Read all pieces of the task's memory, one behind the other, into the shared memory. */
@@ -52,16 +43,6 @@ struct parser_request {
 	uint32_t count;
 	uint32_t kind; /* enum parser_kind */
 	struct parser_piece piece[PROCESS_PIECES_MAX];
-};
-
-/* The child sends one with PARSER_HELLO when it is ready. */
-struct parser_reply {
-	uint32_t serial; /* of the request */
-	int32_t error;	 /* 0 or -errno */
-	/* Of the text of PARSER_MAPS (less than was asked for: it ends there), PARSER_TEXT and
-	 * PARSER_LOGS. */
-	uint32_t size;
-	uint32_t padding;
 };
 
 static inline size_t parser_request_bytes(uint32_t count)
@@ -95,14 +76,6 @@ static inline bool parser_request_is_sound(const struct parser_request *request,
 	for (uint32_t i = 0; i < request->count; i++)
 		sum += request->piece[i].size;
 	return sum <= PARSER_MEMORY_BYTES;
-}
-
-/* Returns whether a message is the reply to a request of a child with that much shared memory. */
-static inline bool parser_reply_is_sound(const struct parser_reply *reply, size_t size,
-					 uint32_t serial, size_t memory_bytes)
-{
-	return size == sizeof(*reply) && reply->serial == serial && reply->error <= 0 &&
-	       reply->error >= PARSER_LOWEST_ERROR && reply->size <= memory_bytes;
 }
 
 #endif

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/program.h"
+#include "child/spawn.h"
 
 #define PROGRAM "pyprof-fetch"
-#define SETTINGS_FD 3 /* of the child */
-#define FIRST_OWN_FD 10 /* above those that the child gets */
-
-extern char **environ;
 
 struct remote {
 	pid_t pid;
-	int input; /* the child's standard input: it removes what it has when this is closed */
+	int input;   /* the child's standard input: it removes what it has when this is closed */
 	FILE *lines; /* its standard output; owned */
 	char *path;  /* owned; NULL: nothing has come yet */
 };
@@ -32,8 +27,8 @@ struct remote {
 void remote_name(const char *url, char ret_name[REMOTE_NAME_BYTES])
 {
 	const char *host = strstr(url, "://"), *query = strchr(url, '?');
-	const char *at = host ? memrchr(host, '@', query ? (size_t)(query - host) : strlen(host))
-			      : NULL;
+	const char *at =
+		host ? memrchr(host, '@', query ? (size_t)(query - host) : strlen(host)) : NULL;
 	const bool hides_query = query && !strncmp(url, "http", 4);
 
 	if (!at)
@@ -41,9 +36,8 @@ void remote_name(const char *url, char ret_name[REMOTE_NAME_BYTES])
 	else
 		host += strlen("://");
 	snprintf(ret_name, REMOTE_NAME_BYTES, "%.*s%s%.*s%s", (int)(host - url), url,
-		 at == url ? "" : "***",
-		 (int)(hides_query ? query - at : (ptrdiff_t)strlen(at)), at,
-		 hides_query ? "?***" : "");
+		 at == url ? "" : "***", (int)(hides_query ? query - at : (ptrdiff_t)strlen(at)),
+		 at, hides_query ? "?***" : "");
 }
 
 /* ---- the child ---- */
@@ -68,55 +62,30 @@ static int write_settings(const struct remote_ask *ask, FILE *file)
  * -errno. */
 static int open_settings(const struct remote_ask *ask)
 {
-	OWNED_FD int low = memfd_create("settings", MFD_CLOEXEC), fd = -1;
+	OWNED_FD int fd = memfd_create("settings", MFD_CLOEXEC), copy = -1;
 	OWNED_FILE FILE *file = NULL;
 	int err;
 
-	fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, FIRST_OWN_FD);
-	file = fd < 0 ? NULL : fdopen(low, "we");
+	copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	file = copy < 0 ? NULL : fdopen(copy, "we");
 	if (!file)
 		return -errno;
-	low = -1; /* the file's */
+	copy = -1; /* the file's */
 	err = write_settings(ask, file);
 	if (!err && lseek(fd, 0, SEEK_SET))
 		err = -errno;
 	return err ? err : TAKE_FD(fd);
 }
 
-/* Returns 0 and both ends, above the child's own descriptors; -errno. */
 static int open_pipe(int *read_fd, int *write_fd)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
-	*read_fd = fcntl(ends[0], F_DUPFD_CLOEXEC, FIRST_OWN_FD);
-	*write_fd = fcntl(ends[1], F_DUPFD_CLOEXEC, FIRST_OWN_FD);
-	close(ends[0]);
-	close(ends[1]);
-	return *read_fd < 0 || *write_fd < 0 ? -errno : 0;
-}
-
-static int spawn(struct remote *remote, int settings_fd, int input_fd, int output_fd)
-{
-	char program[PROGRAM_PATH_BYTES];
-	char name[] = PROGRAM, *words[] = {name, NULL};
-	posix_spawn_file_actions_t actions;
-	int err;
-
-	program_find(PROGRAM, program);
-	err = posix_spawn_file_actions_init(&actions);
-	if (err)
-		return -err;
-	err = posix_spawn_file_actions_adddup2(&actions, input_fd, STDIN_FILENO);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, output_fd, STDOUT_FILENO);
-	if (!err)
-		err = posix_spawn_file_actions_adddup2(&actions, settings_fd, SETTINGS_FD);
-	if (!err)
-		err = posix_spawnp(&remote->pid, program, &actions, NULL, words, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	return -err;
+	*read_fd = ends[0];
+	*write_fd = ends[1];
+	return 0;
 }
 
 static int start(struct remote *remote, const struct remote_ask *ask)
@@ -127,7 +96,10 @@ static int start(struct remote *remote, const struct remote_ask *ask)
 	if (!err)
 		err = open_pipe(&lines, &output);
 	if (!err)
-		err = spawn(remote, settings, input, output);
+		err = child_spawn(
+			CHILD_FETCH,
+			&(struct child_start){.fd = (const int[]){input, output, settings}},
+			&remote->pid);
 	if (err)
 		return err;
 	remote->lines = fdopen(lines, "re");

@@ -7,14 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/sibling.h"
+#include "child/spawn.h"
 #include "reader/complain.h"
 #include "reader/verb.h"
 
@@ -24,7 +22,7 @@
 #define ARGUMENTS_MAX 16
 
 struct recording {
-	char program[SIBLING_BYTES], pids[PIDS_BYTES], seconds[24];
+	char pids[PIDS_BYTES], seconds[24];
 	const char *argument[ARGUMENTS_MAX];
 };
 
@@ -75,7 +73,7 @@ static void write_command(const struct exact_options *options, const char *path,
 			  struct recording *recording)
 {
 	const struct select *select = options->select;
-	const char *const fixed[] = {recording->program,
+	const char *const fixed[] = {child_row(CHILD_RECORDING)->name,
 				     "--quiet",
 				     options->lines ? "--lines" : "--events",
 				     options->lines ? options->lines : "calls",
@@ -87,7 +85,6 @@ static void write_command(const struct exact_options *options, const char *path,
 				     path};
 	size_t count = ARRAY_SIZE(fixed);
 
-	sibling_find("pyprofd", recording->program);
 	write_pids(select, recording->pids);
 	snprintf(recording->seconds, sizeof(recording->seconds), "%lu", select->live_seconds);
 	memcpy(recording->argument, fixed, sizeof(fixed));
@@ -96,21 +93,6 @@ static void write_command(const struct exact_options *options, const char *path,
 		recording->argument[count++] = options->slowdown;
 	}
 	recording->argument[count] = NULL;
-}
-
-static void run_program(const struct recording *recording)
-{
-	struct rlimit limit;
-
-	/* The reader's own bound of memory is not the agent's. */
-	if (!getrlimit(RLIMIT_DATA, &limit)) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_DATA, &limit);
-	}
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	execvp(recording->program, (char *const *)recording->argument);
-	fprintf(stderr, "pyprof: cannot start %s: %s\n", recording->program, strerror(errno));
-	_exit(READER_BAD_INPUT);
 }
 
 static void show_seconds(const char *what, uint64_t started_ns, unsigned long wanted)
@@ -157,8 +139,9 @@ int exact_record(const struct exact_options *options, struct exact *ret_exact)
 	OWNED_MEM struct recording *recording = calloc(1, sizeof(*recording));
 	struct exact *exact = ret_exact;
 	void (*before)(int);
-	pid_t pid;
-	int status;
+	struct child_start start;
+	pid_t pid = 0;
+	int status, err;
 
 	*exact = (struct exact){};
 	if (!recording)
@@ -167,11 +150,10 @@ int exact_record(const struct exact_options *options, struct exact *ret_exact)
 	if (status)
 		return status;
 	write_command(options, exact->path, recording);
-	pid = fork();
-	if (!pid)
-		run_program(recording);
+	start = (struct child_start){.argv = (char *const *)recording->argument};
+	err = child_spawn(CHILD_RECORDING, &start, &pid);
 	before = signal(SIGINT, SIG_IGN);
-	status = pid < 0 ? complain_of("pyprofd", -errno) : await(pid, options);
+	status = err ? complain_of("pyprofd", err) : await(pid, options);
 	(void)signal(SIGINT, before);
 	if (!status)
 		status = select_profile(options->select, exact);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/sandbox.h"
+#include "child/sandbox.h"
 #include "config/secret.h"
 #include "serve/http.h"
 #include "serve/listen.h"
@@ -26,7 +26,7 @@
 #define SWEEP_MS 1000
 #define FILE_MAX_BYTES (1U << 20) /* of a certificate, with those above it */
 #define END_SECONDS 5U
-#define SPARE_FILES 256U	  /* descriptors beside those of connections */
+#define SPARE_FILES 256U /* descriptors beside those of connections */
 #define EXIT_USAGE 2
 
 static int complain(const char *text)
@@ -265,7 +265,9 @@ static int confine(const struct serve_options *options, const char *state, bool 
 	why[0] = '\0';
 	err = pushing_paths(options->config, state, &paths, &folders, why);
 	if (!err)
-		err = sandbox_enter(options->store, &paths, ret_has_landlock);
+		err = sandbox_add(&paths, options->store, false);
+	if (!err)
+		err = sandbox_enter(CHILD_SERVER, &paths, ret_has_landlock);
 	if (err && !why[0])
 		snprintf(why, CONFIG_WHY_BYTES, "cannot give up rights: %s", strerror(-err));
 	return err;

@@ -3,7 +3,7 @@
 #ifndef SERVE_PUSHING_H
 #define SERVE_PUSHING_H
 
-#include "base/sandbox.h"
+#include "child/sandbox.h"
 #include "push/push.h"
 
 /* Where cursors are, unless the command line or systemd's StateDirectory= say otherwise. */

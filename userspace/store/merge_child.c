@@ -4,20 +4,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "store/merge_sandbox.h"
+#include "child/sandbox.h"
 #include "store/merge_store.h"
-
-bool merge_child_is_meant(const char *argv0)
-{
-	return argv0 && !strcmp(argv0, MERGE_ARGV0);
-}
 
 /* Waits where the agent has not read what was told before: it does so once a window. */
 static void tell(const struct store_file *first, enum merge_what what, int err)
@@ -26,7 +19,8 @@ static void tell(const struct store_file *first, enum merge_what what, int err)
 		.start_ms = first->start_ms, .err = err, .what = (uint32_t)what};
 
 	memcpy(message.kind, first->kind, sizeof(first->kind));
-	if (send(MERGE_SOCKET_FD, &message, sizeof(message), MSG_NOSIGNAL) < 0 && errno != EINTR)
+	if (send(CHILD_STORE_SOCKET_FD, &message, sizeof(message), MSG_NOSIGNAL) < 0 &&
+	    errno != EINTR)
 		_exit(0); /* the agent has ended */
 }
 
@@ -56,8 +50,8 @@ static bool listen_to_agent(struct merge_refused *refused)
 	struct merge_message message;
 
 	for (;;) {
-		const ssize_t size =
-			recv(MERGE_SOCKET_FD, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+		const ssize_t size = recv(CHILD_STORE_SOCKET_FD, &message, sizeof(message),
+					  MSG_DONTWAIT | MSG_TRUNC);
 
 		if (size < 0)
 			return errno == EAGAIN || errno == EINTR;
@@ -72,11 +66,9 @@ _Noreturn void merge_child_main(void)
 {
 	static struct merge_refused refused;
 	const struct merge_pass pass = {.begins = begins, .done = done, .refused = &refused};
-	struct pollfd agent = {.fd = MERGE_SOCKET_FD, .events = POLLIN};
+	struct pollfd agent = {.fd = CHILD_STORE_SOCKET_FD, .events = POLLIN};
 
-	(void)prctl(PR_SET_NAME, MERGE_ARGV0); /* else it is "exe", as it was started */
-	(void)syscall(SYS_close_range, MERGE_SOCKET_FD + 1, ~0U, 0);
-	if (fchdir(MERGE_STORE_FD) || merge_sandbox_enter(MERGE_STORE_FD))
+	if (fchdir(CHILD_STORE_FD) || sandbox_begin(CHILD_STORE))
 		_exit(1);
 	while (listen_to_agent(&refused)) {
 		(void)merge_store(".", now_ms(), &pass); /* what fails is tried again */

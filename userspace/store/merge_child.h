@@ -5,16 +5,12 @@
 #ifndef STORE_MERGE_CHILD_H
 #define STORE_MERGE_CHILD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "store/store_names.h"
 
-#define MERGE_ARGV0 "pyprofd-merge" /* the agent's own program under this name is the child */
-#define MERGE_STORE_FD 3	    /* the directory */
-/* SOCK_SEQPACKET, messages of struct merge_message.  The child tells what it begins and how it
- * ends; the agent tells at first which groups it shall leave alone. */
-#define MERGE_SOCKET_FD 4
+/* CHILD_STORE_SOCKET_FD is SOCK_SEQPACKET, messages of struct merge_message.  The child tells what
+ * it begins and how it ends; the agent tells at first which groups it shall leave alone. */
 #define MERGE_EVERY_MS 60000
 
 enum merge_what { MERGE_BEGINS, MERGE_DONE, MERGE_LEAVE_ALONE };
@@ -26,8 +22,6 @@ struct merge_message {
 	char kind[STORE_KIND_CHARS + 7];
 };
 
-/* Returns whether this program was started to be that child. */
-bool merge_child_is_meant(const char *argv0);
 /* Merges until the agent closes the socket, and ends the process. */
 _Noreturn void merge_child_main(void);
 

@@ -7,19 +7,20 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "child/child.h"
 #include "store/merge_child.h"
-#include "store/store_child.h"
 
-#define RESTART_FIRST_NS NS_PER_SEC
-#define RESTART_MAX_NS (600 * NS_PER_SEC)
 /* Groups that a child ended at, which the next ones leave alone. */
 #define FATAL_MAX 64U
 /* Messages of one turn: a child may be broken. */
 #define MESSAGES_MAX 4096U
 
 struct merger {
-	struct store_child child;
-	uint64_t start_after_ns, wait_ns;
+	char *program; /* owned; "/proc/self/exe": this one */
+	char *store;   /* owned; the directory's path, for messages */
+	int store_fd;  /* borrowed */
+	struct child child;
+	int socket_fd;		    /* owned; -1: there is no child */
 	struct merge_message begun; /* what the child is at; kind "": nothing */
 	struct merge_message fatal[FATAL_MAX];
 	size_t fatal_count; /* of all; the last FATAL_MAX are known */
@@ -30,20 +31,34 @@ struct merger {
 int merger_new(const char *program, const char *store, int store_fd, struct merger **ret_merger)
 {
 	OWNED(merger) struct merger *merger = calloc(1, sizeof(*merger));
-	int err = merger ? store_child_init(&merger->child, program, store, store_fd) : -ENOMEM;
 
-	if (err)
-		return err;
-	merger->wait_ns = RESTART_FIRST_NS;
+	if (!merger)
+		return -ENOMEM;
+	child_init(&merger->child, CHILD_STORE);
+	merger->store_fd = store_fd;
+	merger->socket_fd = -1;
+	merger->program = strdup(program);
+	merger->store = strdup(store);
+	if (!merger->program || !merger->store)
+		return -ENOMEM;
 	*ret_merger = TAKE(merger);
 	return 0;
+}
+
+static void close_socket(struct merger *merger)
+{
+	close_owned_fd(&merger->socket_fd);
+	merger->socket_fd = -1;
 }
 
 void merger_free(struct merger *merger)
 {
 	if (!merger)
 		return;
-	store_child_release(&merger->child);
+	child_release(&merger->child);
+	close_socket(merger);
+	free(merger->program);
+	free(merger->store);
 	free(merger);
 }
 
@@ -57,16 +72,26 @@ void merger_get_stats(const struct merger *merger, struct merger_stats *ret_stat
 static void hand_over_fatal(const struct merger *merger)
 {
 	for (size_t i = 0; i < merger->fatal_count && i < FATAL_MAX; i++)
-		(void)send(merger->child.socket_fd, &merger->fatal[i], sizeof(merger->fatal[i]),
+		(void)send(merger->socket_fd, &merger->fatal[i], sizeof(merger->fatal[i]),
 			   MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static int start(struct merger *merger)
 {
-	int err = store_child_start(&merger->child, MERGE_ARGV0);
+	OWNED_FD int ours = -1, theirs = -1;
+	int pair[2], err;
 
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	ours = pair[0];
+	theirs = pair[1];
+	err = child_start(&merger->child,
+			  &(struct child_start){.program = merger->program,
+						.fd = (const int[]){merger->store_fd, theirs}},
+			  mono_ns());
 	if (err)
 		return err;
+	merger->socket_fd = TAKE_FD(ours);
 	merger->stats.starts++;
 	hand_over_fatal(merger);
 	return 0;
@@ -83,7 +108,7 @@ static void tell_refused(struct merger *merger, const struct merge_message *mess
 	merger->told = merger->stats.refused;
 	log_warn("'%s': files of kind %s from @%lu on cannot be merged (%s) and stay as they are "
 		 "(%lu groups so far)",
-		 merger->child.store, message->kind, (unsigned long)(message->start_ms / 1000),
+		 merger->store, message->kind, (unsigned long)(message->start_ms / 1000),
 		 message->err ? strerror(-message->err) : "who tried it has ended",
 		 (unsigned long)merger->stats.refused);
 }
@@ -104,8 +129,8 @@ static void listen_to_child(struct merger *merger)
 	struct merge_message message;
 
 	for (unsigned int i = 0; i < MESSAGES_MAX; i++) {
-		if (recv(merger->child.socket_fd, &message, sizeof(message),
-			 MSG_DONTWAIT | MSG_TRUNC) != (ssize_t)sizeof(message))
+		if (recv(merger->socket_fd, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC) !=
+		    (ssize_t)sizeof(message))
 			return;
 		message.kind[sizeof(message.kind) - 1] = '\0';
 		if (store_kind_is_valid(message.kind) && message.err <= 0)
@@ -128,14 +153,12 @@ static void blame(struct merger *merger)
 
 static void reap(struct merger *merger)
 {
-	if (!store_child_has_ended(&merger->child))
+	if (!child_has_ended(&merger->child, NULL))
 		return;
 	listen_to_child(merger);
 	blame(merger);
-	store_child_forget(&merger->child);
-	merger->start_after_ns = mono_ns() + merger->wait_ns;
-	if (merger->wait_ns < RESTART_MAX_NS)
-		merger->wait_ns *= 2;
+	close_socket(merger);
+	child_rest(&merger->child, mono_ns());
 }
 
 void merger_turn(struct merger *merger)
@@ -145,12 +168,11 @@ void merger_turn(struct merger *merger)
 	if (merger->child.pid)
 		listen_to_child(merger);
 	reap(merger);
-	if (merger->child.pid || mono_ns() < merger->start_after_ns)
+	if (!child_is_due(&merger->child, mono_ns()))
 		return;
 	err = start(merger);
 	if (!err)
 		return;
-	log_debug("cannot start the child that merges '%s': %s", merger->child.store,
-		  strerror(-err));
-	merger->start_after_ns = mono_ns() + RESTART_MAX_NS;
+	log_debug("cannot start the child that merges '%s': %s", merger->store, strerror(-err));
+	child_rest(&merger->child, mono_ns());
 }

@@ -11,7 +11,7 @@ import craft  # noqa: F401
 QUICK = True
 SECONDS = 4
 OPTIONS = ("--verbose",)
-CHILD = "pyprofd-elf"
+CHILD = "pyprofd: files"
 KILLS = []
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: */
+/* sources:  */
 #include "base/memory_file.h"
 
 #include <cmocka.h>

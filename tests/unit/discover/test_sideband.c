@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: perf/opener.c perf/event.c perf/child.c parser/worker.c parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c discover/sideband.c discover/cpus.c discover/process_table.c discover/mapping_set.c discover/mapping.c discover/proc_maps.c base/intern.c base/io.c base/running.c base/call_filter.c */
+/* sources: child/perf_opener.c child/perf_event.c child/worker.c parser/child.c child/loop.c child/sandbox.c child/children.c base/capabilities.c discover/sideband.c discover/cpus.c discover/process_table.c discover/mapping_set.c discover/mapping.c discover/proc_maps.c base/intern.c base/io.c base/running.c child/spawn.c child/sandbox.c child/child.c */
 #include "discover/sideband.h"
 
 #include <cmocka.h>

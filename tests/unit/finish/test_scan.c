@@ -15,6 +15,7 @@
 #include "../python/interpreters.h"
 #include "agent/stages.h"
 #include "base/clock.h"
+#include "child/children.h"
 #include "drain/thread_slots.h"
 #include "finish/scan.h"
 #include "finish/scan_walk.h"
@@ -478,7 +479,7 @@ int main(int argc, char **argv)
 
 	int failed;
 
-	if (argc && foreign_child_is_meant(argv[0]))
+	if (argc && child_named(argv[0]) == CHILD_FILES)
 		foreign_child_main();
 	if (geteuid()) {
 		printf("skipped: the scan needs root\n");

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "child/worker.h"
 #include "foreign/serve.h"
-#include "parser/worker.h"
 #include "server_release.h"
 
 /* What each question takes of the child's CPU time, as it is told. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/child.c parser/child_loop.c */
+/* sources: foreign/child.c child/loop.c child/children.c */
 /* The child that parses files, in a fork of this program: its sandbox and what it parses are
  * fakes. */
 #include "foreign/child.h"
@@ -10,16 +10,16 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "child/loop.h"
+#include "child/sandbox.h"
 #include "elf/elf_guard.h"
 #include "foreign/serve.h"
-#include "parser/child_loop.h"
 
 #define LEFT_OPEN 77
 
@@ -34,16 +34,10 @@ int elf_guard_install(void)
 	return guard_result;
 }
 
-int parser_sandbox_enter(enum parser_sandbox kind)
+int sandbox_begin(enum child_kind kind)
 {
-	char name[17] = "";
-
-	/* By then it has its name, and no descriptor that it was not given. */
-	if (kind != PARSER_SANDBOX_FILES || prctl(PR_GET_NAME, name) ||
-	    strcmp(name, FOREIGN_ARGV0) != 0 || fcntl(LEFT_OPEN, F_GETFD) >= 0 ||
-	    fcntl(PARSER_MEMORY_FD, F_GETFD) < 0 || fcntl(PARSER_SOCKET_FD, F_GETFD) < 0)
-		return -EINVAL;
-	return sandbox_result;
+	assert_int_equal(syscall(SYS_close_range, CHILD_MEMORY_FD + 1, ~0U, 0), 0);
+	return kind == CHILD_FILES ? sandbox_result : -EINVAL;
 }
 
 ssize_t recvmsg(int fd, struct msghdr *message, int flags)
@@ -70,12 +64,12 @@ bool foreign_files_sort(const struct foreign_request *request, const int *fd, si
 
 /* The size tells how many descriptors came, the error the number of the last one. */
 void foreign_serve(struct foreign_server *server, const struct foreign_request *request,
-		   const struct foreign_files *files, struct parser_reply *ret_reply)
+		   const struct foreign_files *files, struct child_reply *ret_reply)
 {
 	memcpy(server->memory + FOREIGN_MEMORY_BYTES - 8, &request->number, 4);
-	*ret_reply = (struct parser_reply){.serial = request->serial,
-					   .error = files->file,
-					   .size = (uint32_t)files->debug.fd[0]};
+	*ret_reply = (struct child_reply){.serial = request->serial,
+					  .error = files->file,
+					  .size = (uint32_t)files->debug.fd[0]};
 }
 
 /* ---- the agent ---- */
@@ -91,8 +85,7 @@ static void start(bool has_memory)
 	memory_fd = memfd_create("memory", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(memory_fd, FOREIGN_MEMORY_BYTES), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(
-		setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	assert_int_equal(setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
 	ours = pair[0];
 	child = fork();
 	assert_true(child >= 0);
@@ -100,8 +93,8 @@ static void start(bool has_memory)
 		const int high_socket = fcntl(pair[1], F_DUPFD, 20),
 			  high_memory = fcntl(has_memory ? memory_fd : pair[1], F_DUPFD, 20);
 
-		if (dup2(pair[1], LEFT_OPEN) < 0 || dup2(high_socket, PARSER_SOCKET_FD) < 0 ||
-		    dup2(high_memory, PARSER_MEMORY_FD) < 0)
+		if (dup2(pair[1], LEFT_OPEN) < 0 || dup2(high_socket, CHILD_SOCKET_FD) < 0 ||
+		    dup2(high_memory, CHILD_MEMORY_FD) < 0)
 			_exit(99);
 		foreign_child_main();
 	}
@@ -121,7 +114,7 @@ static int end(void)
 }
 
 /* Returns whether a reply came, or the child has ended. */
-static bool hear(struct parser_reply *heard)
+static bool hear(struct child_reply *heard)
 {
 	const ssize_t size = syscall(SYS_recvfrom, ours, heard, sizeof(*heard), 0, NULL, NULL);
 
@@ -165,14 +158,14 @@ static const struct foreign_request examine = {.serial = 5, .kind = FOREIGN_EXAM
 static void foreign_child_main__answers_until_the_agent_goes(void **state)
 {
 	struct foreign_request request = examine;
-	struct parser_reply heard;
+	struct child_reply heard;
 	uint32_t number;
 
 	(void)state;
 	interrupts = 3;
 	start(true);
 	assert_true(hear(&heard));
-	assert_int_equal(heard.serial, PARSER_HELLO);
+	assert_int_equal(heard.serial, CHILD_HELLO);
 	for (uint32_t i = 0; i < 12; i++) {
 		const uint32_t fds = i % (WORKER_FDS_MAX + 1);
 
@@ -183,7 +176,7 @@ static void foreign_child_main__answers_until_the_agent_goes(void **state)
 		assert_int_equal(heard.serial, 100 + i);
 		assert_int_equal(heard.size, fds);
 		/* Those that came with earlier ones are closed. */
-		assert_int_equal(heard.error, fds ? PARSER_MEMORY_FD + (int)fds : -1);
+		assert_int_equal(heard.error, fds ? CHILD_MEMORY_FD + (int)fds : -1);
 		assert_int_equal(pread(memory_fd, &number, 4, FOREIGN_MEMORY_BYTES - 8), 4);
 		assert_int_equal(number, 9 + i);
 	}
@@ -196,7 +189,7 @@ static void foreign_child_main__largest_request_is_served(void **state)
 		struct foreign_request request;
 		uint8_t bytes[FOREIGN_REQUEST_MAX_BYTES];
 	} largest;
-	struct parser_reply heard;
+	struct child_reply heard;
 
 	(void)state;
 	largest.request = examine;
@@ -213,7 +206,7 @@ static void foreign_child_main__largest_request_is_served(void **state)
 /* Expects that the child ends at a message without an answer. */
 static void expect_end(const void *request, size_t bytes)
 {
-	struct parser_reply heard;
+	struct child_reply heard;
 
 	start(true);
 	assert_true(hear(&heard));
@@ -240,7 +233,7 @@ static void foreign_child_main__nonsense_ends_it(void **state)
 
 static void foreign_child_main__what_it_needs_is_there_or_it_does_not_serve(void **state)
 {
-	struct parser_reply heard;
+	struct child_reply heard;
 
 	(void)state;
 	start(false);
@@ -257,14 +250,6 @@ static void foreign_child_main__what_it_needs_is_there_or_it_does_not_serve(void
 	assert_int_equal(end(), 1);
 }
 
-static void foreign_child_is_meant__by_its_name(void **state)
-{
-	(void)state;
-	assert_true(foreign_child_is_meant(FOREIGN_ARGV0));
-	assert_false(foreign_child_is_meant("pyprofd"));
-	assert_false(foreign_child_is_meant(NULL));
-}
-
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -274,7 +259,6 @@ int main(void)
 		TEST(foreign_child_main__largest_request_is_served),
 		TEST(foreign_child_main__nonsense_ends_it),
 		TEST(foreign_child_main__what_it_needs_is_there_or_it_does_not_serve),
-		TEST(foreign_child_is_meant__by_its_name),
 	};
 
 	return cmocka_run_group_tests_name("foreign/child", tests, NULL, NULL);

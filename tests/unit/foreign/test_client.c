@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c foreign/child.c foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c parser/worker.c parser/late.c parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c base/running.c base/call_filter.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c base/nearest.c */
+/* sources: foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c foreign/child.c foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c child/worker.c child/late.c parser/child.c child/loop.c child/sandbox.c child/children.c base/capabilities.c elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c elf/debug_paths.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c base/running.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c base/nearest.c child/spawn.c child/child.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "foreign/client.h"
 
@@ -17,13 +17,13 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "child/late.h"
+#include "child/worker.h"
 #include "elf/elf_symbols.h"
 #include "foreign/child.h"
 #include "foreign/protocol.h"
 #include "parser/client.h"
-#include "parser/late.h"
 #include "parser/protocol.h"
-#include "parser/worker.h"
 
 #define NUMBER 16U
 /* one that computes is given its time of a busy CPU */
@@ -143,15 +143,15 @@ static uint32_t put_lines(uint8_t *memory, const struct foreign_request *request
 static void answer_lies(void)
 {
 	uint8_t *memory = mmap(NULL, FOREIGN_MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-			       PARSER_MEMORY_FD, 0);
+			       CHILD_MEMORY_FD, 0);
 	static union {
 		struct foreign_request request;
 		uint8_t bytes[FOREIGN_REQUEST_MAX_BYTES];
 	} room;
 
-	while (recv(PARSER_SOCKET_FD, &room, sizeof(room), 0) > 0) {
+	while (recv(CHILD_SOCKET_FD, &room, sizeof(room), 0) > 0) {
 		const struct foreign_request *request = &room.request;
-		struct parser_reply reply = {.serial = request->serial, .size = 4096};
+		struct child_reply reply = {.serial = request->serial, .size = 4096};
 
 		if (request->kind == FOREIGN_ROWS)
 			put_rows(memory, (struct rows_of){request->low, request->high});
@@ -164,7 +164,7 @@ static void answer_lies(void)
 		reply.serial += !strcmp(lie, "serial");
 		if (!strcmp(lie, "size"))
 			reply.size = 8;
-		send(PARSER_SOCKET_FD, &reply, sizeof(reply), 0);
+		send(CHILD_SOCKET_FD, &reply, sizeof(reply), 0);
 	}
 }
 
@@ -172,7 +172,7 @@ static void answer_lies(void)
 static void work_for_ever(void)
 {
 	struct foreign_request request;
-	volatile bool goes_on = recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) > 0;
+	volatile bool goes_on = recv(CHILD_SOCKET_FD, &request, sizeof(request), 0) > 0;
 
 	while (goes_on)
 		;
@@ -180,7 +180,7 @@ static void work_for_ever(void)
 
 static void be_child(void)
 {
-	const struct parser_reply hello = {.serial = PARSER_HELLO};
+	const struct child_reply hello = {.serial = CHILD_HELLO};
 	const char *how = getenv("TEST_CHILD");
 	struct foreign_request request;
 
@@ -188,13 +188,13 @@ static void be_child(void)
 		foreign_child_main();
 	if (!strcmp(how, "ends"))
 		_exit(0);
-	send(PARSER_SOCKET_FD, &hello, sizeof(hello), 0);
+	send(CHILD_SOCKET_FD, &hello, sizeof(hello), 0);
 	if (!strcmp(how, "silent"))
 		pause();
 	if (!strcmp(how, "busy"))
 		work_for_ever();
 	if (!strcmp(how, "dies"))
-		(void)!recv(PARSER_SOCKET_FD, &request, sizeof(request), 0);
+		(void)!recv(CHILD_SOCKET_FD, &request, sizeof(request), 0);
 	lie = how;
 	if (strcmp(how, "dies"))
 		answer_lies();
@@ -664,13 +664,13 @@ static void foreign_codes__files_that_were_late_do_not_cost_them(void **state)
 	struct foreign_facts facts;
 
 	(void)state;
-	for (uint32_t i = 0; i < PARSER_USER_LATE_MAX; i++) {
+	for (uint32_t i = 0; i < LATE_USER_MAX; i++) {
 		const struct foreign_file file = file_of(&libc, NUMBER + i, 1000);
 
 		assert_int_equal(examine(foreign, &file, &facts), -ETIME);
 	}
 	assert_int_equal(examine(foreign, &other, &facts), -ETIMEDOUT);
-	for (uint32_t i = 0; i < PARSER_USER_LATE_MAX; i++, code.number++)
+	for (uint32_t i = 0; i < LATE_USER_MAX; i++, code.number++)
 		assert_int_equal(foreign_codes(foreign, &code, raw, 1, on_decoded, &decoded),
 				 -ETIME);
 	assert_int_equal(foreign_codes(foreign, &code, raw, 1, on_decoded, &decoded), -ETIMEDOUT);
@@ -756,7 +756,7 @@ static void foreign_rows__child_that_is_killed_is_replaced(void **state)
 	foreign = with_child(NULL);
 	assert_int_equal(examine(foreign, &file, &facts), 0);
 	/* An end right after the start counts as a bad start. */
-	usleep(WORKER_RESTART_NS / NS_PER_US);
+	usleep(NS_PER_SEC / NS_PER_US);
 	assert_int_equal(kill(find_child(), SIGKILL), 0);
 	assert_int_equal(foreign_rows(foreign, &file, facts.segment[0].vaddr,
 				      facts.segment[0].vaddr + 1000, &rows),
@@ -880,7 +880,7 @@ int main(int argc, char **argv)
 	};
 
 	(void)argc;
-	if (foreign_child_is_meant(argv[0]))
+	if (child_named(argv[0]) == CHILD_FILES)
 		be_child();
 	dl_iterate_phdr(find_libc, &libc);
 	if (libc < 0) {

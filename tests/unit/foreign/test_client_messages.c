@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/client_names.c foreign/check.c foreign/user_time.c parser/late.c */
+/* sources: foreign/client.c foreign/client_names.c foreign/check.c foreign/user_time.c child/late.c */
 /* What the client sends to the child, and what it takes of the answers: the child, its CPU time and
  * the clock are fakes in this file. */
 #include "foreign/client.h"
@@ -14,10 +14,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "child/late.h"
+#include "child/worker.h"
 #include "foreign/protocol.h"
 #include "foreign/user_time.h"
 #include "parser/client.h"
-#include "parser/worker.h"
 
 #define NUMBER 1U
 #define USER 1000U
@@ -47,9 +48,9 @@ static struct {
 	unsigned int limit_ms[REQUESTS];
 	unsigned int asked;
 	int result; /* of asking */
-	struct parser_reply reply;
+	struct child_reply reply;
 	/* What it says; NULL: `reply` alone. */
-	void (*answer)(const struct foreign_request *request, struct parser_reply *reply);
+	void (*answer)(const struct foreign_request *request, struct child_reply *reply);
 	int stale; /* so many requests get -ESTALE */
 	uint64_t starts, cpu_ns, cpu_a_request_ns;
 	unsigned int freed;
@@ -70,7 +71,7 @@ ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
 
 int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker)
 {
-	assert_string_equal(kind->argv0, FOREIGN_ARGV0);
+	assert_int_equal(kind->kind, CHILD_FILES);
 	assert_int_equal(kind->memory_bytes, FOREIGN_MEMORY_BYTES);
 	assert_true(kind->is_computing);
 	if (strcmp(program, "/a/program") != 0)
@@ -175,8 +176,7 @@ static int descriptor(void *context, int *ret_fd)
 
 static struct foreign_file file_of(uint32_t number)
 {
-	return (struct foreign_file){
-		.number = number, .descriptor = descriptor, .context = &child};
+	return (struct foreign_file){.number = number, .descriptor = descriptor, .context = &child};
 }
 
 static int setup(void **state)
@@ -213,14 +213,14 @@ static struct foreign_stats stats(void)
 /* A row every 16 bytes, up to `rows_high` at most. */
 static uint64_t rows_high;
 
-static void put_rows_at(size_t at, uint64_t low, uint64_t high, struct parser_reply *reply)
+static void put_rows_at(size_t at, uint64_t low, uint64_t high, struct child_reply *reply)
 {
 	struct foreign_rows head = {.high = high < rows_high ? high : rows_high};
 
 	for (uint64_t vaddr = low; vaddr < head.high; vaddr += 16, head.count++) {
-		const struct cfi_row row = {
-			.vaddr = vaddr,
-			.rule = {.kind = PP_RULE_CFA_SP, .cfa_offset = (int32_t)(vaddr / 16)}};
+		const struct cfi_row row = {.vaddr = vaddr,
+					    .rule = {.kind = PP_RULE_CFA_SP,
+						     .cfa_offset = (int32_t)(vaddr / 16)}};
 
 		memcpy(shared + at + sizeof(head) + head.count * sizeof(row), &row, sizeof(row));
 	}
@@ -228,7 +228,7 @@ static void put_rows_at(size_t at, uint64_t low, uint64_t high, struct parser_re
 	reply->size = (uint32_t)(at + sizeof(head) + head.count * sizeof(struct cfi_row));
 }
 
-static void put_rows(const struct foreign_request *request, struct parser_reply *reply)
+static void put_rows(const struct foreign_request *request, struct child_reply *reply)
 {
 	assert_int_equal(request->kind, FOREIGN_ROWS);
 	put_rows_at(0, request->low, request->high, reply);
@@ -407,9 +407,9 @@ static void close__is_told_of_what_the_child_has(void **state)
 
 static void errors__of_parsing_are_passed_on(void **state)
 {
-	static const int error[][2] = {{-ENODATA, -ENODATA},   {-EBADMSG, -EBADMSG},
-				       {-E2BIG, -E2BIG},       {-ENOMEM, -E2BIG},
-				       {-ETIME, -EBADMSG},     {-ETIMEDOUT, -EBADMSG}};
+	static const int error[][2] = {{-ENODATA, -ENODATA}, {-EBADMSG, -EBADMSG},
+				       {-E2BIG, -E2BIG},     {-ENOMEM, -E2BIG},
+				       {-ETIME, -EBADMSG},   {-ETIMEDOUT, -EBADMSG}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(error); i++) {
@@ -436,7 +436,7 @@ static void errors__of_the_child_are_the_files(void **state)
 	assert_int_equal(stats().none, 2);
 	assert_int_equal(child.asked, 2);
 	assert_int_equal(ask(NUMBER + 2), 0);
-	now_ns += PARSER_ALONE_NS;
+	now_ns += LATE_ALONE_NS;
 	assert_int_equal(ask(NUMBER), 0);
 	/* No child is to be had: that is nobody's fault. */
 	child.result = -ETIMEDOUT;
@@ -450,7 +450,7 @@ static void errors__of_the_child_are_the_files(void **state)
 static void errors__of_a_users_files_are_the_users(void **state)
 {
 	(void)state;
-	for (uint32_t i = 0; i < PARSER_USER_LATE_MAX; i++) {
+	for (uint32_t i = 0; i < LATE_USER_MAX; i++) {
 		child.result = -ETIME;
 		assert_int_equal(ask_of(NUMBER + i, USER, 0), -ETIME);
 		assert_int_equal(child.limit_ms[child.asked - 1],
@@ -459,11 +459,11 @@ static void errors__of_a_users_files_are_the_users(void **state)
 		assert_int_equal(ask_of(NUMBER + 100, USER + 1, 0), 0);
 		assert_int_equal(child.limit_ms[child.asked - 1], FOREIGN_DEADLINE_MS);
 	}
-	now_ns += PARSER_ALONE_NS;
+	now_ns += LATE_ALONE_NS;
 	assert_int_equal(ask_of(NUMBER + 50, USER, 0), -ETIMEDOUT);
 	assert_int_equal(stats().none, 1);
 	assert_int_equal(ask_of(NUMBER + 51, USER + 1, 0), 0);
-	now_ns += PARSER_USER_ALONE_NS - PARSER_ALONE_NS;
+	now_ns += LATE_USER_ALONE_NS - LATE_ALONE_NS;
 	assert_int_equal(ask_of(NUMBER + 50, USER, 0), 0);
 	assert_int_equal(child.limit_ms[child.asked - 1], FOREIGN_DEADLINE_MS);
 }
@@ -495,7 +495,7 @@ static void time__that_a_payer_took_is_the_payers(void **state)
 
 static struct foreign_facts facts;
 
-static void put_facts(const struct foreign_request *request, struct parser_reply *reply)
+static void put_facts(const struct foreign_request *request, struct child_reply *reply)
 {
 	uint64_t low, high;
 
@@ -701,7 +701,7 @@ static void rows__are_asked_for_until_all_are_there(void **state)
 static struct foreign_rows lie;
 static uint32_t lie_size;
 
-static void put_lie(const struct foreign_request *request, struct parser_reply *reply)
+static void put_lie(const struct foreign_request *request, struct child_reply *reply)
 {
 	struct cfi_row row[4];
 
@@ -762,7 +762,7 @@ static uint32_t names_max; /* answers at a time */
 static uint64_t asked_vaddr[3 * FOREIGN_MAX_NAMES];
 
 /* Every second address has no name, every third another one for the linker. */
-static void put_names(const struct foreign_request *request, struct parser_reply *reply)
+static void put_names(const struct foreign_request *request, struct child_reply *reply)
 {
 	struct foreign_names *names = (struct foreign_names *)shared;
 	char *text = (char *)shared + foreign_text_at(request->vaddr_count);
@@ -831,7 +831,7 @@ static void names__come_for_each_address_in_turn(void **state)
 	expect_names(2 * FOREIGN_MAX_NAMES + 5, UINT32_MAX, 3);
 }
 
-static void put_long_name(const struct foreign_request *request, struct parser_reply *reply)
+static void put_long_name(const struct foreign_request *request, struct child_reply *reply)
 {
 	struct foreign_names *names = (struct foreign_names *)shared;
 
@@ -894,8 +894,8 @@ static void names__debug_files_come_with_the_request(void **state)
 	asked_vaddr[0] = 5;
 	for (unsigned int i = 0; i < 2; i++) {
 		named = 0;
-		assert_int_equal(
-			foreign_names(foreign, &file, asked_vaddr, 1, on_function, &named), 0);
+		assert_int_equal(foreign_names(foreign, &file, asked_vaddr, 1, on_function, &named),
+				 0);
 	}
 	assert_int_equal(child.request[0].files, FOREIGN_FILE_BIT | 1U << 2 | 1U << 4);
 	assert_int_equal(child.fd[0][0], FILE_FD);
@@ -908,7 +908,7 @@ static void names__debug_files_come_with_the_request(void **state)
 	assert_int_equal(stats().count[FOREIGN_COST_FILES], 5);
 }
 
-static void put_no_names(const struct foreign_request *request, struct parser_reply *reply)
+static void put_no_names(const struct foreign_request *request, struct child_reply *reply)
 {
 	put_names(request, reply);
 	((struct foreign_names *)shared)->count = 0;
@@ -932,7 +932,7 @@ static void names__errors_end_the_question(void **state)
 
 /* ---- lines ---- */
 
-static void put_lines(const struct foreign_request *request, struct parser_reply *reply)
+static void put_lines(const struct foreign_request *request, struct child_reply *reply)
 {
 	const struct foreign_line line = {.start = 0x1000, .code_bytes = 16, .name_bytes = 3};
 	struct foreign_lines *lines = (struct foreign_lines *)shared;
@@ -978,7 +978,7 @@ static void lines__are_read_from_a_file_that_is_not_kept(void **state)
 static size_t decoded;
 
 /* One answer for each, with a row and two names. */
-static void put_codes(const struct foreign_request *request, struct parser_reply *reply)
+static void put_codes(const struct foreign_request *request, struct child_reply *reply)
 {
 	struct foreign_codes *codes = (struct foreign_codes *)shared;
 	const struct foreign_code code = {.row_count = 1, .name_bytes = 2, .filename_bytes = 3};
@@ -1077,7 +1077,7 @@ static void codes__errors_are_told(void **state)
 	child.reply.error = -EBADMSG;
 	assert_int_equal(ask_codes(4096, 1), -ETIME);
 	assert_int_equal(stats().ended, 1);
-	now_ns += PARSER_ALONE_NS;
+	now_ns += LATE_ALONE_NS;
 	child.reply.error = 0;
 	child.reply.size = sizeof(struct foreign_codes);
 	assert_int_equal(ask_codes(4096, 1), -ETIME);
@@ -1089,7 +1089,7 @@ static void codes__errors_are_told(void **state)
 
 /* ---- kernels ---- */
 
-static void put_kernels(const struct foreign_request *request, struct parser_reply *reply)
+static void put_kernels(const struct foreign_request *request, struct child_reply *reply)
 {
 	struct foreign_request names = *request;
 
@@ -1109,17 +1109,16 @@ static void kernels__are_asked_about_some_at_a_time(void **state)
 	names_max = UINT32_MAX;
 	child.answer = put_kernels;
 	named = 0;
-	assert_int_equal(foreign_kernels(foreign, &file, asked_vaddr, FOREIGN_MAX_KERNELS + 1,
-					 true, on_function, &named),
+	assert_int_equal(foreign_kernels(foreign, &file, asked_vaddr, FOREIGN_MAX_KERNELS + 1, true,
+					 on_function, &named),
 			 0);
 	assert_int_equal(named, FOREIGN_MAX_KERNELS + 1);
 	assert_int_equal(child.asked, 2);
 	assert_int_equal(child.request[1].low, 1);
 	assert_int_equal(child.request[1].files, 0);
 	named = 0;
-	assert_int_equal(foreign_kernels(foreign, &file, asked_vaddr, 1, false, on_function,
-					 &named),
-			 0);
+	assert_int_equal(
+		foreign_kernels(foreign, &file, asked_vaddr, 1, false, on_function, &named), 0);
 	assert_int_equal(child.request[2].low, 0);
 	assert_int_equal(stats().count[FOREIGN_KERNELS], 3);
 }
@@ -1129,7 +1128,7 @@ static void kernels__are_asked_about_some_at_a_time(void **state)
 static uint32_t texts_left_out; /* answers that do not come */
 
 /* Text i is called by its number. */
-static void put_texts(const struct foreign_request *request, struct parser_reply *reply)
+static void put_texts(const struct foreign_request *request, struct child_reply *reply)
 {
 	struct foreign_names *names = (struct foreign_names *)shared;
 	char *text = (char *)shared + foreign_text_at((uint32_t)request->low);

@@ -282,7 +282,7 @@ static union {
 	struct foreign_request request;
 	uint8_t bytes[FOREIGN_REQUEST_MAX_BYTES];
 } asked;
-static struct parser_reply reply;
+static struct child_reply reply;
 static struct debug_files debug;
 
 static int setup(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gauges.c gpu/gauge_sums.c gauges/intake.c gauges/record.c profile/gauge_line.c base/log.c base/utf8.c */
+/* sources: gpu/gauges.c gpu/gauge_sums.c gauges/intake.c gauges/record.c profile/gauge_line.c base/log.c base/utf8.c child/child.c child/spawn.c child/children.c */
 /* The agent beside a child that is this program, and does what LD_LIBRARY_PATH says: all that the
  * child gets of the environment.  The agent's clock is the test's own. */
 #include "gpu/gauges.h"
@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gauges/child.h"
+#include "child/children.h"
 #include "gpu/gauge_lines.h"
 #include "probes/probes.h"
 
@@ -29,7 +29,7 @@ extern char **environ;
 
 static void put(const void *bytes, size_t size)
 {
-	if (write(GAUGES_PIPE_FD, bytes, size) != (ssize_t)size)
+	if (write(CHILD_GAUGES_FD, bytes, size) != (ssize_t)size)
 		_exit(0);
 }
 
@@ -68,10 +68,11 @@ static bool is_clean(void)
 {
 	struct stat stat;
 
-	for (int fd = 0; fd < GAUGES_PIPE_FD; fd++)
+	for (int fd = 0; fd < CHILD_GAUGES_FD; fd++)
 		if (fstat(fd, &stat) || !S_ISCHR(stat.st_mode))
 			return false;
-	return environ[0] && !environ[1];
+	/* Where libraries are, and that it is a child. */
+	return environ[0] && environ[1] && !environ[2];
 }
 
 static _Noreturn void be_child(const char *mode)
@@ -361,7 +362,7 @@ int main(int argc, char **argv)
 	const char *mode = getenv("LD_LIBRARY_PATH");
 
 	(void)argc;
-	if (!strcmp(argv[0], GAUGES_ARGV0))
+	if (child_named(argv[0]) == CHILD_GAUGES)
 		be_child(mode ? mode : "");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

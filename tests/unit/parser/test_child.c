@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/child.c parser/child_loop.c parser/sandbox.c base/call_filter.c */
+/* sources: parser/child.c child/loop.c child/sandbox.c child/children.c */
 /* What the child does with requests, in this process and in a fork of it; how reading fails is a
  * fake in this file. */
 #include "parser/child.h"
@@ -24,7 +24,8 @@
 
 #include "base/capabilities.h"
 #include "base/cleanup.h"
-#include "parser/sandbox.h"
+#include "child/sandbox.h"
+#include "parser/protocol.h"
 
 #define LEFT_OPEN 77
 
@@ -42,8 +43,7 @@ static int capabilities_error, prctl_fails;
 static bool is_without_parent, is_not_dumpable, has_no_new_rights;
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long here_count,
-			 const struct iovec *there, unsigned long there_count,
-			 unsigned long flags)
+			 const struct iovec *there, unsigned long there_count, unsigned long flags)
 {
 	errno = read_error;
 	if (read_error)
@@ -159,7 +159,7 @@ int capabilities_keep(uint64_t kept_mask, uint64_t inherited_mask)
 /* ---- */
 
 static uint8_t memory[PARSER_MEMORY_BYTES];
-static struct parser_reply reply;
+static struct child_reply reply;
 static int reply_fd;
 
 static int setup(void **state)
@@ -200,10 +200,9 @@ static const char first[] = "the first", second[] = "a second piece", third[] = 
 
 static int read_three(pid_t tid)
 {
-	const struct parser_piece piece[] = {
-		{.address = (uintptr_t)first, .size = sizeof(first)},
-		{.address = (uintptr_t)second, .size = sizeof(second)},
-		{.address = (uintptr_t)third, .size = sizeof(third)}};
+	const struct parser_piece piece[] = {{.address = (uintptr_t)first, .size = sizeof(first)},
+					     {.address = (uintptr_t)second, .size = sizeof(second)},
+					     {.address = (uintptr_t)third, .size = sizeof(third)}};
 
 	return do_request(PARSER_READ, tid, piece, 3);
 }
@@ -236,7 +235,7 @@ static void parser_child_do__memory_is_read_by_its_file_instead(void **state)
 		expect_three();
 		snprintf(path, sizeof(path), "/proc/%d/mem", getpid());
 		assert_string_equal(opened, path);
-		assert_int_equal(opened_flags, PARSER_OPEN_TEXT);
+		assert_int_equal(opened_flags, CHILD_OPEN_TEXT);
 	}
 	/* Another error is the answer. */
 	setup(NULL);
@@ -356,7 +355,7 @@ static void parser_child_do__mapped_file_is_opened_by_its_name(void **state)
 	(void)state;
 	assert_int_equal(do_request(PARSER_MAPPED_FILE, 77, piece, 2), 0);
 	assert_string_equal(opened, "/proc/77/map_files/7f0000001000-7f0000002000");
-	assert_int_equal(opened_flags, PARSER_OPEN_PATH);
+	assert_int_equal(opened_flags, CHILD_OPEN_PATH);
 	assert_true(reply_fd >= 0);
 	close(reply_fd);
 }
@@ -374,8 +373,7 @@ static void start(bool has_memory)
 	memory_fd = memfd_create("memory", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(memory_fd, PARSER_MEMORY_BYTES), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(
-		setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	assert_int_equal(setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
 	assert_int_equal(pipe(pipes), 0);
 	ours = pair[0];
 	left_open = pipes[0];
@@ -385,11 +383,11 @@ static void start(bool has_memory)
 		const int high_socket = fcntl(pair[1], F_DUPFD, 20),
 			  high_memory = fcntl(memory_fd, F_DUPFD, 20);
 
-		if (dup2(pipes[1], LEFT_OPEN) < 0 || dup2(high_socket, PARSER_SOCKET_FD) < 0 ||
-		    dup2(high_memory, PARSER_MEMORY_FD) < 0)
+		if (dup2(pipes[1], LEFT_OPEN) < 0 || dup2(high_socket, CHILD_SOCKET_FD) < 0 ||
+		    dup2(high_memory, CHILD_MEMORY_FD) < 0)
 			_exit(99);
 		if (!has_memory)
-			close(PARSER_MEMORY_FD);
+			close(CHILD_MEMORY_FD);
 		parser_child_main();
 	}
 	close(pair[1]);
@@ -408,7 +406,7 @@ static int end(void)
 	return WEXITSTATUS(status);
 }
 
-static ssize_t hear(struct parser_reply *heard)
+static ssize_t hear(struct child_reply *heard)
 {
 	return syscall(SYS_recvfrom, ours, heard, sizeof(*heard), 0, NULL, NULL);
 }
@@ -432,7 +430,7 @@ static void parser_child_do__texts_are_read_by_their_names(void **state)
 		assert_int_equal(ask(PARSER_TEXT, getpid(), which, 4), 0);
 		snprintf(path, sizeof(path), "/proc/%d/%s", getpid(), name[which]);
 		assert_string_equal(opened, path);
-		assert_int_equal(opened_flags, PARSER_OPEN_TEXT);
+		assert_int_equal(opened_flags, CHILD_OPEN_TEXT);
 		assert_int_equal(reply.size, 4);
 	}
 	assert_int_equal(ask(PARSER_TEXT, getpid(), PROCESS_TEXTS, 4), -EINVAL);
@@ -449,7 +447,7 @@ static void parser_child_do__directories_are_listed(void **state)
 	(void)state;
 	assert_int_equal(ask(PARSER_LOGS, getpid(), PROCESS_LOGS_CONTAINERS, 4096), 0);
 	assert_string_equal(opened, "/proc/self");
-	assert_int_equal(opened_flags, PARSER_OPEN_TEXT);
+	assert_int_equal(opened_flags, CHILD_OPEN_TEXT);
 	assert_true(reply.size > 100);
 	assert_non_null(memmem(memory, reply.size, "environ", 8));
 	assert_int_equal(ask(PARSER_LOGS, getpid(), PROCESS_LOGS_PODS, 4096), -ENOENT);
@@ -466,7 +464,7 @@ static void parser_child_main__answers_until_the_agent_goes(void **state)
 		.count = 1,
 		.kind = PARSER_READ,
 		.piece = {{.address = (uintptr_t)second, .size = sizeof(second)}}};
-	struct parser_reply heard;
+	struct child_reply heard;
 	struct pollfd closed;
 	char name[64] = "", path[64];
 	FILE *comm;
@@ -475,7 +473,7 @@ static void parser_child_main__answers_until_the_agent_goes(void **state)
 	interrupts = 3;
 	start(true);
 	assert_int_equal(hear(&heard), sizeof(heard));
-	assert_int_equal(heard.serial, PARSER_HELLO);
+	assert_int_equal(heard.serial, CHILD_HELLO);
 	assert_int_equal(heard.error, 0);
 	/* By then it has closed what it was not given, and has its name. */
 	closed = (struct pollfd){.fd = left_open, .events = POLLIN};
@@ -486,7 +484,7 @@ static void parser_child_main__answers_until_the_agent_goes(void **state)
 	assert_non_null(comm);
 	assert_non_null(fgets(name, sizeof(name), comm));
 	fclose(comm);
-	assert_memory_equal(name, PARSER_ARGV0, 14);
+	assert_string_equal(name, "pyprofd: memory\n");
 	for (uint32_t serial = 5; serial < 8; serial++) {
 		request.serial = serial;
 		assert_int_equal(send(ours, &request, parser_request_bytes(1), MSG_NOSIGNAL),
@@ -504,7 +502,7 @@ static void parser_child_main__answers_until_the_agent_goes(void **state)
 static void parser_child_main__nonsense_ends_it(void **state)
 {
 	struct parser_request request = {.tid = 1, .count = 1, .kind = PARSER_KINDS};
-	struct parser_reply heard;
+	struct child_reply heard;
 
 	(void)state;
 	start(true);
@@ -516,7 +514,7 @@ static void parser_child_main__nonsense_ends_it(void **state)
 
 static void parser_child_main__without_memory_or_a_sandbox_it_does_not_serve(void **state)
 {
-	struct parser_reply heard;
+	struct child_reply heard;
 
 	(void)state;
 	start(false);
@@ -532,13 +530,13 @@ static void parser_child_main__without_memory_or_a_sandbox_it_does_not_serve(voi
 
 /* Returns how a fork ends: 100 and the result, when it could be entered with these capabilities and
  * no others. */
-static int enter(enum parser_sandbox which, uint64_t expected)
+static int enter(enum child_kind which, uint64_t expected)
 {
 	int status = 0;
 	pid_t pid = fork();
 
 	if (!pid) {
-		const int err = parser_sandbox_enter(which);
+		const int err = sandbox_enter(which, NULL, NULL);
 
 		syscall(SYS_exit_group,
 			kept == expected && inherited == (expected == ~0ULL ? ~0ULL : 0) &&
@@ -552,42 +550,34 @@ static int enter(enum parser_sandbox which, uint64_t expected)
 	return WEXITSTATUS(status);
 }
 
-static void parser_sandbox_enter__keeps_each_childs_capabilities_alone(void **state)
+static void sandbox_enter__keeps_each_childs_capabilities_alone(void **state)
 {
 	const uint64_t of_memory = CAPABILITY_BIT(CAP_SYS_PTRACE) |
 				   CAPABILITY_BIT(CAP_DAC_READ_SEARCH) |
 				   CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE);
 
 	(void)state;
-	assert_int_equal(enter(PARSER_SANDBOX_MEMORY, of_memory), 100);
-	assert_int_equal(enter(PARSER_SANDBOX_FILES, 0), 100);
-	assert_int_equal(enter(PARSER_SANDBOX_EVENTS,
+	assert_int_equal(enter(CHILD_MEMORY, of_memory), 100);
+	assert_int_equal(enter(CHILD_FILES, 0), 100);
+	assert_int_equal(enter(CHILD_EVENTS,
 			       CAPABILITY_BIT(CAP_SYS_ADMIN) | CAPABILITY_BIT(CAP_PERFMON)),
 			 100);
 	capabilities_error = -EPERM;
-	assert_int_equal(enter(PARSER_SANDBOX_MEMORY, of_memory), 100 + EPERM);
+	assert_int_equal(enter(CHILD_MEMORY, of_memory), 100 + EPERM);
 }
 
 /* Whatever cannot be given up: the child does not go on with it. */
-static void parser_sandbox_enter__what_fails_is_told(void **state)
+static void sandbox_enter__what_fails_is_told(void **state)
 {
 	static const int options[] = {PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		prctl_fails = options[i];
-		assert_int_equal(enter(PARSER_SANDBOX_MEMORY, ~0ULL), 100 + EPERM);
+		assert_int_equal(enter(CHILD_MEMORY, ~0ULL), 100 + EPERM);
 	}
 	prctl_fails = PR_SET_SECCOMP;
-	assert_int_equal(enter(PARSER_SANDBOX_FILES, 0), 100 + EPERM);
-}
-
-static void parser_child_is_meant__by_its_name(void **state)
-{
-	(void)state;
-	assert_true(parser_child_is_meant(PARSER_ARGV0));
-	assert_false(parser_child_is_meant("pyprofd"));
-	assert_false(parser_child_is_meant(NULL));
+	assert_int_equal(enter(CHILD_FILES, 0), 100 + EPERM);
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, setup)
@@ -606,9 +596,8 @@ int main(void)
 		TEST(parser_child_main__answers_until_the_agent_goes),
 		TEST(parser_child_main__nonsense_ends_it),
 		TEST(parser_child_main__without_memory_or_a_sandbox_it_does_not_serve),
-		TEST(parser_sandbox_enter__keeps_each_childs_capabilities_alone),
-		TEST(parser_sandbox_enter__what_fails_is_told),
-		TEST(parser_child_is_meant__by_its_name),
+		TEST(sandbox_enter__keeps_each_childs_capabilities_alone),
+		TEST(sandbox_enter__what_fails_is_told),
 	};
 
 	return cmocka_run_group_tests_name("parser/child", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/client.c parser/late.c */
+/* sources: parser/client.c child/late.c */
 /* Reading through a child that is a fake in this file, as are time and whose process is whose. */
 #include "parser/client.h"
 
@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "parser/late.h"
-#include "parser/worker.h"
+#include "child/late.h"
+#include "child/worker.h"
+#include "parser/protocol.h"
 
 #define TASK 70
 #define USER 1000U
@@ -61,7 +62,7 @@ static struct worker *const the_worker = (struct worker *)&child;
 
 int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker)
 {
-	assert_string_equal(kind->argv0, PARSER_ARGV0);
+	assert_int_equal(kind->kind, CHILD_MEMORY);
 	assert_int_equal(kind->memory_bytes, PARSER_MEMORY_BYTES);
 	/* What it reads may come late; its own time says nothing. */
 	assert_false(kind->is_computing);
@@ -292,7 +293,7 @@ static void parser_read__late_process_is_left_alone_for_a_time(void **state)
 	assert_int_equal(stats().late, 1);
 	assert_int_equal(stats().left_alone, 0);
 	assert_int_equal(read_of(TASK), -ETIMEDOUT);
-	now_ns += PARSER_ALONE_NS - 1;
+	now_ns += LATE_ALONE_NS - 1;
 	assert_int_equal(read_of(TASK), -ETIMEDOUT);
 	assert_int_equal(child.asked, 1);
 	assert_int_equal(stats().left_alone, 2);
@@ -314,7 +315,7 @@ static void parser_read__users_others_have_less_time(void **state)
 	/* Whose process is not there is nobody's. */
 	assert_int_equal(read_of(200), 0);
 	assert_int_equal(child.limit_ms[3], PARSER_DEADLINE_NS / NS_PER_MS);
-	now_ns += PARSER_USER_ALONE_NS - 1;
+	now_ns += LATE_USER_ALONE_NS - 1;
 	assert_int_equal(read_of(101), 0);
 	assert_int_equal(child.limit_ms[4], PARSER_SUSPECT_MS);
 	now_ns++;
@@ -329,17 +330,17 @@ static void parser_read__user_of_several_late_ones_is_left_alone(void **state)
 	int fd = -1;
 
 	(void)state;
-	for (unsigned int i = 0; i < PARSER_USER_LATE_MAX; i++)
+	for (unsigned int i = 0; i < LATE_USER_MAX; i++)
 		be_late(100 + (pid_t)i);
-	now_ns += PARSER_ALONE_NS;
+	now_ns += LATE_ALONE_NS;
 	assert_int_equal(read_of(120), -ETIMEDOUT);
 	assert_int_equal(parser_read_maps(parser, 120, 100, &text, &size), -ETIMEDOUT);
 	assert_int_equal(parser_open_mapped(parser, 120, 1, 2, &fd), -ETIMEDOUT);
-	assert_int_equal(child.asked, PARSER_USER_LATE_MAX);
+	assert_int_equal(child.asked, LATE_USER_MAX);
 	assert_int_equal(stats().left_alone, 3);
 	assert_int_equal(read_of(TASK), 0);
 	assert_int_equal(read_of(200), 0);
-	now_ns += PARSER_USER_ALONE_NS - PARSER_ALONE_NS - 1;
+	now_ns += LATE_USER_ALONE_NS - LATE_ALONE_NS - 1;
 	assert_int_equal(read_of(120), -ETIMEDOUT);
 	now_ns++;
 	assert_int_equal(read_of(120), 0);
@@ -444,19 +445,19 @@ static void late_table__lates_of_a_period_add_up(void **state)
 
 	(void)state;
 	/* Three of the first period, and from the end of it on three more. */
-	for (pid_t tid = 1; tid < (pid_t)PARSER_USER_LATE_MAX; tid++)
+	for (pid_t tid = 1; tid < (pid_t)LATE_USER_MAX; tid++)
 		late_table_add(&table, tid, USER, now);
 	assert_false(late_table_has_user(&table, USER, now));
-	for (pid_t tid = 1; tid < (pid_t)PARSER_USER_LATE_MAX; tid++)
-		late_table_add(&table, tid, USER, now + PARSER_USER_ALONE_NS + 1);
-	now += PARSER_USER_ALONE_NS + 1;
+	for (pid_t tid = 1; tid < (pid_t)LATE_USER_MAX; tid++)
+		late_table_add(&table, tid, USER, now + LATE_USER_ALONE_NS + 1);
+	now += LATE_USER_ALONE_NS + 1;
 	assert_false(late_table_has_user(&table, USER, now));
 	assert_int_equal(table.users_until_ns, 0);
 	/* The second period lasts as long. */
-	late_table_add(&table, 9, USER, now + PARSER_USER_ALONE_NS);
-	assert_true(late_table_has_user(&table, USER, now + PARSER_USER_ALONE_NS));
-	assert_int_equal(table.users_until_ns, now + 2 * PARSER_USER_ALONE_NS);
-	assert_int_equal(table.suspects_until_ns, now + 2 * PARSER_USER_ALONE_NS);
+	late_table_add(&table, 9, USER, now + LATE_USER_ALONE_NS);
+	assert_true(late_table_has_user(&table, USER, now + LATE_USER_ALONE_NS));
+	assert_int_equal(table.users_until_ns, now + 2 * LATE_USER_ALONE_NS);
+	assert_int_equal(table.suspects_until_ns, now + 2 * LATE_USER_ALONE_NS);
 }
 
 /* ---- texts and directories ---- */
@@ -470,9 +471,9 @@ static void parser_read_text__leaves_nothing_behind(void **state)
 	(void)state;
 	memcpy(shared, secret, sizeof(secret));
 	child.size = sizeof(secret);
-	assert_int_equal(
-		parser_read_text(parser, TASK, PROCESS_ENVIRONMENT, sizeof(secret), &text, &size),
-		0);
+	assert_int_equal(parser_read_text(parser, TASK, PROCESS_ENVIRONMENT, sizeof(secret), &text,
+					  &size),
+			 0);
 	assert_int_equal(size, sizeof(secret));
 	assert_string_equal(text, secret);
 	free(text);

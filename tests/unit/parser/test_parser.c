@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: parser/client.c parser/worker.c parser/child.c parser/child_loop.c parser/sandbox.c base/capabilities.c parser/late.c base/io.c base/running.c base/call_filter.c */
+/* sources: parser/client.c child/worker.c parser/child.c child/loop.c child/sandbox.c base/capabilities.c child/late.c base/io.c base/running.c child/spawn.c child/children.c child/child.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "parser/client.h"
 
@@ -18,11 +18,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "child/late.h"
+#include "child/loop.h"
+#include "child/sandbox.h"
+#include "child/worker.h"
 #include "parser/child.h"
-#include "parser/child_loop.h"
-#include "parser/late.h"
-#include "parser/sandbox.h"
-#include "parser/worker.h"
+#include "parser/protocol.h"
 
 #define US ((pid_t)getpid())
 #define LARGE_BYTES (3U * PARSER_MEMORY_BYTES + 100)
@@ -32,11 +33,11 @@
 static void answer_nonsense(void)
 {
 	struct parser_request request;
-	struct parser_reply reply = {0};
+	struct child_reply reply = {0};
 
-	while (recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) > 0) {
+	while (recv(CHILD_SOCKET_FD, &request, sizeof(request), 0) > 0) {
 		reply.serial = request.serial + 1;
-		send(PARSER_SOCKET_FD, &reply, sizeof(reply), 0);
+		send(CHILD_SOCKET_FD, &reply, sizeof(reply), 0);
 	}
 }
 
@@ -44,14 +45,14 @@ static void answer_nonsense(void)
 static void answer_after_work(void)
 {
 	struct parser_request request;
-	struct parser_reply reply = {0};
+	struct child_reply reply = {0};
 
-	if (recv(PARSER_SOCKET_FD, &request, sizeof(request), 0) < 0)
+	if (recv(CHILD_SOCKET_FD, &request, sizeof(request), 0) < 0)
 		return;
 	for (const uint64_t end_ns = mono_ns() + 2 * PARSER_DEADLINE_NS; mono_ns() < end_ns;)
 		;
 	reply.serial = request.serial;
-	send(PARSER_SOCKET_FD, &reply, sizeof(reply), 0);
+	send(CHILD_SOCKET_FD, &reply, sizeof(reply), 0);
 }
 
 static void be_child(void)
@@ -65,7 +66,7 @@ static void be_child(void)
 		parser_child_main();
 	}
 	if (strcmp(how, "ends"))
-		child_answer(&(struct parser_reply){.serial = PARSER_HELLO}, -1);
+		child_answer(&(struct child_reply){.serial = CHILD_HELLO}, -1);
 	if (!strcmp(how, "silent"))
 		pause();
 	if (!strcmp(how, "busy"))
@@ -396,7 +397,7 @@ static void parser_read__user_of_a_late_process_gets_a_shorter_deadline(void **s
 {
 	OWNED(parser) struct parser *parser = with_child("silent");
 	uint64_t shortest_ns = UINT64_MAX;
-	pid_t pid[PARSER_USER_LATE_MAX];
+	pid_t pid[LATE_USER_MAX];
 
 	(void)state;
 	if (geteuid())
@@ -506,11 +507,11 @@ static void parser_read__child_starts_no_children(void **state)
 	uint64_t from = 7, to = 0;
 
 	(void)state;
-	setenv("PYPROFD_PARSER_CHILD", "1", 1);
+	setenv("PYPROFD_CHILD", "1", 1);
 	parser = with_child(NULL);
 	parser_await(parser);
 	assert_int_equal(read_one(parser, US, &from, &to, 8), -ETIMEDOUT);
-	unsetenv("PYPROFD_PARSER_CHILD");
+	unsetenv("PYPROFD_CHILD");
 	assert_int_equal(stats_of(parser).starts, 0);
 }
 
@@ -523,7 +524,7 @@ static int status_after(long call)
 	int status = 0;
 
 	if (!pid) {
-		if (parser_sandbox_enter(PARSER_SANDBOX_MEMORY))
+		if (sandbox_enter(CHILD_MEMORY, NULL, NULL))
 			_exit(1);
 		syscall(call, 0, 0, 0, 0, 0, 0);
 		syscall(SYS_exit_group, 0); /* a sanitizer's _exit() does more */
@@ -532,13 +533,18 @@ static int status_after(long call)
 	return status;
 }
 
-static void parser_sandbox_enter__only_reads_and_answers_are_left(void **state)
+static void sandbox_enter__only_reads_and_answers_are_left(void **state)
 {
-	static const long forbidden[] = {SYS_openat /* flags 0 */, SYS_write,
-					 SYS_clone,		   SYS_execve,
-					 SYS_mmap,		   SYS_mprotect,
-					 SYS_ptrace,		   SYS_socket,
-					 SYS_kill,		   SYS_process_vm_writev};
+	static const long forbidden[] = {SYS_openat /* flags 0 */,
+					 SYS_write,
+					 SYS_clone,
+					 SYS_execve,
+					 SYS_mmap,
+					 SYS_mprotect,
+					 SYS_ptrace,
+					 SYS_socket,
+					 SYS_kill,
+					 SYS_process_vm_writev};
 	int status = status_after(SYS_close);
 
 	(void)state;
@@ -559,8 +565,8 @@ static void late_table__process_is_left_alone_for_a_time(void **state)
 	(void)state;
 	assert_false(late_table_has_task(&table, 5, now));
 	late_table_add(&table, 5, 1000, now);
-	assert_true(late_table_has_task(&table, 5, now + PARSER_ALONE_NS - 1));
-	assert_false(late_table_has_task(&table, 5, now + PARSER_ALONE_NS));
+	assert_true(late_table_has_task(&table, 5, now + LATE_ALONE_NS - 1));
+	assert_false(late_table_has_task(&table, 5, now + LATE_ALONE_NS));
 	assert_false(late_table_has_task(&table, 6, now));
 	assert_false(late_table_has_user(&table, 1000, now));
 }
@@ -571,19 +577,18 @@ static void late_table__user_of_several_is_left_alone_but_not_root(void **state)
 	const uint64_t now = 1000 * NS_PER_SEC;
 
 	(void)state;
-	for (uint32_t i = 0; i < 2 * PARSER_USER_LATE_MAX; i++) {
+	for (uint32_t i = 0; i < 2 * LATE_USER_MAX; i++) {
 		late_table_add(&table, (pid_t)(10 + i), 0, now);
 		late_table_add(&table, (pid_t)(100 + i), 1000, now);
-		assert_int_equal(late_table_has_user(&table, 1000, now),
-				 i + 1 >= PARSER_USER_LATE_MAX);
+		assert_int_equal(late_table_has_user(&table, 1000, now), i + 1 >= LATE_USER_MAX);
 	}
 	assert_false(late_table_has_user(&table, 0, now));
-	assert_int_equal(table.users_until_ns, now + PARSER_USER_ALONE_NS);
-	assert_false(late_table_has_user(&table, 1000, now + PARSER_USER_ALONE_NS));
+	assert_int_equal(table.users_until_ns, now + LATE_USER_ALONE_NS);
+	assert_false(late_table_has_user(&table, 1000, now + LATE_USER_ALONE_NS));
 	/* Seldom ones do not add up. */
 	for (uint64_t i = 1; i < 10; i++) {
-		late_table_add(&table, 1, 1001, now + i * 2 * PARSER_USER_ALONE_NS);
-		assert_false(late_table_has_user(&table, 1001, now + i * 2 * PARSER_USER_ALONE_NS));
+		late_table_add(&table, 1, 1001, now + i * 2 * LATE_USER_ALONE_NS);
+		assert_false(late_table_has_user(&table, 1001, now + i * 2 * LATE_USER_ALONE_NS));
 	}
 }
 
@@ -599,9 +604,9 @@ static void late_table__user_of_a_late_process_is_suspected_but_not_root(void **
 	assert_false(late_table_suspects(&table, 0, now));
 	assert_false(late_table_suspects(&table, 1001, now));
 	assert_true(late_table_suspects(&table, 1000, now));
-	assert_true(late_table_suspects(&table, 1000, now + PARSER_USER_ALONE_NS - 1));
-	assert_false(late_table_suspects(&table, 1000, now + PARSER_USER_ALONE_NS));
-	assert_int_equal(table.suspects_until_ns, now + PARSER_USER_ALONE_NS);
+	assert_true(late_table_suspects(&table, 1000, now + LATE_USER_ALONE_NS - 1));
+	assert_false(late_table_suspects(&table, 1000, now + LATE_USER_ALONE_NS));
+	assert_int_equal(table.suspects_until_ns, now + LATE_USER_ALONE_NS);
 }
 
 static void late_table__new_entries_take_the_place_of_the_first(void **state)
@@ -641,7 +646,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(parser_read__child_that_starts_slowly_is_no_fault_of_the_process),
 		cmocka_unit_test(parser_read__program_that_cannot_be_started_is_etimedout),
 		cmocka_unit_test(parser_read__child_starts_no_children),
-		cmocka_unit_test(parser_sandbox_enter__only_reads_and_answers_are_left),
+		cmocka_unit_test(sandbox_enter__only_reads_and_answers_are_left),
 		cmocka_unit_test(late_table__process_is_left_alone_for_a_time),
 		cmocka_unit_test(late_table__user_of_several_is_left_alone_but_not_root),
 		cmocka_unit_test(late_table__user_of_a_late_process_is_suspected_but_not_root),
@@ -649,7 +654,7 @@ int main(int argc, char **argv)
 	};
 
 	(void)argc;
-	if (parser_child_is_meant(argv[0]))
+	if (child_named(argv[0]) == CHILD_MEMORY)
 		be_child();
 	return cmocka_run_group_tests_name("parser/parser", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/remote.c query/why.c base/program.c */
+/* sources: query/remote.c query/why.c child/spawn.c child/children.c */
 /* pyprof-fetch is a script in the directory of this program. */
 #include "query/remote.h"
 
@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/program.h"
+#include "child/spawn.h"
 
-static char program[PROGRAM_PATH_BYTES];
+static char program[CHILD_PROGRAM_BYTES];
 static struct watcher_progress last;
 static char noted[256];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/merger.c store/store_child.c store/merge_child.c store/merge_sandbox.c store/merge_plan.c store/merge_file.c store/merge_step.c store/merge_store.c store/store_query.c store/store_names.c profile/row_order.c profile/window_mark.c base/kinds.c base/io.c base/log.c base/capabilities.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c base/call_filter.c profile/cuda_line.c profile/cuda_lines.c base/proto.c */
+/* sources: store/merger.c store/merge_child.c child/sandbox.c child/children.c child/child.c child/spawn.c store/merge_plan.c store/merge_file.c store/merge_step.c store/merge_store.c store/store_query.c store/store_names.c profile/row_order.c profile/window_mark.c base/kinds.c base/io.c base/log.c base/capabilities.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c profile/cuda_lines.c base/proto.c */
 /* The agent beside a child that is this program: the real one, or one that the variable MERGE_CHILD
  * tells what to do. */
 #include "store/merger.h"
@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "child/children.h"
 #include "store/merge_child.h"
 
 #define LIMIT_NS (20 * NS_PER_SEC)
@@ -26,7 +27,7 @@ static void say(enum merge_what what, uint64_t start_ms, int err)
 	const struct merge_message message = {
 		.start_ms = start_ms, .what = what, .err = err, .kind = "cpu"};
 
-	if (send(MERGE_SOCKET_FD, &message, sizeof(message), MSG_NOSIGNAL) < 0)
+	if (send(CHILD_STORE_SOCKET_FD, &message, sizeof(message), MSG_NOSIGNAL) < 0)
 		_exit(3);
 }
 
@@ -37,7 +38,7 @@ static _Noreturn void die_at_a_group(void)
 
 	say(MERGE_BEGINS, 1000, 0);
 	say(MERGE_DONE, 1000, 0);
-	if (recv(MERGE_SOCKET_FD, &message, sizeof(message), MSG_DONTWAIT) <= 0 ||
+	if (recv(CHILD_STORE_SOCKET_FD, &message, sizeof(message), MSG_DONTWAIT) <= 0 ||
 	    message.what != MERGE_LEAVE_ALONE || message.start_ms != 2000) {
 		say(MERGE_BEGINS, 2000, 0);
 		_exit(1);
@@ -61,10 +62,10 @@ static _Noreturn void say_nonsense(void)
 	struct merge_message full = {.what = MERGE_DONE};
 
 	memset(full.kind, 'a', sizeof(full.kind));
-	(void)send(MERGE_SOCKET_FD, "x", 1, MSG_NOSIGNAL);
+	(void)send(CHILD_STORE_SOCKET_FD, "x", 1, MSG_NOSIGNAL);
 	for (size_t i = 0; i < ARRAY_SIZE(odd); i++)
-		(void)send(MERGE_SOCKET_FD, &odd[i], sizeof(odd[i]), MSG_NOSIGNAL);
-	(void)send(MERGE_SOCKET_FD, &full, sizeof(full), MSG_NOSIGNAL);
+		(void)send(CHILD_STORE_SOCKET_FD, &odd[i], sizeof(odd[i]), MSG_NOSIGNAL);
+	(void)send(CHILD_STORE_SOCKET_FD, &full, sizeof(full), MSG_NOSIGNAL);
 	say(MERGE_DONE, 1, 0);
 	for (;;)
 		pause();
@@ -199,7 +200,7 @@ int main(int argc, char **argv)
 	const char *mode = getenv("MERGE_CHILD");
 
 	(void)argc;
-	if (merge_child_is_meant(argv[0])) {
+	if (child_named(argv[0]) == CHILD_STORE) {
 		if (mode && !strcmp(mode, "dies"))
 			die_at_a_group();
 		if (mode && !strcmp(mode, "nonsense"))
