@@ -50,7 +50,7 @@ PP_PROBE_MAP struct site_now_map site_now SEC(".maps");
 /* A call that is under way: its beginning was seen. */
 struct call_key {
 	__u64 thread; /* pid and tgid */
-	__u64 place;  /* tells calls of one thread apart: lib/spans.bpf.h */
+	__u64 place;  /* tells calls of one thread apart: probe.bpf.c */
 };
 struct call {
 	__u64 began_ns;

@@ -80,7 +80,7 @@ struct pp_count *kernel_side_rest(const struct kernel_side *side); /* 2 * PP_RES
 /* Returns the slots of threads; none without `waits`. */
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
 
-/* Counts that a thread of a user has no slot any more: bpf/lib/slot_share.bpf.h. */
+/* Counts that a thread of a user has no slot any more: bpf/lib/threads.bpf.h. */
 void kernel_side_give_slot(struct kernel_side *side, uint32_t user);
 
 /* Starts a scan of blocked threads.  The caller reads struct pp_scan_record from the descriptor,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/cuda_graphs.bpf.h and cuda_layouts.bpf.h: which calls a graph records, what it has, and
+/* bpf/lib/cuda_graphs.bpf.h and cuda.bpf.h: which calls a graph records, what it has, and
  * what structures of CUDA's say. */
 #include "host.h"
 
 #include <lib/cuda_graphs.bpf.h>
-#include <lib/cuda_layouts.bpf.h>
+#include <lib/cuda.bpf.h>
 
 #define TGID 70U
 #define GENERATION 5U

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/cuda_processes.bpf.h: what one user's processes take of the tables, and what is left. */
+/* bpf/lib/cuda_walks.bpf.h: what one user's processes take of the tables, and what is left. */
 #include "host.h"
 
-#include <lib/cuda_processes.bpf.h>
+#include <lib/cuda_walks.bpf.h>
 
 #define GENERATION 5U
 #define GREEDY 1000U

@@ -67,7 +67,7 @@ static void collect(bool ends)
 		PROBE("gc__done", 0);
 }
 
-#define OPEN_MAX 200 /* lib/spans.bpf.h: IMPORTS_DEEP */
+#define OPEN_MAX 200 /* probe.bpf.c: IMPORTS_DEEP */
 
 /* Then another thread goes on. */
 static void *open_many(void *unused)
