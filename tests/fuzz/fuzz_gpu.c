@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/kinds.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "json_check.h"
 #include "pprof/profile_read.h"
 #include "reader/gpu_export.h"

@@ -12,7 +12,7 @@
 
 #include "../unit/reader/no_input.h"
 #include "base/kinds.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "json_check.h"
 #include "pprof/profile_read.h"
 #include "reader/gpu_table.h"

@@ -11,7 +11,7 @@
 #include "agent/naming.h"
 #include "attach/file_table.h"
 #include "base/intern.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
 #include "drain/thread_slots.h"

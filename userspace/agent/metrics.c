@@ -6,7 +6,7 @@
 
 #include "agent/progress.h"
 #include "base/cleanup.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "gpu/gpu_metrics.h"
 #include "live/record.h"
 #include "version.h"

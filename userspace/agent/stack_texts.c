@@ -9,7 +9,7 @@
 
 #include "agent/naming.h"
 #include "agent/switch_frames.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "drain/dictionary.h"
 #include "symbolize/symbolizer.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/running.h"
+#include "base/task.h"
 
 #define STACK_BYTES ((size_t)512 << 10)
 #define BACKGROUND_NICE 0

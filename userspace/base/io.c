@@ -17,6 +17,8 @@
 
 #include "base/cleanup.h"
 
+/* Ends a stream of open_memstream(). */
+
 #define READ_CHUNK_BYTES 16384U
 
 int read_file_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text, size_t *ret_size)
@@ -150,8 +152,7 @@ int open_directory_of(const char *path, int flags, const char **ret_name, int *r
 		return path[0] ? -EISDIR : -ENOENT;
 	/* Without the last slash, behind which O_NOFOLLOW follows links; the root has no other
 	 * name. */
-	directory = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1)
-			  : strdup(".");
+	directory = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup(".");
 	if (!directory)
 		return -ENOMEM;
 	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);

@@ -4,9 +4,21 @@
 #ifndef BASE_IO_H
 #define BASE_IO_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
+
+/* Closes the stream, whose text the caller owns as before.  Returns 0; -ENOMEM: the text is not
+ * whole, or NULL: fclose() tells neither of a write that failed before nor of its own last
+ * realloc() (glibc: libio/memstream.c, _IO_mem_finish). */
+static inline int close_memory_file(FILE *stream, char *const *text)
+{
+	const int had_error = ferror(stream);
+
+	return fclose(stream) || had_error || !*text ? -ENOMEM : 0;
+}
 
 /* Reads a whole (pseudo) file of at most max_bytes into a NUL-terminated heap buffer.
  * Returns 0; -EFBIG when it is longer; -errno. */

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "base/running.h"
+#include "base/task.h"
 #include "child/child.h"
 
 struct worker {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "config/url.h"
 
 #define TYPE_PARAMETER "profile_type"

@@ -12,7 +12,7 @@
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "live/listener.h"
 #include "live/record.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "options/configured.h"
 #include "options/parser.h"
 #include "options/rules.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "base/utf8.h"
 #include "profile/profile_data.h"
 

@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/process_cpu.h"
+#include "base/task.h"
 #include "discover/process.h"
 #include "discover/process_table.h"
 #include "options/options.h"

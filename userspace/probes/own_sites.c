@@ -8,7 +8,7 @@
 #include "attach/calls_side.h"
 #include "attach/probe_links.h"
 #include "base/cleanup.h"
-#include "base/own_code.h"
+#include "base/task.h"
 #include "probes/exact_sites.h"
 
 /* As sites of <sys/sdt.h>: a NOP, which the kernel need not step. */

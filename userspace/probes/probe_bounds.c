@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/process_cpu.h"
+#include "base/task.h"
 #include "options/options.h"
 #include "probes/probe_plan.h"
 #include "probes/probe_worker.h"

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/median.h"
-#include "base/own_code.h"
+#include "base/task.h"
 
 #define ROUNDS 21U /* the median counts: some have an interrupt in them */
 #define CALLS_A_ROUND 64U

@@ -15,7 +15,7 @@
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/process_cpu.h"
+#include "base/task.h"
 #include "base/user_quota.h"
 #include "foreign/user_time.h"
 #include "probes/lock_wait.h"

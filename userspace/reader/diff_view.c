@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "diff/significance.h"
 #include "reader/text.h"
 #include "render/format.h"

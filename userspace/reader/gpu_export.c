@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "render/format.h"
 
 /* Columns of the values, in the order of enum gpu_value; an error follows those that are divided by

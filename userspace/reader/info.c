@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "base/saturating.h"
 #include "profile/cuda_line.h"
 #include "profile/facts.h"

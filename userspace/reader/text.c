@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "base/saturating.h"
 #include "render/format.h"
 

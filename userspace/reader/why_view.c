@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/json_writer.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "reader/text.h"
 #include "reader/why_texts.h"
 #include "render/format.h"

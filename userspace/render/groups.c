@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 
 void groups_init(struct groups *groups, struct profile *profile, const struct grouping *by)
 {

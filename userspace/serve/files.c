@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/memory_file.h"
 #include "serve/answer_head.h"
 #include "store/store_query.h"
 

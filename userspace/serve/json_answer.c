@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 
 void json_answer_release(struct json_answer *body)
 {

@@ -13,8 +13,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/memory_file.h"
-#include "base/own_cost.h"
+#include "base/io.h"
+#include "base/task.h"
 #include "live/client.h"
 #include "live/record.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "base/saturating.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"

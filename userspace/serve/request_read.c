@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 
 static int add_labels(const struct request *request, struct select *select,
 		      char why[SELECT_WHY_BYTES])

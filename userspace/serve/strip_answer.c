@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "query/file_totals.h"
 #include "serve/strip.h"
 

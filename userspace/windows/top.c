@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 #include "live/access.h"
 #include "live/record.h"
 #include "pprof/pprof.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/running.h"
+#include "base/task.h"
 
 #define LIMIT_NS (300 * NS_PER_MS)
 #define LONG_NS (20 * NS_PER_SEC) /* for what comes at once */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sources:  */
-#include "base/memory_file.h"
+#include "base/io.h"
 
 #include <cmocka.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/own_cost.c base/io.c */
-#include "base/own_cost.h"
+/* sources: base/task.c base/io.c */
+#include "base/task.h"
 
 #include <cmocka.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: fetch/place.c base/io.c base/running.c */
+/* sources: fetch/place.c base/io.c base/task.c */
 #include "fetch/place.h"
 
 #include <cmocka.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: fetch/settings.c config/url.c config/secret.c config/plain_file.c store/store_names.c base/utf8.c base/io.c base/running.c base/sudo_user.c */
+/* sources: fetch/settings.c config/url.c config/secret.c config/plain_file.c store/store_names.c base/utf8.c base/io.c base/task.c base/sudo_user.c */
 #include "fetch/settings.h"
 
 #include <cmocka.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 
 struct fixture {
 	struct intern *strings;

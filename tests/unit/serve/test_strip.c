@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 
 #define T0 1795273360000ULL
 #define S 1000ULL

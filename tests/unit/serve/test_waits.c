@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/memory_file.h"
+#include "base/io.h"
 
 #define NO_WAITS "\"net\":0,\"gpu\":0,\"sleep\":0,\"child\":0,\"fault\":0,\"stopped\":0,"
 

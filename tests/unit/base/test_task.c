@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/running.c base/io.c */
-#include "base/running.h"
+/* sources: base/task.c base/io.c */
+#include "base/task.h"
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -117,5 +117,5 @@ int main(void)
 		cmocka_unit_test(is_running__name_is_not_the_state),
 	};
 
-	return cmocka_run_group_tests_name("base/running", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("base/task", tests, NULL, NULL);
 }

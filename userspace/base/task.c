@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/task.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/io.h"
+
+/* Where code of this program lies in the program's file. */
+
+struct search {
+	uintptr_t address;
+	uint64_t offset; /* the answer */
+	bool is_found;
+};
+
+static int find(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct search *search = context;
+
+	(void)size;
+	for (unsigned int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		const uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD || search->address < start ||
+		    search->address - start >= segment->p_filesz)
+			continue;
+		search->offset = search->address - start + segment->p_offset;
+		search->is_found = true;
+	}
+	return 1; /* the first one is the program itself: dl_iterate_phdr(3) */
+}
+
+int own_code_offset(const void *address, uint64_t *ret_offset)
+{
+	struct search search = {.address = (uintptr_t)address};
+
+	(void)dl_iterate_phdr(find, &search);
+	if (!search.is_found)
+		return -ENOENT;
+	*ret_offset = search.offset;
+	return 0;
+}
+
+/* What this process costs, for its own metrics. */
+
+#define STATM_BYTES 256U /* seven numbers */
+
+uint64_t own_cost_cpu_ns(void)
+{
+	struct rusage usage = {0};
+
+	(void)getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * NS_PER_SEC +
+	       (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * NS_PER_US;
+}
+
+uint64_t own_cost_rss_bytes(void)
+{
+	OWNED_MEM char *text = NULL;
+	const char *resident;
+
+	if (read_file("/proc/self/statm", STATM_BYTES, &text, NULL))
+		return 0;
+	resident = strchr(text, ' '); /* behind the size */
+	return resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* The CPU time of another process. */
+
+uint64_t process_cpu_ns(pid_t pid)
+{
+	struct timespec time;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &time))
+		return 0;
+	return (uint64_t)time.tv_sec * NS_PER_SEC + (uint64_t)time.tv_nsec;
+}
+
+uint64_t process_delay_ns(pid_t pid)
+{
+	OWNED_MEM char *text = NULL;
+	uint64_t delay_ns;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	if (read_file(path, 128, &text, NULL) || sscanf(text, "%*u %" SCNu64, &delay_ns) != 1)
+		return 0;
+	return delay_ns;
+}
+
+#define STAT_MAX_BYTES 4096U
+
+bool task_is_running(pid_t tid)
+{
+	OWNED_MEM char *text = NULL;
+	const char *end;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	if (read_file(path, STAT_MAX_BYTES, &text, NULL))
+		return false;
+	end = strrchr(text, ')');
+	return end && !strncmp(end, ") R", 3);
+}

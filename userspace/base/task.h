@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the kernel tells of a task, and of this process: CPU time, memory, whether it runs.  No
+ * state; any thread. */
+#ifndef BASE_TASK_H
+#define BASE_TASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Finds the file offset of an address in the code of this program (/proc/self/exe), not of its
+ * libraries.  Returns 0; -ENOENT: the address lies in no segment of that file. */
+int own_code_offset(const void *address, uint64_t *ret_offset);
+
+/* Returns the CPU time of all threads, in user space and in the kernel; children do not count. */
+uint64_t own_cost_cpu_ns(void);
+/* Returns the resident memory; 0: /proc does not say. */
+uint64_t own_cost_rss_bytes(void);
+
+/* Returns the CPU time of all threads that a process has and had; 0: it has ended. */
+uint64_t process_cpu_ns(pid_t pid);
+/* Returns for how long its first thread was ready and had no CPU; 0: that is not known. */
+uint64_t process_delay_ns(pid_t pid);
+
+/* Returns whether a task, a process' main thread or another one, runs or waits for a CPU, which it
+ * may have to share or be throttled for; one that waits for a page, a disk or a lock sleeps.
+ * false, too, when it has ended.  From /proc/TID/stat. */
+bool task_is_running(pid_t tid);
+
+#endif
