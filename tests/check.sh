@@ -93,6 +93,7 @@ step_lint() {
 	one 'metrics' tests/lint/check_metrics.sh
 	one 'pins' tests/lint/check_pins.sh
 	one 'names in data-flow.md' tests/lint/check_trips.py
+	one 'no silent counter' tests/lint/check_counters.py
 	one 'no dead function' tests/lint/check_dead.py "$build"
 	one 'hardening' tests/lint/check_hardening.sh "$build"
 	one 'BPF programs' tests/lint/check_bpf.py "$build"

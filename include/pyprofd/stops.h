@@ -149,7 +149,7 @@
 	X(KERNELS_UNNAMED, "kernels_unnamed",                                                      \
 	  "GPU kernels shown by their handle, or by a name that is cut or stayed mangled")         \
 	X(GAUGES_LOST, "gauges_lost",                                                              \
-	  "times that the gauges of GPUs were given up: the child that reads them failed") \
+	  "times that the gauges of GPUs were given up: the child that reads them failed")         \
 	X(CUDA_CAPTURES_UNSEEN, "cuda_captures_unseen",                                            \
 	  "stream captures that were not seen to begin: calls in them count as run")               \
 	X(CUDA_CAPTURED_GUESSED, "cuda_captured_guessed",                                          \
@@ -163,7 +163,23 @@
 	X(CUDA_BLOCKS_FULL, "cuda_blocks_full",                                                    \
 	  "GPU allocations left out of what is live, or left there: a table or a share was full")  \
 	X(CUDA_FREES_UNKNOWN, "cuda_frees_unknown",                                                \
-	  "frees of GPU memory whose allocation was not seen: it was live, and not told")
+	  "frees of GPU memory whose allocation was not seen: it was live, and not told")          \
+	X(PROCESSES_REFUSED, "processes_refused",                                                  \
+	  "processes without files and names: the agent knew as many as it can")                   \
+	X(MAPPINGS_REFUSED, "mappings_refused",                                                    \
+	  "mappings left out: their process had more than the limit")                              \
+	X(RECORDS_BAD, "records_bad",                                                              \
+	  "records of the kernel, and lines of /proc/PID/maps, that do not decode")                \
+	X(ROWS_FULL, "rows_full",                                                                  \
+	  "unwind rows and rules left out for now: there was no room, whoever had it")             \
+	X(FILES_UNOPENED, "files_unopened",                                                        \
+	  "mapped files that could not be opened: their code lacks unwind rows, or names")         \
+	X(SYMBOLS_REFUSED, "symbols_refused",                                                      \
+	  "functions without a name: too many were asked about at once")                           \
+	X(PROFILES_DROPPED, "profiles_dropped",                                                    \
+	  "profiles that were not written: the disk was full or slow for too long")                \
+	X(MERGES_REFUSED, "merges_refused",                                                        \
+	  "groups of a store's files that could not be merged, and stay as they are")
 
 #define PP_ENUM_STOP(id, name, text) PP_STOP_##id,
 #define PP_ENUM_PY_STOP(id, name, text) PP_PY_STOP_##id,

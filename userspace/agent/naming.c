@@ -282,21 +282,20 @@ static void note_refusal(struct naming *naming, struct jit *jit, const struct pr
 	jit->refusal = why;
 }
 
-uint64_t naming_refused_jits(const struct naming *naming)
+void naming_count(const struct naming *naming, uint64_t loss[PP_LOSS_COUNT])
 {
-	return naming->refused_jits;
-}
-
-uint64_t naming_refused_files(const struct naming *naming)
-{
-	struct file_table_stats stats = {0};
-	uint64_t refused = 0;
+	struct native_symbols_counters native = {0};
+	struct file_table_stats files = {0};
 
 	if (naming->sources.files)
-		file_table_get_stats(naming->sources.files, &stats);
+		file_table_get_stats(naming->sources.files, &files);
 	if (naming->native)
-		refused = native_symbols_counters(naming->native).refused_files;
-	return stats.refused + refused;
+		native = native_symbols_counters(naming->native);
+	loss[PP_LOSS_PERF_MAPS_REFUSED] = naming->refused_jits;
+	loss[PP_LOSS_CODES_REFUSED] = naming->codes.given_up + naming->codes.without_names;
+	loss[PP_LOSS_FILES_REFUSED] = files.refused + native.refused_files;
+	loss[PP_LOSS_FILES_UNOPENED] = files.open_failures + native.open_failures;
+	loss[PP_LOSS_SYMBOLS_REFUSED] = native.dropped_symbols;
 }
 
 static size_t read_credit(struct naming *naming)
@@ -387,11 +386,6 @@ static bool decode_codes(void *context, const struct slice *slice)
 	struct naming *naming = context;
 
 	return code_decoder_run(&naming->codes, slice);
-}
-
-uint64_t naming_refused_codes(const struct naming *naming)
-{
-	return naming->codes.given_up + naming->codes.without_names;
 }
 
 /* ---- the symbolizer's questions ---- */

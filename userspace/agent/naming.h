@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <pyprofd/stops.h>
+
 #include "base/slice.h"
 
 struct dictionary;
@@ -32,13 +34,11 @@ void naming_free(struct naming *naming);
 /* Reads the kernel's names until the slice is over, if they are not there.  All of it takes 60 to
  * 80 ms, which the end of a window is spared. */
 void naming_prepare(struct naming *naming, const struct slice *slice);
-/* Returns how many processes' /tmp/perf-PID.map were not read; the log has each reason once. */
-uint64_t naming_refused_jits(const struct naming *naming);
-/* Returns how many files were given up, for their rows or for their names (elf/elf_image.h). */
-uint64_t naming_refused_files(const struct naming *naming);
-/* Returns how many Python code objects had no names: those that were given up, and for each
- * naming_begin() those about which the child could not be asked. */
-uint64_t naming_refused_codes(const struct naming *naming);
+/* Sets the losses of naming: perf_maps_refused, of which the log has each reason once;
+ * files_refused and files_unopened, for their rows or for their names; symbols_refused; and
+ * codes_refused, which are those that were given up, and for each naming_begin() those about which
+ * the child could not be asked. */
+void naming_count(const struct naming *naming, uint64_t loss[PP_LOSS_COUNT]);
 /* Names the functions of these files (bits as in dictionary_note_files()) that stacks refer to, and
  * keeps the names: the files are about to be closed, and may be gone when the window ends.  Goes on
  * until the slice is over, with one file at least, and clears the bits of those that it has not

@@ -13,12 +13,15 @@
 void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
 {
 	const struct row_store_quotas rows = row_store_quotas(quotas->rows);
+	struct row_store_stats room;
 	struct context_table_stats contexts;
 	struct file_table_stats files;
 
 	file_table_get_stats(quotas->files, &files);
 	loss[PP_LOSS_TEXT_REFUSED] = files.text_refused;
 	loss[PP_LOSS_FILES_LOST] = files.lost;
+	row_store_get_stats(quotas->rows, &room);
+	loss[PP_LOSS_ROWS_FULL] = files.no_space + room.rules_exhausted;
 	context_table_get_stats(quotas->contexts, &contexts);
 	loss[PP_LOSS_PYTHONS_REFUSED] = contexts.pythons_refused;
 	loss[PP_LOSS_PROFILE_REFUSED] = quotas->profiles->refused;

@@ -488,6 +488,8 @@ static void prepare_window(struct agent *agent)
 				      .naming = agent->naming,
 				      .identities = agent->identities,
 				      .texts = agent->texts,
+				      .watch = agent->watch,
+				      .stacks_ring = agent->stacks_ring,
 				      .quotas = {.rows = agent->rows,
 						 .files = agent->files,
 						 .contexts = agent->contexts,
@@ -499,6 +501,7 @@ static void prepare_window(struct agent *agent)
 				      .sources = &agent->sources,
 				      .parser = agent->parser,
 				      .foreign = agent->foreign,
+				      .output = agent->output,
 				      .keeper = agent->keeper,
 				      .summary = &agent->summary,
 				      .is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};

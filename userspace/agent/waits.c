@@ -71,16 +71,6 @@ struct ledger *waits_ledger(struct waits *waits)
 	return waits ? waits->ledger : NULL;
 }
 
-uint64_t waits_torn(const struct waits *waits)
-{
-	return waits ? waits->torn : 0;
-}
-
-uint64_t waits_stray(const struct waits *waits)
-{
-	return waits ? waits->stray : 0;
-}
-
 static bool is_measured(const struct waits *waits, const struct process *process)
 {
 	return !waits->services->is_filtered || context_table_flags(process) & PP_CONTEXT_MATCHES;

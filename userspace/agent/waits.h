@@ -43,9 +43,5 @@ void waits_print(const struct waits *waits, FILE *stream);
 
 /* NULL for NULL. */
 struct ledger *waits_ledger(struct waits *waits);
-/* PP_LOSS_THREADS_TORN. */
-uint64_t waits_torn(const struct waits *waits);
-/* Switches that the kernel did not report, found here: a part of PP_LOSS_SWITCHES_UNSEEN. */
-uint64_t waits_stray(const struct waits *waits);
 
 #endif

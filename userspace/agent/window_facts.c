@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/tables.h"
@@ -14,11 +13,15 @@
 #include "base/io.h"
 #include "base/task.h"
 #include "drain/dictionary.h"
+#include "drain/ring.h"
 #include "drain/text_table.h"
 #include "foreign/client.h"
 #include "parser/client.h"
 #include "processes/identities.h"
+#include "processes/process_watch.h"
 #include "profile/facts.h"
+#include "store/keeper.h"
+#include "store/output.h"
 #include "windows/source.h"
 
 /* Its line of interrupts holds a number for each of thousands. */
@@ -84,10 +87,11 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 	loss[PP_LOSS_ROWS_BOUNDED] = facts->bounded;
 	loss[PP_LOSS_DICTIONARY_FULL] = stats.refused - stats.users_refused;
 	loss[PP_LOSS_DICTIONARY_SHARE] = stats.users_refused;
-	loss[PP_LOSS_PERF_MAPS_REFUSED] = naming_refused_jits(facts->naming);
+	loss[PP_LOSS_RECORDS_BAD] = ring_bad_count(facts->stacks_ring);
+	process_watch_count(facts->watch, loss);
+	naming_count(facts->naming, loss);
+	output_count(facts->output, loss);
 	quotas_count(&facts->quotas, loss);
-	loss[PP_LOSS_CODES_REFUSED] = naming_refused_codes(facts->naming);
-	loss[PP_LOSS_FILES_REFUSED] = naming_refused_files(facts->naming);
 	loss[PP_LOSS_FILES_PUT_OFF] = parsing->put_off;
 	loss[PP_LOSS_TEXTS_REFUSED] = text_table_refused(facts->texts);
 	loss[PP_LOSS_MEMORY_LATE] = reads->late;

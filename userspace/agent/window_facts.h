@@ -14,7 +14,10 @@ struct identities;
 struct keeper;
 struct kernel_side;
 struct naming;
+struct output;
 struct parser;
+struct process_watch;
+struct ring;
 struct sources;
 struct summary;
 struct tables;
@@ -27,11 +30,14 @@ struct window_facts {
 	const struct naming *naming;
 	const struct identities *identities;
 	const struct text_table *texts;
+	const struct process_watch *watch;
+	const struct ring *stacks_ring;
 	struct quotas quotas;
 	const struct tables *tables;
 	const struct sources *sources;
 	const struct parser *parser;
 	const struct foreign *foreign;
+	const struct output *output;
 	struct keeper *keeper; /* NULL: there is no store */
 	struct summary *summary;
 	uint64_t started_ns; /* CLOCK_MONOTONIC, of the first window */

@@ -415,10 +415,8 @@ static int map_one(struct process_table *table, struct entry *entry, const struc
 	int err;
 
 	if (mapping->time_ns &&
-	    (mapping->time_ns < entry->context_ns || mapping->time_ns < entry->read_ns)) {
-		table->stats.mappings_stale++;
+	    (mapping->time_ns < entry->context_ns || mapping->time_ns < entry->read_ns))
 		return 0;
-	}
 	err = mapping_set_put(&entry->process, mapping);
 	if (err == -ENOSPC)
 		table->stats.mappings_refused++;
@@ -516,12 +514,16 @@ int process_table_read_maps(struct process_table *table, struct process *process
 {
 	struct entry *entry = (struct entry *)process;
 	struct reading reading = {.table = table};
+	struct proc_maps_summary summary = {0};
 	const uint64_t now_ns = mono_ns();
 	int err;
 
 	if (process->exit_ns)
 		return -ESRCH;
-	err = proc_maps_read(process->id.tgid, reading_add, &reading, ret_summary);
+	err = proc_maps_read(process->id.tgid, reading_add, &reading, &summary);
+	table->stats.bad_lines += summary.bad_line_count;
+	if (!err && ret_summary)
+		*ret_summary = summary;
 	/* It is gone or a kernel thread, so there is no second try. */
 	if (!err || err == -ESRCH)
 		entry->wants_read = false;

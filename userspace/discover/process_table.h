@@ -24,8 +24,8 @@
 
 struct process_table_stats {
 	uint64_t mappings_refused;  /* above MAPPING_SET_MAX */
-	uint64_t mappings_stale;    /* older than what the table knew */
 	uint64_t processes_refused; /* above PROCESS_TABLE_MAX */
+	uint64_t bad_lines;	    /* of /proc/PID/maps */
 	uint64_t string_rebuilds;
 };
 

@@ -29,7 +29,6 @@ struct node {
 
 struct call_paths {
 	struct hash_set set;
-	uint64_t cut;
 	struct {
 		struct pp_stack_record record;
 		struct pp_frame frame[PP_MAX_FRAMES];
@@ -128,7 +127,6 @@ static struct path walk_path(struct call_paths *paths, const struct node *node)
 			path.stop = PP_PY_STOP_READ_FAULT;
 	}
 	path.hash = mix(path.hash, path.stop) | 1;
-	paths->cut += path.stop == PP_PY_STOP_READ_FAULT;
 	return path;
 }
 
@@ -278,9 +276,4 @@ int call_paths_tidy(struct call_paths *paths, const struct call_tables *tables)
 		}
 	}
 	return err ? err : tidying.removed;
-}
-
-void call_paths_get_stats(const struct call_paths *paths, struct call_paths_stats *ret_stats)
-{
-	*ret_stats = (struct call_paths_stats){.nodes = paths->set.count, .cut = paths->cut};
 }

@@ -46,10 +46,4 @@ int call_paths_collect(struct call_paths *paths, const struct call_tables *table
  * counted with the next window.  Returns how many were taken off, or -errno. */
 int call_paths_tidy(struct call_paths *paths, const struct call_tables *tables);
 
-struct call_paths_stats {
-	uint64_t nodes; /* that are known */
-	uint64_t cut;	/* stacks without the frames above a node that is not known */
-};
-void call_paths_get_stats(const struct call_paths *paths, struct call_paths_stats *ret_stats);
-
 #endif

@@ -124,7 +124,6 @@ enum { HANDLE, STUB, DEVICE_FUNCTION, DEVICE_NAME, THREAD_LIMIT };
 struct kernel_stubs {
 	struct kernel_stub *stub; /* owned; sorted by vaddr */
 	size_t count, capacity;
-	bool is_cut;
 };
 
 /* A stub whose address is what a slot has. */
@@ -198,10 +197,8 @@ static void add_stub(struct reading *reading, const struct kernel_stub *stub)
 
 	if (!is_code(reading->image, stub->vaddr))
 		return;
-	if (stubs->count == KERNEL_STUBS_MAX) {
-		stubs->is_cut = true;
+	if (stubs->count == KERNEL_STUBS_MAX)
 		return;
-	}
 	reading->err = ARRAY_RESERVE(stubs->stub, stubs->count, stubs->capacity);
 	if (!reading->err)
 		stubs->stub[stubs->count++] = *stub;
@@ -209,10 +206,8 @@ static void add_stub(struct reading *reading, const struct kernel_stub *stub)
 
 static void add_stub_in_slot(struct reading *reading, const struct kernel_stub *stub)
 {
-	if (reading->in_slot_count == KERNEL_STUBS_MAX) {
-		reading->stubs->is_cut = true;
+	if (reading->in_slot_count == KERNEL_STUBS_MAX)
 		return;
-	}
 	reading->err =
 		ARRAY_RESERVE(reading->in_slot, reading->in_slot_count, reading->in_slot_capacity);
 	if (!reading->err)
@@ -245,10 +240,8 @@ static void on_call(void *context, const struct call_value argument[CALL_ARGUMEN
 
 static void add_function(struct reading *reading, uint64_t vaddr)
 {
-	if (reading->function_count == KERNEL_STUB_FUNCTIONS_MAX) {
-		reading->stubs->is_cut = true;
+	if (reading->function_count == KERNEL_STUB_FUNCTIONS_MAX)
 		return;
-	}
 	reading->err = ARRAY_RESERVE(reading->function, reading->function_count,
 				     reading->function_capacity);
 	if (!reading->err)
@@ -298,16 +291,12 @@ static void read_function(struct reading *reading, uint64_t vaddr)
 	if (!reading->bounds->find(reading->bounds->context, vaddr, &low, &high) || low != vaddr)
 		return;
 	size = high - low;
-	if (size > KERNEL_STUB_CODE_MAX_BYTES) {
-		reading->stubs->is_cut = true;
+	if (size > KERNEL_STUB_CODE_MAX_BYTES)
 		size = KERNEL_STUB_CODE_MAX_BYTES;
-	}
 	code = elf_image_at(reading->image, low, size);
 	if (!code)
 		return;
-	if (!elf_work_pay(&reading->work, size, KERNEL_STUB_UNITS_PER_BYTE))
-		reading->stubs->is_cut = true;
-	else
+	if (elf_work_pay(&reading->work, size, KERNEL_STUB_UNITS_PER_BYTE))
 		call_constants_read(reading->image->machine, code, size, low, &handlers);
 }
 
@@ -331,10 +320,8 @@ static struct elf_slot *read_constructors(struct reading *reading, size_t *ret_c
 	if (elf_image_section(reading->image, ".init_array", &section))
 		return NULL;
 	count = section.size / sizeof(uint64_t);
-	if (count > KERNEL_STUB_FUNCTIONS_MAX) {
-		reading->stubs->is_cut = true;
+	if (count > KERNEL_STUB_FUNCTIONS_MAX)
 		count = KERNEL_STUB_FUNCTIONS_MAX;
-	}
 	if (!count)
 		return NULL;
 	slot = calloc(count, sizeof(*slot));
@@ -367,8 +354,6 @@ static void read_all(struct reading *reading)
 		return;
 	sort_functions(reading, constructors);
 	read_functions(reading, constructors, reading->function_count);
-	if (elf_work_is_over(&reading->work))
-		reading->stubs->is_cut = true;
 }
 
 /* ---- stubs whose addresses are in slots ---- */

@@ -21,7 +21,7 @@ struct elf_slot {
 	uint64_t value; /* what it points to, in the file; 0: nothing of the file's own */
 };
 
-#define KERNEL_STUBS_MAX (1U << 17)	      /* in a file; more are left out */
+#define KERNEL_STUBS_MAX (1U << 17) /* in a file; kernels beyond have no name: kernels_unnamed */
 #define KERNEL_STUB_FUNCTIONS_MAX (1U << 17)  /* that are read for registrations */
 #define KERNEL_STUB_CODE_MAX_BYTES (1U << 20) /* of one of them; larger ones are cut */
 /* A file's registrations may cost a quarter of what its parser may spend on all else, from a budget

@@ -639,3 +639,16 @@ const struct ring *process_watch_ring(const struct process_watch *watch)
 {
 	return watch->ring;
 }
+
+void process_watch_count(const struct process_watch *watch, uint64_t loss[PP_LOSS_COUNT])
+{
+	struct process_table_stats processes;
+	struct sideband_stats sideband;
+
+	process_table_get_stats(watch->sources.processes, &processes);
+	sideband_get_stats(watch->sources.sideband, &sideband);
+	loss[PP_LOSS_PROCESSES_REFUSED] = processes.processes_refused;
+	loss[PP_LOSS_MAPPINGS_REFUSED] = processes.mappings_refused;
+	loss[PP_LOSS_RECORDS_BAD] +=
+		ring_bad_count(watch->ring) + sideband.bad + processes.bad_lines;
+}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <pyprofd/process.h>
+#include <pyprofd/stops.h>
 
 struct context_table;
 struct kernel_side;
@@ -51,6 +52,8 @@ int process_watch_start(struct process_watch *watch);
 /* The events ring: readable when process_watch_follow() has something to do, and so is the
  * side-band. */
 const struct ring *process_watch_ring(const struct process_watch *watch);
+/* Sets processes_refused and mappings_refused, and adds to records_bad. */
+void process_watch_count(const struct process_watch *watch, uint64_t loss[PP_LOSS_COUNT]);
 /* Takes in what the events ring and the side-band hold.  What changed is queued, to be published.
  * Returns 0 or -errno. */
 int process_watch_take_in(struct process_watch *watch);

@@ -71,6 +71,18 @@ static int drain(struct output *output)
 	return err;
 }
 
+static void say_store(const struct output *output)
+{
+	struct store_stats stats;
+
+	if (!output->store)
+		return;
+	store_get_stats(output->store, &stats);
+	log_debug("'%s' has %lu files of %lu bytes; %lu were deleted for its limits", output->path,
+		  (unsigned long)stats.files, (unsigned long)stats.bytes,
+		  (unsigned long)stats.deleted_files);
+}
+
 void output_free(struct output *output)
 {
 	if (!output)
@@ -87,11 +99,24 @@ void output_free(struct output *output)
 	for (size_t i = 0; i < output->waiting_count; i++)
 		free(output->waiting[i].bytes);
 	keeper_free(output->keeper);
+	say_store(output);
 	store_free(output->store);
 	if (output->lock_fd >= 0)
 		file_output_unlock(output->path, output->lock_fd);
 	free(output->path);
 	free(output);
+}
+
+void output_count(const struct output *output, uint64_t loss[PP_LOSS_COUNT])
+{
+	struct merger_stats merges = {0};
+
+	if (output->merger)
+		merger_get_stats(output->merger, &merges);
+	/* Those of a full disk are counted by the writer's thread. */
+	loss[PP_LOSS_PROFILES_DROPPED] =
+		__atomic_load_n(&output->dropped, __ATOMIC_RELAXED) + output->queue_dropped;
+	loss[PP_LOSS_MERGES_REFUSED] = merges.refused;
 }
 
 bool output_is_store(const struct output *output)
@@ -190,7 +215,7 @@ static void tell_dropped(const struct output *output)
 static void keep(struct output *output, const struct waiting *profile)
 {
 	if (output->waiting_count == WAITING_MAX) {
-		output->dropped++;
+		__atomic_fetch_add(&output->dropped, 1, __ATOMIC_RELAXED);
 		tell_dropped(output);
 		drop_oldest(output);
 	}

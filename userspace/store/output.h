@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include <pyprofd/stops.h>
+
 #include "base/cleanup.h"
 #include "options/options.h"
 #include "store/writer.h"
@@ -27,6 +29,8 @@ struct keeper *output_keeper(const struct output *output);
 void output_owner(uid_t *ret_uid, gid_t *ret_gid);
 /* Returns whether each window is a profile of its own: a file a kind, or nothing (--output no). */
 bool output_is_store(const struct output *output);
+/* Sets profiles_dropped and merges_refused. */
+void output_count(const struct output *output, uint64_t loss[PP_LOSS_COUNT]);
 /* Bounds the store from the next window on; without a store it does nothing. */
 void output_set_limits(struct output *output, uint64_t max_bytes, uint64_t max_age_ns);
 /* Encodes the profiles of a window and writes each under its kind; takes the window over.  A thread

@@ -94,7 +94,7 @@ static void drop_least_used(struct native_symbols *symbols)
 		if (file->used_at < oldest->used_at)
 			oldest = file;
 	file_free(symbols, oldest);
-	symbols->counters.dropped_files++;
+	symbols->counters.evicted_files++;
 }
 
 /* Makes room for one more element, by doubling, and accounts for it. */
@@ -296,7 +296,6 @@ static void on_function(void *context, const struct foreign_function *found)
 /* From now on a file that is not ELF, or takes too much work, answers "none". */
 static int give_up(struct native_symbols *symbols, struct cached_file *file, int why)
 {
-	symbols->counters.bad_files++;
 	symbols->counters.refused_files += why != -ENOEXEC && why != -EBADMSG;
 	file->range_count = 0;
 	return add_range(symbols, file,

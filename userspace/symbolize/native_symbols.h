@@ -41,10 +41,9 @@ struct native_symbols_counters {
 	uint64_t asked, cached;	  /* addresses */
 	uint64_t scans;		  /* of a file's symbols */
 	uint64_t open_failures;	  /* tried again in the next round */
-	uint64_t bad_files;	  /* unreadable as ELF; not tried again */
-	uint64_t refused_files;	  /* of these, for more work than elf/elf_image.h allows, or because
+	uint64_t refused_files;	  /* not tried again: more work than elf/elf_image.h allows, or
 				   * the child was late or ended */
-	uint64_t dropped_files;	  /* from the cache, least recently used first */
+	uint64_t evicted_files;	  /* from the cache, least recently used first */
 	uint64_t dropped_symbols; /* left unnamed: one resolve exceeded twice the bound */
 };
 

@@ -293,8 +293,6 @@ int row_store_add_file(struct row_store *store, uint32_t uid, uint64_t min_vaddr
 	err = count > store->memory.page_count
 		      ? -ENOSPC
 		      : page_ranges_take(&store->ranges, uid, (uint32_t)count, &first);
-	if (err == -ENOSPC || err == -EDQUOT)
-		store->stats.pages_exhausted++;
 	if (err)
 		return err;
 	*ret_page0 = first - (uint32_t)first_page;
@@ -467,7 +465,6 @@ int row_store_load(struct row_store *store, uint32_t page0, const struct row_sou
 		int err = load_unit(store, &loading, low, end < high ? end : high);
 
 		if (err == -ENOSPC) {
-			store->stats.rows_exhausted++;
 			/* This is for a later attempt: evicted space is not usable yet.  Free
 			 * granules may exist but not be consecutive. */
 			evict_until(store, store->space->free_count + reserve_granules(store));

@@ -48,7 +48,7 @@ struct row_store_memory {
 struct row_store_stats {
 	uint64_t rows_used, rows_total; /* allocated capacity, in rows */
 	uint32_t pages_loaded, rules_used;
-	uint64_t evicted_pages, rules_exhausted, rows_exhausted, pages_exhausted;
+	uint64_t evicted_pages, rules_exhausted;
 };
 
 /* What users share of the store.  Users who were refused something can be told by name. */

@@ -138,7 +138,7 @@ int native_symbols_resolve(struct native_symbols *symbols, const struct native_f
 struct native_symbols_counters native_symbols_counters(const struct native_symbols *symbols)
 {
 	assert_non_null(symbols);
-	return (struct native_symbols_counters){.refused_files = 5, .bad_files = 100};
+	return (struct native_symbols_counters){.refused_files = 5};
 }
 
 int kernel_symbols_new(const char *proc, struct kernel_symbols **ret_symbols)
@@ -388,6 +388,14 @@ static void begin(void)
 	struct symbolizer *symbolizer;
 
 	assert_int_equal(naming_begin(naming, &(struct naming_options){}, &symbolizer), 0);
+}
+
+static uint64_t loss_of(const struct naming *of, enum pp_loss which)
+{
+	uint64_t loss[PP_LOSS_COUNT] = {0};
+
+	naming_count(of, loss);
+	return loss[which];
 }
 
 static int setup(void **state)
@@ -674,16 +682,16 @@ static void jit__refusals_are_counted_and_each_reason_told_once(void **state)
 	map_refusal = link;
 	(void)jit(7);
 	(void)jit(9);
-	assert_int_equal(naming_refused_jits(naming), 2);
+	assert_int_equal(loss_of(naming, PP_LOSS_PERF_MAPS_REFUSED), 2);
 	assert_string_equal(told, "process 7: its /tmp/perf-PID.map is not read: it is a link; its "
 				  "JIT code has no names\n");
 	begin();
 	(void)jit(7); /* still the same */
-	assert_int_equal(naming_refused_jits(naming), 2);
+	assert_int_equal(loss_of(naming, PP_LOSS_PERF_MAPS_REFUSED), 2);
 	begin();
 	map_refusal = other;
 	(void)jit(7);
-	assert_int_equal(naming_refused_jits(naming), 3);
+	assert_int_equal(loss_of(naming, PP_LOSS_PERF_MAPS_REFUSED), 3);
 	assert_non_null(strstr(told, "process 7: its /tmp/perf-PID.map is not read: it is of"));
 	begin();
 	map_refusal = NULL;
@@ -692,7 +700,7 @@ static void jit__refusals_are_counted_and_each_reason_told_once(void **state)
 	map_refusal = link;
 	told[0] = '\0';
 	(void)jit(7);
-	assert_int_equal(naming_refused_jits(naming), 4);
+	assert_int_equal(loss_of(naming, PP_LOSS_PERF_MAPS_REFUSED), 4);
 	assert_string_equal(told, "");
 }
 
@@ -725,7 +733,7 @@ static void jit__memory_of_all_files_is_bounded(void **state)
 	assert_int_equal(refreshes, 2);
 	assert_non_null(strstr(told, "process 10: its /tmp/perf-PID.map is not read: all such "
 				     "files took too much memory"));
-	assert_int_equal(naming_refused_jits(naming), 1);
+	assert_int_equal(loss_of(naming, PP_LOSS_PERF_MAPS_REFUSED), 1);
 }
 
 static void jit__files_are_read_within_a_bound_a_second(void **state)
@@ -828,12 +836,12 @@ static void codes__are_those_of_the_dictionary(void **state)
 	assert_false(ask.codes(ask.context, NULL));
 	assert_true(ask.codes(ask.context, &over));
 	assert_string_equal(calls, "decode 1 1\ndecode 1 1\n");
-	assert_int_equal(naming_refused_codes(other), 12);
+	assert_int_equal(loss_of(other, PP_LOSS_CODES_REFUSED), 12);
 	/* What was put off is asked about again by the next naming. */
 	calls[0] = '\0';
 	assert_int_equal(naming_begin(other, &(struct naming_options){}, &symbolizer), 0);
 	assert_non_null(strstr(calls, "begin decoding\n"));
-	assert_int_equal(naming_refused_codes(other), 22);
+	assert_int_equal(loss_of(other, PP_LOSS_CODES_REFUSED), 22);
 	naming_free(other);
 }
 
@@ -842,10 +850,10 @@ static void refused_files__are_those_without_rows_and_those_without_names(void *
 	struct naming *other;
 
 	(void)state;
-	assert_int_equal(naming_refused_files(naming), 35);
+	assert_int_equal(loss_of(naming, PP_LOSS_FILES_REFUSED), 35);
 	sources.files = NULL;
 	assert_int_equal(naming_new(&sources, &other), 0);
-	assert_int_equal(naming_refused_files(other), 5);
+	assert_int_equal(loss_of(other, PP_LOSS_FILES_REFUSED), 5);
 	naming_free(other);
 }
 

@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "store/keeper.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/tables.h"
@@ -19,11 +18,15 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "drain/dictionary.h"
+#include "drain/ring.h"
 #include "drain/text_table.h"
 #include "foreign/client.h"
 #include "parser/client.h"
 #include "processes/identities.h"
+#include "processes/process_watch.h"
 #include "profile/facts.h"
+#include "store/keeper.h"
+#include "store/output.h"
 #include "windows/source.h"
 
 static const char *host, *statm;
@@ -109,10 +112,30 @@ uint64_t text_table_refused(const struct text_table *table)
 	return 37;
 }
 
-uint64_t naming_refused_jits(const struct naming *naming)
+void naming_count(const struct naming *naming, uint64_t loss[PP_LOSS_COUNT])
 {
 	(void)naming;
-	return 24;
+	loss[PP_LOSS_PERF_MAPS_REFUSED] = 24;
+	loss[PP_LOSS_CODES_REFUSED] = 33;
+	loss[PP_LOSS_FILES_REFUSED] = 28;
+}
+
+void output_count(const struct output *output, uint64_t loss[PP_LOSS_COUNT])
+{
+	(void)output;
+	loss[PP_LOSS_PROFILES_DROPPED] = 41;
+}
+
+uint64_t ring_bad_count(const struct ring *ring)
+{
+	(void)ring;
+	return 40;
+}
+
+void process_watch_count(const struct process_watch *watch, uint64_t loss[PP_LOSS_COUNT])
+{
+	(void)watch;
+	loss[PP_LOSS_RECORDS_BAD] += 2;
 }
 
 void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
@@ -120,18 +143,6 @@ void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
 	(void)quotas;
 	loss[PP_LOSS_TEXT_REFUSED] = 28;
 	loss[PP_LOSS_ROWS_REFUSED] = 29;
-}
-
-uint64_t naming_refused_codes(const struct naming *naming)
-{
-	(void)naming;
-	return 33;
-}
-
-uint64_t naming_refused_files(const struct naming *naming)
-{
-	(void)naming;
-	return 28;
 }
 
 static struct foreign_stats asked;

@@ -389,6 +389,21 @@ void sideband_get_stats(const struct sideband *sideband, struct sideband_stats *
 	*ret_stats = sideband_stats;
 }
 
+static struct process_table_stats table_stats;
+
+void process_table_get_stats(const struct process_table *processes,
+			     struct process_table_stats *ret_stats)
+{
+	(void)processes;
+	*ret_stats = table_stats;
+}
+
+uint64_t ring_bad_count(const struct ring *of)
+{
+	(void)of;
+	return 3;
+}
+
 int cpus_online(struct cpu_list *ret_list)
 {
 	if (fails && !strcmp(fails, "online"))
@@ -1184,6 +1199,20 @@ static void cpus__without_memory_are_told_once(void **state)
 	assert_string_equal(told, "");
 }
 
+static void count__has_what_the_tables_refused_and_what_did_not_decode(void **state)
+{
+	uint64_t loss[PP_LOSS_COUNT] = {[PP_LOSS_RECORDS_BAD] = 1};
+
+	(void)state;
+	table_stats = (struct process_table_stats){
+		.processes_refused = 20, .mappings_refused = 30, .bad_lines = 4};
+	sideband_stats.bad = 2;
+	process_watch_count(watch, loss);
+	assert_int_equal(loss[PP_LOSS_PROCESSES_REFUSED], 20);
+	assert_int_equal(loss[PP_LOSS_MAPPINGS_REFUSED], 30);
+	assert_int_equal(loss[PP_LOSS_RECORDS_BAD], 1 + 3 + 2 + 4);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -1221,6 +1250,7 @@ int main(void)
 		TEST(mappings__that_do_not_come_in_time_are_read_with_the_next_tick),
 		TEST(cpus__that_come_and_go_are_followed),
 		TEST(cpus__without_memory_are_told_once),
+		TEST(count__has_what_the_tables_refused_and_what_did_not_decode),
 	};
 
 	return cmocka_run_group_tests_name("agent/process_watch", tests, NULL, NULL);

@@ -251,6 +251,16 @@ void sideband_get_stats(const struct sideband *sideband, struct sideband_stats *
 {
 	(void)sideband, (void)ret_stats;
 }
+void process_table_get_stats(const struct process_table *processes,
+			     struct process_table_stats *ret_stats)
+{
+	(void)processes, (void)ret_stats;
+}
+uint64_t ring_bad_count(const struct ring *of)
+{
+	(void)of;
+	return 0;
+}
 int sideband_add_cpu(struct sideband *sideband, uint32_t cpu)
 {
 	(void)sideband, (void)cpu;
