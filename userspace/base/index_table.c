@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_SLOTS 64U
 #define MAX_SLOTS (1U << 31)
@@ -13,21 +14,11 @@ void index_table_release(struct index_table *table)
 	*table = (struct index_table){0};
 }
 
-bool index_table_find(const struct index_table *table, uint32_t hash, index_equal *equal,
-		      const void *context, const void *key, uint32_t *ret_index)
+void index_table_clear(struct index_table *table)
 {
-	if (!table->slot)
-		return false;
-	for (uint32_t at = hash & table->mask; table->slot[at].index_plus_1;
-	     at = (at + 1) & table->mask) {
-		const struct index_slot *slot = &table->slot[at];
-
-		if (slot->hash == hash && equal(context, slot->index_plus_1 - 1, key)) {
-			*ret_index = slot->index_plus_1 - 1;
-			return true;
-		}
-	}
-	return false;
+	if (table->slot)
+		memset(table->slot, 0, index_table_bytes(table));
+	table->count = 0;
 }
 
 static void place(struct index_slot *slots, uint32_t mask, struct index_slot item)

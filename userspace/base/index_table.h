@@ -30,8 +30,26 @@ static inline size_t index_table_bytes(const struct index_table *table)
 typedef bool index_equal(const void *context, uint32_t index, const void *key);
 
 void index_table_release(struct index_table *table);
-bool index_table_find(const struct index_table *table, uint32_t hash, index_equal *equal,
-		      const void *context, const void *key, uint32_t *ret_index);
+/* Takes all indexes out; the memory stays. */
+void index_table_clear(struct index_table *table);
+/* Here, so that `equal` costs no call. */
+static inline bool index_table_find(const struct index_table *table, uint32_t hash,
+				    index_equal *equal, const void *context, const void *key,
+				    uint32_t *ret_index)
+{
+	if (!table->slot)
+		return false;
+	for (uint32_t at = hash & table->mask; table->slot[at].index_plus_1;
+	     at = (at + 1) & table->mask) {
+		const struct index_slot *slot = &table->slot[at];
+
+		if (slot->hash == hash && equal(context, slot->index_plus_1 - 1, key)) {
+			*ret_index = slot->index_plus_1 - 1;
+			return true;
+		}
+	}
+	return false;
+}
 /* Adds an index that is not in the table yet. Returns 0 or -ENOMEM. */
 int index_table_add(struct index_table *table, uint32_t hash, uint32_t index);
 

@@ -7,9 +7,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/array.h"
 #include "base/hash_place.h"
+#include "base/index_table.h"
 
-#define FIRST_SLOTS 256U
 #define CHUNK_BYTES 16384U
 
 struct intern_chunk {
@@ -21,17 +22,15 @@ struct intern_chunk {
 struct intern_string {
 	const char *bytes;
 	uint32_t size;
-	uint32_t hash;
 };
 
-/* An open-addressing table of ids over an array of strings over chunks: one allocation a chunk, not
- * one a string, as uthash would need (a window has tens of thousands). */
+/* A table of ids over an array of strings over chunks: one allocation a chunk, not one a string, as
+ * uthash would need (a window has tens of thousands). */
 struct intern {
 	struct intern_chunk *chunk;
 	struct intern_string *string;
 	uint32_t count, capacity;
-	uint32_t *slot; /* id + 1; 0: free */
-	uint32_t slot_mask;
+	struct index_table table; /* by hash; the index is the id */
 	uint64_t seed; /* of the hashes: programs choose their names */
 	size_t bytes_used;
 };
@@ -45,7 +44,7 @@ void intern_free(struct intern *intern)
 		free(chunk);
 	}
 	free(intern->string);
-	free(intern->slot);
+	index_table_release(&intern->table);
 	free(intern);
 }
 
@@ -56,34 +55,10 @@ int intern_new(struct intern **ret_intern)
 
 	if (!intern)
 		return -ENOMEM;
-	intern->slot = calloc(FIRST_SLOTS, sizeof(*intern->slot));
-	if (!intern->slot)
-		return -ENOMEM;
-	intern->slot_mask = FIRST_SLOTS - 1;
 	intern->seed = hash_factor();
 	if (intern_bytes(intern, "", 0, &empty))
 		return -ENOMEM;
 	*ret_intern = TAKE(intern);
-	return 0;
-}
-
-static int grow_slots(struct intern *intern)
-{
-	uint32_t mask = intern->slot_mask * 2 + 1;
-	uint32_t *slot = calloc((size_t)mask + 1, sizeof(*slot));
-
-	if (!slot)
-		return -ENOMEM;
-	for (uint32_t id = 0; id < intern->count; id++) {
-		uint32_t at = intern->string[id].hash & mask;
-
-		while (slot[at])
-			at = (at + 1) & mask;
-		slot[at] = id + 1;
-	}
-	free(intern->slot);
-	intern->slot = slot;
-	intern->slot_mask = mask;
 	return 0;
 }
 
@@ -105,55 +80,53 @@ static char *chunk_take(struct intern *intern, size_t size)
 	return chunk->bytes + chunk->used - size;
 }
 
-static int append(struct intern *intern, const char *bytes, size_t size, uint32_t hash)
+/* Makes the string that gets the next id. */
+static int append(struct intern *intern, const char *bytes, size_t size)
 {
 	char *copy;
 
-	if (intern->count == intern->capacity) {
-		uint32_t capacity = intern->capacity ? intern->capacity * 2 : FIRST_SLOTS;
-		struct intern_string *grown =
-			realloc(intern->string, (size_t)capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		intern->string = grown;
-		intern->capacity = capacity;
-	}
+	if (ARRAY_RESERVE(intern->string, intern->count, intern->capacity))
+		return -ENOMEM;
 	copy = chunk_take(intern, size + 1);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, bytes, size);
 	copy[size] = '\0';
-	intern->string[intern->count++] =
-		(struct intern_string){.bytes = copy, .size = (uint32_t)size, .hash = hash};
+	intern->string[intern->count] =
+		(struct intern_string){.bytes = copy, .size = (uint32_t)size};
 	return 0;
+}
+
+/* A string that is looked for. */
+struct wanted {
+	const char *bytes;
+	size_t size;
+};
+
+static bool is_wanted(const void *context, uint32_t id, const void *key)
+{
+	const struct intern_string *string = &((const struct intern *)context)->string[id];
+	const struct wanted *wanted = key;
+
+	return string->size == wanted->size && !memcmp(string->bytes, wanted->bytes, wanted->size);
 }
 
 int intern_bytes(struct intern *intern, const char *bytes, size_t size, uint32_t *ret_id)
 {
-	uint32_t hash = (uint32_t)XXH3_64bits_withSeed(bytes, size, intern->seed);
-	uint32_t at = hash & intern->slot_mask;
+	const uint32_t hash = (uint32_t)XXH3_64bits_withSeed(bytes, size, intern->seed);
+	const struct wanted wanted = {.bytes = bytes, .size = size};
 	int err;
 
 	if (size > UINT32_MAX)
 		return -ENOMEM;
-	for (; intern->slot[at]; at = (at + 1) & intern->slot_mask) {
-		const struct intern_string *string = &intern->string[intern->slot[at] - 1];
-
-		if (string->hash == hash && string->size == size &&
-		    !memcmp(string->bytes, bytes, size)) {
-			*ret_id = intern->slot[at] - 1;
-			return 0;
-		}
-	}
-	err = append(intern, bytes, size, hash);
+	if (index_table_find(&intern->table, hash, is_wanted, intern, &wanted, ret_id))
+		return 0;
+	err = append(intern, bytes, size);
+	if (!err)
+		err = index_table_add(&intern->table, hash, intern->count);
 	if (err)
 		return err;
-	intern->slot[at] = intern->count;
-	*ret_id = intern->count - 1;
-	/* At most half full, so that probing stays short. */
-	if (intern->count * 2 > intern->slot_mask)
-		return grow_slots(intern);
+	*ret_id = intern->count++;
 	return 0;
 }
 
@@ -177,5 +150,5 @@ uint32_t intern_count(const struct intern *intern)
 size_t intern_bytes_used(const struct intern *intern)
 {
 	return intern->bytes_used + (size_t)intern->capacity * sizeof(*intern->string) +
-	       ((size_t)intern->slot_mask + 1) * sizeof(*intern->slot);
+	       index_table_bytes(&intern->table);
 }

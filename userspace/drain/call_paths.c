@@ -38,13 +38,10 @@ struct call_paths {
 int call_paths_new(struct call_paths **ret_paths)
 {
 	OWNED(call_paths) struct call_paths *paths = calloc(1, sizeof(*paths));
-	int err;
 
 	if (!paths)
 		return -ENOMEM;
-	err = hash_set_init(&paths->set);
-	if (err)
-		return err;
+	hash_set_init(&paths->set);
 	*ret_paths = TAKE(paths);
 	return 0;
 }
@@ -192,9 +189,8 @@ int call_paths_count(struct call_paths *paths, struct dictionary *dictionary, st
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i <= paths->set.mask; i++)
-		if (paths->set.slot[i])
-			err = count_node(paths, paths->set.slot[i], dictionary, counts);
+	for (size_t i = 0; !err && i < paths->set.count; i++)
+		err = count_node(paths, paths->set.entry[i], dictionary, counts);
 	if (!err)
 		hash_set_filter(&paths->set, is_kept, paths);
 	return err;
@@ -267,10 +263,10 @@ int call_paths_tidy(struct call_paths *paths, const struct call_tables *tables)
 	int err = table_read(tables->nodes, sizeof(uint64_t), sizeof(struct pp_call_node), on_node,
 			     &collecting);
 
-	for (size_t i = 0; !err && i <= paths->set.mask; i++) {
-		struct node *node = paths->set.slot[i];
+	for (size_t i = 0; !err && i < paths->set.count; i++) {
+		struct node *node = paths->set.entry[i];
 
-		if (node && !node->is_removed && is_of_ended(&tidying, node)) {
+		if (!node->is_removed && is_of_ended(&tidying, node)) {
 			node->is_removed = true;
 			tidying.removed += !table_remove(tables->nodes, &node->hash);
 		}

@@ -33,16 +33,13 @@ struct cuda_names {
 int cuda_names_new(cuda_names_user_of *user_of, void *context, struct cuda_names **ret_names)
 {
 	OWNED(cuda_names) struct cuda_names *names = calloc(1, sizeof(*names));
-	int err;
 
 	if (!names)
 		return -ENOMEM;
 	names->user_of = user_of;
 	names->context = context;
 	names->quota.total = NAMES_MAX_BYTES;
-	err = hash_set_init(&names->set);
-	if (err)
-		return err;
+	hash_set_init(&names->set);
 	*ret_names = TAKE(names);
 	return 0;
 }
@@ -51,12 +48,8 @@ void cuda_names_free(struct cuda_names *names)
 {
 	if (!names)
 		return;
-	for (size_t i = 0; names->set.slot && i <= names->set.mask; i++) {
-		struct name *name = names->set.slot[i];
-
-		if (name)
-			free(name->name);
-	}
+	for (size_t i = 0; i < names->set.count; i++)
+		free(((struct name *)names->set.entry[i])->name);
 	hash_set_release(&names->set);
 	user_quota_release(&names->quota);
 	free(names);
@@ -200,10 +193,10 @@ void cuda_names_tidy(struct cuda_names *names,
 {
 	bool has_ended = false;
 
-	for (size_t i = 0; i <= names->set.mask; i++) {
-		struct name *name = names->set.slot[i];
+	for (size_t i = 0; i < names->set.count; i++) {
+		struct name *name = names->set.entry[i];
 
-		if (!name || is_alive(context, name->handle.id))
+		if (is_alive(context, name->handle.id))
 			continue;
 		drop_text(names, name);
 		user_quota_give(&names->quota, name->user, sizeof(*name));

@@ -58,13 +58,10 @@ struct cuda_totals {
 int cuda_totals_new(struct cuda_totals **ret_totals)
 {
 	OWNED(cuda_totals) struct cuda_totals *totals = calloc(1, sizeof(*totals));
-	int err;
 
 	if (!totals)
 		return -ENOMEM;
-	err = hash_set_init(&totals->set);
-	if (err)
-		return err;
+	hash_set_init(&totals->set);
 	*ret_totals = TAKE(totals);
 	return 0;
 }
@@ -292,9 +289,8 @@ int cuda_totals_divide(struct cuda_totals *totals, struct counts *counts)
 	int err;
 
 	totals->window++;
-	for (size_t i = 0; i <= totals->set.mask; i++)
-		if (totals->set.slot[i])
-			take_fresh(totals->set.slot[i]);
+	for (size_t i = 0; i < totals->set.count; i++)
+		take_fresh(totals->set.entry[i]);
 	for (size_t i = 0; i < counts->count; i++) {
 		struct row *row = row_of(totals, &counts->entry[i]);
 
@@ -302,10 +298,10 @@ int cuda_totals_divide(struct cuda_totals *totals, struct counts *counts)
 			add_walked(row, &counts->entry[i].count);
 	}
 	err = divide_counted(totals, counts);
-	for (size_t i = 0; i <= totals->set.mask && !err; i++) {
-		struct row *row = totals->set.slot[i];
+	for (size_t i = 0; i < totals->set.count && !err; i++) {
+		struct row *row = totals->set.entry[i];
 
-		if (row && has_any(&row->fresh) && !row->walked.samples && !row->walked.weight)
+		if (has_any(&row->fresh) && !row->walked.samples && !row->walked.weight)
 			err = divide_kept(totals, row, counts);
 	}
 	return err;
@@ -329,11 +325,10 @@ static bool is_kept(const void *context, const void *entry)
 /* What has ended before the table is read has its last sums there. */
 static void note_ended(struct cuda_totals *totals, const struct cuda_tables *tables)
 {
-	for (size_t i = 0; i <= totals->set.mask; i++) {
-		struct row *row = totals->set.slot[i];
+	for (size_t i = 0; i < totals->set.count; i++) {
+		struct row *row = totals->set.entry[i];
 
-		if (row)
-			row->is_ended = !tables->is_alive(tables->context, row->what.id);
+		row->is_ended = !tables->is_alive(tables->context, row->what.id);
 	}
 }
 
@@ -431,8 +426,8 @@ int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *ta
 		return err;
 	rows = totals->set.count;
 	are_many = rows > CUDA_TOTALS_MANY;
-	for (size_t i = 0; i <= totals->set.mask; i++)
-		if (totals->set.slot[i] && remove_row(totals->set.slot[i], tables, are_many))
+	for (size_t i = 0; i < totals->set.count; i++)
+		if (remove_row(totals->set.entry[i], tables, are_many))
 			rows--;
 	*ret_rows = rows;
 	return table_read(tables->removed, sizeof(struct pp_process_id), sizeof(uint64_t),
@@ -460,11 +455,11 @@ int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh,
 {
 	int err = 0;
 
-	for (size_t i = 0; i <= totals->set.mask && !err; i++) {
-		const struct row *row = totals->set.slot[i];
+	for (size_t i = 0; i < totals->set.count && !err; i++) {
+		const struct row *row = totals->set.entry[i];
 		struct cuda_fresh fresh;
 
-		if (!row || (!has_any(&row->fresh) && !row->fresh.captured))
+		if (!has_any(&row->fresh) && !row->fresh.captured)
 			continue;
 		fresh = (struct cuda_fresh){.id = row->id,
 					    .what = row->what,

@@ -63,9 +63,10 @@ int dictionary_new(size_t max_bytes, struct dictionary **ret_dictionary)
 	if (!dictionary)
 		return -ENOMEM;
 	dictionary_set_max_bytes(dictionary, max_bytes);
-	if (hash_set_init(&dictionary->stacks) || hash_set_init(&dictionary->kernels) ||
-	    hash_set_init(&dictionary->codes) || hash_set_init(&dictionary->aliases))
-		return -ENOMEM;
+	hash_set_init(&dictionary->stacks);
+	hash_set_init(&dictionary->kernels);
+	hash_set_init(&dictionary->codes);
+	hash_set_init(&dictionary->aliases);
 	dictionary->code_count = 1;
 	*ret_dictionary = TAKE(dictionary);
 	return 0;
@@ -562,11 +563,11 @@ const struct dict_kernel *dictionary_use_kernel(struct dictionary *dictionary, u
 static void each_file_frame(const struct dictionary *dictionary,
 			    void (*found)(void *context, packed_frame frame), void *context)
 {
-	for (size_t i = 0; i <= dictionary->stacks.mask; i++) {
-		const struct dict_stack *stack = dictionary->stacks.slot[i];
-		const size_t end = stack ? (size_t)stack->python_stored + stack->native_stored : 0;
+	for (size_t i = 0; i < dictionary->stacks.count; i++) {
+		const struct dict_stack *stack = dictionary->stacks.entry[i];
+		const size_t end = (size_t)stack->python_stored + stack->native_stored;
 
-		for (size_t at = stack ? stack->python_stored : 0; at < end; at++) {
+		for (size_t at = stack->python_stored; at < end; at++) {
 			const uint32_t kind = packed_kind(stack->frame[at]);
 
 			if (kind == PP_FRAME_NATIVE || kind == PP_FRAME_EVAL)
@@ -643,22 +644,18 @@ static void count_bytes(struct dictionary *dictionary)
 	user_quota_release(&dictionary->processes);
 	user_quota_release(&dictionary->users);
 	dictionary_set_max_bytes(dictionary, total);
-	for (size_t i = 0; i <= dictionary->stacks.mask; i++) {
-		const struct dict_stack *stack = dictionary->stacks.slot[i];
-		struct holder holder;
+	for (size_t i = 0; i < dictionary->stacks.count; i++) {
+		const struct dict_stack *stack = dictionary->stacks.entry[i];
+		const struct holder holder = {.id = stack->id, .user = stack->user};
 
-		if (!stack)
-			continue;
-		holder = (struct holder){.id = stack->id, .user = stack->user};
 		recount(dictionary, &holder,
 			sizeof(*stack) + ((size_t)stack->python_stored + stack->native_stored) *
 						 sizeof(packed_frame));
 	}
-	for (size_t i = 0; i <= dictionary->kernels.mask; i++) {
-		const struct dict_kernel *kernel = dictionary->kernels.slot[i];
+	for (size_t i = 0; i < dictionary->kernels.count; i++) {
+		const struct dict_kernel *kernel = dictionary->kernels.entry[i];
 
-		if (kernel)
-			common += sizeof(*kernel) + kernel->count * sizeof(uint64_t);
+		common += sizeof(*kernel) + kernel->count * sizeof(uint64_t);
 	}
 	for (uint32_t i = 1; i < dictionary->code_count; i++) {
 		const struct code_entry *code = dictionary->code[i];
@@ -721,10 +718,10 @@ static void mark_codes(struct dictionary *dictionary)
 	for (uint32_t i = 1; i < dictionary->code_count; i++)
 		if (dictionary->code[i])
 			dictionary->code[i]->is_used = false;
-	for (size_t i = 0; i <= dictionary->stacks.mask; i++) {
-		const struct dict_stack *stack = dictionary->stacks.slot[i];
+	for (size_t i = 0; i < dictionary->stacks.count; i++) {
+		const struct dict_stack *stack = dictionary->stacks.entry[i];
 
-		for (size_t k = 0; stack && k < stack->python_stored; k++) {
+		for (size_t k = 0; k < stack->python_stored; k++) {
 			uint32_t code = packed_code(stack->frame[k]);
 
 			if (packed_kind(stack->frame[k]) == PP_FRAME_PYTHON && code &&
@@ -736,10 +733,6 @@ static void mark_codes(struct dictionary *dictionary)
 
 static void drop_unused_codes(struct dictionary *dictionary)
 {
-	void **fresh = calloc(dictionary->codes.mask + 1, sizeof(*fresh));
-
-	if (!fresh)
-		return;
 	mark_codes(dictionary);
 	for (uint32_t i = 1; i < dictionary->code_count; i++) {
 		struct code_entry *entry = dictionary->code[i];
@@ -752,7 +745,7 @@ static void drop_unused_codes(struct dictionary *dictionary)
 		dictionary->code[i] = NULL;
 		dictionary->free_code[dictionary->free_code_count++] = i;
 	}
-	hash_set_filter_into(&dictionary->codes, fresh, code_is_used, dictionary);
+	hash_set_filter(&dictionary->codes, code_is_used, dictionary);
 }
 
 void dictionary_make_room(struct dictionary *dictionary)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A hash set with open addressing: entries begin with their 64-bit hash, and each costs one
- * pointer.  One thread. */
+/* A set of entries that begin with their 64-bit hash.  One thread. */
 #ifndef DRAIN_HASH_SET_H
 #define DRAIN_HASH_SET_H
 
@@ -8,13 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index_table.h"
+
 struct hash_set {
-	void **slot; /* owned, as are the entries; mask + 1 of them, NULL: free */
-	size_t mask, count;
+	void **entry; /* owned, as are the entries; in no order */
+	uint32_t count, capacity;
+	struct index_table table;
 	uint64_t factor; /* base/hash_place.h: a program chooses bits of its stacks' hashes */
 };
-/* Returns 0 or -ENOMEM. */
-int hash_set_init(struct hash_set *set);
+void hash_set_init(struct hash_set *set);
 /* Frees the entries, too. */
 void hash_set_release(struct hash_set *set);
 /* Returns NULL when no entry has the hash. */
@@ -26,11 +27,8 @@ int hash_set_add(struct hash_set *set, void *entry);
  * NULL: there is no memory. */
 void *hash_set_get(struct hash_set *set, uint64_t hash, size_t bytes);
 
-/* Keeps the entries that `keep` accepts and frees the others; without memory all stay. */
+/* Keeps the entries that `keep` accepts and frees the others. */
 typedef bool (*hash_set_keep)(const void *context, const void *entry);
 void hash_set_filter(struct hash_set *set, hash_set_keep keep, const void *context);
-/* The same with memory for the slots, which the set takes over: all NULL, as many as it has. */
-void hash_set_filter_into(struct hash_set *set, void **fresh, hash_set_keep keep,
-			  const void *context);
 
 #endif

@@ -29,10 +29,10 @@ struct line_rows {
 int line_rows_new(struct line_rows **ret_rows)
 {
 	OWNED(line_rows) struct line_rows *rows = calloc(1, sizeof(*rows));
-	int err = rows ? hash_set_init(&rows->set) : -ENOMEM;
 
-	if (err)
-		return err;
+	if (!rows)
+		return -ENOMEM;
+	hash_set_init(&rows->set);
 	*ret_rows = TAKE(rows);
 	return 0;
 }
@@ -132,9 +132,8 @@ int line_rows_count(struct line_rows *rows, struct dictionary *dictionary, struc
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i <= rows->set.mask; i++)
-		if (rows->set.slot[i])
-			err = count_row(rows->set.slot[i], dictionary, counts);
+	for (size_t i = 0; !err && i < rows->set.count; i++)
+		err = count_row(rows->set.entry[i], dictionary, counts);
 	return err;
 }
 

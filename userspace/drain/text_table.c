@@ -34,13 +34,10 @@ struct text_table {
 int text_table_new(struct text_table **ret_table)
 {
 	OWNED(text_table) struct text_table *table = calloc(1, sizeof(*table));
-	int err;
 
 	if (!table)
 		return -ENOMEM;
-	err = hash_set_init(&table->set);
-	if (err)
-		return err;
+	hash_set_init(&table->set);
 	*ret_table = TAKE(table);
 	return 0;
 }
@@ -139,12 +136,8 @@ void text_table_end_epoch(struct text_table *table)
 	hash_set_filter(&table->set, is_kept, table);
 	memset(table->held, 0, sizeof(table->held));
 	table->all = (struct held){0};
-	for (size_t i = 0; i <= table->set.mask; i++) {
-		const struct text *text = table->set.slot[i];
-
-		if (text)
-			hold(table, text);
-	}
+	for (size_t i = 0; i < table->set.count; i++)
+		hold(table, table->set.entry[i]);
 }
 
 uint64_t text_table_refused(const struct text_table *table)

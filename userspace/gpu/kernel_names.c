@@ -82,14 +82,11 @@ struct kernel_names {
 int kernel_names_new(const struct kernel_names_sources *sources, struct kernel_names **ret_names)
 {
 	OWNED(kernel_names) struct kernel_names *names = calloc(1, sizeof(*names));
-	int err;
 
 	if (!names)
 		return -ENOMEM;
 	names->sources = *sources;
-	err = hash_set_init(&names->set);
-	if (err)
-		return err;
+	hash_set_init(&names->set);
 	*ret_names = TAKE(names);
 	return 0;
 }
@@ -105,12 +102,8 @@ void kernel_names_free(struct kernel_names *names)
 {
 	if (!names)
 		return;
-	for (size_t i = 0; names->set.slot && i <= names->set.mask; i++) {
-		struct kernel *kernel = names->set.slot[i];
-
-		if (kernel)
-			free(kernel->name);
-	}
+	for (size_t i = 0; i < names->set.count; i++)
+		free(((struct kernel *)names->set.entry[i])->name);
 	hash_set_release(&names->set);
 	free(names->question);
 	free(names->text);
@@ -583,10 +576,10 @@ void kernel_names_tidy(struct kernel_names *names,
 	bool has_ended = false;
 
 	end_round(names); /* a window that was given up */
-	for (size_t i = 0; i <= names->set.mask; i++) {
-		struct kernel *kernel = names->set.slot[i];
+	for (size_t i = 0; i < names->set.count; i++) {
+		struct kernel *kernel = names->set.entry[i];
 
-		if (!kernel || is_alive(context, kernel->handle.id))
+		if (is_alive(context, kernel->handle.id))
 			continue;
 		drop_name(names, kernel);
 		kernel->is_ended = has_ended = true;

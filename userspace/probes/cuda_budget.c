@@ -37,8 +37,9 @@ int cuda_budget_new(uint32_t budget_ppm, struct cuda_budget **ret_budget)
 {
 	OWNED(cuda_budget) struct cuda_budget *budget = calloc(1, sizeof(*budget));
 
-	if (!budget || hash_set_init(&budget->set))
+	if (!budget)
 		return -ENOMEM;
+	hash_set_init(&budget->set);
 	budget->budget_ppm = budget_ppm;
 	for (uint32_t i = 0; i < PP_CUDA_LAUNCHES; i++)
 		budget->now.share_ppm[i] = PROBE_SHARE_FULL;
@@ -172,11 +173,9 @@ bool cuda_budget_look(struct cuda_budget *budget, const struct cuda_budget_perio
 		return false;
 	hash_set_filter(&budget->set, is_seen, NULL);
 	budget->now.tgid = budget->now.need_ppm = 0;
-	for (size_t i = 0; i <= budget->set.mask; i++) {
-		struct process *process = budget->set.slot[i];
+	for (size_t i = 0; i < budget->set.count; i++) {
+		struct process *process = budget->set.entry[i];
 
-		if (!process)
-			continue;
 		for (uint32_t kind = 0; kind < PP_CUDA_LAUNCHES; kind++)
 			budget->now.hits[kind] += fresh(process, kind);
 		set_needs(process, period);

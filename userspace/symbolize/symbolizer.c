@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash_place.h"
+#include "base/index_table.h"
 #include "symbolize/stitch.h"
 
 /* Names CPython's own call machinery: functions that only say "Python calls Python".  They are
@@ -95,7 +96,6 @@ bool interpreter_frame_is_machinery(const char *name)
 	return false;
 }
 
-#define FIRST_SLOTS 4096U
 #define MAX_FRAMES (STITCH_MAX_FRAMES + PP_MAX_KERNEL_FRAMES + 1) /* mark_left_out() */
 
 /* A packed frame with its name. */
@@ -103,7 +103,6 @@ struct named {
 	packed_frame key;
 	struct frame frame;
 	bool is_hidden; /* interpreter machinery */
-	bool is_taken;
 };
 
 struct symbolizer {
@@ -111,9 +110,10 @@ struct symbolizer {
 	const struct dictionary *dictionary;
 	struct symbolizer_sources sources;
 	struct symbolizer_options options;
-	struct named *slot; /* open addressing */
-	size_t mask, count;
-	uint64_t factor;     /* hash_place() */
+	struct named *named; /* owned; of each frame that was asked for */
+	uint32_t count, capacity;
+	struct index_table index; /* by frame */
+	uint64_t factor;	  /* hash_place() */
 	packed_frame *noted; /* native frames not named yet */
 	size_t noted_count, noted_capacity;
 	size_t resolved; /* of noted, which is sorted as soon as some are */
@@ -133,11 +133,7 @@ int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
 	symbolizer->dictionary = dictionary;
 	symbolizer->sources = *sources;
 	symbolizer->options = *options;
-	symbolizer->slot = calloc(FIRST_SLOTS, sizeof(*symbolizer->slot));
-	symbolizer->mask = FIRST_SLOTS - 1;
 	symbolizer->factor = hash_factor();
-	if (!symbolizer->slot)
-		return -ENOMEM;
 	*ret_symbolizer = TAKE(symbolizer);
 	return 0;
 }
@@ -146,54 +142,44 @@ void symbolizer_free(struct symbolizer *symbolizer)
 {
 	if (!symbolizer)
 		return;
-	free(symbolizer->slot);
+	index_table_release(&symbolizer->index);
+	free(symbolizer->named);
 	free(symbolizer->noted);
 	free(symbolizer);
 }
 
 /* ---- the memo ---- */
 
-static size_t slot_of(const struct symbolizer *symbolizer, packed_frame key)
+static bool has_key(const void *context, uint32_t index, const void *key)
 {
-	size_t at = hash_place(key, symbolizer->factor, symbolizer->mask);
-
-	while (symbolizer->slot[at].is_taken && symbolizer->slot[at].key != key)
-		at = (at + 1) & symbolizer->mask;
-	return at;
+	return ((const struct symbolizer *)context)->named[index].key == *(const packed_frame *)key;
 }
 
-static int memo_grow(struct symbolizer *symbolizer)
+static uint32_t hash_of(const struct symbolizer *symbolizer, packed_frame key)
 {
-	struct named *old = symbolizer->slot;
-	size_t old_mask = symbolizer->mask;
-
-	symbolizer->slot = calloc((old_mask + 1) * 2, sizeof(*old));
-	if (!symbolizer->slot) {
-		symbolizer->slot = old;
-		return -ENOMEM;
-	}
-	symbolizer->mask = old_mask * 2 + 1;
-	for (size_t i = 0; i <= old_mask; i++)
-		if (old[i].is_taken)
-			symbolizer->slot[slot_of(symbolizer, old[i].key)] = old[i];
-	free(old);
-	return 0;
+	return (uint32_t)hash_place(key, symbolizer->factor, UINT32_MAX);
 }
 
 static int memo_add(struct symbolizer *symbolizer, const struct named *named)
 {
-	if (symbolizer->count * 2 >= symbolizer->mask && memo_grow(symbolizer))
-		return -ENOMEM;
-	symbolizer->slot[slot_of(symbolizer, named->key)] = *named;
-	symbolizer->count++;
-	return 0;
+	int err = ARRAY_RESERVE(symbolizer->named, symbolizer->count, symbolizer->capacity);
+
+	if (!err)
+		err = index_table_add(&symbolizer->index, hash_of(symbolizer, named->key),
+				      symbolizer->count);
+	if (!err)
+		symbolizer->named[symbolizer->count++] = *named;
+	return err;
 }
 
-static const struct named *memo_find(const struct symbolizer *symbolizer, packed_frame key)
+static struct named *memo_find(const struct symbolizer *symbolizer, packed_frame key)
 {
-	const struct named *named = &symbolizer->slot[slot_of(symbolizer, key)];
+	uint32_t index;
 
-	return named->is_taken ? named : NULL;
+	return index_table_find(&symbolizer->index, hash_of(symbolizer, key), has_key, symbolizer,
+				&key, &index)
+		       ? &symbolizer->named[index]
+		       : NULL;
 }
 
 /* ---- native frames, a file at a time ---- */
@@ -217,7 +203,7 @@ int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stac
 		return 0;
 	for (size_t i = stack->python_stored; i < frames; i++) {
 		packed_frame frame = stack->frame[i];
-		struct named placeholder = {.key = frame, .is_taken = true};
+		struct named placeholder = {.key = frame};
 
 		if (!is_native(frame) || memo_find(symbolizer, frame))
 			continue;
@@ -250,7 +236,7 @@ static int compare_frames(const void *a, const void *b)
 static int name_native(struct symbolizer *symbolizer, packed_frame key, const struct symbol *symbol)
 {
 	const struct symbolizer_sources *sources = &symbolizer->sources;
-	struct named *named = &symbolizer->slot[slot_of(symbolizer, key)];
+	struct named *named = memo_find(symbolizer, key); /* it was noted */
 	uint32_t file = packed_file(key);
 
 	named->frame.kind = FRAME_NATIVE;
@@ -379,7 +365,7 @@ static int name_frame(struct symbolizer *symbolizer, struct pp_process_id id, pa
 		      struct named *ret_named)
 {
 	const struct named *known = memo_find(symbolizer, key);
-	struct named named = {.key = key, .is_taken = true};
+	struct named named = {.key = key};
 	int err;
 
 	if (known) {

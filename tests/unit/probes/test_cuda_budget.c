@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/cuda_budget.c drain/hash_set.c */
+/* sources: probes/cuda_budget.c drain/hash_set.c base/index_table.c */
 #include "probes/cuda_budget.h"
 
 #include <cmocka.h>
