@@ -65,7 +65,7 @@ traces() {
 	$pyprofd --events wakers --timeline /tmp/run.json --pid "$1" --duration 3 -o /tmp/waker.folded > /tmp/traces.log 2>&1 ||
 		fail "traces: pyprofd ended with $?"
 	sed 's/^/guest: pyprofd: /' /tmp/traces.log | tail -n 8
-	grep -q '"name":"sleep","dur"' /tmp/run.json || fail "traces: nobody sleeps in the timeline"
+	grep -q '"name":"sleep",' /tmp/run.json || fail "traces: nobody sleeps in the timeline"
 	grep -q '"ph":"i","cat":"sample"\|"name":"on CPU"' /tmp/run.json || fail "traces: nobody runs in the timeline"
 	grep -q 'nap .*;--waker--;.*;\[interrupt\] ' /tmp/waker.folded || fail "traces: no timer ends a nap"
 	grep -q 'reader .*;--waker--;.*<module> ' /tmp/waker.folded || fail "traces: no write ends a read"
