@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Entry and return of Python functions.  A hit of a known thread in a known function walks
- * nothing. */
+/* Counts the entries and returns of Python functions.  Only a new thread or a new path of calls is
+ * unwound; any other hit costs four look-ups. */
 #define PP_CALL_MAP
 #include "lib/call_hit.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/private_stack.bpf.h"
 
-/* The shadow stack of a thread (include/pyprofd/calls.h): what a hit does once thread and function
- * are known.  No locks: a thread changes nodes of its own only. */
+/* ---- the shadow stack of a thread (include/pyprofd/calls.h) ----
+ * Nodes need no lock: a thread changes its own nodes only. */
 
 static __always_inline struct pp_call_sums *sums_get(void)
 {

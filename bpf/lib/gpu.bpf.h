@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a thread's counters get as label `gpu` (include/pyprofd/gpu.h).  Nothing is looked up for
- * processes without CUDA: walks and slots of threads say whose they are. */
+/* Finds the label `gpu` of a thread (include/pyprofd/gpu.h).  Processes without CUDA cost no look-
+ * up: the walk and the thread's slot already know the process. */
 #ifndef BPF_LIB_GPU_H
 #define BPF_LIB_GPU_H
 
 #include "lib/user.bpf.h"
 
-/* Returns whether calls of CUDA by a process were seen; its id lies in a map's value. */
+/* Returns whether a process has called CUDA.  tgid: points into a map's value, as helpers of 5.10
+ * want it. */
 static __always_inline bool gpu_is_used(const __u32 *tgid, const struct pp_config *cfg)
 {
 	return cfg->gpu_sight && bpf_map_lookup_elem(&gpu_processes, tgid);
 }
 
-/* Returns the enum pp_gpu of a thread; its two ids lie in a map's value.  sp: of its user stack, at
- * which it is or with which it entered the kernel.  A thread that has left a synchronisation by
- * longjmp() or an exception has its frame no more. */
+/* Returns the enum pp_gpu of a thread.  id, tid: point into a map's value.  sp: the user stack
+ * pointer, now or at the entry into the kernel; above the synchronisation's frame it tells that the
+ * thread has left by longjmp() or an exception. */
 static __always_inline __u32 gpu_of_thread(const struct pp_process_id *id, const __u32 *tid,
 					   __u64 sp, const struct pp_config *cfg)
 {
@@ -30,7 +31,7 @@ static __always_inline __u32 gpu_of_thread(const struct pp_process_id *id, const
 	return pp_gpu_of(process);
 }
 
-/* A thread is no longer inside of a synchronisation. */
+/* Removes a thread from the table of those inside a synchronisation. */
 static __always_inline void gpu_wait_drop(const __u32 *tid)
 {
 	const struct pp_gpu_wait *wait = bpf_map_lookup_elem(&gpu_waits, tid);

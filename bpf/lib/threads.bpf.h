@@ -9,9 +9,9 @@
 
 /* Divides the slots of threads, and the rows of the ledger of ended ones, among users. */
 
-/* Takes a slot of threads[] for a user: as long as he has no more than half of what is free then,
- * because a thread finds a free one among eight only while many are free.  Returns 0; 1: he has no
- * such slot left. */
+/* Takes a slot of threads[] on a user's account.  A user may have at most half as many slots as
+ * remain free: a thread probes only a few slots, so many must stay free.  Returns 0; 1: the share
+ * is used up. */
 static __always_inline int slot_share_take(__u32 user, struct pp_config *cfg)
 {
 	struct pp_user_share *share = share_of(user);
@@ -29,14 +29,14 @@ static __always_inline void slot_share_give(__u32 user, struct pp_config *cfg)
 {
 	struct pp_user_share *share = share_of(user);
 
-	/* The agent may have given it back a moment ago: a wrap would last. */
+	/* The agent may have given the slot back just now; an unsigned wrap would never heal. */
 	if (share && share->slots)
 		__sync_fetch_and_add(&share->slots, -1);
 	if (cfg->slots_taken)
 		__sync_fetch_and_add(&cfg->slots_taken, -1);
 }
 
-/* Takes a row of ledgers[] for a user.  Returns 0; 1: he has no such row left. */
+/* Takes a row of ledgers[] on a user's account.  Returns 0; 1: the share is used up. */
 static __always_inline int ledger_share_take(__u32 user, struct pp_config *cfg)
 {
 	struct pp_user_share *share = share_of(user);
@@ -62,8 +62,8 @@ static __always_inline struct pp_thread *thread_at(__u32 tid, __u32 way,
 	return bpf_map_lookup_elem(&threads, &index);
 }
 
-/* Returns the way in which a thread has its slot, if it is not the first; 0: it has none.  In
- * threads.bpf.c, for the verifier. */
+/* Returns by which way (1 to PP_THREAD_WAYS - 1) a thread's slot is found; 0: by none of these.
+ * It is a global function in threads.bpf.c, so that the verifier checks it once. */
 int thread_find_way(__u32 tid);
 
 static __always_inline struct pp_thread *thread_find(__u32 tid, const struct pp_config *cfg)
@@ -93,8 +93,8 @@ static __always_inline void thread_end(struct pp_thread *t)
 	asm volatile("" ::: "memory");
 }
 
-/* Takes a free slot, which stays ours until thread_claim() ends.  5.10 has no compare-and-swap;
- * inserting into the table of claims does the same. */
+/* Locks a free slot until thread_claim() ends.  Linux 5.10 has no compare-and-swap; an insert with
+ * BPF_NOEXIST into slot_claims does the same. */
 static __always_inline struct pp_thread *thread_take(__u32 tid, __u32 index)
 {
 	struct pp_thread *t = bpf_map_lookup_elem(&threads, &index);
@@ -103,12 +103,12 @@ static __always_inline struct pp_thread *thread_take(__u32 tid, __u32 index)
 		return NULL;
 	if (likely(!*(volatile __u32 *)&t->tid))
 		return t;
-	bpf_map_delete_elem(&slot_claims, &index); /* another CPU was done in between */
+	bpf_map_delete_elem(&slot_claims, &index); /* another CPU took it meanwhile */
 	return NULL;
 }
 
-/* Claims a slot for a thread of a user that has none and begins to run now.  Returns NULL when none
- * is free, or free for that user, which is counted. */
+/* Claims a slot for a thread that has none and begins to run now.  Returns NULL, and counts why,
+ * when no slot is free or the user's share is used up. */
 static __always_inline struct pp_thread *thread_claim(__u32 tid, __u32 tgid, __u32 user,
 						      __u64 now_ns, struct pp_config *cfg)
 {

@@ -18,16 +18,16 @@ static __always_inline bool walk_clock_is_due(const struct pp_walk *w)
 	return !((w->steps + 1) % PP_CLOCK_STEPS);
 }
 
-/* Makes the next step read the clock, because this one cost as much as many or little time may be
- * left. */
+/* Makes the next step read the clock: either this step was as expensive as many others, or little
+ * time may be left. */
 static __always_inline void walk_clock_hurry(struct pp_walk *w)
 {
 	w->steps |= PP_CLOCK_STEPS - 1;
 }
 
-/* After the kernel's own walk, which may have taken all: the user stack's has some time in any
- * case.  Without it a slow CPU reads no Python frame, and by the time that the agent does the
- * thread may have run on. */
+/* Gives the walk of the user stack PP_SWITCH_USER_NS from now, even where the walk of the kernel
+ * stack has used up the time.  Otherwise a slow CPU would read no Python frame, and by the time the
+ * agent reads them, the thread may have run on. */
 static __always_inline void walk_clock_extend(struct pp_walk *w)
 {
 	__u64 least_ns = bpf_ktime_get_ns() + PP_SWITCH_USER_NS;
@@ -37,8 +37,8 @@ static __always_inline void walk_clock_extend(struct pp_walk *w)
 	w->steps = PP_CLOCK_STEPS / 2;
 }
 
-/* Puts the first reading of the clock off by some steps, whatever they cost: the thread keeps
- * running, so the agent could not finish its stack. */
+/* Delays the first reading of the clock by PP_CLOCK_STEPS / 2 steps, whatever they cost.  For
+ * threads that go on running: the agent could not finish such a stack. */
 static __always_inline void walk_clock_grant(struct pp_walk *w)
 {
 	w->is_urgent = 0;

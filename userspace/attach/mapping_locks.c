@@ -11,9 +11,9 @@
 
 #include "base/cleanup.h"
 
-/* A process that maps and unmaps all the time may have the lock at all of these, and yet lets go of
- * it: writers come and go.  Who keeps it as a reader may have others of his threads take it as
- * readers, too, so it does not matter which of them have it. */
+/* A process that maps and unmaps all the time may hold the lock at each of these looks and still
+ * release it in between: the writer, the count of writes and the number of mappings tell.  Readers
+ * are not told apart, because threads of one process can take turns as readers. */
 #define LOOKS 32U
 #define APART_US 3000U
 #define HELD_MAX 256U /* at one moment */
@@ -43,7 +43,7 @@ static int read_all(int link, struct held *held)
 	return 0;
 }
 
-/* Returns whether a process has the lock as it had at another look. */
+/* Returns whether a process holds the lock unchanged since an earlier look. */
 static bool is_kept(const struct pp_lock_record *before, const struct held *now)
 {
 	for (size_t i = 0; i < now->count; i++)

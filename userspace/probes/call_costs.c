@@ -141,7 +141,8 @@ static int measure(struct calls_side *side, struct call_costs *ret_cost)
 	if (err)
 		return err;
 	ns[PP_CALL_ENTRY][PP_CALL_RETURN] = median_a_call(rounds, INNER);
-	/* From one entry to the next, and as long from one return to the next. */
+	/* The outer loop has one entry after another, then one return after another: each pair of
+	 * events takes half of it. */
 	ns[PP_CALL_ENTRY][PP_CALL_ENTRY] = median_a_call(rounds, UPPER) / 2;
 	ns[PP_CALL_RETURN][PP_CALL_RETURN] = ns[PP_CALL_ENTRY][PP_CALL_ENTRY];
 	ns[PP_CALL_RETURN][PP_CALL_ENTRY] = median_a_call(rounds, BODY);

@@ -27,10 +27,10 @@
 
 #define WHY_BYTES 512U
 #define PATH_BYTES 256U
-#define LOOK_NS NS_PER_SEC /* from one look at the costs to the next */
-/* From 50 times as slow on the probes' share is 98 % and more, which is no measurable bound. */
+#define LOOK_NS NS_PER_SEC /* between two checks of the cost */
+/* At 50 times the run time the probes take 98 % of it; beyond that a bound cannot be measured. */
 #define UNBOUNDED_PERCENT 4900.0
-#define KNOWN_NS (2 * NS_PER_SEC) /* until the files of chosen processes are known */
+#define KNOWN_NS (2 * NS_PER_SEC) /* the files of chosen processes must be known by then */
 #define LATE_MAX 64U		  /* processes that could not be attached to yet */
 #define INTERPRETERS_MAX 16U	  /* files with the probes */
 
