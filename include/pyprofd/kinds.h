@@ -117,7 +117,9 @@ enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 	Y(ALLOC, 9, "alloc", PP_CAPTURE_ALLOC, PP_CAPTURE_ALLOC, 1, 0)                             \
 	Y(PROBE, 10, "probe", PP_CAPTURE_PROBE, PP_CAPTURE_PROBE, 1, 0)                            \
 	Y(LINES, 11, "lines", PP_CAPTURE_LINES, PP_CAPTURE_LINES, 1, 0)                            \
-	Y(CUDA, 12, "cuda", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)
+	Y(CUDA, 12, "cuda", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)                                \
+	/* Records: PP_RECORDS. */                                                                 \
+	Y(RESIDENT, 13, "resident", PP_CAPTURE_MEM | PP_CAPTURE_ALLOC, PP_CAPTURE_MEM, 1, 0)
 
 #define PP_ENUM_PROFILE(id, number, ...) PP_PROFILE_##id = number,
 #define PP_ADD_PROFILE(...) +1
@@ -127,44 +129,70 @@ enum pp_profile {
 };
 #define PP_PROFILE_DEFAULT PP_PROFILE_CPU /* for the reader, when there are several */
 
-/* The values of a profile's samples: types and units under the names that collectors know.
- * X(profile, index, type, unit). */
+/* Kinds of records: figures of processes and devices that no stack explains.  A row has labels, and
+ * at most one frame, which says what the row is about.  Any of the captures that such a kind needs
+ * is enough for it, and a profile in one file with a name has the values of these kinds behind its
+ * own. */
+#define PP_RECORDS (1U << PP_PROFILE_RESIDENT)
+
+/* How a value of one row goes on from window to window.  Within a window values are summed up. */
+enum pp_merge {
+	PP_MERGE_SUM,
+	PP_MERGE_LAST, /* a level: what the last window says, 0 where it says nothing */
+	PP_MERGE_MAX,  /* the most of all windows */
+};
+
+/* The values of a profile's samples: types and units under the names that collectors know, and
+ * enum pp_merge.  X(profile, index, type, unit, merge). */
 #define PP_VALUES(X)                                                                               \
-	X(CPU, 0, "samples", "count")                                                              \
-	X(CPU, 1, "cpu", "nanoseconds") /* clock=cycles: PP_CYCLES_TYPE */                         \
-	X(OFFCPU, 0, "off_cpu", "nanoseconds")                                                     \
-	X(OFFCPU, 1, "events", "count")                                                            \
-	X(OFFCPU, 2, "effective", "count") /* independent waits that the sums rest on */           \
-	X(WALL, 0, "wall", "nanoseconds")                                                          \
-	X(GIL, 0, "gil_wait", "nanoseconds")                                                       \
-	X(GIL, 1, "gil_blame", "nanoseconds")                                                      \
-	X(GIL, 2, "gil_held", "nanoseconds")                                                       \
-	X(WAKER, 0, "off_cpu", "nanoseconds") /* the waker's stack above the waiter's */           \
-	X(WAKER, 1, "events", "count")                                                             \
-	X(GC, 0, "gc_pause", "nanoseconds")                                                        \
-	X(GC, 1, "collections", "count")                                                           \
-	X(IMPORT, 0, "import", "nanoseconds")                                                      \
-	X(IMPORT, 1, "imports", "count")                                                           \
-	X(MEM, 0, "first_touch", "bytes")                                                          \
-	X(MEM, 1, "cow", "bytes")                                                                  \
-	X(MEM, 2, "faults", "count")                                                               \
-	X(CALLS, 0, "self", "nanoseconds")                                                         \
-	X(CALLS, 1, "calls", "count")                                                              \
-	X(ALLOC, 0, "alloc_space", "bytes")                                                        \
-	X(ALLOC, 1, "alloc_objects", "count")                                                      \
-	X(ALLOC, 2, "inuse_space", "bytes")                                                        \
-	X(ALLOC, 3, "inuse_objects", "count")                                                      \
-	X(PROBE, 0, "events", "count")                                                             \
-	X(PROBE, 1, "latency", "nanoseconds")                                                      \
-	X(LINES, 0, "hits", "count")                                                               \
-	X(LINES, 1, "time", "nanoseconds")                                                         \
-	X(CUDA, 0, "calls", "count")                                                               \
-	X(CUDA, 1, "cuda_host", "nanoseconds")                                                     \
-	X(CUDA, 2, "cuda_wait", "nanoseconds")                                                     \
-	X(CUDA, 3, "cuda_bytes", "bytes")                                                          \
-	X(CUDA, 4, "inuse_space", "bytes")                                                         \
-	X(CUDA, 5, "inuse_objects", "count")
+	X(CPU, 0, "samples", "count", SUM)                                                         \
+	X(CPU, 1, "cpu", "nanoseconds", SUM) /* clock=cycles: PP_CYCLES_TYPE */                  \
+	X(OFFCPU, 0, "off_cpu", "nanoseconds", SUM)                                                \
+	X(OFFCPU, 1, "events", "count", SUM)                                                       \
+	X(OFFCPU, 2, "effective", "count", SUM) /* independent waits that the sums rest on */      \
+	X(WALL, 0, "wall", "nanoseconds", SUM)                                                     \
+	X(GIL, 0, "gil_wait", "nanoseconds", SUM)                                                  \
+	X(GIL, 1, "gil_blame", "nanoseconds", SUM)                                                 \
+	X(GIL, 2, "gil_held", "nanoseconds", SUM)                                                  \
+	X(WAKER, 0, "off_cpu", "nanoseconds", SUM) /* the waker's stack above the waiter's */      \
+	X(WAKER, 1, "events", "count", SUM)                                                        \
+	X(GC, 0, "gc_pause", "nanoseconds", SUM)                                                   \
+	X(GC, 1, "collections", "count", SUM)                                                      \
+	X(IMPORT, 0, "import", "nanoseconds", SUM)                                                 \
+	X(IMPORT, 1, "imports", "count", SUM)                                                      \
+	X(MEM, 0, "first_touch", "bytes", SUM)                                                     \
+	X(MEM, 1, "cow", "bytes", SUM)                                                             \
+	X(MEM, 2, "faults", "count", SUM)                                                          \
+	X(CALLS, 0, "self", "nanoseconds", SUM)                                                    \
+	X(CALLS, 1, "calls", "count", SUM)                                                         \
+	X(ALLOC, 0, "alloc_space", "bytes", SUM)                                                   \
+	X(ALLOC, 1, "alloc_objects", "count", SUM)                                                 \
+	X(ALLOC, 2, "inuse_space", "bytes", LAST)                                                  \
+	X(ALLOC, 3, "inuse_objects", "count", LAST)                                                \
+	X(PROBE, 0, "events", "count", SUM)                                                        \
+	X(PROBE, 1, "latency", "nanoseconds", SUM)                                                 \
+	X(LINES, 0, "hits", "count", SUM)                                                          \
+	X(LINES, 1, "time", "nanoseconds", SUM)                                                    \
+	X(CUDA, 0, "calls", "count", SUM)                                                          \
+	X(CUDA, 1, "cuda_host", "nanoseconds", SUM)                                                \
+	X(CUDA, 2, "cuda_wait", "nanoseconds", SUM)                                                \
+	X(CUDA, 3, "cuda_bytes", "bytes", SUM)                                                     \
+	X(CUDA, 4, "inuse_space", "bytes", LAST)                                                   \
+	X(CUDA, 5, "inuse_objects", "count", LAST)                                                 \
+	X(RESIDENT, 0, "resident", "bytes", LAST) /* label memory; or of the rows `processes` */   \
+	X(RESIDENT, 1, "peak", "bytes", MAX)	  /* the most that a process ever had */           \
+	X(RESIDENT, 2, "growth", "bytes", SUM)	  /* since the reading before */                   \
+	X(RESIDENT, 3, "growth_time", "nanoseconds", SUM) /* how long ago that was */              \
+	X(RESIDENT, 4, "processes", "count", LAST)
 #define PP_VALUES_MAX 6U
+/* The values of records, for who writes and reads them. */
+enum pp_resident_value {
+	PP_RESIDENT_BYTES,
+	PP_RESIDENT_PEAK,
+	PP_RESIDENT_GROWTH,
+	PP_RESIDENT_GROWTH_TIME,
+	PP_RESIDENT_PROCESSES,
+};
 #define PP_CYCLES_TYPE "cycles"
 #define PP_CYCLES_UNIT "count"
 

@@ -16,12 +16,13 @@ import test_top
 from test_dump import USER, ask
 from test_pyprof import START_MS, Writer, run
 from test_reader import message, varint
-from test_top import raw_windows
 
 MIB = 1 << 20
 MEM = (("first_touch", "bytes"), ("cow", "bytes"), ("faults", "count"))
 ALLOC = (("alloc_space", "bytes"), ("alloc_objects", "count"), ("inuse_space", "bytes"),
          ("inuse_objects", "count"))
+RESIDENT = (("resident", "bytes"), ("peak", "bytes"), ("growth", "bytes"),
+            ("growth_time", "nanoseconds"), ("processes", "count"))
 WINDOW_MS = 10000
 ROOT = "<module>:40 main:41 "
 
@@ -44,19 +45,31 @@ class Grower(test_top.Worker):
 
 
 class MemoryWriter(Writer):
-    """A window of kind mem or alloc."""
+    """A window of kind mem, alloc or resident."""
 
     def __init__(self, types, comments=()):
         super().__init__("/app/w.py")
         self.types, self.comments = types, comments
 
-    def put(self, stack, values, pid=41, tid=41, window=None):
+    def put(self, stack, values, pid=41, tid=41, window=None, **texts):
+        values = (*values, *[0] * (len(self.types) - len(values)))
         ids = b"".join(varint(self.location(part)) for part in reversed(stack.split()))
         labels = [message((1, self.at(key)), (3, number))
                   for key, number in (("pid", pid), ("tid", tid), ("window", window))
                   if number is not None]
+        labels += [message((1, self.at(key)), (2, self.at(text))) for key, text in texts.items()]
         self.samples.append(message((1, ids), (2, b"".join(varint(v) for v in values)),
                                     *[(3, label) for label in labels]))
+
+    def put_process(self, i, pid=41, comm="python3", anonymous=100, growth=MIB, window=None,
+                    peak=200 * MIB):
+        """What is resident at the end of the i-th window, which began with `growth` less."""
+        before = (0,) * (len(self.types) - len(RESIDENT))
+        for memory, size in (("anonymous", (anonymous + i) * MIB), ("file", 20 * MIB),
+                             ("shared", 5 * MIB)):
+            self.put(memory + ":1", (*before, size), pid, None, window, comm=comm, memory=memory)
+        self.put("process:1", (*before, 0, peak, growth, WINDOW_MS * 10**6, 1), pid, None, window,
+                 comm=comm)
 
     def bytes(self, start_ms=START_MS, duration_ms=WINDOW_MS):
         types = [(1, message((1, self.at(name)), (2, self.at(unit)))) for name, unit in self.types]
@@ -82,19 +95,18 @@ def put_window(directory, window, kind, writer):
     return path
 
 
-def memory_comment(window, pid=41, comm="python3", anonymous=100):
-    return ("memory pid=%d comm=%s at=%d anon=%d file=%d shmem=%d peak=%d"
-            % (pid, comm, START_MS + (window + 1) * WINDOW_MS, (anonymous + window) * MIB, 20 * MIB,
-               5 * MIB, 200 * MIB))
-
-
 def make_mem(windows=12):
     """A directory in which a line touches 3 MiB a window and another one copies 1 MiB."""
     directory = harness.temporary()
     for i in range(windows):
-        writer = MemoryWriter(MEM, [memory_comment(i), memory_comment(i, 42, "other", 10),
-                                    "memory others=3 at=%d anon=4096 file=0 shmem=0 unread=2" % (
-                                        START_MS + i * WINDOW_MS)])
+        writer = MemoryWriter(RESIDENT)
+        writer.put_process(i)
+        writer.put_process(i, 42, "other", 10)
+        writer.put("anonymous:1", (4096,), None, None, comm="[others]", memory="anonymous")
+        writer.put("processes:1", (0, 0, 0, 0, 3), None, None, comm="[others]")
+        writer.put("processes:1", (0, 0, 0, 0, 2), None, None, comm="[unread]")
+        put_window(directory, i, "resident", writer)
+        writer = MemoryWriter(MEM)
         writer.put(ROOT + "grow:12 [memset]", (3 * MIB, 0, 768))
         writer.put(ROOT + "child:30", (0, MIB, 256), pid=42)
         put_window(directory, i, "mem", writer)
@@ -145,7 +157,7 @@ def test_processes_have_their_resident_memory():
     first = data["processes"][0]
     assert first["pid"] == 41 and first["anonymous"] == 111 * MIB, data
     assert first["resident"] == (111 + 20 + 5) * MIB and first["peak"] == 200 * MIB, data
-    # 11 MiB in the 110 s between the first reading and the last.
+    # 1 MiB in each of the 12 windows.
     assert abs(first["growth_per_minute"] - 6 * MIB) < 1, first
     text = run("mem", directory)
     assert re.search(r"^ +136 MiB +111 MiB +20\.0 MiB +5\.00 MiB +6\.00 MiB +200 MiB  41 python3$",
@@ -158,8 +170,13 @@ def test_processes_have_their_resident_memory():
     since = "@%d" % (START_MS // 1000 + 90)
     _, data = lines_of(directory, "--since", since, "--comm", "python3")
     assert data["seconds"] == 30 and len(data["processes"]) == 1, data
-    one = run("mem", window_path(directory, 3, "mem"))
-    assert re.search(r" +- +200 MiB  41 python3$", one, re.M), one
+    # As a kind of its own, it can be read like all others.
+    said = run("report", "--kind", "resident", "--group-by", "label:memory", directory)
+    # 111 and 21 MiB, and those of the others.
+    assert "resident of %s (12 windows): 182 MiB" % directory in said, said
+    assert "memory anonymous: 132 MiB" in said and "memory shared: 10.0 MiB" in said, said
+    said = run("report", "--kind", "resident", "--sample-type", "peak", "--pid", 41, directory)
+    assert ": 200 MiB" in said, said
 
 
 def test_held_is_that_of_the_last_window():
@@ -212,11 +229,12 @@ def test_merged_file_has_the_levels_of_its_last_window():
     marks = ["window %d name=%d-10000 start_ns=%d duration_ns=%d period=1"
              % (i * WINDOW_MS, START_MS + i * WINDOW_MS, (START_MS + i * WINDOW_MS) * 10**6,
                 WINDOW_MS * 10**6) for i in range(6)]
-    marks += ["window %d: %s" % (i * WINDOW_MS, memory_comment(i)) for i in range(6)]
-    writer = MemoryWriter(ALLOC, marks)
+    # As in one file with a name: the values of resident are behind those of its kind.
+    writer = MemoryWriter(ALLOC + RESIDENT, marks)
     for i in range(6):
         writer.put(ROOT + "leak:12", (MIB, 1, (i + 1) * MIB, i + 1), window=i * WINDOW_MS)
         writer.put(ROOT + "gone:13", (MIB, 1, 9 * MIB * (i == 2), i == 2), window=i * WINDOW_MS)
+        writer.put_process(i, window=i * WINDOW_MS)
     path = os.path.join(harness.temporary(), "merged.pb.gz")
     with open(path, "wb") as file:
         file.write(writer.bytes(START_MS, 6 * WINDOW_MS))
@@ -264,7 +282,8 @@ def test_what_has_no_memory_is_told_in_one_line():
 
 def test_hostile_names_stay_text():
     directory = harness.temporary()
-    writer = MemoryWriter(MEM, ["memory pid=41 comm=\x1b[2Jx at=1 anon=1 file=1 shmem=1 peak=1"])
+    writer = MemoryWriter(MEM + RESIDENT)
+    writer.put_process(1, comm="\x1b[2Jx")
     writer.put("=cmd|evil\x1b[2J:3", (5, 0, 1))
     path = put_window(directory, 0, "mem", writer)
     for words in ([], ["--format", "csv"], ["--json"], ["--format", "markdown"]):
@@ -284,7 +303,7 @@ def test_kept_profiles_are_listed_and_shown():
     assert run("mem", "--oom", store).startswith("Nothing was kept"), store
     assert json.loads(run("mem", "--oom", "--json", store)) == []
     name = "2026-11-27T224637Z-oom-41-1000-python3"
-    kept(store, name, window_path(store, 1, "mem"))
+    kept(store, name, window_path(store, 1, "mem"), window_path(store, 1, "resident"))
     kept(store, "2026-11-28T000000Z-signal")
     listed = json.loads(run("mem", "--oom", "--json", store))
     assert [one["reason"] for one in listed] == ["signal", "oom"], listed
@@ -307,13 +326,15 @@ def status_of(pid):
     return {key: int(kib) * 1024 for key, kib in re.findall(r"^(\w+):\s+(\d+) kB$", text, re.M)}
 
 
-def comments_of(path):
+def figures_of(path):
+    """By pid: the values of its rows, by what memory they are about."""
+    profile = harness.load(path)
+    at = [name for name, _ in profile.sample_types].index("resident")
     found = {}
-    for comment in harness.load(path).comments:
-        match = re.fullmatch(r"memory pid=(\d+) comm=(\S+) at=(\d+) anon=(\d+) file=(\d+) "
-                             r"shmem=(\d+) peak=(\d+)", comment)
-        if match:
-            found.setdefault(int(match[1]), []).append([match[2], *map(int, match.groups()[2:])])
+    for sample in profile.samples:
+        if any(sample.values[at:]):
+            values = found.setdefault(int(sample.labels["pid"]), {})
+            values[sample.labels.get("memory", "")] = sample.values[at:at + len(RESIDENT)]
     return found
 
 
@@ -323,19 +344,23 @@ def test_resident_memory_is_that_of_proc():
         process = harness.start(out, grower.pid, options=["--events", "mem"])
         harness.sampling(process)
         before = status_of(grower.pid)
-        time.sleep(1.2)  # figures that are closer to each other are told once
+        time.sleep(1.2)
         os.kill(grower.pid, signal.SIGUSR1)
         assert grower.process.stdout.readline() == b"grown\n"
         after = status_of(grower.pid)
         harness.finish(process, signal_number=2)
-        found = comments_of(out)
+        found = figures_of(out)
         # No other process is read.
         assert list(found) == [grower.pid], found
-        first, last = found[grower.pid]
-        assert abs(first[2] - before["RssAnon"]) < MIB, (first, before)
-        assert abs(last[2] - after["RssAnon"]) < MIB and last[2] - first[2] > 63 * MIB, found
-        assert abs(last[3] - after["RssFile"]) < MIB and last[4] == after["RssShmem"], found
-        assert last[5] == after["VmHWM"], (last, after)
+        found = found[grower.pid]
+        _, peak, growth, growth_ns, processes = found[""]
+        assert abs(found["anonymous"][0] - after["RssAnon"]) < MIB, (found, after)
+        assert abs(found["file"][0] - after["RssFile"]) < MIB, (found, after)
+        assert "shared" not in found or found["shared"][0] == after["RssShmem"], (found, after)
+        assert (peak, processes) == (after["VmHWM"], 1), (found, after)
+        assert growth > 63 * MIB and abs(before["VmRSS"] + growth - after["VmRSS"]) < MIB, (
+            found, before, after)
+        assert 1e9 < growth_ns < 60e9, found
         process = json.loads(run("mem", "--json", out))["processes"]
         assert len(process) == 1 and process[0]["pid"] == grower.pid, process
         assert process[0]["growth_per_minute"] > 60 * MIB, process
@@ -351,9 +376,10 @@ def test_live_shows_a_user_his_own_processes():
         assert " %d " % own.pid in told and " %d " % other.pid in told, told
         told = ask("--live", "--for", 2, "--socket", path, verb="mem", user=USER)
         assert " %d " % own.pid in told and " %d " % other.pid not in told, told
-        windows = raw_windows(path, USER, "top all kinds=mem")
-        assert b"memory pid=%d " % own.pid in windows, windows[:300]
-        assert b"memory pid=%d " % other.pid not in windows and b"memory others" not in windows
+        told = ask("--live", "--for", 2, "--socket", path, "--kind", "resident", "--group-by",
+                   "process", verb="report", user=USER)
+        assert "%d" % own.pid in told and "%d" % other.pid not in told, told
+        assert "[others]" not in told, told
     harness.finish(process, signal_number=2)
 
 
@@ -363,12 +389,11 @@ def test_what_a_signal_keeps_is_shown():
     begin_ms = int(time.time() * 1000) - 7 * WINDOW_MS
     for i in range(6):
         start_ms = begin_ms + i * WINDOW_MS
-        comment = ("memory pid=41 comm=python3 at=%d anon=%d file=0 shmem=0 peak=%d"
-                   % (start_ms + WINDOW_MS, (100 + i) * MIB, 300 * MIB))
-        mem, alloc = MemoryWriter(MEM, [comment]), MemoryWriter(ALLOC, [comment])
+        mem, alloc, resident = MemoryWriter(MEM), MemoryWriter(ALLOC), MemoryWriter(RESIDENT)
+        resident.put_process(i, peak=300 * MIB)
         mem.put(ROOT + "grow:12", (3 * MIB, 0, 768))
         alloc.put(ROOT + "leak:12", (MIB, 1, (i + 1) * MIB, i + 1))
-        for kind, writer in (("mem", mem), ("alloc", alloc)):
+        for kind, writer in (("mem", mem), ("alloc", alloc), ("resident", resident)):
             below = os.path.join(store,
                                  time.strftime("%Y-%m-%d/%H", time.gmtime(start_ms / 1000)))
             os.makedirs(below, exist_ok=True)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c query/process_memory.c query/gpu_usage.c profile/gauge_line.c profile/memory_line.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
+/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c query/gpu_usage.c profile/gauge_line.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * ledgers, and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
@@ -14,13 +14,11 @@
 #include "profile/cuda_lines.h"
 #include "profile/facts.h"
 #include "profile/gauge_line.h"
-#include "profile/memory_line.h"
 #include "profile/window_mark.h"
 #include "profile/writer.h"
 #include "query/coverage.h"
 #include "query/gpu_usage.h"
 #include "query/machine.h"
-#include "query/process_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -61,20 +59,6 @@ static void read_window(const char *text)
 	}
 	own = window_comment_parse(text, &mark.offset_ms);
 	assert(!own || (own > text && own <= text + strlen(text)));
-}
-
-/* What is of memory is written again as it was, but for leading zeros. */
-static void read_memory(const char *text)
-{
-	struct memory_line line, other;
-	char again[MEMORY_LINE_CHARS];
-
-	if (!memory_line_parse(text, &line))
-		return;
-	assert(memchr(line.comm, 0, sizeof(line.comm)));
-	memory_line_format(&line, again);
-	assert(memory_line_parse(again, &other));
-	assert(!memcmp(&line, &other, sizeof(line)));
 }
 
 /* What is of CUDA is written again as it was, but for leading zeros and what is not known. */
@@ -138,7 +122,6 @@ static void read_comment(const char *text)
 	size_t size;
 
 	read_window(text);
-	read_memory(text);
 	read_gpu(text);
 	first.again = open_memstream(&again, &size);
 	assert(first.again);
@@ -168,20 +151,6 @@ static void check_machine(struct machine *machine)
 	}
 }
 
-static void check_memories(struct process_memories *memories)
-{
-	process_memories_sort(memories);
-	for (uint32_t i = 0; i < memories->count; i++) {
-		const struct process_memory *process = &memories->process[i];
-
-		assert(process->last.pid && process->first.at_ms <= process->last.at_ms);
-		assert(isnan(process_memory_growth(process)) ==
-		       (process->first.at_ms == process->last.at_ms));
-		assert(!i || memory_line_bytes(&process[-1].last) >=
-				     memory_line_bytes(&process->last));
-	}
-}
-
 static void check_gpus(struct gpu_usage *usage)
 {
 	gpu_usage_sort(usage);
@@ -201,7 +170,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OWNED_MEM char *copy = malloc(size + 1);
 	CLEANUP(machine_release) struct machine machine = {.by_pid = size & 1};
-	CLEANUP(process_memories_release) struct process_memories memories = {0};
 	OWNED(cuda_lines) struct cuda_lines *lines = NULL;
 	unsigned int written = 0;
 	CLEANUP(gpu_usage_release) struct gpu_usage gpus = {0};
@@ -218,14 +186,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_cuda(line, lines);
 		coverage_add(&coverage, line);
 		assert(!machine_add(&machine, line));
-		assert(!process_memories_add(&memories, line));
 		assert(!gpu_usage_add(&gpus, line));
 		diff_facts_add_comment(&side[i & 1], line);
 		diff_facts_add_window(&side[i & 1], (int64_t)strtoull(line, NULL, 10),
 				      1 + (int64_t)i);
 	}
 	check_machine(&machine);
-	check_memories(&memories);
 	assert(!cuda_lines_write(lines, read_again, &written) && written <= CUDA_LINES_MAX + 1);
 	check_gpus(&gpus);
 	(void)coverage_text(&coverage, "cpu", text);

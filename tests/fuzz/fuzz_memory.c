@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/mem_table.c render/held.c render/code_table.c render/frame_text.c render/short_paths.c query/process_memory.c profile/memory_line.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c */
+/* sources: reader/mem_table.c render/held.c render/code_table.c render/frame_text.c render/short_paths.c query/process_memory.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c profile/record.c */
 /* Profiles of memory, as `pyprof mem` reads them: figures of a file's windows and of processes.
  * The first byte chooses the kind; the rest is a file, which is read twice.
  * runs: 2000 at most in `make check`: each is read twice. */
@@ -21,7 +21,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct sums {
 	struct held held;
-	struct process_memories memories;
 };
 
 static int window_done(void *context, struct profile *profile, const struct profile_window *window)
@@ -30,13 +29,6 @@ static int window_done(void *context, struct profile *profile, const struct prof
 
 	(void)profile;
 	return window->is_level ? held_add_window(&sums->held, window) : 0;
-}
-
-static void on_comment(void *context, const char *text)
-{
-	struct sums *sums = context;
-
-	assert(!process_memories_add(&sums->memories, text));
 }
 
 static void check_held(const struct held *held)
@@ -66,22 +58,62 @@ static void check_table(const struct profile *profile, const struct held *held)
 	mem_table_sort(&table, false);
 }
 
+static int open_copy(const uint8_t *data, size_t size)
+{
+	const int fd = memfd_create("profile", MFD_CLOEXEC);
+
+	assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+	return fd;
+}
+
+/* Reads a file of kind resident, or one with its values. */
+static void read_processes(const uint8_t *data, size_t size)
+{
+	CLEANUP(process_memories_release) struct process_memories memories = {0};
+	struct select select = {0};
+	const struct input_options input = process_memories_input(&memories, &select);
+	const struct profile_read_options options = {.keep_labels = input.keep_labels,
+						     .drop_stacks = input.drop_stacks,
+						     .window_done = input.window_done,
+						     .context = input.context};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	const int fd = open_copy(data, size);
+
+	assert(!profile_reader_new(&options, &reader));
+	for (unsigned int i = 0; i < 2; i++) {
+		assert(!lseek(fd, 0, SEEK_SET));
+		(void)profile_reader_add(reader, fd, input.kind);
+	}
+	close(fd);
+	if (!profile_reader_profile(reader))
+		return;
+	assert(!process_memories_fill(&memories, profile_reader_profile(reader)));
+	for (uint32_t i = 0; i < memories.count; i++) {
+		const struct process_memory *process = &memories.process[i];
+
+		assert(process->pid);
+		assert(!i || process_memory_bytes(process - 1) >= process_memory_bytes(process));
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct sums sums = {.held = {.older_ns = OLDER_NS}};
 	struct profile_read_options options = {.python_only = true,
 					       .drop_addresses = true,
 					       .window_done = window_done,
-					       .comment = on_comment,
 					       .context = &sums};
 	OWNED(profile_reader) struct profile_reader *reader = NULL;
 	int fd;
 
 	if (!size || size > MAX_BYTES)
 		return 0;
+	if (data[0] & 2) {
+		read_processes(data + 1, size - 1);
+		return 0;
+	}
 	options.sample_type = data[0] & 1 ? "inuse_space" : "first_touch";
-	fd = memfd_create("profile", MFD_CLOEXEC);
-	assert(fd >= 0 && write(fd, data + 1, size - 1) == (ssize_t)size - 1);
+	fd = open_copy(data + 1, size - 1);
 	assert(!profile_reader_new(&options, &reader));
 	for (unsigned int i = 0; i < 2; i++) {
 		assert(!lseek(fd, 0, SEEK_SET));
@@ -93,8 +125,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_held(&sums.held);
 	if (profile_reader_profile(reader))
 		check_table(profile_reader_profile(reader), &sums.held);
-	process_memories_sort(&sums.memories);
 	held_release(&sums.held);
-	process_memories_release(&sums.memories);
 	return 0;
 }

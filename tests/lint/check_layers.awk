@@ -30,7 +30,7 @@ BEGIN {
 	allowed["serve"] = "child profile pprof store config live render query push" # docs/design/serve.md
 	allowed["reader"] = "child profile pprof store render export diff live query"
 	allowed["processes"] = "discover identity python foreign attach drain options"
-	allowed["windows"] = "discover foreign attach drain profile pprof store ledger live options"
+	allowed["windows"] = "discover identity foreign attach drain profile pprof store ledger live options processes"
 	allowed["probes"] = "discover elf foreign attach drain options windows"
 	allowed["gpu"] = "child discover foreign attach drain profile gauges live options processes windows probes"
 	allowed["doctor"] = "child parser discover elf python foreign attach config options probes"

@@ -11,10 +11,10 @@
 #include "drain/text_table.h"
 #include "drain/thread_slots.h"
 #include "gpu/cuda.h"
-#include "processes/identities.h"
 #include "processes/thread_names.h"
 #include "processes/who.h"
 #include "profile/profile.h"
+#include "windows/process_record.h"
 
 static int label_string(const struct labels *labels, struct profile_sample *sample, const char *key,
 			const char *value)
@@ -63,19 +63,6 @@ static int label_gpu(const struct labels *labels, struct profile_sample *sample,
 			    gpu[(flags & PP_COUNT_GPU_BITS) >> PP_COUNT_GPU_SHIFT]);
 }
 
-static int label_identity(const struct labels *labels, struct profile_sample *sample,
-			  struct process *process)
-{
-#define KEY_OF(id, key) [IDENTITY_##id] = key,
-	static const char *const key[] = {IDENTITY_LABELS(KEY_OF)};
-	const struct identity *identity = identities_get(labels->identities, process);
-	int err = 0;
-
-	for (size_t i = 0; identity && i < IDENTITY_LABEL_COUNT && !err; i++)
-		err = label_string(labels, sample, key[i], value_text(identity->value[i]));
-	return err;
-}
-
 /* ---- labels of one kind of counter: PP_COUNT_KINDS ---- */
 
 static int label_none(const struct labels *labels, struct profile_sample *sample,
@@ -117,11 +104,9 @@ static int label_import(const struct labels *labels, struct profile_sample *samp
 static int label_memory(const struct labels *labels, struct profile_sample *sample,
 			const struct pp_count_key *key)
 {
-#define MEMORY_LABEL(id, label) [PP_MEMORY_##id] = label,
-	static const char *const memory[PP_MEMORY_COUNT] = {PP_MEMORIES(MEMORY_LABEL)};
-
 	return key->detail < PP_MEMORY_COUNT
-		       ? label_string(labels, sample, "memory", memory[key->detail])
+		       ? label_string(labels, sample, "memory",
+				      kind_memory((enum pp_memory)key->detail))
 		       : 0;
 }
 
@@ -200,11 +185,7 @@ int labels_add(const struct labels *labels, struct profile_sample *sample,
 	err = label_string(labels, sample, "thread_name",
 			   tid ? thread_names_get(labels->thread_names, process, tid) : "");
 	if (!err)
-		err = label_string(labels, sample, "container_id", process->container_id);
-	if (!err)
-		err = label_string(labels, sample, "cgroup", process->cgroup);
-	if (!err)
-		err = label_identity(labels, sample, process);
+		err = process_labels_add(labels->identities, labels->strings, process, sample);
 	if (err)
 		return err;
 	return label_python(labels, sample, key->flags, context_table_python(process));

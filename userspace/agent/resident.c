@@ -13,7 +13,7 @@
 #include "discover/process_user.h"
 #include "discover/resident_memory.h"
 #include "processes/process_list.h"
-#include "profile/memory_line.h"
+#include "windows/process_record.h"
 #include "windows/profiles.h"
 #include "windows/source.h"
 #include "windows/summary.h"
@@ -21,16 +21,21 @@
 
 /* After the reading of a part of a window, none is read for so many times as long. */
 #define REST_FACTOR 20U
-#define FIRST_APART_MS 1000U
-#define KINDS_OF_MEMORY (1U << PP_PROFILE_MEM | 1U << PP_PROFILE_ALLOC)
+
+struct figures {
+	uint64_t at_ns; /* when they were read; 0: never */
+	struct resident_memory memory;
+};
 
 struct entry {
 	struct pp_process_id id;
 	uint32_t user;
-	bool has_none;	/* a kernel thread: it is not read again */
-	bool was_read;	/* in this reading */
-	bool has_first; /* `first` is of the open profile */
-	struct memory_line first, last;
+	char comm[PP_COMM_BYTES + 1];
+	bool has_none; /* a kernel thread: it is not read again */
+	bool was_read; /* in this reading */
+	/* The last ones, and those of the profile before, or the first ones. */
+	struct figures last, written;
+	struct figures sent; /* to clients */
 	UT_hash_handle hh;
 };
 
@@ -51,9 +56,10 @@ struct resident {
 	size_t start, done;	     /* in pending: the first one to be read; how many were */
 	uint64_t spent_ns;	     /* CPU time */
 	/* From one reading to the next. */
-	size_t rotation;	 /* how many had their turn, in all */
-	uint64_t unread;	 /* profiled processes of the last reading without figures */
-	struct memory_line gone; /* sums up ended ones that left their room to others */
+	size_t rotation;	     /* how many had their turn, in all */
+	uint64_t unread;	     /* profiled processes of the last reading without figures */
+	struct resident_memory gone; /* sums up ended ones that left their room to others */
+	uint64_t gone_count;
 	uint64_t rests_until_ns;
 };
 
@@ -86,6 +92,18 @@ void resident_free(struct resident *resident)
 	free(resident);
 }
 
+static uint64_t all_bytes(const struct resident_memory *memory)
+{
+	return memory->anonymous_bytes + memory->file_bytes + memory->shared_bytes;
+}
+
+static void add_memory(struct resident_memory *sum, const struct resident_memory *memory)
+{
+	sum->anonymous_bytes += memory->anonymous_bytes;
+	sum->file_bytes += memory->file_bytes;
+	sum->shared_bytes += memory->shared_bytes;
+}
+
 /* ---- a reading ---- */
 
 static bool is_profiled(const struct resident *resident, const struct process *process)
@@ -111,8 +129,10 @@ static void make_room(struct resident *resident)
 	HASH_ITER (hh, resident->entry, entry, next) {
 		if (!has_ended(resident, entry->id))
 			continue;
-		if (entry->last.pid)
-			memory_line_add(&resident->gone, &entry->last);
+		if (entry->last.at_ns) {
+			add_memory(&resident->gone, &entry->last.memory);
+			resident->gone_count++;
+		}
 		forget(resident, entry);
 	}
 }
@@ -162,22 +182,14 @@ static int find_entry(struct resident *resident, struct pp_process_id id, struct
  * process that has ended meanwhile (windows/top.c: wants()). */
 static void take(struct entry *entry, struct process *process, const struct resident_memory *memory)
 {
-	struct memory_line *line = &entry->last;
-	char comm[PP_COMM_BYTES + 1] = "";
-
-	memcpy(comm, process->comm, PP_COMM_BYTES);
+	memcpy(entry->comm, process->comm, PP_COMM_BYTES);
 	entry->user = process_user_kept(process);
-	*line = (struct memory_line){.pid = entry->id.tgid,
-				     .at_ms = wall_ns() / NS_PER_MS,
-				     .anonymous_bytes = memory->anonymous_bytes,
-				     .file_bytes = memory->file_bytes,
-				     .shared_bytes = memory->shared_bytes,
-				     .peak_bytes = memory->peak_bytes};
-	memory_line_set_comm(line, comm);
+	entry->last = (struct figures){.at_ns = mono_ns(), .memory = *memory};
 	entry->was_read = true;
-	if (!entry->has_first)
-		entry->first = *line;
-	entry->has_first = true;
+	if (!entry->written.at_ns)
+		entry->written = entry->last;
+	if (!entry->sent.at_ns)
+		entry->sent = entry->last;
 }
 
 static int read_one(struct resident *resident, struct pp_process_id id)
@@ -194,7 +206,7 @@ static int read_one(struct resident *resident, struct pp_process_id id)
 	err = resident_memory_read(id.tgid, &memory);
 	if (!err)
 		take(entry, process, &memory);
-	entry->has_none = err == -ENODATA && !entry->last.pid;
+	entry->has_none = err == -ENODATA && !entry->last.at_ns;
 	return 0;
 }
 
@@ -256,9 +268,9 @@ static int take_turns(const struct resident *resident, struct place **ret_place,
 	if (!place)
 		return -ENOMEM;
 	for (struct entry *entry = resident->entry; entry; entry = entry->hh.next)
-		if (entry->last.pid)
+		if (entry->last.at_ns)
 			place[count++] = (struct place){.entry = entry,
-							.bytes = memory_line_bytes(&entry->last)};
+							.bytes = all_bytes(&entry->last.memory)};
 	qsort(place, count, sizeof(*place), by_user);
 	for (size_t i = 1; i < count; i++)
 		if (place[i].entry->user == place[i - 1].entry->user)
@@ -286,14 +298,14 @@ static void note_largest(uint64_t largest[SUMMARY_LARGEST], uint64_t bytes)
 
 static void sum_up(struct summary *summary, const struct place *place, size_t count)
 {
-	struct memory_line sum = {0};
+	struct resident_memory sum = {0};
 
 	memset(summary->memory_largest_bytes, 0, sizeof(summary->memory_largest_bytes));
 	for (size_t i = 0; i < count; i++) {
-		memory_line_add(&sum, &place[i].entry->last);
+		add_memory(&sum, &place[i].entry->last.memory);
 		note_largest(summary->memory_largest_bytes, place[i].bytes);
 	}
-	summary->memory_processes = sum.others;
+	summary->memory_processes = count;
 	summary->memory_anonymous_bytes = sum.anonymous_bytes;
 	summary->memory_file_bytes = sum.file_bytes;
 	summary->memory_shared_bytes = sum.shared_bytes;
@@ -309,14 +321,111 @@ static uint64_t count_unread(const struct resident *resident)
 		const struct entry *entry;
 
 		HASH_FIND(hh, resident->entry, &id, sizeof(id), entry);
-		if (entry ? !entry->last.pid && !entry->has_none : !has_ended(resident, id))
+		if (entry ? !entry->last.at_ns && !entry->has_none : !has_ended(resident, id))
 			count++;
 	}
 	return count;
 }
 
-static int end(struct resident *resident, struct top *top)
+/* ---- rows ---- */
+
+/* Where rows go. */
+struct sink {
+	const struct services *services;
+	struct intern *strings;
+	struct profiles *profiles; /* of the window; NULL: to clients */
+	bool is_other;		   /* there: to the rows of the others */
+};
+
+static int put(const struct sink *sink, struct record *record)
 {
+	int err = sink->is_other ? record_make_other(record, sink->strings) : 0;
+
+	if (err || sink->profiles)
+		return err ? err : profiles_add_record(sink->profiles, record);
+	top_add_record(sink->services->top, record);
+	return 0;
+}
+
+static int begin_record(const struct sink *sink, struct pp_process_id id, const char *comm,
+			struct record *ret_record)
+{
+	return process_record_begin(sink->services, sink->strings, PP_PROFILE_RESIDENT, id, comm,
+				    ret_record);
+}
+
+static int put_part(const struct sink *sink, struct record *record, enum pp_memory memory,
+		    uint64_t bytes)
+{
+	int err;
+
+	if (!bytes)
+		return 0;
+	record_next(record);
+	record->sample.value[PP_RESIDENT_BYTES] = (int64_t)bytes;
+	err = record_about(record, sink->strings, "memory", kind_memory(memory));
+	return err ? err : put(sink, record);
+}
+
+static int put_memory(const struct sink *sink, struct record *record,
+		      const struct resident_memory *memory)
+{
+	int err = put_part(sink, record, PP_MEMORY_ANONYMOUS, memory->anonymous_bytes);
+
+	if (!err)
+		err = put_part(sink, record, PP_MEMORY_FILE, memory->file_bytes);
+	return err ? err : put_part(sink, record, PP_MEMORY_SHARED, memory->shared_bytes);
+}
+
+/* A row that is of a process as a whole. */
+static int put_process(const struct sink *sink, struct record *record, const struct entry *entry)
+{
+	const struct figures *before = sink->profiles ? &entry->written : &entry->sent;
+	int64_t *value = record->sample.value;
+
+	value[PP_RESIDENT_PEAK] = (int64_t)entry->last.memory.peak_bytes;
+	value[PP_RESIDENT_GROWTH] =
+		(int64_t)(all_bytes(&entry->last.memory) - all_bytes(&before->memory));
+	value[PP_RESIDENT_GROWTH_TIME] = (int64_t)(entry->last.at_ns - before->at_ns);
+	value[PP_RESIDENT_PROCESSES] = 1;
+	return put(sink, record);
+}
+
+static int put_entry(const struct sink *sink, const struct entry *entry)
+{
+	struct record record;
+	int err = begin_record(sink, entry->id, entry->comm, &record);
+
+	if (!err)
+		err = put_process(sink, &record, entry);
+	return err ? err : put_memory(sink, &record, &entry->last.memory);
+}
+
+/* Adds processes that have no rows: their number, and what they had. */
+static int put_more(const struct sink *sink, const char *comm, uint64_t count,
+		    const struct resident_memory *memory)
+{
+	struct record record;
+	int err;
+
+	if (!count)
+		return 0;
+	err = begin_record(sink, (struct pp_process_id){}, comm, &record);
+	record.sample.value[PP_RESIDENT_PROCESSES] = (int64_t)count;
+	if (!err)
+		err = put(sink, &record);
+	return err ? err : put_memory(sink, &record, memory);
+}
+
+static bool is_watched(const struct resident *resident)
+{
+	return top_wants(resident->services->top, 1U << PP_PROFILE_RESIDENT);
+}
+
+static int end(struct resident *resident)
+{
+	const struct sink sink = {.services = resident->services,
+				  .strings = top_strings(resident->services->top)};
 	OWNED_MEM struct place *place = NULL;
 	size_t count;
 	int err = take_turns(resident, &place, &count);
@@ -327,14 +436,16 @@ static int end(struct resident *resident, struct top *top)
 	resident->rotation += wanted(resident);
 	resident->unread = count_unread(resident);
 	sum_up(resident->services->summary, place, count);
-	for (size_t i = 0; i < count; i++)
-		if (place[i].entry->was_read)
-			top_add_memory(top, place[i].entry->id, &place[i].entry->last);
-	return 0;
+	for (size_t i = 0; i < count && !err && sink.strings && is_watched(resident); i++) {
+		if (!place[i].entry->was_read)
+			continue;
+		err = put_entry(&sink, place[i].entry);
+		place[i].entry->sent = place[i].entry->last;
+	}
+	return err;
 }
 
-int resident_read(struct resident *resident, struct top *top, bool is_part,
-		  const struct slice *slice)
+int resident_read(struct resident *resident, bool is_part, const struct slice *slice)
 {
 	const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int more = 0;
@@ -342,14 +453,14 @@ int resident_read(struct resident *resident, struct top *top, bool is_part,
 	if (!resident)
 		return 0;
 	if (!resident->is_reading) {
-		if (is_part && (!top_wants_memory(top) || mono_ns() < resident->rests_until_ns))
+		if (is_part && (!is_watched(resident) || mono_ns() < resident->rests_until_ns))
 			return 0;
 		more = begin(resident);
 	}
 	if (more >= 0)
 		more = read_some(resident, slice);
 	if (!more)
-		more = end(resident, top);
+		more = end(resident);
 	if (more < 0)
 		resident->is_reading = false;
 	resident->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
@@ -359,27 +470,10 @@ int resident_read(struct resident *resident, struct top *top, bool is_part,
 
 int resident_start(struct resident *resident)
 {
-	return resident_read(resident, NULL, false, NULL);
+	return resident_read(resident, false, NULL);
 }
 
-/* ---- comments ---- */
-
-static int describe_line(struct profiles *profiles, const struct memory_line *line)
-{
-	char text[MEMORY_LINE_CHARS];
-
-	memory_line_format(line, text);
-	return profiles_add_comment_to(profiles, KINDS_OF_MEMORY, text);
-}
-
-static int describe_entry(struct profiles *profiles, const struct entry *entry)
-{
-	int err = 0;
-
-	if (entry->has_first && entry->first.at_ms + FIRST_APART_MS <= entry->last.at_ms)
-		err = describe_line(profiles, &entry->first);
-	return err ? err : describe_line(profiles, &entry->last);
-}
+/* ---- the window's profile ---- */
 
 /* What has ended is in this profile for the last time. */
 static void begin_profile(struct resident *resident)
@@ -387,33 +481,36 @@ static void begin_profile(struct resident *resident)
 	struct entry *entry, *next;
 
 	HASH_ITER (hh, resident->entry, entry, next) {
-		entry->has_first = false;
+		entry->written = entry->last;
 		if (has_ended(resident, entry->id))
 			forget(resident, entry);
 	}
-	resident->gone = (struct memory_line){0};
+	resident->gone = (struct resident_memory){0};
+	resident->gone_count = 0;
 }
 
 int resident_describe(struct resident *resident, struct profiles *profiles)
 {
 	OWNED_MEM struct place *place = NULL;
-	struct memory_line rest;
+	struct sink sink = {.profiles = profiles};
 	size_t count;
 	int err;
 
 	if (!resident)
 		return 0;
-	rest = resident->gone;
+	sink.services = resident->services;
+	sink.strings = profiles->strings;
 	err = take_turns(resident, &place, &count);
 	for (size_t i = 0; i < count && !err; i++) {
-		if (i >= MEMORY_LINES_MAX)
-			memory_line_add(&rest, &place[i].entry->last);
-		else
-			err = describe_entry(profiles, place[i].entry);
+		sink.is_other = i >= RECORD_PROCESSES_MAX;
+		err = put_entry(&sink, place[i].entry);
 	}
-	rest.unread = resident->unread;
-	if (!err && (rest.others || rest.unread))
-		err = describe_line(profiles, &rest);
+	sink.is_other = false;
+	if (!err)
+		err = put_more(&sink, RECORD_OTHERS, resident->gone_count, &resident->gone);
+	if (!err)
+		err = put_more(&sink, RESIDENT_UNREAD, resident->unread,
+			       &(struct resident_memory){0});
 	begin_profile(resident);
 	return err;
 }
@@ -443,9 +540,7 @@ static int source_begin(void *state, uint64_t started_ns)
 
 static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
 {
-	const struct resident *resident = state;
-
-	return resident_read(state, resident->services->top, window->is_part, slice);
+	return resident_read(state, window->is_part, slice);
 }
 
 static int source_describe(void *state, struct profiles *profiles)

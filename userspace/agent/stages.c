@@ -387,6 +387,7 @@ static int open_sources(struct agent *agent)
 					    .texts = agent->texts,
 					    .finisher = &agent->finisher,
 					    .summary = &agent->summary,
+					    .identities = agent->identities,
 					    .sources = &agent->sources};
 	return sources_open(&agent->sources, &agent->services);
 }

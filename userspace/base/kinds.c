@@ -9,11 +9,11 @@
 #define KIND_ROW(id, number, text, needed, captures, is_served, default_index)                     \
 	[number].name = text, [number].needs = (uint32_t)(needed),                                 \
 	[number].private_captures = (uint32_t)(captures), [number].default_value = default_index,
-#define KIND_VALUE(id, index, type_name, unit_name)                                                \
-	[PP_PROFILE_##id].value[index] = {.type = type_name, .unit = unit_name},
+#define KIND_VALUE(id, index, type_name, unit_name, rule)                                          \
+	[PP_PROFILE_##id].value[index] = {type_name, unit_name, PP_MERGE_##rule},
 
-static const struct kind kinds[PP_PROFILE_COUNT] = {
-	PP_PROFILES(KIND_ROW, KIND_ROW) PP_VALUES(KIND_VALUE)};
+static const struct kind kinds[PP_PROFILE_COUNT] = {PP_PROFILES(KIND_ROW, KIND_ROW)
+							    PP_VALUES(KIND_VALUE)};
 
 #define CAPTURE_ROW(id, text, ...) {.name = text, .bit = PP_CAPTURE_##id},
 
@@ -59,10 +59,36 @@ bool kind_is(const char *name, enum pp_profile kind)
 	return !strcmp(name, kinds[kind].name);
 }
 
-bool kind_value_is_level(const char *kind, const char *type)
+enum pp_merge kind_value_merge(const char *kind, const char *type)
 {
-	return (kind_is(kind, PP_PROFILE_ALLOC) || kind_is(kind, PP_PROFILE_CUDA)) &&
-	       !strncmp(type, "inuse_", strlen("inuse_"));
+	for (unsigned int i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (!kind_is_record((enum pp_profile)i) && strcmp(kinds[i].name, kind) != 0)
+			continue;
+		for (const struct kind_value *value = kinds[i].value; value->type; value++)
+			if (!strcmp(value->type, type))
+				return value->merge;
+	}
+	return PP_MERGE_SUM;
+}
+
+bool kind_is_record(enum pp_profile kind)
+{
+	return PP_RECORDS & 1U << kind;
+}
+
+bool kind_is_captured(enum pp_profile kind, uint32_t captured)
+{
+	const uint32_t needs = kinds[kind].needs;
+
+	return kind_is_record(kind) ? captured & needs : (captured & needs) == needs;
+}
+
+const char *kind_memory(enum pp_memory memory)
+{
+#define MEMORY_LABEL(id, label) [PP_MEMORY_##id] = label,
+	static const char *const label[PP_MEMORY_COUNT] = {PP_MEMORIES(MEMORY_LABEL)};
+
+	return label[memory];
 }
 
 /* ---- lists of names ---- */

@@ -11,11 +11,12 @@
 
 struct kind_value {
 	const char *type, *unit;
+	enum pp_merge merge;
 };
 
 struct kind {
 	const char *name; /* "cpu"; as in file names, --kind and requests */
-	uint32_t needs;	  /* bits of enum pp_capture; all of them must be on */
+	uint32_t needs;	  /* bits of enum pp_capture: kind_is_captured() */
 	/* what a pyprofd that the reader starts captures for this kind */
 	uint32_t private_captures;
 	uint32_t default_value; /* index in value[] */
@@ -29,9 +30,15 @@ size_t kind_value_count(enum pp_profile kind);
  * name. */
 bool kind_find(const char *name, size_t size, enum pp_profile *ret_kind);
 bool kind_is(const char *name, enum pp_profile kind);
-/* Returns whether a sample type of a kind is a level at the end of each window, such as the bytes
- * that are held then: several windows are not added up, the last one counts. */
-bool kind_value_is_level(const char *kind, const char *type);
+/* Returns how windows of a kind's sample type, or of one of records, are put together; of a type
+ * that is not ours, by sums. */
+enum pp_merge kind_value_merge(const char *kind, const char *type);
+/* Returns whether it is a kind of records: PP_RECORDS. */
+bool kind_is_record(enum pp_profile kind);
+/* Returns whether the captures make a profile of that kind possible: bits of enum pp_capture. */
+bool kind_is_captured(enum pp_profile kind, uint32_t captures);
+/* Returns the label of a kind of memory: "anonymous". */
+const char *kind_memory(enum pp_memory memory);
 /* Bits 1 << enum pp_profile of the kinds that the live socket serves. */
 #define KIND_SERVED_BIT(id, number, name, needs, captures, is_served, value)                       \
 	| (uint32_t)(is_served) << (number)

@@ -198,7 +198,8 @@ static int source_add(void *state, const struct source_window *window, const str
 		.dictionary = services->dictionary};
 	const struct cuda_live_window of = {.ended_ns = window->slots.end_ns,
 					    .is_written = window->is_written,
-					    .is_watched = top_wants_cuda(services->top)};
+					    .is_watched = top_wants(services->top,
+								    1U << PP_PROFILE_CUDA)};
 
 	return window->is_part && !of.is_watched
 		       ? 0

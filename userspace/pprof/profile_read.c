@@ -165,8 +165,31 @@ static bool is_of_kind(const struct profile_options *options, const char *name)
 	       find_value(options, kind_get(kind)->value[0].type) >= 0;
 }
 
+/* Leaves only the types of a kind of records, in the order of its table: the file may have them
+ * behind those of another kind. */
+static int take_records(struct profile_reader *reader, struct profile_options *options,
+			enum pp_profile kind)
+{
+	const struct kind *known = kind_get(kind);
+	const struct profile_options all = *options;
+
+	options->value_count = kind_value_count(kind);
+	options->default_value_type = known->value[known->default_value].type;
+	for (size_t i = 0; i < options->value_count; i++) {
+		const int at = find_value(&all, known->value[i].type);
+
+		if (at < 0)
+			return reader_fail(reader, -EPROTO, "has none of these records");
+		options->value_type[i] = all.value_type[at];
+		reader->type_of_value[i] = (uint32_t)at;
+	}
+	reader->takes_records = true;
+	return 0;
+}
+
 static int new_profile(struct profile_reader *reader, const char *kind)
 {
+	enum pp_profile known;
 	const struct pprof_tables *tables = &reader->tables;
 	struct profile_options options = {.value_count = tables->type_count,
 					  .period = tables->period};
@@ -185,6 +208,8 @@ static int new_profile(struct profile_reader *reader, const char *kind)
 		err = text_of(reader, tables->default_type, &options.default_value_type);
 	if (!err && !is_of_kind(&options, kind))
 		err = reader_fail(reader, -EPROTO, "is not of the kind that its name says");
+	if (!err && kind && kind_find(kind, strlen(kind), &known) && kind_is_record(known))
+		err = take_records(reader, &options, known);
 	if (!err)
 		err = intern_string(reader->strings, kind ? kind : guess_kind(&options),
 				    &kind_string);
@@ -281,9 +306,8 @@ static int add_file(struct profile_reader *reader, const char *kind)
 {
 	int err;
 
-	reader->memory_max =
-		reader_memory_max(&reader->options,
-				  reader->totals.raw_bytes + reader->unpacked.size);
+	reader->memory_max = reader_memory_max(&reader->options,
+					       reader->totals.raw_bytes + reader->unpacked.size);
 	reader->tables.max_bytes = reader->memory_max;
 	err = pprof_tables_read(&reader->tables, reader->unpacked.byte, reader->unpacked.size);
 	if (err == -EFBIG)
@@ -380,8 +404,8 @@ int profile_reader_add(struct profile_reader *reader, int fd, const char *kind)
 	return finish_file(reader, &before, err);
 }
 
-int profile_reader_again(struct profile_reader **reader,
-			 const struct profile_read_options *options, const char *kind)
+int profile_reader_again(struct profile_reader **reader, const struct profile_read_options *options,
+			 const char *kind)
 {
 	static const struct profile_read_totals none;
 	struct profile_reader *again;

@@ -39,7 +39,7 @@ struct reader_window {
 };
 #define READER_NO_WINDOW UINT32_MAX
 
-/* A level (base/kinds.h: kind_value_is_level()) of a row at the end of a window. */
+/* A value of a row in one window, of a sample type that is not summed up over windows. */
 struct reader_level {
 	uint32_t row, window, value_index;
 	int64_t value;
@@ -69,9 +69,10 @@ struct profile_reader {
 	/* At least one; those of a merged file by offset. */
 	struct reader_window *window;
 	uint32_t window_count, window_capacity;
-	bool is_merged;	      /* the file has a list of its windows */
-	bool is_second;	      /* the file goes on with the windows of the one before */
-	bool makes_wall;      /* profile_reader_add_wall() */
+	bool is_merged;	    /* the file has a list of its windows */
+	bool is_second;	    /* the file goes on with the windows of the one before */
+	bool makes_wall;    /* profile_reader_add_wall() */
+	bool takes_records; /* the profile is of PP_RECORDS: samples without such values are not */
 	uint64_t window_text; /* of the file: WINDOW_LABEL */
 	bool has_window_text;
 	bool adds_window; /* profile_reader_set_window() */
@@ -80,10 +81,11 @@ struct profile_reader {
 	uint32_t delta_count, delta_capacity;
 	struct profile_delta *sorted; /* the deltas of a merged file, by window */
 	size_t sorted_capacity;
-	uint32_t levels; /* bits 1 << index of the profile's values that are levels */
+	/* Bits 1 << index of the profile's values that follow PP_MERGE_LAST and PP_MERGE_MAX. */
+	uint32_t levels, maxima;
 	struct reader_level *level; /* of this file */
 	size_t level_count, level_capacity;
-	uint64_t levels_start_ns;   /* of the window whose levels the rows have */
+	uint64_t levels_start_ns;    /* of the window whose levels the rows have */
 	struct window_mark *waiting; /* windows without samples, before the first file */
 	size_t waiting_count, waiting_capacity;
 	/* The rows of this file and the values that it has added to each, so that a broken file
@@ -98,7 +100,7 @@ struct profile_reader {
 	size_t clean_capacity;
 	const char *error; /* in words; a literal, from the other parts, or `too_big` */
 	char too_big[160];
-	bool is_full; /* that was the error, at least once */
+	bool is_full;	   /* that was the error, at least once */
 	size_t memory_max; /* with the file that is read now */
 	struct profile_read_totals totals;
 };
@@ -145,14 +147,16 @@ int reader_add_comments(struct profile_reader *reader);
  * callback. */
 int reader_finish_windows(struct profile_reader *reader);
 int reader_add_empty_window(struct profile_reader *reader, const struct window_mark *mark);
-/* Finds out which values of a new profile are levels. */
+/* Finds out which values of a new profile are not summed up over windows (include/pyprofd/kinds.h:
+ * enum pp_merge); "levels" in the names of the next functions. */
 void reader_find_levels(struct profile_reader *reader, const struct profile_options *options);
 /* Notes the levels among a sample's values.  Returns 0 or -ENOMEM. */
 int reader_take_levels(struct profile_reader *reader, uint32_t row, uint32_t window,
 		       const int64_t *value);
 /* Makes the levels among the values 0, which are not added up. */
 void reader_leave_levels_out(const struct profile_reader *reader, int64_t *value);
-/* Gives the rows the levels of this file where it has the last window so far. */
+/* Gives the rows the levels of this file where it has the last window so far, and the most where
+ * that counts. */
 void reader_finish_levels(struct profile_reader *reader);
 /* Takes back what this file has added to rows. */
 void reader_undo_samples(struct profile_reader *reader);

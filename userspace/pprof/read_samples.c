@@ -329,10 +329,19 @@ void reader_undo_samples(struct profile_reader *reader)
 		int64_t *value = &profile->value[(size_t)reader->undo[at] * values];
 
 		for (size_t i = 0; i < values; i++)
-			value[i] = (int64_t)((uint64_t)value[i] -
-					     (uint64_t)reader->undo[at + 1 + i]);
+			value[i] =
+				(int64_t)((uint64_t)value[i] - (uint64_t)reader->undo[at + 1 + i]);
 	}
 	reader->undo_count = 0;
+}
+
+/* Returns whether a sample has a value of a type that the profile has. */
+static bool has_value(const struct profile_reader *reader, const struct raw_sample *sample)
+{
+	for (size_t i = 0; i < reader->profile->options.value_count; i++)
+		if (sample->value[reader->type_of_value[i]])
+			return true;
+	return false;
 }
 
 static int add_row(struct profile_reader *reader, const struct raw_sample *sample, uint32_t stack,
@@ -375,6 +384,8 @@ static int add_sample(struct profile_reader *reader, struct wire message, struct
 	if (sample->value_count != reader->tables.type_count)
 		return reader_fail(reader, -EBADMSG,
 				   "broken: a sample has not one value for each sample type");
+	if (reader->takes_records && !has_value(reader, sample))
+		return 0;
 	if (reader->is_merged)
 		err = reader_take_window(reader, sample->label, &sample->label_count, &window);
 	if (err || !reader->window[window].is_wanted)

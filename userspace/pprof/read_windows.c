@@ -9,7 +9,6 @@
 #include "pprof/profile_reader.h"
 #include "profile/cuda_line.h"
 #include "profile/gauge_line.h"
-#include "profile/memory_line.h"
 #include "profile/queue_line.h"
 
 /* ---- which windows the file has ---- */
@@ -181,7 +180,6 @@ static bool has_comment(const struct profile *profile, uint32_t string)
 static bool is_of_window(const char *text)
 {
 	return !strncmp(text, "ledger ", strlen("ledger ")) ||
-	       !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) ||
 	       !strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) ||
 	       !strncmp(text, QUEUE_LINE_PREFIX, strlen(QUEUE_LINE_PREFIX)) ||
 	       !strncmp(text, "facts ", strlen("facts ")) || cuda_line_is(text);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "profile/memory_line.h"
+#include "profile/line_words.h"
 
 static double seconds(uint64_t ns)
 {
@@ -14,13 +14,13 @@ static double seconds(uint64_t ns)
 
 void queue_line_format(const struct queue_line *line, char text[QUEUE_LINE_CHARS])
 {
-	struct memory_line named;
+	char comm[64];
 	int used;
 
-	memory_line_set_comm(&named, line->comm);
+	line_set_word(comm, sizeof(comm), line->comm);
 	if (line->pid)
 		used = snprintf(text, QUEUE_LINE_CHARS, QUEUE_LINE_PREFIX "pid=%" PRIu32 " comm=%s",
-				line->pid, named.comm);
+				line->pid, comm);
 	else
 		used = snprintf(text, QUEUE_LINE_CHARS, QUEUE_LINE_PREFIX "others=%" PRIu32,
 				line->others);

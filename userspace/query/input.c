@@ -29,12 +29,12 @@ struct input {
 	const struct select *select;
 	char *why; /* WHY_BYTES */
 	struct profile_reader *reader;
-	struct folder folder;	      /* the directory that is read now */
+	struct folder folder; /* the directory that is read now */
 	bool reads_folder;
 	uint64_t since_ms, until_ms; /* of the path that is read now; 0: open */
-	struct remote *remote; /* owned; where the path that is read now comes from; NULL: here */
+	struct remote *remote;	 /* owned; where the path that is read now comes from; NULL: here */
 	const char *remote_name; /* its URL, cleaned; borrowed from path[] */
-	struct live_windows *live;    /* owned; NULL: from files, or live_from's */
+	struct live_windows *live; /* owned; NULL: from files, or live_from's */
 	const char *kept[MAX_KEPT_LABELS];
 	char kind[STORE_KIND_CHARS]; /* of the windows read from directories; "": any */
 	struct match match;
@@ -42,7 +42,7 @@ struct input {
 	/* Broken or foreign files of directories, and what the first one has. */
 	uint64_t passed_over;
 	char first_why[WHY_BYTES];
-	char **path;	       /* select's, cleaned for a terminal; owned */
+	char **path; /* select's, cleaned for a terminal; owned */
 	int path_count;
 	bool full_paths;
 	char title[MAX_TITLE_BYTES];
@@ -195,6 +195,11 @@ static void tell_progress(const struct input *input)
 
 /* ---- files ---- */
 
+static const char *wanted_kind(const struct input *input)
+{
+	return input->options->kind ? input->options->kind : input->select->kind;
+}
+
 /* What lies in a temporary directory is known by its URL. */
 static int refuse(const struct input *input, const char *path, const char *text)
 {
@@ -230,12 +235,23 @@ static int check_writer(struct input *input, const char *path)
 	return 0;
 }
 
+/* Returns the kind of records that is wanted, or NULL. */
+static const char *wanted_records(const struct input *input)
+{
+	const char *name = wanted_kind(input);
+	enum pp_profile kind;
+
+	return name && kind_find(name, strlen(name), &kind) && kind_is_record(kind) ? name : NULL;
+}
+
 static int read_fd(struct input *input, int fd, const char *path, const char *kind)
 {
 	int err = profile_reader_add(input->reader, fd, kind);
 
 	input->done++;
 	tell_progress(input);
+	if (err == -EPROTO && wanted_records(input) && input->options->may_be_none)
+		return 0;
 	if (err)
 		return refuse(input, path, profile_reader_error(input->reader));
 	return check_writer(input, path);
@@ -263,8 +279,9 @@ static int read_one(struct input *input, const char *path)
 
 	if (fd < 0)
 		return refuse(input, path, strerror(errno));
-	err = read_fd(input, fd, path, NULL);
-	return err ? err : check_kind(input, path);
+	/* A file of any kind may have records. */
+	err = read_fd(input, fd, path, wanted_records(input));
+	return err || !input_profile(input) ? err : check_kind(input, path);
 }
 
 /* ---- directories ---- */
@@ -353,15 +370,9 @@ static bool has_files(const struct store_listing *listing, const char *kind)
 /* Wall is made of cpu and offcpu, and need not have files. */
 static bool has_kind(const struct store_listing *listing, const char *kind)
 {
-	return has_files(listing, kind) ||
-	       (kind_is(kind, PP_PROFILE_WALL) &&
-		has_files(listing, kind_get(PP_PROFILE_CPU)->name) &&
-		has_files(listing, kind_get(PP_PROFILE_OFFCPU)->name));
-}
-
-static const char *wanted_kind(const struct input *input)
-{
-	return input->options->kind ? input->options->kind : input->select->kind;
+	return has_files(listing, kind) || (kind_is(kind, PP_PROFILE_WALL) &&
+					    has_files(listing, kind_get(PP_PROFILE_CPU)->name) &&
+					    has_files(listing, kind_get(PP_PROFILE_OFFCPU)->name));
 }
 
 /* Chooses the default kind, or the only one in the directory. */
@@ -408,8 +419,7 @@ static int say_nothing_found(struct input *input, const char *path)
 		snprintf(why, sizeof(why),
 			 "no profiles between --since and --until; there are %zu, the last began "
 			 "at @%" PRIu64,
-			 listing->count,
-			 listing->entry[listing->count - 1].file.start_ms / 1000);
+			 listing->count, listing->entry[listing->count - 1].file.start_ms / 1000);
 	return refuse(input, path, why);
 }
 
@@ -425,11 +435,10 @@ static bool is_kind_of_other_times(const char *path, const char *kind)
 
 static int read_windows(struct input *input, const char *path)
 {
-	const struct folder_calls calls = {
-		.read = read_of_folder,
-		.read_wall = read_wall_of_folder,
-		.add_empty = add_empty,
-		.context = input};
+	const struct folder_calls calls = {.read = read_of_folder,
+					   .read_wall = read_wall_of_folder,
+					   .add_empty = add_empty,
+					   .context = input};
 	const struct store_listing *listing = &input->folder.listing;
 	int err;
 
@@ -448,9 +457,9 @@ static int read_windows(struct input *input, const char *path)
 
 static int read_directory(struct input *input, const char *path)
 {
-	const struct store_range range = {
-		.since_ms = input->since_ms,
-		.until_ms = input->until_ms ? input->until_ms : UINT64_MAX};
+	const struct store_range range = {.since_ms = input->since_ms,
+					  .until_ms =
+						  input->until_ms ? input->until_ms : UINT64_MAX};
 	const char *kind = wanted_kind(input);
 	int err;
 
@@ -557,6 +566,12 @@ static int read_remote(struct input *input, int index, const char *url)
 	err = remote_fetch(&ask, why, &input->remote);
 	if (err == -ENOENT && input->options->may_be_none)
 		return 0;
+	if (err && wanted_records(input) && input->options->may_be_none) {
+		/* Many who have profiles have no records. */
+		if (input->options->watcher->note)
+			input->options->watcher->note(input->options->watcher->context, why);
+		return 0;
+	}
 	if (err)
 		return refuse(input, input->path[index], why);
 	input->remote_name = input->path[index];
@@ -652,8 +667,7 @@ static int say_no_windows(const struct input *input)
 	const struct select *select = input->select;
 
 	if (input->passed_over)
-		return say_why(input->why, "%s: nothing else is there to be read",
-			       select->path[0]);
+		return say_why(input->why, "%s: nothing else is there to be read", select->path[0]);
 	return refuse(input, select->live ? "--live" : select->path[0],
 		      select->live ? "no window has come"
 				   : "its profiles went away while it was read");

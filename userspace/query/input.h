@@ -18,7 +18,9 @@ struct input_options {
 		/* as in profile_read_options; labels that --group-by needs are added */
 		*keep_labels;
 	bool drop_addresses, drop_lines, python_only; /* --python sets it for all verbs */
-	const char *kind; /* of windows, overrides --kind; NULL: --kind decides */
+	/* Of windows, overrides --kind; NULL: --kind decides.  A kind of records is read from files
+	 * of other kinds, too, that have its values. */
+	const char *kind;
 	/* Bytes of memory for what is read, and of windows of --live that wait; 0: as much as
 	 * anybody gets.  What needs more is an error, -EFBIG. */
 	size_t memory_max, live_max;

@@ -10,47 +10,90 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "profile/profile_data.h"
+#include "profile/record.h"
 
-#define MINUTE_MS 60000.0
+#define MINUTE_NS 60e9
 
 void process_memories_release(struct process_memories *memories)
 {
+	free(memories->row);
 	free(memories->process);
 	index_table_release(&memories->index);
 	*memories = (struct process_memories){0};
 }
 
-static bool is_selected(const struct select *select, const struct memory_line *line)
+static int64_t add(int64_t a, int64_t b)
 {
-	bool is_wanted = !select || !select->pid_count;
-
-	if (!line->pid && select && (select->pid_count || select->comm))
-		return false;
-	for (unsigned int i = 0; !is_wanted && i < select->pid_count; i++)
-		is_wanted = select->pid[i] >= 0 && (uint64_t)select->pid[i] == line->pid;
-	return is_wanted &&
-	       (!select || !select->comm || !regexec(select->comm, line->comm, 0, NULL, 0));
+	return __builtin_add_overflow(a, b, &a) ? INT64_MAX : a;
 }
+
+/* Notes what the rows have in a window. */
+static int window_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	struct process_memories *memories = context;
+
+	if (memories->row_capacity < profile->row_count) {
+		struct row_memory *grown =
+			realloc(memories->row, profile->row_capacity * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + memories->row_capacity, 0,
+		       (profile->row_capacity - memories->row_capacity) * sizeof(*grown));
+		memories->row = grown;
+		memories->row_capacity = profile->row_capacity;
+	}
+	for (size_t i = 0; i < window->delta_count; i++) {
+		struct row_memory *row = &memories->row[window->delta[i].row];
+
+		if (window->start_wall_ns < row->start_ns)
+			continue;
+		if (window->start_wall_ns > row->start_ns)
+			*row = (struct row_memory){.start_ns = window->start_wall_ns};
+		row->bytes = add(row->bytes, window->delta[i].value);
+	}
+	return 0;
+}
+
+struct input_options process_memories_input(struct process_memories *memories,
+					    struct select *select)
+{
+	static const char *const labels[] = {"pid", "comm", "memory", NULL};
+
+	select->kind = kind_get(PP_PROFILE_RESIDENT)->name;
+	select->sample_type = NULL;
+	select->focus = select->ignore = NULL;
+	return (struct input_options){.select = select,
+				      .kind = select->kind,
+				      .keep_labels = labels,
+				      .drop_stacks = true,
+				      .window_done = window_done,
+				      .context = memories,
+				      .may_be_none = true};
+}
+
+/* ---- the processes ---- */
 
 static bool process_equal(const void *context, uint32_t index, const void *key)
 {
 	const struct process_memories *memories = context;
-	const struct memory_line *line = key;
-	const struct memory_line *other = &memories->process[index].last;
+	const struct process_memory *process = key;
+	const struct process_memory *other = &memories->process[index];
 
-	return other->pid == line->pid && !strcmp(other->comm, line->comm);
+	return other->pid == process->pid && !strcmp(other->comm, process->comm);
 }
 
-static int find_process(struct process_memories *memories, const struct memory_line *line,
+static int find_process(struct process_memories *memories, const struct process_memory *wanted,
 			struct process_memory **ret_process)
 {
-	const uint32_t hash = (uint32_t)(XXH3_64bits(line->comm, strlen(line->comm)) ^
-					 XXH3_64bits(&line->pid, sizeof(line->pid)));
+	const uint32_t hash = (uint32_t)(XXH3_64bits(wanted->comm, strlen(wanted->comm)) ^
+					 XXH3_64bits(&wanted->pid, sizeof(wanted->pid)));
 	uint32_t at;
 	int err;
 
 	*ret_process = NULL;
-	if (!index_table_find(&memories->index, hash, process_equal, memories, line, &at)) {
+	if (!index_table_find(&memories->index, hash, process_equal, memories, wanted, &at)) {
 		if (memories->count == PROCESS_MEMORY_MAX) {
 			memories->left_out++;
 			return 0;
@@ -61,68 +104,99 @@ static int find_process(struct process_memories *memories, const struct memory_l
 		if (err)
 			return err;
 		at = memories->count++;
-		memories->process[at] = (struct process_memory){.first = *line, .last = *line};
+		memories->process[at] = *wanted;
 	}
 	*ret_process = &memories->process[at];
 	return 0;
 }
 
-int process_memories_add(struct process_memories *memories, const char *comment)
+static void add_bytes(struct process_memory *process, const char *memory, int64_t bytes)
 {
-	struct process_memory *process;
-	struct memory_line line;
-	int err;
-
-	if (!memory_line_parse(comment, &line))
-		return 0;
-	/* Who the others are is not known: none of them is selected by its pid or name. */
-	if (!is_selected(memories->select, &line))
-		return 0;
-	if (!line.pid) {
-		if (line.at_ms >= memories->others.at_ms)
-			memories->others = line;
-		return 0;
-	}
-	err = find_process(memories, &line, &process);
-	if (err || !process)
-		return err;
-	if (line.at_ms < process->first.at_ms)
-		process->first = line;
-	if (line.at_ms >= process->last.at_ms)
-		process->last = line;
-	if (line.peak_bytes > process->peak_bytes)
-		process->peak_bytes = line.peak_bytes;
-	return 0;
+	for (unsigned int i = 0; i < PP_MEMORY_COUNT; i++)
+		if (!strcmp(memory, kind_memory((enum pp_memory)i)))
+			process->bytes[i] = add(process->bytes[i], bytes);
 }
 
-double process_memory_growth(const struct process_memory *process)
+static void add_row(const struct process_memories *memories, const struct profile *profile,
+		    uint32_t i, struct process_memory *process)
 {
-	const double minutes = (double)(process->last.at_ms - process->first.at_ms) / MINUTE_MS;
+	static const struct row_memory none;
+	const struct row_memory *row = i < memories->row_capacity ? &memories->row[i] : &none;
+	const int64_t *value =
+		profile_row_values(profile, i) + record_values_at(profile, PP_PROFILE_RESIDENT);
 
-	return minutes > 0 ? ((double)memory_line_bytes(&process->last) -
-			      (double)memory_line_bytes(&process->first)) /
-				     minutes
-			   : NAN;
+	if (row->start_ns > process->seen_ns) {
+		memset(process->bytes, 0, sizeof(process->bytes));
+		process->seen_ns = row->start_ns;
+	}
+	if (row->start_ns == process->seen_ns)
+		add_bytes(process, record_text(profile, i, "memory"), row->bytes);
+	if (value[PP_RESIDENT_PEAK] > process->peak_bytes)
+		process->peak_bytes = value[PP_RESIDENT_PEAK];
+	process->growth_bytes = add(process->growth_bytes, value[PP_RESIDENT_GROWTH]);
+	process->growth_ns = add(process->growth_ns, value[PP_RESIDENT_GROWTH_TIME]);
+	process->processes = add(process->processes, value[PP_RESIDENT_PROCESSES]);
 }
 
 static int compare_processes(const void *a, const void *b)
 {
 	const struct process_memory *left = a, *right = b;
-	const uint64_t left_bytes = memory_line_bytes(&left->last);
-	const uint64_t right_bytes = memory_line_bytes(&right->last);
+	const int64_t left_bytes = process_memory_bytes(left);
+	const int64_t right_bytes = process_memory_bytes(right);
 
 	if (left_bytes != right_bytes)
 		return left_bytes > right_bytes ? -1 : 1;
-	if (left->last.pid != right->last.pid)
-		return left->last.pid < right->last.pid ? -1 : 1;
-	return strcmp(left->last.comm, right->last.comm);
+	if (left->pid != right->pid)
+		return left->pid < right->pid ? -1 : 1;
+	return strcmp(left->comm, right->comm);
 }
 
-void process_memories_sort(struct process_memories *memories)
+int process_memories_fill(struct process_memories *memories, const struct profile *profile)
 {
-	if (memories->count)
+	int err = 0;
+
+	if (record_values_at(profile, PP_PROFILE_RESIDENT) < 0)
+		return 0;
+	for (uint32_t i = 0; i < profile->row_count && !err; i++) {
+		const struct process_memory wanted = {.pid = record_number(profile, i, "pid"),
+						      .comm = record_text(profile, i, "comm")};
+		struct process_memory unread = {0}, *process = &memories->others;
+
+		if (!wanted.pid && !strcmp(wanted.comm, RESIDENT_UNREAD))
+			process = &unread;
+		else if (wanted.pid)
+			err = find_process(memories, &wanted, &process);
+		if (!err && process)
+			add_row(memories, profile, i, process);
+		memories->unread = add(memories->unread, unread.processes);
+	}
+	if (!err && memories->count)
 		qsort(memories->process, memories->count, sizeof(memories->process[0]),
 		      compare_processes);
 	/* The order has changed. */
 	index_table_release(&memories->index);
+	return err;
+}
+
+int64_t process_memory_bytes(const struct process_memory *process)
+{
+	int64_t sum = 0;
+
+	for (unsigned int i = 0; i < PP_MEMORY_COUNT; i++)
+		sum = add(sum, process->bytes[i]);
+	return sum;
+}
+
+void process_memory_add(struct process_memory *sum, const struct process_memory *process)
+{
+	for (unsigned int i = 0; i < PP_MEMORY_COUNT; i++)
+		sum->bytes[i] = add(sum->bytes[i], process->bytes[i]);
+	sum->processes = add(sum->processes, process->pid ? 1 : process->processes);
+}
+
+double process_memory_growth(const struct process_memory *process)
+{
+	return process->growth_ns > 0
+		       ? (double)process->growth_bytes / (double)process->growth_ns * MINUTE_NS
+		       : NAN;
 }

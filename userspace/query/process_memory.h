@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sums up the resident memory of each process, from the comments of profiles
- * (profile/memory_line.h): the first and the last figures of a range, and the peak. */
+/* The resident memory of each process, from profiles of kind resident: the last figures of a range,
+ * how they grew, and the peak. */
 #ifndef QUERY_PROCESS_MEMORY_H
 #define QUERY_PROCESS_MEMORY_H
 
@@ -8,37 +8,55 @@
 #include <stdint.h>
 
 #include "base/index_table.h"
-#include "profile/memory_line.h"
-#include "query/select.h"
+#include "base/kinds.h"
+#include "query/input.h"
 
 /* The most processes with figures of their own.  A hostile profile may name more; those are counted
  * and left out. */
 #define PROCESS_MEMORY_MAX 65536U
 
 struct process_memory {
-	struct memory_line first, last; /* equal when there was one reading */
-	uint64_t peak_bytes;
+	int64_t pid;			/* 0: of several processes */
+	const char *comm;		/* of the profile */
+	int64_t bytes[PP_MEMORY_COUNT]; /* in the last window that the process was in */
+	uint64_t seen_ns;		/* when that began */
+	int64_t peak_bytes;
+	int64_t growth_bytes, growth_ns; /* in which time; 0: there was one reading only */
+	int64_t processes;
 };
 
-/* Release with process_memories_release().  Begin with {.select = ...}. */
+/* What a row had in the last window that it was in. */
+struct row_memory {
+	uint64_t start_ns;
+	int64_t bytes;
+};
+
+/* Release with process_memories_release(). */
 struct process_memories {
-	const struct select
-		*select; /* borrowed; its --pid and --comm choose processes; NULL: all */
+	struct row_memory *row; /* owned; by row of the profile */
+	size_t row_capacity;
 	struct process_memory *process; /* owned */
 	uint32_t count, capacity;
 	struct index_table index;
-	struct memory_line others; /* the last sum of processes without a line; others 0: none */
-	uint64_t left_out;	   /* lines */
+	struct process_memory others; /* those without rows of their own, in the last window */
+	int64_t unread;		      /* processes whose memory was not read */
+	uint64_t left_out;	      /* processes beyond PROCESS_MEMORY_MAX */
 };
 
 void process_memories_release(struct process_memories *memories);
-/* Adds a comment; ignores those that are not of memory.  Comments may come in any order.  Returns 0
+/* Returns how to read the windows of a selection for them; where there are none, there is no input.
+ * select: a copy of a verb's, which chooses kind resident from now on. */
+struct input_options process_memories_input(struct process_memories *memories,
+					    struct select *select);
+/* Lists the processes of the profile, whose strings they borrow, the larger ones first.  Returns 0
  * or -ENOMEM. */
-int process_memories_add(struct process_memories *memories, const char *comment);
+int process_memories_fill(struct process_memories *memories, const struct profile *profile);
+
+int64_t process_memory_bytes(const struct process_memory *process); /* INT64_MAX at most */
+/* Adds the memory of processes to that of others. */
+void process_memory_add(struct process_memory *sum, const struct process_memory *process);
 /* Returns by how many bytes a process grew a minute, less than 0 when it shrank; NAN: there was one
  * reading only. */
 double process_memory_growth(const struct process_memory *process);
-/* Puts the processes in order: the larger ones first.  Nothing may be added afterwards. */
-void process_memories_sort(struct process_memories *memories);
 
 #endif

@@ -12,7 +12,6 @@
 #include "profile/cuda_line.h"
 #include "profile/facts.h"
 #include "profile/gauge_line.h"
-#include "profile/memory_line.h"
 #include "reader/complain.h"
 #include "reader/program_times.h"
 #include "reader/read_input.h"
@@ -307,7 +306,6 @@ static void print_comments(const struct profile *profile)
 
 		if (!strncmp(text, "facts ", strlen("facts ")) ||
 		    !strncmp(text, "ledger ", strlen("ledger ")) ||
-		    !strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) ||
 		    !strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) ||
 		    cuda_line_is(text))
 			continue;

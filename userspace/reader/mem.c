@@ -30,7 +30,6 @@ struct mem {
 	bool leaks, oom;
 	struct held held;
 	struct process_memories processes;
-	int processes_err;
 };
 
 enum { OPTION_LEAKS = 1, OPTION_OOM };
@@ -186,12 +185,19 @@ static int window_done(void *context, struct profile *profile, const struct prof
 	return window->is_level ? held_add_window(&mem->held, window) : 0;
 }
 
-static void on_comment(void *context, const char *text)
+/* Reads the same windows of kind resident.  *ret_input has the texts of the processes; NULL: there
+ * are none. */
+static int read_processes(struct mem *mem, const struct input *from, struct input **ret_input)
 {
-	struct mem *mem = context;
+	struct select select = mem->shared.select; /* a copy, whose parts are borrowed */
+	struct input_options input_options = process_memories_input(&mem->processes, &select);
+	int err;
 
-	if (!mem->processes_err)
-		mem->processes_err = process_memories_add(&mem->processes, text);
+	input_options.live_from = select.live ? from : NULL;
+	err = read_input(input_options, ret_input);
+	if (!err && *ret_input && process_memories_fill(&mem->processes, input_profile(*ret_input)))
+		return complain_of(input_title(*ret_input), -ENOMEM);
+	return err;
 }
 
 static int show(struct mem *mem, const struct input *input)
@@ -203,16 +209,13 @@ static int show(struct mem *mem, const struct input *input)
 				      .rows = (uint32_t)mem->rows,
 				      .leaks = mem->leaks};
 	struct table table;
-	int err = mem->processes_err;
+	int err = mem_table_fill(&rows, input_profile(input), &mem->held);
 
-	if (!err)
-		err = mem_table_fill(&rows, input_profile(input), &mem->held);
 	if (err == -EPROTO)
 		return say_none(input_title(input));
 	if (!err) {
 		rows.code.short_paths = input_short_paths(input);
 		mem_table_sort(&rows, mem->leaks);
-		process_memories_sort(&mem->processes);
 		table_open(&table, stdout, (enum table_format)mem->shared.format,
 			   text_wants_color());
 		text_table_head(&table, input);
@@ -238,15 +241,17 @@ static int show_table(struct mem *mem)
 						    .drop_addresses = true,
 						    .python_only = true,
 						    .window_done = window_done,
-						    .comment = on_comment,
+						    .live_more =
+							    kind_get(PP_PROFILE_RESIDENT)->name,
 						    .context = mem};
-	OWNED(input) struct input *input = NULL;
+	OWNED(input) struct input *input = NULL, *processes = NULL;
 	int err;
 
 	/* Of alloc, the held bytes of each window. */
 	select->sample_type = is_alloc ? "inuse_space" : "first_touch";
-	mem->processes.select = select;
 	err = read_input(input_options, &input);
+	if (!err)
+		err = read_processes(mem, input, &processes);
 	return err ? err : show(mem, input);
 }
 

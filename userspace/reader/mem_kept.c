@@ -25,52 +25,31 @@
 
 /* ---- the list ---- */
 
-static void on_comment(void *context, const char *text)
-{
-	/* Without memory the peak stays unknown. */
-	(void)process_memories_add(context, text);
-}
-
 /* One that is kept. */
 struct kept_view {
 	const char *name;
 	const struct kept_name *is;
 	struct store_listing files;
 	uint64_t from_ms, to_ms; /* when the first window begins, and the last one ends; 0: none */
-	uint64_t peak_bytes;	 /* of the process, or of the largest one; 0: not known */
+	int64_t peak_bytes;	 /* of the process, or of the largest one; 0: not known */
 };
-
-static bool has_kind(const struct store_listing *files, enum pp_profile kind)
-{
-	for (size_t i = 0; i < files->count; i++)
-		if (kind_is(files->entry[i].file.kind, kind))
-			return true;
-	return false;
-}
 
 static void find_peak(char *path, struct kept_view *view)
 {
-	const enum pp_profile kind =
-		has_kind(&view->files, PP_PROFILE_MEM) ? PP_PROFILE_MEM : PP_PROFILE_ALLOC;
 	struct select select = {.path = &path,
 				.path_count = 1,
-				.kind = kind_get(kind)->name,
 				.pid = {view->is->pid},
 				.pid_count = view->is->reason == KEPT_OOM};
-	CLEANUP(process_memories_release) struct process_memories processes = {.select = &select};
-	const struct input_options input_options = {.select = &select,
-						    .comments_only = true,
-						    .comment = on_comment,
-						    .context = &processes};
+	CLEANUP(process_memories_release) struct process_memories processes = {0};
 	OWNED(input) struct input *input = NULL;
 
-	if (!has_kind(&view->files, kind) || read_input(input_options, &input))
+	/* Without memory the peak stays unknown. */
+	if (read_input(process_memories_input(&processes, &select), &input) || !input ||
+	    process_memories_fill(&processes, input_profile(input)))
 		return;
 	for (uint32_t i = 0; i < processes.count; i++)
 		if (processes.process[i].peak_bytes > view->peak_bytes)
 			view->peak_bytes = processes.process[i].peak_bytes;
-	if (view->peak_bytes > INT64_MAX)
-		view->peak_bytes = INT64_MAX;
 }
 
 static char *path_of(const char *store, const char *name)
@@ -122,7 +101,7 @@ static void print_one(const struct kept_view *view)
 	format_time(view->is->time_ms, moment);
 	moment[strcspn(moment, "T")] = ' ';
 	printf("%-22s%-8s%11s  ", moment, reason_of(view),
-	       view->peak_bytes ? format_value((int64_t)view->peak_bytes, "bytes", text) : "-");
+	       view->peak_bytes ? format_value(view->peak_bytes, "bytes", text) : "-");
 	if (view->is->reason == KEPT_OOM)
 		printf("%" PRIu32 " %s", view->is->pid, view->is->comm);
 	else
@@ -153,7 +132,7 @@ static void put_one(struct json_writer *json, const struct kept_view *view)
 	put_time(json, "time", view->is->time_ms);
 	put_time(json, "from", view->from_ms);
 	put_time(json, "to", view->to_ms);
-	json_put_int(json, "peak", (int64_t)view->peak_bytes);
+	json_put_int(json, "peak", view->peak_bytes);
 	json_close(json, '}');
 }
 

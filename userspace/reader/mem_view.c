@@ -25,11 +25,6 @@ static const char *bytes_text(double bytes, char buffer[FORMAT_BYTES])
 	return format_value((int64_t)bytes, "bytes", buffer);
 }
 
-static int64_t as_int64(uint64_t bytes)
-{
-	return bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
-}
-
 /* Returns a line's part of what memory grew by. */
 static double share_of(const struct mem_table *table, const struct mem_row *row)
 {
@@ -54,33 +49,31 @@ static bool is_shown(const struct mem_view *view, const struct mem_row *row)
 
 static void put_process(struct table *table, const struct process_memory *process)
 {
-	const struct memory_line *last = &process->last;
 	const double growth = process_memory_growth(process);
 	char text[FORMAT_BYTES], name[PROCESS_BYTES];
 
-	table_value(table, as_int64(memory_line_bytes(last)), "bytes");
-	table_value(table, as_int64(last->anonymous_bytes), "bytes");
-	table_value(table, as_int64(last->file_bytes), "bytes");
-	table_value(table, as_int64(last->shared_bytes), "bytes");
+	table_value(table, process_memory_bytes(process), "bytes");
+	table_value(table, process->bytes[PP_MEMORY_ANONYMOUS], "bytes");
+	table_value(table, process->bytes[PP_MEMORY_FILE], "bytes");
+	table_value(table, process->bytes[PP_MEMORY_SHARED], "bytes");
 	table_real(table, growth, 1, bytes_text(growth, text));
-	table_value(table, as_int64(process->peak_bytes), "bytes");
-	table_int(table, as_int64(last->pid), NULL);
-	snprintf(name, sizeof(name), "%s%" PRIu64 " %s%s", text_color(table->color, TEXT_BOLD),
-		 last->pid, last->comm, text_color(table->color, TEXT_PLAIN));
-	table_string(table, last->comm, name);
+	table_value(table, process->peak_bytes, "bytes");
+	table_int(table, process->pid, NULL);
+	snprintf(name, sizeof(name), "%s%" PRId64 " %.64s%s", text_color(table->color, TEXT_BOLD),
+		 process->pid, process->comm, text_color(table->color, TEXT_PLAIN));
+	table_string(table, process->comm, name);
 }
 
-static void print_others(const struct memory_line *rest, FILE *out)
+static void print_others(const struct process_memory *rest, int64_t unread, FILE *out)
 {
 	char text[FORMAT_BYTES];
 
-	if (rest->others || rest->unread)
-		fprintf(out, "%11s  of %" PRIu64 " more processes",
-			format_value(as_int64(memory_line_bytes(rest)), "bytes", text),
-			rest->others);
-	if (rest->unread)
-		fprintf(out, "; %" PRIu64 " were not read", rest->unread);
-	fprintf(out, "%s\n", rest->others || rest->unread ? "\n" : "");
+	if (rest->processes || unread)
+		fprintf(out, "%11s  of %" PRId64 " more processes",
+			format_value(process_memory_bytes(rest), "bytes", text), rest->processes);
+	if (unread)
+		fprintf(out, "; %" PRId64 " were not read", unread);
+	fprintf(out, "%s\n", rest->processes || unread ? "\n" : "");
 }
 
 static void put_processes(const struct mem_view *view, struct table *table)
@@ -94,18 +87,18 @@ static void put_processes(const struct mem_view *view, struct table *table)
 						      {"pid", NULL, 0},
 						      {"comm", "PROCESS", 0}};
 	const struct process_memories *processes = view->processes;
-	struct memory_line rest = processes->others;
+	struct process_memory rest = processes->others;
 
 	table_begin(table, "processes", columns, ARRAY_SIZE(columns));
 	for (uint32_t i = 0; i < processes->count; i++) {
 		if (i < PROCESSES_SHOWN || !table_is_for_people(table))
 			put_process(table, &processes->process[i]);
 		else
-			memory_line_add(&rest, &processes->process[i].last);
+			process_memory_add(&rest, &processes->process[i]);
 	}
 	table_end(table);
 	if (processes->count && table_is_for_people(table))
-		print_others(&rest, table->out);
+		print_others(&rest, processes->unread, table->out);
 }
 
 /* ---- lines ---- */

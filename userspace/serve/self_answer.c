@@ -27,6 +27,7 @@ static const char *const titles[] = {
 	[PP_PROFILE_CUDA] = "GPU calls",
 	[PP_PROFILE_ALLOC] = "Allocations",
 	[PP_PROFILE_PROBE] = "Probes",
+	[PP_PROFILE_RESIDENT] = "Memory of processes",
 };
 
 _Static_assert(ARRAY_SIZE(titles) == PP_PROFILE_COUNT, "one title a kind");

@@ -27,16 +27,19 @@ struct feed {
 
 static const struct feed feeds[] = {PP_FEEDS(FEED)};
 
+static bool is_one_file(const struct options *options)
+{
+	return options->output_kind == OPTIONS_OUTPUT_PPROF ||
+	       options->output_kind == OPTIONS_OUTPUT_FOLDED;
+}
+
 static bool is_asked_for(const struct options *options, enum pp_profile kind)
 {
-	uint32_t needs = kind_get(kind)->needs;
-	bool is_one_file = options->output_kind == OPTIONS_OUTPUT_PPROF ||
-			   options->output_kind == OPTIONS_OUTPUT_FOLDED;
-
 	/* One file has one kind. */
-	if (kind == PP_PROFILE_OFFCPU && options->events & PP_CAPTURE_WAKERS && is_one_file)
+	if (kind == PP_PROFILE_OFFCPU && options->events & PP_CAPTURE_WAKERS &&
+	    is_one_file(options))
 		return false;
-	return (options->events & needs) == needs;
+	return kind_is_captured(kind, options->events);
 }
 
 struct profile_options profiles_options(const struct options *options, enum pp_profile kind)
@@ -58,16 +61,40 @@ struct profile_options profiles_options(const struct options *options, enum pp_p
 	return profile;
 }
 
-static int open_one(struct profiles *profiles, const struct options *options,
-		    struct intern *strings, enum pp_profile kind, uint64_t start_wall_ns)
+/* One file has records behind the values of its kind. */
+static void add_record_values(const struct options *options, struct profile_options *profile)
 {
-	struct profile_options profile = profiles_options(options, kind);
-	struct profile_writer writer = {.version = PYPROFD_VERSION, .hz = options->hz};
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++) {
+		const struct kind *known = kind_get((enum pp_profile)kind);
+
+		if (!kind_is_record((enum pp_profile)kind) ||
+		    !is_asked_for(options, (enum pp_profile)kind))
+			continue;
+		for (size_t i = 0; known->value[i].type; i++)
+			profile->value_type[profile->value_count++] = (struct profile_value_type){
+				known->value[i].type, known->value[i].unit};
+	}
+}
+
+/* What all profiles of a window begin with. */
+struct opening {
+	const struct options *options;
+	struct intern *strings;
+	uint64_t start_wall_ns;
+	bool has_records; /* behind the values of the kind */
+};
+
+static int open_one(struct profiles *profiles, const struct opening *opening, enum pp_profile kind)
+{
+	struct profile_options profile = profiles_options(opening->options, kind);
+	struct profile_writer writer = {.version = PYPROFD_VERSION, .hz = opening->options->hz};
 	char comment[WRITER_TEXT_BYTES];
 	int err;
 
-	profile.start_wall_ns = start_wall_ns;
-	err = profile_new(&profile, strings, &profiles->profile[kind]);
+	profile.start_wall_ns = opening->start_wall_ns;
+	if (opening->has_records)
+		add_record_values(opening->options, &profile);
+	err = profile_new(&profile, opening->strings, &profiles->profile[kind]);
 	if (err)
 		return err;
 	gethostname(writer.host, sizeof(writer.host) - 1);
@@ -86,30 +113,39 @@ uint32_t profiles_kinds(const struct options *options)
 	return asked;
 }
 
+static int open_kinds(struct profiles *profiles, const struct opening *opening, uint32_t wanted)
+{
+	int err = 0;
+
+	wanted &= profiles_kinds(opening->options);
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT && !err; kind++)
+		if (wanted & 1U << kind)
+			err = open_one(profiles, opening, (enum pp_profile)kind);
+	profiles->is_open = true;
+	profiles->strings = opening->strings;
+	return err;
+}
+
 int profiles_open(struct profiles *profiles, const struct options *options, struct intern *strings,
 		  uint64_t start_wall_ns)
 {
+	const struct opening opening = {options, strings, start_wall_ns,
+					options->output_kind == OPTIONS_OUTPUT_PPROF};
 	const bool is_store = options->output_kind == OPTIONS_OUTPUT_DIRECTORY;
-	uint32_t wanted = UINT32_MAX;
+	uint32_t wanted = is_one_file(options) ? ~PP_RECORDS : UINT32_MAX;
 
 	/* A store has no file of it, as the reader makes it: docs/design/profiles.md. */
 	if (is_store && is_asked_for(options, PP_PROFILE_CPU))
 		wanted &= ~(1U << PP_PROFILE_WALL);
-	return profiles_open_some(profiles, options, wanted, strings, start_wall_ns);
+	return open_kinds(profiles, &opening, wanted);
 }
 
 int profiles_open_some(struct profiles *profiles, const struct options *options, uint32_t wanted,
 		       struct intern *strings, uint64_t start_wall_ns)
 {
-	int err = 0;
+	const struct opening opening = {options, strings, start_wall_ns, false};
 
-	wanted &= profiles_kinds(options);
-	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT && !err; kind++)
-		if (wanted & 1U << kind)
-			err = open_one(profiles, options, strings, (enum pp_profile)kind,
-				       start_wall_ns);
-	profiles->is_open = true;
-	return err;
+	return open_kinds(profiles, &opening, wanted);
 }
 
 void profiles_close(struct profiles *profiles)
@@ -155,7 +191,7 @@ static bool set_values(enum pp_profile kind, const struct pp_count_key *key,
 {
 	bool has_any = false;
 
-	memset(sample->value, 0, PP_VALUES_MAX * sizeof(sample->value[0]));
+	memset(sample->value, 0, sizeof(sample->value));
 	for (size_t i = 0; i < ARRAY_SIZE(feeds); i++) {
 		uint64_t value;
 
@@ -177,6 +213,16 @@ int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 		if (profiles->profile[kind] &&
 		    set_values((enum pp_profile)kind, key, count, sample))
 			err = profile_add(profiles->profile[kind], sample);
+	return err;
+}
+
+int profiles_add_record(struct profiles *profiles, const struct record *record)
+{
+	int err = 0;
+
+	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT && !err; kind++)
+		if (profiles->profile[kind])
+			err = profile_add_record(profiles->profile[kind], record);
 	return err;
 }
 

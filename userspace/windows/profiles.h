@@ -13,6 +13,7 @@
 #include "base/kinds.h"
 #include "options/options.h"
 #include "profile/profile.h"
+#include "profile/record.h"
 #include "store/output.h"
 
 /* The kinds that carry the lines of GPUs, and of their processes.  Lines in all kinds would need
@@ -23,6 +24,7 @@
 struct profiles {
 	struct profile *profile[PP_PROFILE_COUNT]; /* owned; NULL: not asked for, or closed */
 	bool is_open;
+	struct intern *strings; /* borrowed; of all of them */
 };
 
 /* Returns which kinds the options ask for: bits 1 << enum pp_profile. */
@@ -48,6 +50,8 @@ int profiles_add_module(struct profiles *profiles, const struct module *module,
  * are set here.  Returns 0 or -ENOMEM. */
 int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 		 const struct pp_count *count, struct profile_sample *sample);
+/* Adds a row of a kind of records to the profiles that have its values. */
+int profiles_add_record(struct profiles *profiles, const struct record *record);
 int profiles_add_comment(struct profiles *profiles, const char *comment);
 /* Adds it to those of `kinds` only: bits as of profiles_kinds(). */
 int profiles_add_comment_to(struct profiles *profiles, uint32_t kinds, const char *comment);

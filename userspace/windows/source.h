@@ -24,6 +24,7 @@ struct dictionary;
 struct file_table;
 struct finisher;
 struct foreign;
+struct identities;
 struct kernel_side;
 struct options;
 struct pp_process_id;
@@ -50,6 +51,7 @@ struct services {
 	struct text_table *texts; /* that counters refer to */
 	struct finisher *finisher;
 	struct summary *summary;
+	struct identities *identities;
 	struct top *top; /* clients that watch; NULL: none can, or not yet */
 	/* The other sources: state[PP_SOURCE_...] is NULL while that one is not open. */
 	const struct sources *sources;

@@ -16,7 +16,6 @@
 #define PART_NS NS_PER_SEC
 /* After a window was cut, the next cut waits for so many times as long as the CPU time it took. */
 #define PART_FACTOR 9U
-#define KINDS_OF_MEMORY (1U << PP_PROFILE_MEM | 1U << PP_PROFILE_ALLOC)
 #define KIND_OF_CUDA (1U << PP_PROFILE_CUDA)
 #define WHY_KINDS_CHARS (KIND_NAMES_CHARS + CAPTURE_NAMES_CHARS + 128U)
 /* Processes for which a client's rights are kept. */
@@ -38,9 +37,12 @@ struct watcher {
 	struct answer answer[ANSWERS];	/* of wants(), in this window */
 	unsigned int ledger_lines;	/* in the comments of the window's profiles */
 	struct ledger_line ledger_rest; /* of processes beyond LEDGER_LINES_MAX */
-	unsigned int memory_lines;
-	struct memory_line memory_rest; /* of processes beyond MEMORY_LINES_MAX */
-	struct cuda_lines *cuda;	/* owned; NULL: none in this window */
+	/* By kind of record: how many processes have rows, and which one had the last. */
+	struct {
+		unsigned int count;
+		struct pp_process_id last;
+	} processes[PP_PROFILE_COUNT];
+	struct cuda_lines *cuda; /* owned; NULL: none in this window */
 	unsigned int gpu_lines;
 	struct gauge_process_line gpu_rest; /* of processes beyond GAUGE_PROCESS_LINES_MAX */
 };
@@ -51,6 +53,7 @@ struct top {
 	const struct process_table *processes;
 	struct watcher watcher[TOP_WATCHERS_MAX];
 	size_t count;
+	struct intern *strings; /* borrowed; of the window; NULL: none, or nobody watches */
 	uint64_t rests_until_ns;
 	struct frame *shown_frame; /* owned: a stack as users other than root get it */
 	size_t shown_capacity;
@@ -184,12 +187,12 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 	if (!top)
 		return;
 	forget_gone(top);
+	top->strings = top->count ? strings : NULL;
 	for (size_t i = 0; i < top->count; i++) {
 		memset(top->watcher[i].answer, 0, sizeof(top->watcher[i].answer));
 		top->watcher[i].ledger_lines = 0;
 		top->watcher[i].ledger_rest = (struct ledger_line){};
-		top->watcher[i].memory_lines = 0;
-		top->watcher[i].memory_rest = (struct memory_line){0};
+		memset(top->watcher[i].processes, 0, sizeof(top->watcher[i].processes));
 		top->watcher[i].gpu_lines = 0;
 		top->watcher[i].gpu_rest = (struct gauge_process_line){0};
 		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
@@ -318,41 +321,41 @@ void top_add_ledger(struct top *top, const struct ledger_line *line, const char 
 	}
 }
 
-bool top_wants_memory(const struct top *top)
+bool top_wants(const struct top *top, uint32_t kinds)
 {
 	for (size_t i = 0; top && i < top->count; i++)
-		if (top->watcher[i].request.kinds & KINDS_OF_MEMORY)
+		if (top->watcher[i].request.kinds & kinds)
 			return true;
 	return false;
 }
 
-bool top_wants_cuda(const struct top *top)
+static int add_record(struct watcher *watcher, struct intern *strings, const struct record *record)
 {
-	for (size_t i = 0; top && i < top->count; i++)
-		if (top->watcher[i].request.kinds & 1U << PP_PROFILE_CUDA)
-			return true;
-	return false;
+	struct record own = *record;
+	int err = 0;
+
+	if (memcmp(&record->id, &watcher->processes[record->kind].last, sizeof(record->id)) != 0)
+		watcher->processes[record->kind].count++;
+	watcher->processes[record->kind].last = record->id;
+	if (watcher->processes[record->kind].count > RECORD_PROCESSES_MAX)
+		err = record_make_other(&own, strings);
+	return err ? err : profiles_add_record(&watcher->profiles, &own);
 }
 
-static int add_memory_line(struct watcher *watcher, const struct memory_line *line)
+struct intern *top_strings(const struct top *top)
 {
-	char text[MEMORY_LINE_CHARS];
-
-	memory_line_format(line, text);
-	return profiles_add_comment_to(&watcher->profiles, KINDS_OF_MEMORY, text);
+	return top ? top->strings : NULL;
 }
 
-void top_add_memory(struct top *top, struct pp_process_id id, const struct memory_line *line)
+void top_add_record(struct top *top, const struct record *record)
 {
 	for (size_t i = 0; top && i < top->count; i++) {
 		struct watcher *watcher = &top->watcher[i];
 
-		if (!(watcher->request.kinds & KINDS_OF_MEMORY) || !watcher->profiles.is_open ||
-		    !wants(top, watcher, id))
+		if (!(watcher->request.kinds & 1U << record->kind) || !watcher->profiles.is_open ||
+		    !wants(top, watcher, record->id))
 			continue;
-		if (watcher->memory_lines++ >= MEMORY_LINES_MAX)
-			memory_line_add(&watcher->memory_rest, line);
-		else if (add_memory_line(watcher, line))
+		if (add_record(watcher, top->strings, record))
 			close_window(watcher);
 	}
 }
@@ -492,8 +495,6 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 		return -ENOMEM;
 	if (watcher->ledger_rest.processes)
 		err = add_ledger_line(watcher, &watcher->ledger_rest, "");
-	if (!err && watcher->memory_rest.others)
-		err = add_memory_line(watcher, &watcher->memory_rest);
 	if (!err && watcher->cuda)
 		err = cuda_lines_write(watcher->cuda, describe_cuda, watcher);
 	if (!err && watcher->gpu_rest.others)

@@ -19,8 +19,7 @@
 #include "live/server.h"
 #include "options/options.h"
 #include "profile/gauge_line.h"
-#include "profile/memory_line.h"
-#include "profile/profile.h"
+#include "profile/record.h"
 
 #define TOP_WATCHERS_MAX LIVE_CLIENTS_MAX
 
@@ -45,13 +44,14 @@ void top_add(struct top *top, const struct pp_count_key *key, const struct pp_co
 /* Adds a process's line of the window's ledger, between top_begin() and top_end().  Clients that
  * ask for kinds receive it in the comments, as files have it. */
 void top_add_ledger(struct top *top, const struct ledger_line *line, const char *comm);
-/* Returns whether any client asks for a kind that is about memory. */
-bool top_wants_memory(const struct top *top);
-/* The same of what programs have the GPU do. */
-bool top_wants_cuda(const struct top *top);
-/* Adds the resident memory of a process as top_add_ledger() does a line of the ledger, for clients
- * that ask for such a kind. */
-void top_add_memory(struct top *top, struct pp_process_id id, const struct memory_line *line);
+/* Returns whether any client asks for one of these kinds: bits 1 << enum pp_profile. */
+bool top_wants(const struct top *top, uint32_t kinds);
+/* Adds a row of a kind of records, between top_begin() and top_end(), for clients that ask for the
+ * kind and may see the process; processes beyond RECORD_PROCESSES_MAX of a client share their rows,
+ * so a process's rows have to come one after the other. */
+void top_add_record(struct top *top, const struct record *record);
+/* Returns the strings of the window that top_begin() has begun; NULL: nobody watches. */
+struct intern *top_strings(const struct top *top);
 /* Adds what a process had the GPU do by one function, the same way, for clients that ask for kind
  * cuda.  user: as in cuda_lines_add(). */
 void top_add_cuda(struct top *top, struct pp_process_id id, const struct cuda_line *line,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/resident.c processes/process_list.c profile/memory_line.c */
+/* sources: agent/resident.c processes/process_list.c base/kinds.c profile/record.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 /* Processes, their files and the clients are stand-ins: the process PID has PID KiB, and the
  * kernel thread has none. */
 #include "agent/resident.h"
@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/progress.h"
 #include "attach/context_table.h"
 #include "base/clock.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
 #include "discover/resident_memory.h"
-#include "profile/memory_line.h"
+#include "windows/process_record.h"
 #include "windows/profiles.h"
 #include "windows/source.h"
+#include "windows/summary.h"
 #include "windows/top.h"
 
 #define PROCESSES 20000U
@@ -31,8 +31,16 @@ static uint32_t reads; /* files */
 static uint32_t added_kib;
 static bool clients_want;
 static char sent[4096]; /* pids */
-static char *comment[2 * MEMORY_LINES_MAX + 2];
-static size_t comments;
+/* The rows of the profile, of which `other` are of the others. */
+static struct {
+	uint32_t pid;
+	bool is_other;
+	char comm[PP_COMM_BYTES + 1], memory[16];
+	int64_t value[PP_VALUES_MAX];
+} row[8 * 2500];
+static size_t rows;
+static struct intern *strings;
+static struct profiles profiles;
 static struct summary summary;
 static struct resident *resident;
 
@@ -76,28 +84,50 @@ int resident_memory_read(uint32_t pid, struct resident_memory *ret_memory)
 	return 0;
 }
 
-bool top_wants_memory(const struct top *top)
+bool top_wants(const struct top *top, uint32_t kinds)
 {
 	(void)top;
+	assert_int_equal(kinds, 1U << PP_PROFILE_RESIDENT);
 	return clients_want;
 }
 
-void top_add_memory(struct top *top, struct pp_process_id id, const struct memory_line *line)
+struct intern *top_strings(const struct top *top)
+{
+	(void)top;
+	return strings;
+}
+
+int process_record_begin(const struct services *of, struct intern *with, enum pp_profile kind,
+			 struct pp_process_id id, const char *comm, struct record *ret_record)
+{
+	(void)of;
+	return record_begin(ret_record, with, kind, id, comm);
+}
+
+void top_add_record(struct top *top, const struct record *record)
 {
 	const size_t used = strlen(sent);
 
 	(void)top;
-	assert_int_equal(line->pid, id.tgid);
-	if (used < sizeof(sent) - 16)
-		snprintf(sent + used, sizeof(sent) - used, " %u", id.tgid);
+	if (record->sample.value[PP_RESIDENT_PROCESSES] && used < sizeof(sent) - 16)
+		snprintf(sent + used, sizeof(sent) - used, " %u", record->id.tgid);
 }
 
-int profiles_add_comment_to(struct profiles *profiles, uint32_t kinds, const char *text)
+int profiles_add_record(struct profiles *of, const struct record *record)
 {
-	(void)profiles;
-	assert_int_equal(kinds, 1U << PP_PROFILE_MEM | 1U << PP_PROFILE_ALLOC);
-	assert_true(comments < ARRAY_SIZE(comment));
-	comment[comments++] = strdup(text);
+	assert_true(rows < ARRAY_SIZE(row));
+	row[rows].pid = record->id.tgid;
+	row[rows].is_other = !record->id.tgid;
+	for (size_t i = 0; i < record->sample.label_count; i++) {
+		const struct profile_label *label = &record->sample.label[i];
+		const bool is_comm = !strcmp(label->key, "comm");
+
+		if (!label->is_number)
+			snprintf(is_comm ? row[rows].comm : row[rows].memory, 16, "%s",
+				 intern_get(of->strings, label->string, NULL));
+	}
+	memcpy(row[rows].value, record->sample.value, sizeof(row[rows].value));
+	rows++;
 	return 0;
 }
 
@@ -122,54 +152,83 @@ static int setup(void **state)
 {
 	(void)state;
 	reads = added_kib = 0;
-	clients_want = false;
+	clients_want = true;
+	assert_int_equal(intern_new(&strings), 0);
+	profiles.strings = strings;
 	sent[0] = '\0';
 	summary = (struct summary){0};
 	return 0;
 }
 
-static void forget_comments(void)
+static void forget_rows(void)
 {
-	while (comments)
-		free(comment[--comments]);
+	memset(row, 0, sizeof(row));
+	rows = 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	forget_comments();
+	forget_rows();
 	resident_free(resident);
 	resident = NULL;
+	intern_free(strings);
 	return 0;
 }
 
-static struct memory_line line_of(size_t index)
+/* Sums up a value over the rows of a process, of one memory or ("") all; 0: of the others. */
+static int64_t value_of(uint32_t pid, const char *memory, enum pp_resident_value value)
 {
-	struct memory_line line;
+	int64_t sum = 0;
 
-	assert_true(index < comments);
-	assert_true(memory_line_parse(comment[index], &line));
-	return line;
+	for (size_t i = 0; i < rows; i++)
+		if ((pid ? row[i].pid == pid && !row[i].is_other
+			 : row[i].is_other && strcmp(row[i].comm, RESIDENT_UNREAD) != 0) &&
+		    (!memory[0] || !strcmp(row[i].memory, memory)))
+			sum += row[i].value[value];
+	return sum;
+}
+
+/* Returns how many processes have rows of their own. */
+static size_t processes(void)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < rows; i++)
+		found += !row[i].is_other && row[i].value[PP_RESIDENT_PROCESSES];
+	return found;
+}
+
+static int64_t unread(void)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < rows; i++)
+		if (!strcmp(row[i].comm, RESIDENT_UNREAD))
+			sum += row[i].value[PP_RESIDENT_PROCESSES];
+	return sum;
 }
 
 static void read__tells_each_process_once_users_in_turn(void **state)
 {
 	(void)state;
 	begin(5, false);
-	assert_int_equal(resident_read(resident, NULL, false, NULL), 0);
+	assert_int_equal(resident_read(resident, false, NULL), 0);
 	assert_int_equal(reads, 5);
 	/* 3 is the largest one of its user, and 2 a kernel thread. */
 	assert_string_equal(sent, " 5 3 4 1");
-	assert_int_equal(resident_describe(resident, NULL), 0);
-	assert_int_equal(comments, 4);
-	assert_int_equal(line_of(0).pid, 5);
-	assert_string_equal(line_of(0).comm, "p_5");
-	assert_int_equal(line_of(0).anonymous_bytes, 5 * 1024);
-	assert_int_equal(line_of(0).file_bytes, 10);
-	assert_int_equal(line_of(0).shared_bytes, 1);
-	assert_int_equal(line_of(0).peak_bytes, 5 * 2048);
-	assert_int_equal(line_of(1).pid, 3);
-	assert_int_equal(line_of(2).pid, 4);
+	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(processes(), 4);
+	assert_int_equal(row[0].pid, 5);
+	assert_string_equal(row[0].comm, "p 5");
+	assert_int_equal(value_of(5, "anonymous", PP_RESIDENT_BYTES), 5 * 1024);
+	assert_int_equal(value_of(5, "file", PP_RESIDENT_BYTES), 10);
+	assert_int_equal(value_of(5, "shared", PP_RESIDENT_BYTES), 1);
+	assert_int_equal(value_of(5, "", PP_RESIDENT_BYTES), 5 * 1024 + 11);
+	assert_int_equal(value_of(5, "", PP_RESIDENT_PEAK), 5 * 2048);
+	assert_int_equal(value_of(5, "", PP_RESIDENT_GROWTH_TIME), 0);
+	assert_int_equal(row[4].pid, 3);
+	assert_int_equal(row[8].pid, 4);
 	assert_int_equal(summary.memory_processes, 4);
 	assert_int_equal(summary.memory_anonymous_bytes, (5 + 4 + 3 + 1) * 1024);
 	assert_int_equal(summary.memory_file_bytes, 40);
@@ -178,7 +237,7 @@ static void read__tells_each_process_once_users_in_turn(void **state)
 	assert_int_equal(summary.memory_largest_bytes[3], 1024 + 11);
 	assert_int_equal(summary.memory_largest_bytes[4], 0);
 	/* A kernel thread is not read again. */
-	assert_int_equal(resident_read(resident, NULL, false, NULL), 0);
+	assert_int_equal(resident_read(resident, false, NULL), 0);
 	assert_int_equal(reads, 5 + 4);
 }
 
@@ -189,7 +248,7 @@ static void read__of_a_filter_only_what_matches(void **state)
 	process[3].inner_pid = 1;
 	process[4].inner_pid = 1;
 	process[4].exit_ns = 1;
-	assert_int_equal(resident_read(resident, NULL, false, NULL), 0);
+	assert_int_equal(resident_read(resident, false, NULL), 0);
 	assert_int_equal(reads, 1);
 	assert_string_equal(sent, " 4");
 }
@@ -201,7 +260,7 @@ static void read__goes_on_in_slices(void **state)
 
 	(void)state;
 	begin(5, false);
-	while (resident_read(resident, NULL, false, &over) == 1) {
+	while (resident_read(resident, false, &over) == 1) {
 		assert_string_equal(sent, "");
 		assert_true(++steps < 10);
 	}
@@ -213,10 +272,11 @@ static void read__of_a_part_only_for_clients_that_want_it(void **state)
 {
 	(void)state;
 	begin(5, false);
-	assert_int_equal(resident_read(resident, NULL, true, NULL), 0);
+	clients_want = false;
+	assert_int_equal(resident_read(resident, true, NULL), 0);
 	assert_int_equal(reads, 0);
 	clients_want = true;
-	assert_int_equal(resident_read(resident, NULL, true, NULL), 0);
+	assert_int_equal(resident_read(resident, true, NULL), 0);
 	assert_int_equal(reads, 5);
 }
 
@@ -224,77 +284,76 @@ static void describe__beyond_256_are_summed_up(void **state)
 {
 	(void)state;
 	begin(300, false);
-	assert_int_equal(resident_read(resident, NULL, false, NULL), 0);
-	assert_int_equal(resident_describe(resident, NULL), 0);
-	assert_int_equal(comments, MEMORY_LINES_MAX + 1);
-	assert_int_equal(line_of(MEMORY_LINES_MAX).pid, 0);
-	assert_int_equal(line_of(MEMORY_LINES_MAX).others, 299 - MEMORY_LINES_MAX);
-	assert_int_equal(line_of(MEMORY_LINES_MAX).unread, 0);
+	assert_int_equal(resident_read(resident, false, NULL), 0);
+	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(processes(), RECORD_PROCESSES_MAX);
+	assert_int_equal(value_of(0, "", PP_RESIDENT_PROCESSES), 299 - RECORD_PROCESSES_MAX);
+	assert_int_equal(unread(), 0);
 	/* Both of the small user are among the 256: of the other one the smallest are left out. */
-	assert_int_equal(line_of(MEMORY_LINES_MAX).anonymous_bytes, 43 * (4 + 46) / 2 * 1024);
+	assert_int_equal(value_of(0, "anonymous", PP_RESIDENT_BYTES), 43 * (4 + 46) / 2 * 1024);
 }
 
 static void read__more_than_fit_take_turns(void **state)
 {
 	(void)state;
 	begin(2500, false);
-	assert_int_equal(resident_read(resident, NULL, false, NULL), 0);
+	assert_int_equal(resident_read(resident, false, NULL), 0);
 	assert_int_equal(reads, RESIDENT_READS_MAX);
-	assert_int_equal(resident_describe(resident, NULL), 0);
-	assert_int_equal(line_of(MEMORY_LINES_MAX).unread, 2500 - RESIDENT_READS_MAX);
+	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(unread(), 2500 - RESIDENT_READS_MAX);
 	for (unsigned int i = 0; i < 2; i++) {
-		assert_int_equal(resident_read(resident, NULL, false, NULL), 0);
-		forget_comments();
-		assert_int_equal(resident_describe(resident, NULL), 0);
+		assert_int_equal(resident_read(resident, false, NULL), 0);
+		forget_rows();
+		assert_int_equal(resident_describe(resident, &profiles), 0);
 	}
 	/* All have had a turn. */
-	assert_int_equal(line_of(0).pid, 2500);
-	assert_int_equal(line_of(MEMORY_LINES_MAX).unread, 0);
-	assert_int_equal(line_of(MEMORY_LINES_MAX).others, 2499 - MEMORY_LINES_MAX);
+	assert_int_equal(row[0].pid, 2500);
+	assert_int_equal(unread(), 0);
+	assert_int_equal(value_of(0, "", PP_RESIDENT_PROCESSES), 2499 - RECORD_PROCESSES_MAX);
 }
 
 /* One file for the whole run: growth is from the first reading to the last. */
-static void describe__first_figures_of_a_profile_are_told_when_they_are_old(void **state)
+static void describe__growth_is_since_the_profile_before(void **state)
 {
-	const struct timespec second = {.tv_sec = 1, .tv_nsec = 1000000};
+	const struct timespec pause = {.tv_nsec = 1000000};
 
 	(void)state;
 	begin(1, false);
 	assert_int_equal(resident_start(resident), 0);
-	nanosleep(&second, NULL);
+	nanosleep(&pause, NULL);
 	added_kib = 100;
-	assert_int_equal(resident_read(resident, NULL, false, NULL), 0);
-	assert_int_equal(resident_describe(resident, NULL), 0);
-	assert_int_equal(comments, 2);
-	assert_int_equal(line_of(0).anonymous_bytes, 1024);
-	assert_int_equal(line_of(1).anonymous_bytes, 101 * 1024);
-	assert_true(line_of(1).at_ms >= line_of(0).at_ms + 1000);
-	/* The next profile begins with its own. */
-	forget_comments();
-	assert_int_equal(resident_read(resident, NULL, false, NULL), 0);
-	assert_int_equal(resident_describe(resident, NULL), 0);
-	assert_int_equal(comments, 1);
+	assert_int_equal(resident_read(resident, false, NULL), 0);
+	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(value_of(1, "anonymous", PP_RESIDENT_BYTES), 101 * 1024);
+	assert_int_equal(value_of(1, "", PP_RESIDENT_GROWTH), 100 * 1024);
+	assert_in_range(value_of(1, "", PP_RESIDENT_GROWTH_TIME), 1000000, 60 * NS_PER_SEC);
+	/* The next profile goes on where this one ends. */
+	forget_rows();
+	added_kib = 70;
+	assert_int_equal(resident_read(resident, false, NULL), 0);
+	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(value_of(1, "", PP_RESIDENT_GROWTH), -30 * 1024);
 }
 
 static void describe__ended_process_is_told_for_the_last_time(void **state)
 {
 	(void)state;
 	begin(4, false);
-	assert_int_equal(resident_read(resident, NULL, false, NULL), 0);
+	assert_int_equal(resident_read(resident, false, NULL), 0);
 	process[3].exit_ns = 1;
-	assert_int_equal(resident_describe(resident, NULL), 0);
-	assert_int_equal(line_of(0).pid, 4);
-	forget_comments();
-	assert_int_equal(resident_describe(resident, NULL), 0);
-	assert_int_equal(comments, 2);
-	assert_int_equal(line_of(0).pid, 3);
+	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(row[0].pid, 4);
+	forget_rows();
+	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(processes(), 2);
+	assert_int_equal(row[0].pid, 3);
 }
 
 static void resident__none_is_not_captured(void **state)
 {
 	(void)state;
 	assert_int_equal(resident_start(NULL), 0);
-	assert_int_equal(resident_read(NULL, NULL, false, NULL), 0);
+	assert_int_equal(resident_read(NULL, false, NULL), 0);
 	assert_int_equal(resident_describe(NULL, NULL), 0);
 	resident_free(NULL);
 }
@@ -310,7 +369,7 @@ int main(void)
 		TEST(read__of_a_part_only_for_clients_that_want_it),
 		TEST(describe__beyond_256_are_summed_up),
 		TEST(read__more_than_fit_take_turns),
-		TEST(describe__first_figures_of_a_profile_are_told_when_they_are_old),
+		TEST(describe__growth_is_since_the_profile_before),
 		TEST(describe__ended_process_is_told_for_the_last_time),
 		TEST(resident__none_is_not_captured),
 	};

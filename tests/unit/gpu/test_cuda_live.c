@@ -141,8 +141,9 @@ void cuda_hold(struct cuda *cuda, uint64_t detail)
 }
 
 /* For the source. */
-bool top_wants_cuda(const struct top *top)
+bool top_wants(const struct top *top, uint32_t kinds)
 {
+	assert_int_equal(kinds, 1U << PP_PROFILE_CUDA);
 	(void)top;
 	return false;
 }

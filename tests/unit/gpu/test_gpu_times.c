@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gpu_times.c profile/queue_line.c profile/memory_line.c */
+/* sources: gpu/gpu_times.c profile/queue_line.c */
 /* The kernel side, what reads it, processes and profiles are stand-ins. */
 #include "gpu/gpu_times.h"
 

@@ -3,7 +3,14 @@
 /* Windows of kind alloc: what is held at their ends. */
 #include "read_fixture.h"
 
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/cleanup.h"
+#include "base/kinds.h"
+#include "profile/profile_data.h"
 
 #define VALUES 4U
 
@@ -171,6 +178,102 @@ static void window_done__what_was_allocated_is_no_level(void **state)
 	assert_int_equal(seen.total, 11);
 }
 
+/* ---- records: the most of all windows, and values behind those of another kind ---- */
+
+/* A window of a process with two rows, which become one without their labels. */
+static void encode_records(uint64_t start_ns, const char *kind, const int64_t *peak,
+			   void **ret_bytes, size_t *ret_size)
+{
+	struct profile_options options = {.kind = kind, .start_wall_ns = start_ns};
+	const enum pp_profile kinds[] = {PP_PROFILE_MEM, PP_PROFILE_RESIDENT};
+	OWNED(intern) struct intern *strings = NULL;
+	OWNED(profile) struct profile *profile = NULL;
+	const bool is_mem = !strcmp(kind, "mem");
+
+	for (unsigned int i = is_mem ? 0 : 1; i < 2; i++)
+		for (const struct kind_value *value = kind_get(kinds[i])->value; value->type;
+		     value++)
+			options.value_type[options.value_count++] =
+				(struct profile_value_type){value->type, value->unit};
+	options.default_value_type = options.value_type[0].type;
+	assert_int_equal(intern_new(&strings), 0);
+	assert_int_equal(profile_new(&options, strings, &profile), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		struct profile_sample sample = {
+			.label = {{.key = "row", .number = i, .is_number = 1}}, .label_count = 1};
+
+		if (i < 2)
+			sample.value[(is_mem ? 3 : 0) + PP_RESIDENT_PEAK] = peak[i];
+		else
+			sample.value[0] = is_mem ? 77 : 0;
+		assert_int_equal(profile_add(profile, &sample), 0);
+	}
+	assert_int_equal(profile_encode_pprof(profile, ret_bytes, ret_size), 0);
+}
+
+static int read_records(struct profile_reader *reader, uint64_t start_ns, const char *kind,
+			int64_t first, int64_t second)
+{
+	OWNED_MEM void *bytes = NULL;
+	OWNED_FD int fd = memfd_create("records", 0);
+	size_t size;
+
+	encode_records(start_ns, kind, (const int64_t[]){first, second}, &bytes, &size);
+	assert_int_equal(write(fd, bytes, size), size);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return profile_reader_add(reader, fd, "resident");
+}
+
+static void maxima__are_sums_of_a_window_and_the_most_of_all(void **state)
+{
+	static const char *const none[] = {NULL};
+	const struct profile_read_options options = {.keep_labels = none};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+
+	(void)state;
+	assert_int_equal(profile_reader_new(&options, &reader), 0);
+	assert_int_equal(read_records(reader, 100, "resident", 3, 4), 0);
+	assert_int_equal(read_records(reader, 300, "resident", 5, 5), 0);
+	assert_int_equal(read_records(reader, 200, "resident", 6, 2), 0);
+	assert_int_equal(profile_reader_profile(reader)->row_count, 1);
+	assert_int_equal(profile_row_values(profile_reader_profile(reader), 0)[PP_RESIDENT_PEAK],
+			 10);
+}
+
+static void records__are_read_from_a_file_of_another_kind(void **state)
+{
+	const struct profile_read_options options = {0};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	const struct profile *profile;
+
+	(void)state;
+	assert_int_equal(profile_reader_new(&options, &reader), 0);
+	assert_int_equal(read_records(reader, 100, "mem", 3, 4), 0);
+	profile = profile_reader_profile(reader);
+	assert_string_equal(profile_kind(profile), "resident");
+	assert_int_equal(profile->options.value_count, kind_value_count(PP_PROFILE_RESIDENT));
+	/* What has no value of the kind is no record. */
+	assert_int_equal(profile->row_count, 2);
+	assert_int_equal(profile_row_values(profile, 1)[PP_RESIDENT_PEAK], 4);
+}
+
+static void records__where_there_are_none_are_an_error(void **state)
+{
+	const struct profile_read_options options = {0};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	OWNED_MEM void *bytes = NULL;
+	OWNED_FD int fd = memfd_create("alloc", 0);
+	size_t size;
+
+	(void)state;
+	encode(100, "alloc", 5, 5, &bytes, &size);
+	assert_int_equal(write(fd, bytes, size), size);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(profile_reader_new(&options, &reader), 0);
+	assert_int_equal(profile_reader_add(reader, fd, "resident"), -EPROTO);
+	assert_null(profile_reader_profile(reader));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +281,9 @@ int main(void)
 		cmocka_unit_test(levels__of_one_moment_are_summed_up),
 		cmocka_unit_test(levels__stay_when_a_later_file_is_broken),
 		cmocka_unit_test(levels__of_windows_that_stay_apart_are_all_kept),
+		cmocka_unit_test(maxima__are_sums_of_a_window_and_the_most_of_all),
+		cmocka_unit_test(records__are_read_from_a_file_of_another_kind),
+		cmocka_unit_test(records__where_there_are_none_are_an_error),
 		cmocka_unit_test(window_done__gets_each_windows_own_level),
 		cmocka_unit_test(window_done__what_was_allocated_is_no_level),
 	};

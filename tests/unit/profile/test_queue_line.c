@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/queue_line.c profile/memory_line.c */
+/* sources: profile/queue_line.c */
 #include "profile/queue_line.h"
 
 #include <cmocka.h>

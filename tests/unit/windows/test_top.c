@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c windows/top.c windows/profiles.c profile/writer.c profile/memory_line.c profile/gauge_line.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c profile/cuda_lines.c base/proto.c */
+/* sources: base/kinds.c windows/top.c windows/profiles.c profile/writer.c profile/gauge_line.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/window_mark.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c profile/cuda_lines.c base/proto.c profile/record.c */
 /* Clients, processes and access rights are fakes in this file. */
 #include <cmocka.h>
 #include <errno.h>
@@ -481,22 +481,21 @@ static unsigned int ledger_lines;
 static char last_ledger[LEDGER_TEXT_BYTES];
 static const struct ledger_line *first_line; /* before the 300 */
 
-static char memory_comment[300][MEMORY_LINE_CHARS];
-static size_t memory_comments;
+static char gpu_comment[300][256];
+static size_t gpu_comments;
 
-static void keep_memory(void *context, const char *text)
+static void keep_gpu(void *context, const char *text)
 {
 	(void)context;
-	if (strncmp(text, MEMORY_LINE_PREFIX, strlen(MEMORY_LINE_PREFIX)) != 0 &&
-	    strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) != 0)
+	if (strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) != 0)
 		return;
-	assert_true(memory_comments < ARRAY_SIZE(memory_comment));
-	snprintf(memory_comment[memory_comments++], MEMORY_LINE_CHARS, "%s", text);
+	assert_true(gpu_comments < ARRAY_SIZE(gpu_comment));
+	snprintf(gpu_comment[gpu_comments++], sizeof(gpu_comment[0]), "%s", text);
 }
 
-static void read_memory(const char *file, size_t size)
+static void read_gpu(const char *file, size_t size)
 {
-	const struct profile_read_options options = {.comment = keep_memory};
+	const struct profile_read_options options = {.comment = keep_gpu};
 	OWNED(profile_reader) struct profile_reader *reader = NULL;
 	OWNED_FD int fd = memfd_create("window", 0);
 
@@ -589,31 +588,63 @@ static unsigned int count_texts(const char *text)
 	const size_t size = strlen(text);
 	unsigned int found = 0;
 
-	for (size_t i = 0; i < memory_comments; i++)
-		found += !strncmp(memory_comment[i], text, size);
+	for (size_t i = 0; i < gpu_comments; i++)
+		found += !strncmp(gpu_comment[i], text, size);
+	return found;
+}
+
+/* Reads the window's file of records: how many rows there are, with one pid or all (0), and the sum
+ * of their first values. */
+static uint32_t count_records(uint32_t pid, int64_t *ret_sum)
+{
+	const struct profile_read_options options = {};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	OWNED_FD int fd = memfd_create("window", 0);
+	const char *at = pushed, *end = pushed + pushed_size;
+	const struct profile *profile;
+	uint32_t found = 0;
+
+	*ret_sum = 0;
+	assert_int_equal(profile_reader_new(&options, &reader), 0);
+	/* It is the last file of a window. */
+	for (const char *next; (next = memmem(at + 1, (size_t)(end - at - 1), "\x1f\x8b", 2));)
+		at = next;
+	assert_int_equal(write_full(fd, at, (size_t)(end - at)), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	if (profile_reader_add(reader, fd, "resident"))
+		return 0;
+	profile = profile_reader_profile(reader);
+	for (uint32_t i = 0; i < profile->row_count; i++)
+		if (!pid || record_number(profile, i, "pid") == pid) {
+			found++;
+			*ret_sum += profile_row_values(profile, i)[0];
+		}
 	return found;
 }
 
 /* Sends a window with the memory of three processes, of which 8 is another user's, and of many. */
-static void fill_memory(struct top *top, unsigned int more)
+static void fill_memory(struct top *top, uint32_t more)
 {
 	const struct pp_process_id id[] = {{7, 2}, {8, 1}, {10, 1}};
 	OWNED(intern) struct intern *strings = NULL;
-	const char *at;
+	struct record record;
 
 	assert_int_equal(intern_new(&strings), 0);
 	top_begin(top, strings, 5);
-	for (size_t i = 0; i < ARRAY_SIZE(id) + more; i++) {
-		const struct pp_process_id of = i < ARRAY_SIZE(id) ? id[i] : id[0];
-		const struct memory_line line = {.pid = of.tgid, .anonymous_bytes = 3};
+	for (uint32_t i = 0; i < ARRAY_SIZE(id) + more; i++) {
+		const struct pp_process_id of =
+			i < ARRAY_SIZE(id) ? id[i] : (struct pp_process_id){1000 + i, 1};
 
-		top_add_memory(top, of, &line);
+		assert_int_equal(record_begin(&record, strings, PP_PROFILE_RESIDENT, of, "a"), 0);
+		for (unsigned int j = 0; j < 2; j++) {
+			record_next(&record);
+			record.sample.value[0] = 3;
+			assert_int_equal(record_about(&record, strings, "memory", j ? "b" : "a"),
+					 0);
+			top_add_record(top, &record);
+		}
 	}
 	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
-	memory_comments = 0;
-	at = memchr(pushed, '\n', pushed_size);
-	assert_non_null(at++);
-	read_memory(at, (size_t)(pushed + pushed_size - at));
 }
 
 /* Sends a window with a GPU and three processes, of which 8 is another user's, and of many. */
@@ -634,10 +665,10 @@ static void fill_gpus(struct top *top, unsigned int more)
 		top_add_gpu_process(top, of, &line);
 	}
 	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
-	memory_comments = 0;
+	gpu_comments = 0;
 	at = memchr(pushed, '\n', pushed_size);
 	assert_non_null(at++);
-	read_memory(at, (size_t)(pushed + pushed_size - at));
+	read_gpu(at, (size_t)(pushed + pushed_size - at));
 }
 
 /* A GPU is the machine's; who is on it is not. */
@@ -672,41 +703,47 @@ static void gpus__root_gets_all_with_kind_cuda_and_no_processes_with_cpu(void **
 	assert_int_equal(count_texts("gpu pid="), 0);
 }
 
-static void memory__users_get_lines_of_their_own_processes_only(void **state)
+static void records__users_get_those_of_their_own_processes_only(void **state)
 {
-	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_MEM};
+	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_RESIDENT};
 	OWNED(top) struct top *top = watched_events(&request, 1000, PP_CAPTURE_MEM);
+	int64_t sum;
 
 	(void)state;
-	assert_true(top_wants_memory(top));
+	assert_true(top_wants(top, 1U << PP_PROFILE_RESIDENT));
 	fill_memory(top, 0);
-	assert_int_equal(count_texts("memory "), 1);
-	assert_int_equal(count_texts("memory pid=7 "), 1);
-	fill_memory(top, 300);
-	assert_int_equal(count_texts("memory pid=7 "), 256);
-	assert_int_equal(count_texts("memory others=45 at=0 anon=135 "), 1);
+	assert_int_equal(count_records(0, &sum), 2);
+	assert_int_equal(count_records(7, &sum), 2);
+	assert_int_equal(sum, 6);
 }
 
-static void memory__root_gets_all(void **state)
+static void records__processes_beyond_256_share_rows(void **state)
+{
+	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_RESIDENT};
+	OWNED(top) struct top *top = watched_events(&request, 0, PP_CAPTURE_MEM);
+	int64_t sum;
+
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		fill_memory(top, 0);
+		assert_int_equal(count_records(0, &sum), 6);
+		fill_memory(top, 300);
+		assert_int_equal(count_records(0, &sum), 2 * (RECORD_PROCESSES_MAX + 1));
+		assert_int_equal(sum, 2 * 3 * 303);
+	}
+}
+
+static void records__only_who_asks_for_their_kind(void **state)
 {
 	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_MEM};
 	OWNED(top) struct top *top = watched_events(&request, 0, PP_CAPTURE_MEM);
+	int64_t sum;
 
 	(void)state;
+	assert_false(top_wants(top, 1U << PP_PROFILE_RESIDENT));
+	assert_false(top_wants(NULL, UINT32_MAX));
 	fill_memory(top, 0);
-	assert_int_equal(count_texts("memory "), 3);
-}
-
-static void memory__only_who_asks_for_its_kinds(void **state)
-{
-	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
-	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
-
-	(void)state;
-	assert_false(top_wants_memory(top));
-	assert_false(top_wants_memory(NULL));
-	fill_memory(top, 0);
-	assert_int_equal(count_texts("memory "), 0);
+	assert_int_equal(count_records(0, &sum), 0);
 }
 
 /* ---- what programs have the GPU do ---- */
@@ -847,11 +884,11 @@ int main(void)
 		cmocka_unit_test(kinds__of_users_are_of_their_programs_that_run_now),
 		cmocka_unit_test(ledger__processes_beyond_256_are_summed_up_for_each_client),
 		cmocka_unit_test(ledger__sum_of_many_is_no_processes_line),
-		cmocka_unit_test(memory__users_get_lines_of_their_own_processes_only),
-		cmocka_unit_test(memory__root_gets_all),
+		cmocka_unit_test(records__users_get_those_of_their_own_processes_only),
+		cmocka_unit_test(records__processes_beyond_256_share_rows),
 		cmocka_unit_test(gpus__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(gpus__root_gets_all_with_kind_cuda_and_no_processes_with_cpu),
-		cmocka_unit_test(memory__only_who_asks_for_its_kinds),
+		cmocka_unit_test(records__only_who_asks_for_their_kind),
 		cmocka_unit_test(cuda__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(cuda__root_gets_all),
 		cmocka_unit_test(cuda__only_who_asks_for_its_kind),
