@@ -39,7 +39,7 @@ ALL_CFLAGS = -std=gnu17 $(WARNINGS) $(HARDENING) $(CFLAGS) $(EXTRA_CFLAGS) -MMD 
 LIBS := -lbpf -ldw -lelf -lz -llzma -liberty -linih -lm -lpthread
 READER_LIBS := -lz -lm
 FETCH_LIBS := $(READER_LIBS) -linih -lgnutls -lcurl -ljansson -lpthread
-SERVE_LIBS := $(READER_LIBS) -linih -lmicrohttpd -lgnutls -lcurl -lpthread
+SERVE_LIBS := $(READER_LIBS) -linih -lmicrohttpd -lgnutls -lcurl -ljansson -lpthread
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -std=gnu17 -D__TARGET_ARCH_$(BPF_ARCH) -Iinclude -Ibpf \
 	$(ASM_INCLUDES) -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-gnu-variable-sized-type-not-at-end \
 	$(if $(CI),-Werror) $(EXTRA_BPF_CFLAGS) -MMD -MP
@@ -52,7 +52,7 @@ all: $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve $(BUILD)/pyprof-fet
 	@:
 
 # Sources by directory; the order of the data path is in tests/lint/check_layers.awk.
-MAIN_SRC := userspace/agent/main.c userspace/reader/main.c userspace/serve/main.c userspace/fetch/main.c
+MAIN_SRC := userspace/agent/main.c userspace/reader/main.c userspace/serve/main.c userspace/collectors/main.c
 LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 SKELETON_NAMES := pyprofd pyprofd_probe pyprofd_memory pyprofd_calls pyprofd_cuda
@@ -105,7 +105,7 @@ $(BUILD)/userspace/serve/pages.o: $(BUILD)/gen/serve_page.h
 
 # A pattern rule without a recipe would add no prerequisite: name the objects.
 $(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(SKELETON_FILES)
-$(filter $(BUILD)/userspace/agent/% $(BUILD)/userspace/windows/% $(BUILD)/userspace/doctor/% $(BUILD)/userspace/options/% $(BUILD)/userspace/query/% $(BUILD)/userspace/fetch/% $(BUILD)/userspace/serve/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
+$(filter $(BUILD)/userspace/agent/% $(BUILD)/userspace/windows/% $(BUILD)/userspace/doctor/% $(BUILD)/userspace/options/% $(BUILD)/userspace/query/% $(BUILD)/userspace/collectors/% $(BUILD)/userspace/serve/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
@@ -119,7 +119,7 @@ $(BUILD)/pyprof: $(BUILD)/userspace/reader/main.o $(BUILD)/libpyprofd.a
 $(BUILD)/pyprofd-serve: $(BUILD)/userspace/serve/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(SERVE_LIBS) -o $@
 
-$(BUILD)/pyprof-fetch: $(BUILD)/userspace/fetch/main.o $(BUILD)/libpyprofd.a
+$(BUILD)/pyprof-fetch: $(BUILD)/userspace/collectors/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(FETCH_LIBS) -o $@
 
 .PHONY: print-clang help run check check-long check-service install uninstall asan format format-check tidy cross

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "push/push.h"
+#include "collectors/push.h"
 
 #define POLL_MS 100U
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: fetch/settings.c fetch/address.c base/remote_url.c config/url.c config/secret.c config/plain_file.c store/store_names.c base/utf8.c base/io.c base/task.c base/sudo_user.c */
+/* sources: collectors/settings.c base/collectors.c config/url.c config/secret.c config/plain_file.c store/store_names.c base/utf8.c base/io.c base/task.c base/sudo_user.c */
 /* What pyprof hands over to pyprof-fetch, and a URL in it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fetch/address.h"
-#include "fetch/settings.h"
+#include "collectors/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

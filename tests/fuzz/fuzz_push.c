@@ -1,29 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: push/policy.c push/cursor.c base/io.c base/kinds.c */
+/* sources: collectors/policy.c collectors/queue.c base/io.c base/kinds.c store/store_query.c store/store_names.c */
 /* What collectors answer, and a cursor's file as anyone may have left it: every answer has a
  * verdict, every pause its bounds, and a file that is taken says the same when it is written. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "push/cursor.h"
-#include "push/policy.h"
+#include "collectors/policy.h"
+#include "collectors/queue.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What the answers of the three differ in. */
+static const struct collector collectors[] = {
+	{.tells_rejected = true}, {.max_age_ms = 1}, {.answers_json = true}};
+
 static void check_answer(const uint8_t *data, const char *text, size_t size)
 {
-	const struct push_answer answer = {.failure = (enum push_failure)(data[0] & 3),
+	const struct push_answer answer = {.end = (enum http_client_end)(data[0] & 3),
 					   .status = 100U + data[1] * 2U + (data[0] >> 7),
 					   .body = text,
 					   .body_size = size};
 	unsigned int tries = data[2];
 	struct push_decision decision =
-		push_decide((enum push_protocol)(data[0] >> 2 & 3), &answer, tries);
+		push_decide(&collectors[(data[0] >> 2 & 3) % 3], &answer, tries);
 	uint64_t wish_ms = push_retry_after_ms(text, 1795200000);
 	uint64_t pause_ms = push_pause_ms(decision.verdict, tries, data[1] * 0x1010101U, wish_ms);
 
-	assert(push_rejected_count(PUSH_OTLP, &answer) <= INT64_MAX);
+	assert(push_rejected_count(&collectors[0], &answer) <= INT64_MAX);
 	assert(wish_ms <= PUSH_PAUSE_CAP_MS);
 	assert(pause_ms >= PUSH_PAUSE_FIRST_MS && pause_ms <= PUSH_PAUSE_CAP_MS);
 	assert(decision.verdict != PUSH_DONE || (answer.status >= 200 && answer.status < 300));

@@ -32,7 +32,7 @@ ban() {
 all=$(find bpf include userspace -name '*.[ch]')
 user=$(find userspace -name '*.[ch]')
 quiet=$(find userspace -name '*.[ch]' | grep -vE '^userspace/(agent|processes|windows|probes|gpu|doctor|store)/|^userspace/base/log\.')
-silent=$(find userspace -name '*.[ch]' | grep -vE '^userspace/(agent|doctor|reader)/|^userspace/(serve|fetch)/main\.c|^userspace/base/log\.')
+silent=$(find userspace -name '*.[ch]' | grep -vE '^userspace/(agent|doctor|reader)/|^userspace/(serve|collectors)/main\.c|^userspace/base/log\.')
 word='(^|[^A-Za-z0-9_>.])'
 # shellcheck disable=SC2086
 {
@@ -46,7 +46,7 @@ word='(^|[^A-Za-z0-9_>.])'
 	ban 'return -errno' 'return -1;' $user
 	ban 'comments are /* */' '(^|[ \t;{}])//' $all
 	ban 'only the rooms of the agent log above debug' "$word(log_error|log_warn|log_info|log_error_errno|log_warn_errno|perror)[ ]*\\(" $quiet
-	ban 'only agent/, doctor/, reader/ and the main.c of serve/ and fetch/ print' "$word(printf|puts|putchar|vprintf)[ ]*\\(|$word(fprintf|fputs)\\([^;]*std(err|out)" $silent
+	ban 'only agent/, doctor/, reader/ and the main.c of serve/ and collectors/ print' "$word(printf|puts|putchar|vprintf)[ ]*\\(|$word(fprintf|fputs)\\([^;]*std(err|out)" $silent
 }
 
 for file in $all $(find tests -name '*.[ch]' -o -name '*.sh' -o -name '*.py'); do

@@ -24,10 +24,8 @@ BEGIN {
 	allowed["export"] = "profile timeline render"
 	allowed["diff"] = "profile pprof render"
 	allowed["query"] = "child profile pprof store live render" # docs/design/serve.md
-	allowed["client"] = "config"
-	allowed["push"] = "profile pprof store config export client" # docs/design/collectors.md
-	allowed["fetch"] = "child store config export client push" # docs/design/serve.md
-	allowed["serve"] = "child profile pprof store config live render query push" # docs/design/serve.md
+	allowed["collectors"] = "child profile pprof store config export" # docs/design/collectors.md
+	allowed["serve"] = "child profile pprof store config live render query collectors" # docs/design/serve.md
 	allowed["reader"] = "child profile pprof store render export diff live query"
 	allowed["processes"] = "discover identity python foreign attach drain options"
 	allowed["windows"] = "discover identity foreign attach drain profile pprof store ledger live options processes"
@@ -35,14 +33,14 @@ BEGIN {
 	allowed["gpu"] = "child discover foreign attach drain profile gauges live options processes windows probes"
 	allowed["doctor"] = "child parser discover elf python foreign attach config options probes"
 	allowed["agent"] = "child parser discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor"
-	directories = "base child parser discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor render query export diff client push fetch serve reader agent"
+	directories = "base child parser discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor render query export diff collectors serve reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_probe.skel.h"] = "attach"
 	generated["pyprofd_memory.skel.h"] = "attach"
 	generated["pyprofd_calls.skel.h"] = "attach"
 	generated["pyprofd_cuda.skel.h"] = "attach"
-	generated["version.h"] = "options windows doctor agent query fetch serve reader"
+	generated["version.h"] = "options windows doctor agent query collectors serve reader"
 	generated["flame_page.h"] = "render"
 	generated["serve_page.h"] = "serve"
 }

@@ -39,7 +39,7 @@ make_page() {
 	echo
 	echo '| name | type | label | what it says |'
 	echo '|---|---|---|---|'
-	rows userspace/push/metrics.h
+	rows userspace/collectors/metrics.h
 }
 if [ "${1:-}" = write ]; then
 	make_page > $page

@@ -70,7 +70,8 @@ MORE_AREAS = {
     "timeline": r"/timeline/\w+\.c$",
     "render": r"/render/\w+\.c$",
     "export": r"/export/\w+\.c$",
-    "fetch": r"/fetch/(address|settings|place)\.c$|/(remote|remote_url)\.c$",
+    "collectors": (r"/collectors/(place|policy|queue|series|settings)\.c$|"
+                   r"/(remote|base/collectors)\.c$"),
     "http": r"/serve/(access|exchange|metrics|peer|places|request|workers)\.c$",
     "query": r"/query/(?!live_windows)\w+\.c$",
     "reader": r"/reader/(?!main)\w+\.c$",

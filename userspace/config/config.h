@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
+#include "base/collectors.h"
 #include "config/keys.h"
 
 #define CONFIG_FILE_MAX_BYTES (64U << 10)
@@ -91,11 +92,10 @@ struct config_http {
 	CONFIG_HTTP_KEYS(CONFIG_FIELD)
 };
 
-enum config_push_type { CONFIG_PUSH_OTLP, CONFIG_PUSH_PYROSCOPE, CONFIG_PUSH_PARCA };
 struct config_push {
 	const char *section;		/* NAME of [push NAME] */
 	unsigned int line;		/* where the section begins; 0: by --set */
-	enum config_push_type protocol; /* `type`, parsed */
+	enum collector_id collector; /* `type`, parsed */
 	uint32_t kind_bits;		/* `kinds`, parsed: 1 << enum pp_profile */
 	CONFIG_PUSH_KEYS(CONFIG_FIELD)
 };

@@ -156,17 +156,17 @@ int config_http(const struct config *config, struct config_http *ret_http,
 
 static int parse_type(struct config_push *push, char why[CONFIG_WHY_BYTES])
 {
-	static const char *const names[] = {[CONFIG_PUSH_OTLP] = "otlp",
-					    [CONFIG_PUSH_PYROSCOPE] = "pyroscope",
-					    [CONFIG_PUSH_PARCA] = "parca"};
+	char names[CONFIG_WHY_BYTES / 2] = "";
+	size_t size = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(push->type.text, names[i]))
-			continue;
-		push->protocol = (enum config_push_type)i;
+	if (collector_find_push(push->type.text, &push->collector))
 		return 0;
-	}
-	return config_complain(&push->type, why, "is not known: give otlp, pyroscope or parca");
+	for (unsigned int i = 0; i < COLLECTOR_COUNT && size < sizeof(names); i++)
+		if (collector_push_path((enum collector_id)i))
+			size += (size_t)snprintf(names + size, sizeof(names) - size, "%s%s",
+						 size ? ", " : "",
+						 collector_name((enum collector_id)i));
+	return config_complain(&push->type, why, "is not known: there are %s", names);
 }
 
 static int check_url(const struct config_value *url, char why[CONFIG_WHY_BYTES])
@@ -226,8 +226,8 @@ static bool is_token(const char *text, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		const char c = text[i];
 
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
-		    !(c >= '0' && c <= '9') && !strchr(others, c))
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    !strchr(others, c))
 			return false;
 	}
 	return size;
@@ -270,6 +270,13 @@ static int check_push(struct config_push *push, char why[CONFIG_WHY_BYTES])
 	return err ? err : parse_kinds(push, why);
 }
 
+static bool may_lack_url(const char *type)
+{
+	enum collector_id id;
+
+	return collector_find_push(type, &id) && collector_has_environment(id);
+}
+
 static const struct config_section *find_push(const struct config *config, size_t index)
 {
 	for (size_t i = 0; i < config->section_count; i++) {
@@ -288,11 +295,9 @@ int config_push(const struct config *config, size_t index, struct config_push *r
 
 	if (!section)
 		return -ENOENT;
-	push = (struct config_push){.section = section->name,
-				    .line = section->line,
-				    CONFIG_PUSH_KEYS(TAKE_PUSH)};
-	/* For OTLP the environment may have it. */
-	if (!push.type.text || (!push.url.text && strcmp(push.type.text, "otlp") != 0)) {
+	push = (struct config_push){
+		.section = section->name, .line = section->line, CONFIG_PUSH_KEYS(TAKE_PUSH)};
+	if (!push.type.text || (!push.url.text && !may_lack_url(push.type.text))) {
 		const char *missing = push.type.text ? "url=" : "type=";
 
 		if (section->line)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/collectors.h"
 
 #define SCHEME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789"
 #define SCHEME_END "://"
@@ -43,8 +44,8 @@ static bool port_is_fine(const char *host)
 {
 	const char *end = host + strcspn(host, PATH_BEGINS);
 	const char *bracket = *host == '[' ? memchr(host, ']', (size_t)(end - host)) : NULL;
-	const char *colon = memchr(bracket ? bracket : host, ':',
-				   (size_t)(end - (bracket ? bracket : host)));
+	const char *colon =
+		memchr(bracket ? bracket : host, ':', (size_t)(end - (bracket ? bracket : host)));
 	unsigned long port = 0;
 
 	if (!colon)
@@ -77,7 +78,7 @@ const char *config_url_fault(const char *url)
 
 const char *config_url_proxy_fault(const char *url)
 {
-	static const char *const schemes[] = {"http://",    "https://",  "socks4://",
+	static const char *const schemes[] = {"http://",    "https://",	 "socks4://",
 					      "socks4a://", "socks5://", "socks5h://"};
 	const char *host = NULL, *user;
 
@@ -98,17 +99,16 @@ const char *config_url_proxy_fault(const char *url)
 
 const char *config_url_own_path(const char *url)
 {
-	static const char *const paths[] = {"/push.v1.PusherService/Push",
-					    "/api/profiles/writeraw", "/v1development/profiles"};
 	size_t size = strcspn(url, QUERY_BEGINS);
 
 	while (size && url[size - 1] == '/')
 		size--;
-	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		const size_t path_size = strlen(paths[i]);
+	for (unsigned int i = 0; i < COLLECTOR_COUNT; i++) {
+		const char *path = collector_push_path((enum collector_id)i);
+		const size_t path_size = path ? strlen(path) : SIZE_MAX;
 
-		if (size >= path_size && !memcmp(url + size - path_size, paths[i], path_size))
-			return paths[i];
+		if (size >= path_size && !memcmp(url + size - path_size, path, path_size))
+			return path;
 	}
 	return NULL;
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/remote_url.h"
+#include "base/collectors.h"
 #include "base/utf8.h"
 #include "profile/writer.h"
 #include "query/folder.h"
@@ -583,7 +583,7 @@ static int read_path(struct input *input, int index)
 	const struct select *select = input->select;
 	const struct select_range *range = select->range ? &select->range[index] : NULL;
 	const char *path = select->path[index];
-	enum remote_protocol ignored;
+	enum collector_id ignored;
 	const char *plain;
 
 	input->since_ms = range && range->text ? range->since_ms : select->since_ms;
@@ -599,7 +599,7 @@ static int clean_path(const struct select *select, int index, char **ret_clean)
 	const char *path = select->path[index], *plain;
 	const char *range = select->range ? select->range[index].text : NULL;
 	OWNED_MEM char *text = NULL;
-	enum remote_protocol ignored;
+	enum collector_id ignored;
 	char name[REMOTE_NAME_BYTES];
 	int size;
 

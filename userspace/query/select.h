@@ -39,7 +39,7 @@ struct select {
 	const char *kind, *sample_type;		 /* NULL: not given */
 	struct grouping group_by;
 	bool python_only, full_paths;
-	bool may_fetch; /* a path may be a URL (base/remote_url.h) */
+	bool may_fetch; /* a path may be a URL (base/collectors.h) */
 	const char **from_set; /* owned; its texts are borrowed: "KEY=VALUE" for remote_fetch() */
 	unsigned int from_set_count;
 	bool strict; /* a broken file of a directory is an error */

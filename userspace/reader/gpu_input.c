@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/kinds.h"
-#include "base/remote_url.h"
+#include "base/collectors.h"
 #include "query/extent.h"
 #include "reader/complain.h"
 #include "reader/read_input.h"
@@ -48,7 +48,7 @@ static int check_file(char *path, const char *how_to_record)
 int gpu_input_check(const struct select_options *shared, const char *how_to_record)
 {
 	const struct select *select = &shared->select;
-	enum remote_protocol ignored;
+	enum collector_id ignored;
 	const char *plain;
 	struct stat status;
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/kinds.h"
 #include "base/line_target.h"
-#include "base/remote_url.h"
+#include "base/collectors.h"
 #include "reader/complain.h"
 #include "reader/exact.h"
 #include "reader/line_views.h"
@@ -135,12 +135,12 @@ static int read_ran(struct lines *lines, struct input **ret_input)
 /* Returns whether profiles of several kinds may be there. */
 static bool may_have_waits(const char *path)
 {
-	enum remote_protocol protocol;
+	enum collector_id collector;
 	const char *plain;
 	struct stat status;
 
-	if (remote_url_parse(path, &protocol, &plain))
-		return protocol != REMOTE_PROFILE;
+	if (remote_url_parse(path, &collector, &plain))
+		return collector != COLLECTOR_URL;
 	return !stat(path, &status) && S_ISDIR(status.st_mode);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/kinds.h"
-#include "base/remote_url.h"
+#include "base/collectors.h"
 #include "query/extent.h"
 #include "reader/complain.h"
 #include "reader/mem_kept.h"
@@ -148,7 +148,7 @@ static int choose_kind(struct mem *mem)
 {
 	const enum pp_profile preferred = mem->leaks ? PP_PROFILE_ALLOC : PP_PROFILE_MEM;
 	struct select *select = &mem->shared.select;
-	enum remote_protocol ignored;
+	enum collector_id ignored;
 	const char *plain;
 	struct stat status;
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/kinds.h"
-#include "base/remote_url.h"
+#include "base/collectors.h"
 #include "live/request.h"
 #include "store/store_names.h"
 
@@ -238,7 +238,7 @@ static error_t add_argument(struct select_options *shared, char *text)
 
 static error_t add_url(struct select *select, char *url, struct argp_state *state)
 {
-	enum remote_protocol ignored;
+	enum collector_id ignored;
 	const char *plain;
 
 	if (!remote_url_parse(url, &ignored, &plain))

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/kinds.h"
-#include "base/remote_url.h"
+#include "base/collectors.h"
 #include "query/gpu_lines.h"
 #include "reader/complain.h"
 #include "reader/gpu_input.h"
@@ -114,7 +114,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 /* Returns whether a path may have several kinds: a directory, or another machine's. */
 static bool is_folder(const char *path)
 {
-	enum remote_protocol ignored;
+	enum collector_id ignored;
 	const char *plain;
 	struct stat status;
 

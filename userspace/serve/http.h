@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "push/push.h"
+#include "collectors/push.h"
 #include "serve/answer.h"
 #include "serve/peer.h"
 

@@ -6,7 +6,7 @@
 #ifndef SERVE_MEMORY_H
 #define SERVE_MEMORY_H
 
-#include "push/content.h"
+#include "collectors/job.h"
 #include "serve/http.h"
 
 #define MEMORY_STACK_BYTES (8U << 20) /* of a thread, at most */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "push/push.h"
+#include "collectors/push.h"
 #include "query/extent.h"
 #include "serve/counts.h"
 

@@ -4,7 +4,7 @@
 #define SERVE_PUSHING_H
 
 #include "child/sandbox.h"
-#include "push/push.h"
+#include "collectors/push.h"
 
 /* Where cursors are, unless the command line or systemd's StateDirectory= say otherwise. */
 #define PUSHING_STATE_DEFAULT "/var/lib/pyprofd-serve"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: config/config.c config/keys.c config/nearest.c base/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/relabel_parse.c config/print.c config/secret.c config/plain_file.c base/sudo_user.c base/kinds.c base/utf8.c base/io.c base/regex_copies.c */
+/* sources: config/config.c config/keys.c config/nearest.c base/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/relabel_parse.c config/print.c config/secret.c config/plain_file.c base/sudo_user.c base/kinds.c base/utf8.c base/io.c base/regex_copies.c base/collectors.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -445,12 +445,12 @@ static void push__sections_are_typed_in_the_order_of_the_file(void **state)
 	(void)state;
 	assert_int_equal(config_push(config, 0, &push, why), 0);
 	assert_string_equal(push.section, "b");
-	assert_int_equal(push.protocol, CONFIG_PUSH_PARCA);
+	assert_int_equal(push.collector, COLLECTOR_PARCA);
 	assert_int_equal(push.kind_bits, 1 << PP_PROFILE_CPU | 1 << PP_PROFILE_OFFCPU);
 	assert_int_equal(push.line, 1);
 	assert_int_equal(config_push(config, 1, &push, why), 0);
 	assert_string_equal(push.section, "a");
-	assert_int_equal(push.protocol, CONFIG_PUSH_OTLP);
+	assert_int_equal(push.collector, COLLECTOR_OTLP);
 	assert_int_equal(push.kind_bits, 1 << PP_PROFILE_CPU | 1 << PP_PROFILE_GIL);
 	assert_int_equal(config_push(config, 2, &push, why), -ENOENT);
 }
@@ -473,7 +473,7 @@ static void push__wrong_values_name_the_line(void **state)
 	expect_push_error("url=http://h\n", "a.conf:1: [push a] needs type=");
 	expect_push_error("type=parca\n", "a.conf:1: [push a] needs url=");
 	expect_push_error("type=oltp\nurl=http://h\n",
-			  "a.conf:2: type 'oltp' is not known: give otlp, pyroscope or parca");
+			  "a.conf:2: type 'oltp' is not known: there are otlp, pyroscope, parca");
 	expect_push_error("type=otlp\nurl=h:4318\n", "a.conf:3: url 'h:4318' is no URL: give "
 						     "http://HOST or https://HOST");
 	expect_push_error("type=otlp\nurl=http:///x\n", "a.conf:3: url 'http:///x' names no host");

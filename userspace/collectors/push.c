@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collectors/push.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "collectors/metrics.h"
+#include "store/lock_file.h"
+
+#define LOCK_NAME ".push.lock"
+#define HOST_BYTES 256U
+
+struct push {
+	char *store; /* owned */
+	char host[HOST_BYTES];
+	int state_fd, lock_fd;
+	bool has_curl;
+	struct push_sink *sink[CONFIG_SECTIONS_MAX]; /* owned */
+	size_t count;
+};
+
+void push_end(struct push *push)
+{
+	/* All at once, then one after another. */
+	for (size_t i = 0; i < push->count; i++)
+		push_sink_end(push->sink[i]);
+	for (size_t i = 0; i < push->count; i++)
+		push_sink_join(push->sink[i]);
+}
+
+void push_free(struct push *push)
+{
+	if (!push)
+		return;
+	push_end(push);
+	for (size_t i = 0; i < push->count; i++)
+		push_sink_free(push->sink[i]);
+	if (push->lock_fd >= 0)
+		lock_file_remove(push->state_fd, LOCK_NAME, push->lock_fd);
+	if (push->state_fd >= 0)
+		close(push->state_fd);
+	if (push->has_curl)
+		curl_global_cleanup();
+	free(push->store);
+	free(push);
+}
+
+static const char *look_around(const char *name)
+{
+	return getenv(name);
+}
+
+/* Makes and locks the directory of cursors. */
+static int open_state(struct push *push, const char *path, char why[CONFIG_WHY_BYTES])
+{
+	int err = 0;
+
+	if (mkdir(path, 0750) && errno != EEXIST)
+		err = -errno;
+	if (!err) {
+		push->state_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (push->state_fd < 0)
+			err = -errno;
+	}
+	if (!err)
+		err = lock_file_take(push->state_fd, LOCK_NAME, &push->lock_fd);
+	if (err == -EBUSY)
+		snprintf(why, CONFIG_WHY_BYTES, "'%s': another process pushes from here: end it",
+			 path);
+	else if (err)
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "cannot write to '%s', where pushing keeps how far "
+			 "it has come: %s",
+			 path, strerror(-err));
+	return err;
+}
+
+static int add_sink(struct push *push, const struct push_options *options,
+		    const struct config_push *section, char why[CONFIG_WHY_BYTES])
+{
+	const struct push_sink_options sink = {.store = push->store,
+					       .state_fd = push->state_fd,
+					       .host = push->host,
+					       .tell = options->tell,
+					       .context = options->context,
+					       .poll_ms = options->poll_ms};
+	OWNED(push_target) struct push_target *target = NULL;
+	int err = push_target_new(section, collector_get(section->collector),
+				  options->environment ? options->environment : look_around, why,
+				  &target);
+
+	if (err)
+		return err;
+	err = push_sink_new(&sink, target, &push->sink[push->count]);
+	if (err)
+		return err;
+	(void)TAKE(target);
+	push->count++;
+	return 0;
+}
+
+static int begin(struct push *push, const struct push_options *options, char why[CONFIG_WHY_BYTES])
+{
+	push->store = strdup(options->store);
+	if (!push->store)
+		return -ENOMEM;
+	if (options->host)
+		snprintf(push->host, sizeof(push->host), "%s", options->host);
+	else if (gethostname(push->host, sizeof(push->host) - 1))
+		snprintf(push->host, sizeof(push->host), "localhost");
+	push->has_curl = !curl_global_init(CURL_GLOBAL_DEFAULT);
+	if (!push->has_curl)
+		return -ENOMEM;
+	return open_state(push, options->state, why);
+}
+
+int push_new(const struct push_options *options, const struct config *config,
+	     char why[CONFIG_WHY_BYTES], struct push **ret_push)
+{
+	OWNED(push) struct push *push = calloc(1, sizeof(*push));
+	struct config_push section;
+	int err = 0;
+
+	why[0] = '\0';
+	if (!push)
+		return -ENOMEM;
+	push->state_fd = push->lock_fd = -1;
+	for (size_t i = 0; !err && i < CONFIG_SECTIONS_MAX; i++) {
+		err = config_push(config, i, &section, why);
+		if (err == -ENOENT)
+			break;
+		if (!err && !i)
+			err = begin(push, options, why);
+		if (!err)
+			err = add_sink(push, options, &section, why);
+	}
+	if (err && err != -ENOENT)
+		return err;
+	*ret_push = TAKE(push);
+	return 0;
+}
+
+void push_write_metrics(struct push *push, FILE *out)
+{
+	struct push_stats stats[CONFIG_SECTIONS_MAX];
+
+	for (size_t i = 0; i < push->count; i++)
+		push_sink_get_stats(push->sink[i], &stats[i]);
+	push_metrics_write(stats, push->count, wall_ns() / NS_PER_MS, out);
+}

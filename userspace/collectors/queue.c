@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* NAME.cursor:
+ *     pyprofd push cursor 1
+ *     sent cpu 1795200000000
+ *     open offcpu 1795200000000 2 00f3a1b2c4d5e6f7 flying|resting
+ *     end                        without which the file is cut off
+ */
+#include "collectors/queue.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "base/kinds.h"
+
+/* ---- the cursor ---- */
+
+#define FIRST_LINE "pyprofd push cursor 1"
+#define LAST_LINE "end"
+#define LINES_MAX 32U
+#define WORDS_MAX 6U
+#define HEX 16
+#define FILE_MODE 0640
+
+bool push_sink_name_is_valid(const char *name)
+{
+	static const char characters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+	size_t size = strspn(name, characters);
+
+	return size && size < PUSH_SINK_NAME_CHARS && !name[size] && name[0] != '.';
+}
+
+void push_cursor_pass(struct push_cursor *cursor, enum pp_profile kind, uint64_t start_ms)
+{
+	if (cursor->sent_ms[kind] < start_ms)
+		cursor->sent_ms[kind] = start_ms;
+	memset(&cursor->open, 0, sizeof(cursor->open));
+}
+
+void push_cursor_format(const struct push_cursor *cursor, char ret_text[PUSH_CURSOR_BYTES])
+{
+	size_t at = (size_t)snprintf(ret_text, PUSH_CURSOR_BYTES, FIRST_LINE "\n");
+
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++)
+		if (cursor->sent_ms[i])
+			at += (size_t)snprintf(ret_text + at, PUSH_CURSOR_BYTES - at,
+					       "sent %s %" PRIu64 "\n",
+					       kind_get((enum pp_profile)i)->name,
+					       cursor->sent_ms[i]);
+	if (cursor->open.is_open)
+		at += (size_t)snprintf(ret_text + at, PUSH_CURSOR_BYTES - at,
+				       "open %s %" PRIu64 " %" PRIu32 " %016" PRIx64 " %s\n",
+				       kind_get(cursor->open.kind)->name, cursor->open.start_ms,
+				       cursor->open.requests, cursor->open.hash,
+				       cursor->open.is_in_flight ? "flying" : "resting");
+	snprintf(ret_text + at, PUSH_CURSOR_BYTES - at, LAST_LINE "\n");
+}
+
+/* Parses a number that takes the whole word. */
+static bool parse_number(const char *word, int base, uint64_t max, uint64_t *ret_number)
+{
+	uint64_t number;
+	char *end;
+
+	if (!strchr("0123456789abcdef", word[0]) || !word[0])
+		return false;
+	errno = 0;
+	number = strtoull(word, &end, base);
+	if (errno || *end || number > max)
+		return false;
+	*ret_number = number;
+	return true;
+}
+
+static int parse_sent(char *const *word, struct push_cursor *cursor)
+{
+	enum pp_profile kind;
+	uint64_t start_ms;
+
+	if (!parse_number(word[2], 10, INT64_MAX, &start_ms))
+		return -EBADMSG;
+	if (kind_find(word[1], strlen(word[1]), &kind))
+		cursor->sent_ms[kind] = start_ms;
+	return 0;
+}
+
+static int parse_open(char *const *word, struct push_cursor *cursor)
+{
+	uint64_t start_ms, requests, hash;
+	bool is_in_flight = !strcmp(word[5], "flying");
+	enum pp_profile kind;
+
+	if (!parse_number(word[2], 10, INT64_MAX, &start_ms) ||
+	    !parse_number(word[3], 10, UINT32_MAX, &requests) ||
+	    !parse_number(word[4], HEX, UINT64_MAX, &hash))
+		return -EBADMSG;
+	if (!is_in_flight && strcmp(word[5], "resting") != 0)
+		return -EBADMSG;
+	if (!kind_find(word[1], strlen(word[1]), &kind))
+		return 0;
+	cursor->open.is_open = true;
+	cursor->open.kind = kind;
+	cursor->open.start_ms = start_ms;
+	cursor->open.requests = (uint32_t)requests;
+	cursor->open.hash = hash;
+	cursor->open.is_in_flight = is_in_flight;
+	return 0;
+}
+
+static int parse_line(char *line, struct push_cursor *cursor)
+{
+	char *word[WORDS_MAX], *save, *next = strtok_r(line, " ", &save);
+	size_t count = 0;
+
+	for (; next && count < WORDS_MAX; next = strtok_r(NULL, " ", &save))
+		word[count++] = next;
+	if (next || !count)
+		return -EBADMSG;
+	if (count == 3 && !strcmp(word[0], "sent"))
+		return parse_sent(word, cursor);
+	if (count == WORDS_MAX && !strcmp(word[0], "open"))
+		return parse_open(word, cursor);
+	return -EBADMSG;
+}
+
+int push_cursor_parse(const char *text, size_t size, struct push_cursor *ret_cursor)
+{
+	struct push_cursor cursor = {0};
+	char copy[PUSH_CURSOR_BYTES];
+	char *line, *rest = copy;
+	unsigned int lines = 0;
+
+	if (size >= sizeof(copy) || memchr(text, '\0', size))
+		return -EBADMSG;
+	if (size)
+		memcpy(copy, text, size);
+	copy[size] = '\0';
+	line = strsep(&rest, "\n");
+	if (!rest || strcmp(line, FIRST_LINE) != 0)
+		return -EBADMSG;
+	while ((line = strsep(&rest, "\n")) && rest && lines++ < LINES_MAX) {
+		if (!strcmp(line, LAST_LINE)) {
+			if (*rest)
+				return -EBADMSG;
+			*ret_cursor = cursor;
+			return 0;
+		}
+		if (parse_line(line, &cursor))
+			return -EBADMSG;
+	}
+	return -EBADMSG;
+}
+
+struct file_names {
+	char file[PUSH_SINK_NAME_CHARS + sizeof(".cursor")];
+	char temporary[PUSH_SINK_NAME_CHARS + sizeof("..cursor.tmp")];
+};
+
+static struct file_names names_of(const char *name)
+{
+	struct file_names names;
+
+	snprintf(names.file, sizeof(names.file), "%.32s.cursor", name);
+	snprintf(names.temporary, sizeof(names.temporary), ".%.32s.cursor.tmp", name);
+	return names;
+}
+
+int push_cursor_load(int dir_fd, const char *name, struct push_cursor *ret_cursor)
+{
+	struct file_names names = names_of(name);
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	int err = read_file_at(dir_fd, names.file, PUSH_CURSOR_BYTES, &text, &size);
+
+	if (err)
+		return err == -EFBIG ? -EBADMSG : err;
+	return push_cursor_parse(text, size, ret_cursor);
+}
+
+int push_cursor_save(int dir_fd, const char *name, const struct push_cursor *cursor)
+{
+	struct file_names names = names_of(name);
+	char text[PUSH_CURSOR_BYTES];
+	int err;
+
+	push_cursor_format(cursor, text);
+	err = write_file_at(dir_fd, names.temporary, FILE_MODE, text, strlen(text));
+	if (!err && renameat(dir_fd, names.temporary, dir_fd, names.file))
+		err = -errno;
+	if (err) {
+		unlinkat(dir_fd, names.temporary, 0);
+		return err;
+	}
+	return fsync(dir_fd) ? -errno : 0;
+}
+
+/* ---- files that wait ---- */
+
+void push_queue_release(struct push_queue *queue)
+{
+	store_listing_release(&queue->listing);
+}
+
+static bool kind_of(const struct push_queue *queue, const struct store_entry *entry,
+		    enum pp_profile *ret_kind)
+{
+	return kind_find(entry->file.kind, strlen(entry->file.kind), ret_kind) &&
+	       queue->kind_bits >> *ret_kind & 1;
+}
+
+/* Returns whether a file has, or may have, windows behind the cursor's: a merged one that begins
+ * before may, unless it was read. */
+static bool is_wanted(const struct push_queue *queue, const struct store_entry *entry,
+		      const struct push_cursor *cursor, enum pp_profile *ret_kind)
+{
+	const struct store_file *file = &entry->file;
+	uint64_t sent_ms;
+
+	if (!kind_of(queue, entry, ret_kind))
+		return false;
+	sent_ms = cursor->sent_ms[*ret_kind];
+	if (file->start_ms > sent_ms)
+		return true;
+	if (!file->is_merged)
+		return false;
+	if (file->start_ms == queue->read_ms[*ret_kind] &&
+	    file->duration_ms == queue->read_duration_ms[*ret_kind])
+		return false;
+	return sent_ms - file->start_ms < file->duration_ms;
+}
+
+static uint64_t oldest_mark(const struct push_queue *queue, const struct push_cursor *cursor)
+{
+	uint64_t oldest = UINT64_MAX;
+
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++)
+		if (queue->kind_bits >> i & 1 && cursor->sent_ms[i] < oldest)
+			oldest = cursor->sent_ms[i];
+	return oldest == UINT64_MAX ? 0 : oldest;
+}
+
+/* Returns whether the new list has a file's time: the file itself, or one that took it in. */
+static bool is_covered(const struct store_listing *listing, size_t *at,
+		       const struct store_file *file)
+{
+	/* Both lists go up; a file that covers this one begins no later. */
+	while (*at < listing->count && listing->entry[*at].file.start_ms < file->start_ms)
+		(*at)++;
+	for (size_t i = *at;
+	     i < listing->count && listing->entry[i].file.start_ms == file->start_ms; i++)
+		if (!strcmp(listing->entry[i].file.kind, file->kind))
+			return true;
+	for (size_t i = *at; i--;) {
+		const struct store_file *other = &listing->entry[i].file;
+
+		if (strcmp(other->kind, file->kind) != 0)
+			continue;
+		return file->start_ms - other->start_ms < other->duration_ms;
+	}
+	return false;
+}
+
+/* Returns whether a list has this file; *at: both lists go up. */
+static bool has_file(const struct store_listing *listing, size_t *at, const struct store_file *file)
+{
+	while (*at < listing->count && listing->entry[*at].file.start_ms < file->start_ms)
+		(*at)++;
+	for (size_t i = *at;
+	     i < listing->count && listing->entry[i].file.start_ms == file->start_ms; i++)
+		if (!listing->entry[i].file.is_merged &&
+		    !strcmp(listing->entry[i].file.kind, file->kind))
+			return true;
+	return false;
+}
+
+/* The cursor passes only what was listed, so what is new and in front of it will not be sent. */
+static uint64_t count_late(const struct push_queue *queue, const struct push_cursor *cursor,
+			   const struct store_listing *listing)
+{
+	enum pp_profile kind;
+	uint64_t late = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; queue->has_listed && i < listing->count; i++) {
+		const struct store_file *file = &listing->entry[i].file;
+
+		if (kind_of(queue, &listing->entry[i], &kind) && !file->is_merged &&
+		    file->start_ms >= queue->since_ms && file->start_ms <= cursor->sent_ms[kind] &&
+		    !has_file(&queue->listing, &at, file))
+			late++;
+	}
+	return late;
+}
+
+int push_queue_list(struct push_queue *queue, const struct push_cursor *cursor, uint64_t *ret_gone,
+		    uint64_t *ret_late)
+{
+	const uint64_t mark_ms = oldest_mark(queue, cursor);
+	const struct store_range range = {
+		.since_ms = mark_ms > PUSH_AHEAD_MAX_MS ? mark_ms - PUSH_AHEAD_MAX_MS : 0,
+		.until_ms = UINT64_MAX};
+	struct store_listing listing = {0};
+	enum pp_profile kind;
+	uint64_t gone = 0;
+	size_t at = 0;
+	int err = store_list(queue->directory, &range, &listing);
+
+	if (err)
+		return err;
+	for (size_t i = queue->next; i < queue->listing.count; i++) {
+		const struct store_entry *entry = &queue->listing.entry[i];
+
+		if (is_wanted(queue, entry, cursor, &kind) &&
+		    !is_covered(&listing, &at, &entry->file))
+			gone++;
+	}
+	*ret_late = count_late(queue, cursor, &listing);
+	store_listing_release(&queue->listing);
+	queue->listing = listing;
+	queue->next = 0;
+	queue->since_ms = range.since_ms;
+	queue->has_listed = true;
+	*ret_gone = gone;
+	return 0;
+}
+
+const struct store_entry *push_queue_first(struct push_queue *queue,
+					   const struct push_cursor *cursor,
+					   enum pp_profile *ret_kind)
+{
+	for (; queue->next < queue->listing.count; queue->next++)
+		if (is_wanted(queue, &queue->listing.entry[queue->next], cursor, ret_kind))
+			return &queue->listing.entry[queue->next];
+	return NULL;
+}
+
+void push_queue_pass(struct push_queue *queue)
+{
+	const struct store_entry *entry = &queue->listing.entry[queue->next++];
+	enum pp_profile kind;
+
+	if (!kind_of(queue, entry, &kind))
+		return;
+	queue->read_ms[kind] = entry->file.start_ms;
+	queue->read_duration_ms[kind] = entry->file.duration_ms;
+}
+
+size_t push_queue_count(const struct push_queue *queue, const struct push_cursor *cursor)
+{
+	enum pp_profile kind;
+	size_t count = 0;
+
+	for (size_t i = queue->next; i < queue->listing.count; i++)
+		count += is_wanted(queue, &queue->listing.entry[i], cursor, &kind);
+	return count;
+}
+
+size_t push_queue_left(const struct push_queue *queue)
+{
+	return queue->listing.count - queue->next;
+}
+
+int push_queue_begin(const struct push_queue *queue, struct push_cursor *ret_cursor)
+{
+	const struct store_range all = {.until_ms = UINT64_MAX};
+	struct store_listing listing = {0};
+	enum pp_profile kind;
+	int err = store_list(queue->directory, &all, &listing);
+
+	if (err)
+		return err;
+	memset(ret_cursor, 0, sizeof(*ret_cursor));
+	for (size_t i = 0; i < listing.count; i++) {
+		const struct store_file *file = &listing.entry[i].file;
+
+		/* With all that a merged file has inside; the next window begins at its end. */
+		if (kind_of(queue, &listing.entry[i], &kind))
+			push_cursor_pass(ret_cursor, kind,
+					 file->start_ms +
+						 (file->duration_ms ? file->duration_ms - 1 : 0));
+	}
+	store_listing_release(&listing);
+	return 0;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collectors/requests.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "pprof/pprof.h"
+#include "profile/profile_data.h"
+
+void push_requests_release(struct push_requests *requests)
+{
+	for (uint32_t i = 0; i < requests->count; i++)
+		free(requests->request[i].body);
+	free(requests->request);
+	*requests = (struct push_requests){0};
+}
+
+int push_encode(const struct push_encoding *encoding, struct profile *profile,
+		const struct push_division *division, const struct push_window *window,
+		struct push_requests *ret_requests)
+{
+	struct push_writer writer = {.encoding = encoding, .window = window};
+	int err = encoding->collector->encode(&writer, profile, division);
+
+	if (err)
+		push_requests_release(&writer.requests);
+	*ret_requests = writer.requests;
+	return err;
+}
+
+/* ---- parts of a profile ---- */
+
+/* How many independent waits a sum rests on: our reader's errors, nothing that adds up. */
+#define OWN_VALUE_TYPE "effective"
+
+static bool is_own(const struct profile_value_type *type)
+{
+	return !strcmp(type->type, OWN_VALUE_TYPE);
+}
+
+static int begin(const struct profile *from, const struct push_part_facts *facts,
+		 struct profile **ret_part)
+{
+	struct profile_options options = from->options;
+	OWNED(profile) struct profile *part = NULL;
+	uint32_t ignored;
+	int err;
+
+	options.value_count = 0;
+	for (size_t i = 0; i < from->options.value_count; i++)
+		if (!is_own(&from->options.value_type[i]))
+			options.value_type[options.value_count++] = from->options.value_type[i];
+	if (!options.value_count)
+		return -EBADMSG;
+	/* Parca shows nothing of a store with a single profile that has none. */
+	if (!options.period_type.type || !options.period_type.type[0])
+		options.period_type = options.value_type[0];
+	if (options.period <= 0)
+		options.period = 1;
+	options.start_wall_ns = facts->start_wall_ns;
+	options.duration_ns = facts->duration_ns;
+	err = profile_new(&options, from->strings, &part);
+	/* In the same order, as frames refer to them by number. */
+	for (uint32_t i = 0; !err && i < from->module_count; i++)
+		err = profile_add_module(part, &from->module[i].module, &ignored);
+	if (err)
+		return err;
+	*ret_part = TAKE(part);
+	return 0;
+}
+
+static int add_stack(const struct profile *from, uint32_t stack, struct profile *part,
+		     uint32_t *ret_stack)
+{
+	const struct stack *old = &from->stacks.stack[stack];
+	OWNED_MEM uint32_t *location = calloc((size_t)old->count + 1, sizeof(*location));
+	int err = location ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < old->count; i++)
+		err = profile_add_location(part, &from->stacks.location[old->location[i]],
+					   &location[i]);
+	return err ? err : profile_add_stack(part, location, old->count, ret_stack);
+}
+
+static int add_labels(const struct push_series *series, const struct push_part_facts *facts,
+		      struct profile *part, uint32_t *ret_set)
+{
+	struct profile_label label[1 + PUSH_LABELS_MAX];
+	size_t count = 0;
+
+	for (size_t i = 0; facts->label_key && i < facts->label_count; i++)
+		if (series->value[i])
+			label[count++] = (struct profile_label){.key = facts->label_key[i],
+								.string = series->value[i]};
+	return profile_add_label_set(part, label, count, ret_set);
+}
+
+int push_part_add(const struct profile *from, const struct push_series *series, uint32_t first,
+		  uint32_t count, const struct push_part_facts *facts, struct profile **part)
+{
+	uint32_t set, stack, ignored;
+	int err = *part ? 0 : begin(from, facts, part);
+
+	if (!err)
+		err = add_labels(series, facts, *part, &set);
+	for (uint32_t i = first; !err && i < first + count; i++) {
+		const int64_t *value = profile_row_values(from, series->row[i]);
+		int64_t kept[PROFILE_MAX_VALUES] = {0};
+		size_t kept_count = 0;
+
+		for (size_t k = 0; k < from->options.value_count; k++)
+			if (!is_own(&from->options.value_type[k]))
+				kept[kept_count++] = value[k];
+		err = add_stack(from, from->row[series->row[i]].stack, *part, &stack);
+		if (!err)
+			err = profile_add_row(*part, stack, set, kept, &ignored);
+	}
+	return err;
+}
+
+/* ---- what the encoders share ---- */
+
+#define GZIP_SIZE_BYTES 4U /* RFC 1952: the last field, little-endian */
+
+int push_writer_add(struct push_writer *writer, void *body, size_t size, uint64_t raw_bytes)
+{
+	struct push_requests *requests = &writer->requests;
+
+	if (ARRAY_RESERVE(requests->request, requests->count, requests->capacity)) {
+		free(body);
+		return -ENOMEM;
+	}
+	requests->request[requests->count++] =
+		(struct push_request){.body = body, .size = size, .raw_bytes = raw_bytes};
+	return 0;
+}
+
+/* ---- parts of a series ---- */
+
+struct packer {
+	struct profile *profile;
+	const struct push_series *series;
+	struct push_part_facts facts;
+	int (*put)(void *context, const struct push_series *series,
+		   const struct push_packed *packed);
+	void *context;
+};
+
+static uint64_t unpacked_size(const uint8_t *bytes, size_t size)
+{
+	uint64_t unpacked = 0;
+
+	for (size_t i = 0; i < GZIP_SIZE_BYTES && i < size; i++)
+		unpacked |= (uint64_t)bytes[size - GZIP_SIZE_BYTES + i] << 8 * i;
+	return unpacked;
+}
+
+static int pack(const struct packer *packer, uint32_t first, uint32_t count, void **ret_bytes,
+		struct push_packed *ret_packed)
+{
+	OWNED(profile) struct profile *part = NULL;
+	size_t size;
+	int err =
+		push_part_add(packer->profile, packer->series, first, count, &packer->facts, &part);
+
+	if (err)
+		return err;
+	profile_weigh_modules(part);
+	err = profile_encode_pprof(part, ret_bytes, &size);
+	if (err)
+		return err;
+	*ret_packed = (struct push_packed){*ret_bytes, size, unpacked_size(*ret_bytes, size)};
+	return 0;
+}
+
+/* Halves what is too much, at most as often as a number has bits. */
+static int put_rows(const struct packer *packer, uint32_t first, uint32_t count)
+{
+	OWNED_MEM void *bytes = NULL;
+	struct push_packed packed;
+	int err;
+
+	if (count <= PUSH_PART_ROWS_MAX) {
+		err = pack(packer, first, count, &bytes, &packed);
+		if (err)
+			return err;
+		if (packed.raw_bytes <= PUSH_PART_RAW_MAX_BYTES)
+			return packer->put(packer->context, packer->series, &packed);
+		if (count == 1)
+			return -EFBIG;
+		free(TAKE(bytes));
+	}
+	err = put_rows(packer, first, count / 2);
+	return err ? err : put_rows(packer, first + count / 2, count - count / 2);
+}
+
+int push_pack_series(struct profile *profile, const struct push_series *series,
+		     const struct push_window *window,
+		     int (*put)(void *context, const struct push_series *series,
+				const struct push_packed *packed),
+		     void *context)
+{
+	struct packer packer = {.profile = profile,
+				.series = series,
+				.facts = {.start_wall_ns = window->start_wall_ns,
+					  .duration_ns = window->duration_ns},
+				.put = put,
+				.context = context};
+
+	return put_rows(&packer, 0, series->row_count);
+}
+
+/* ---- labels of a series ---- */
+
+static void add_label(struct push_labels *labels, const char *name, const char *value)
+{
+	struct push_label label = {.value = value, .value_size = push_label_value_size(value)};
+	size_t at = labels->count;
+
+	push_label_name(name, label.name);
+	/* Reserved names are the protocol's own. */
+	if (!strncmp(name, "__", 2))
+		snprintf(label.name, sizeof(label.name), "%s", name);
+	for (size_t i = 0; i < labels->count; i++)
+		if (!strcmp(labels->label[i].name, label.name))
+			return;
+	for (; at && strcmp(labels->label[at - 1].name, label.name) > 0; at--)
+		labels->label[at] = labels->label[at - 1];
+	labels->label[at] = label;
+	labels->count++;
+}
+
+void push_labels_of(const struct profile *profile, const struct push_label_choice *choice,
+		    const struct push_series *series, const char *const (*own)[2], size_t own_count,
+		    struct push_labels *ret_labels)
+{
+	char name[PUSH_LABEL_NAME_MAX_BYTES + 1];
+
+	ret_labels->count = 0;
+	for (size_t i = 0; i < own_count && i < PUSH_OWN_LABELS; i++)
+		add_label(ret_labels, own[i][0], own[i][1]);
+	for (size_t i = 0; i < choice->count; i++) {
+		if (!series->value[1 + i])
+			continue;
+		push_label_name(choice->key[i], name);
+		add_label(ret_labels, name,
+			  intern_get(profile->strings, series->value[1 + i], NULL));
+	}
+}
