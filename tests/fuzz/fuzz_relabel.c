@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: config/relabel.c config/relabel_parse.c base/utf8.c base/regex_copies.c */
+/* sources: config/relabel.c base/utf8.c base/regex_copies.c */
 /* Rules, and behind a NUL the values of three labels, with a NUL behind each. */
 #include <assert.h>
 #include <stdint.h>

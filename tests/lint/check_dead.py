@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-MAINS = ("agent", "reader", "serve", "fetch")
+MAINS = ("agent", "reader", "serve", "collectors")
 # Those of comments that become samples.
 NOT_YET = ("cuda_lines_others", "gpu_gauge_name")
 

@@ -13,9 +13,6 @@
 #include "pprof/gzip_sink.h"
 #include "profile/profile_data.h"
 
-#define HEX_DIGITS 2
-#define HEX 16
-
 /* The rows of all series, one after another; a part is a range of them. */
 struct otlp_parts {
 	struct push_writer *writer;
@@ -98,25 +95,16 @@ static int put_body(const struct otlp_parts *parts, char **body, size_t size)
 	return err ? err : push_writer_add(parts->writer, packed, packed_size, size);
 }
 
-/* Halves what is too much, at most as often as a number has bits. */
-static int put_rows(const struct otlp_parts *parts, uint32_t first, uint32_t count)
+static int put_rows(void *context, uint32_t first, uint32_t count)
 {
+	const struct otlp_parts *parts = context;
 	OWNED_MEM char *body = NULL;
 	size_t size;
-	int err;
+	int err = encode_part(parts, first, count, &body, &size);
 
-	if (count <= PUSH_PART_ROWS_MAX) {
-		err = encode_part(parts, first, count, &body, &size);
-		if (err)
-			return err;
-		if (size <= PUSH_PART_RAW_MAX_BYTES)
-			return put_body(parts, &body, size);
-		if (count == 1)
-			return -EFBIG;
-		free(TAKE(body));
-	}
-	err = put_rows(parts, first, count / 2);
-	return err ? err : put_rows(parts, first + count / 2, count - count / 2);
+	if (err)
+		return err;
+	return size > PUSH_PART_RAW_MAX_BYTES ? -E2BIG : put_body(parts, &body, size);
 }
 
 static int encode(struct push_writer *writer, struct profile *profile,
@@ -134,7 +122,7 @@ static int encode(struct push_writer *writer, struct profile *profile,
 					       .label_count = 1 + writer->encoding->labels.count};
 	for (uint32_t i = 0; i < division->count; i++)
 		rows += division->series[i].row_count;
-	return rows ? put_rows(&parts, 0, rows) : 0;
+	return rows ? push_halve(0, rows, put_rows, &parts) : 0;
 }
 
 /* ---- the environment ---- */
@@ -161,34 +149,6 @@ static const char *look_otlp(push_environment *environment, const char *what, bo
 	return look(environment, name);
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -ENOENT;
-}
-
-/* Decodes %XX in place.  Returns false for what would end a header. */
-static bool decode_percent(char *text)
-{
-	char *to = text;
-
-	for (; *text; text++) {
-		char c = *text;
-
-		if (c == '%' && hex_value(text[1]) >= 0 && hex_value(text[2]) >= 0) {
-			c = (char)(hex_value(text[1]) * HEX + hex_value(text[2]));
-			text += HEX_DIGITS;
-		}
-		if ((unsigned char)c < ' ' || c == 0x7f)
-			return false;
-		*to++ = c;
-	}
-	*to = '\0';
-	return true;
-}
-
 /* Adds "key=value,key=value" (W3C Baggage, without properties). */
 static int add_otlp_headers(struct push_target *target, const char *text, char *why)
 {
@@ -206,7 +166,7 @@ static int add_otlp_headers(struct push_target *target, const char *text, char *
 		value = strndup(equals + 1, size - (size_t)(equals + 1 - item));
 		if (!value)
 			return -ENOMEM;
-		if (!decode_percent(value))
+		if (!config_url_decode(value, strlen(value), false, value))
 			return push_target_complain(target, why,
 						    "OTEL_EXPORTER_OTLP_HEADERS has control codes");
 		if (asprintf(&header, "%.*s: %s", (int)(equals - item), item, value) < 0) {

@@ -176,25 +176,31 @@ static int pack(const struct packer *packer, uint32_t first, uint32_t count, voi
 	return 0;
 }
 
-/* Halves what is too much, at most as often as a number has bits. */
-static int put_rows(const struct packer *packer, uint32_t first, uint32_t count)
+static int put_rows(void *context, uint32_t first, uint32_t count)
 {
+	const struct packer *packer = context;
 	OWNED_MEM void *bytes = NULL;
 	struct push_packed packed;
-	int err;
+	int err = pack(packer, first, count, &bytes, &packed);
 
-	if (count <= PUSH_PART_ROWS_MAX) {
-		err = pack(packer, first, count, &bytes, &packed);
-		if (err)
-			return err;
-		if (packed.raw_bytes <= PUSH_PART_RAW_MAX_BYTES)
-			return packer->put(packer->context, packer->series, &packed);
-		if (count == 1)
-			return -EFBIG;
-		free(TAKE(bytes));
-	}
-	err = put_rows(packer, first, count / 2);
-	return err ? err : put_rows(packer, first + count / 2, count - count / 2);
+	if (err)
+		return err;
+	return packed.raw_bytes > PUSH_PART_RAW_MAX_BYTES
+		       ? -E2BIG
+		       : packer->put(packer->context, packer->series, &packed);
+}
+
+int push_halve(uint32_t first, uint32_t count,
+	       int (*put)(void *context, uint32_t first, uint32_t count), void *context)
+{
+	int err = count <= PUSH_PART_ROWS_MAX ? put(context, first, count) : -E2BIG;
+
+	if (err != -E2BIG)
+		return err;
+	if (count == 1)
+		return -EFBIG;
+	err = push_halve(first, count / 2, put, context);
+	return err ? err : push_halve(first + count / 2, count - count / 2, put, context);
 }
 
 int push_pack_series(struct profile *profile, const struct push_series *series,
@@ -210,7 +216,7 @@ int push_pack_series(struct profile *profile, const struct push_series *series,
 				.put = put,
 				.context = context};
 
-	return put_rows(&packer, 0, series->row_count);
+	return push_halve(0, series->row_count, put_rows, &packer);
 }
 
 /* ---- labels of a series ---- */

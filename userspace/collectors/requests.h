@@ -72,6 +72,12 @@ struct push_writer {
 /* Adds a finished body.  body: taken over, also after an error.  Returns 0 or -ENOMEM. */
 int push_writer_add(struct push_writer *writer, void *body, size_t size, uint64_t raw_bytes);
 
+/* Puts a range of rows in one part, or halves what is too much, at most as often as a number has
+ * bits. put: returns 0; -E2BIG: it is too much; -errno.  Returns likewise; -EFBIG: a row alone
+ * is. */
+int push_halve(uint32_t first, uint32_t count,
+	       int (*put)(void *context, uint32_t first, uint32_t count), void *context);
+
 /* Calls `put` with parts of a series as gzip'd pprof: each below PUSH_PART_RAW_MAX_BYTES, as often
  * as it needs. */
 struct push_packed {

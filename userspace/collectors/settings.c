@@ -175,8 +175,6 @@ int fetch_settings_read(FILE *file, struct fetch_settings *settings, char why[CO
 /* ---- the address ---- */
 
 #define TYPE_PARAMETER "profile_type"
-#define SHOWN_CHARS 40
-#define HEX 16
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 #define NAME_CHARS LETTERS "0123456789.:"
 
@@ -193,35 +191,15 @@ void fetch_address_release(struct fetch_address *address)
 
 /* ---- parameters ---- */
 
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -ENOENT;
-}
-
 /* Decodes a part of a query, on the heap.  Returns 0; -EINVAL: it has control codes; -ENOMEM. */
 static int decode(const char *text, size_t size, char **ret_text)
 {
 	OWNED_MEM char *decoded = malloc(size + 1);
-	char *to = decoded;
 
 	if (!decoded)
 		return -ENOMEM;
-	for (size_t i = 0; i < size; i++) {
-		int c = text[i] == '+' ? ' ' : (unsigned char)text[i];
-
-		if (c == '%' && i + 2 < size && digit_of(text[i + 1]) >= 0 &&
-		    digit_of(text[i + 2]) >= 0) {
-			c = digit_of(text[i + 1]) * HEX + digit_of(text[i + 2]);
-			i += 2;
-		}
-		if (c < ' ' || c == 0x7f)
-			return -EINVAL;
-		*to++ = (char)c;
-	}
-	*to = '\0';
+	if (!config_url_decode(text, size, true, decoded))
+		return -EINVAL;
 	*ret_text = TAKE(decoded);
 	return 0;
 }

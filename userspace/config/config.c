@@ -6,13 +6,70 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/utf8.h"
-#include "config/nearest.h"
 #include "config/section.h"
 #include "config/url.h"
 
 /* Of a value in a message. */
 #define CONFIG_SHOWN_MAX_CHARS 128U
+#define HINT_BYTES 192U
+
+/* ---- what somebody may have meant by a name that is not known ---- */
+
+/* Writes a hint that begins with "; ", or "" when nothing is near: a section for "[htp]", and for a
+ * key one of its section, or the section that it belongs to. */
+static void hint_at_section(const char *name, size_t size, char ret_hint[HINT_BYTES])
+{
+	struct nearest nearest = NEAREST_NONE;
+
+	for (enum config_kind kind = 0; kind < CONFIG_KIND_COUNT; kind++)
+		nearest_compare(&nearest, name, size, config_kind_name(kind));
+	if (nearest.name)
+		snprintf(ret_hint, HINT_BYTES, "; did you mean [%s%s]?", nearest.name,
+			 strcmp(nearest.name, config_kind_name(CONFIG_PUSH)) ? "" : " NAME");
+	else
+		snprintf(ret_hint, HINT_BYTES,
+			 "; there are [capture], [store], [http] and [push NAME]");
+}
+
+/* Finds a key by its own name or its option's. */
+static const struct config_key *find(enum config_kind kind, const char *name)
+{
+	size_t count;
+	const struct config_key *key = config_keys(kind, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(key[i].name, name) || (key[i].option && !strcmp(key[i].option, name)))
+			return &key[i];
+	}
+	return NULL;
+}
+
+static void hint_at_key(enum config_kind kind, const char *name, char ret_hint[HINT_BYTES])
+{
+	struct nearest nearest = NEAREST_NONE;
+	const struct config_key *key;
+	size_t count;
+
+	ret_hint[0] = '\0';
+	for (enum config_kind other = 0; other < CONFIG_KIND_COUNT; other++) {
+		const struct config_key *found = find(other, name);
+
+		if (!found)
+			continue;
+		snprintf(ret_hint, HINT_BYTES, "; it is '%s' of [%s%s]", found->name,
+			 config_kind_name(other), other == CONFIG_PUSH ? " NAME" : "");
+		return;
+	}
+	key = config_keys(kind, &count);
+	for (size_t i = 0; i < count; i++)
+		nearest_compare(&nearest, name, strlen(name), key[i].name);
+	if (nearest.name)
+		snprintf(ret_hint, HINT_BYTES, "; did you mean '%s'?", nearest.name);
+}
+
+/* ---- sections ---- */
 
 static void section_free(struct config_section *section)
 {
@@ -146,7 +203,7 @@ static int take_name(enum config_kind kind, const char *text, size_t size,
 int config_open_section(struct config *config, const char *title, size_t size, unsigned int line,
 			struct config_section **ret_section, char why[CONFIG_WHY_BYTES])
 {
-	char name[CONFIG_NAME_MAX_BYTES + 1], hint[CONFIG_HINT_BYTES];
+	char name[CONFIG_NAME_MAX_BYTES + 1], hint[HINT_BYTES];
 	struct config_section *found;
 	enum config_kind kind;
 	size_t word = 0;
@@ -155,9 +212,9 @@ int config_open_section(struct config *config, const char *title, size_t size, u
 	while (word < size && title[word] != ' ' && title[word] != '\t')
 		word++;
 	if (!find_kind(title, word, &kind)) {
-		config_hint_at_section(title, word, hint);
-		snprintf(why, CONFIG_WHY_BYTES, "no section is called [%.*s]%s",
-			 (int)word, title, hint);
+		hint_at_section(title, word, hint);
+		snprintf(why, CONFIG_WHY_BYTES, "no section is called [%.*s]%s", (int)word, title,
+			 hint);
 		return -EINVAL;
 	}
 	title += word;
@@ -265,7 +322,7 @@ static int store_at(struct config *config, struct config_section *section, size_
 int config_store(struct config *config, struct config_section *section, const char *name,
 		 const char *text, const struct config_origin *origin, char why[CONFIG_WHY_BYTES])
 {
-	char hint[CONFIG_HINT_BYTES];
+	char hint[HINT_BYTES];
 	size_t count;
 	const struct config_key *key = config_keys(section->kind, &count);
 
@@ -273,7 +330,7 @@ int config_store(struct config *config, struct config_section *section, const ch
 		if (!strcmp(key[i].name, name))
 			return store_at(config, section, i, text, origin, why);
 	}
-	config_hint_at_key(section->kind, name, hint);
+	hint_at_key(section->kind, name, hint);
 	snprintf(why, CONFIG_WHY_BYTES, "[%s] has no key '%.*s'%s", config_kind_name(section->kind),
 		 (int)CONFIG_NAME_MAX_BYTES, name, hint);
 	return -EINVAL;

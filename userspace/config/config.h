@@ -21,7 +21,7 @@
 
 #define CONFIG_FILE_MAX_BYTES (64U << 10)
 #define CONFIG_SECTIONS_MAX 40U
-#define CONFIG_NAME_MAX_BYTES 32U	 /* of a [push NAME] */
+#define CONFIG_NAME_MAX_BYTES 32U    /* of a [push NAME] */
 #define CONFIG_VALUE_MAX_BYTES 4096U /* of all lines of one key together */
 #define CONFIG_HOST_BYTES 256U
 #define CONFIG_WHY_BYTES 512U
@@ -79,7 +79,7 @@ int config_each(const struct config *config,
 /* Where pyprofd-serve listens. */
 struct config_address {
 	bool is_unix;
-	bool is_loopback; /* also of a unix socket: nobody from outside */
+	bool is_loopback;	      /* also of a unix socket: nobody from outside */
 	char host[CONFIG_HOST_BYTES]; /* a numeric address without brackets, or a socket's path */
 	uint16_t port;
 };
@@ -93,10 +93,10 @@ struct config_http {
 };
 
 struct config_push {
-	const char *section;		/* NAME of [push NAME] */
-	unsigned int line;		/* where the section begins; 0: by --set */
+	const char *section;	     /* NAME of [push NAME] */
+	unsigned int line;	     /* where the section begins; 0: by --set */
 	enum collector_id collector; /* `type`, parsed */
-	uint32_t kind_bits;		/* `kinds`, parsed: 1 << enum pp_profile */
+	uint32_t kind_bits;	     /* `kinds`, parsed: 1 << enum pp_profile */
 	CONFIG_PUSH_KEYS(CONFIG_FIELD)
 };
 
@@ -130,8 +130,8 @@ void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BY
 /* Writes one line about a value into `why`: "FILE:LINE: KEY 'VALUE' TEXT", or "--set SECTION.KEY
  * 'VALUE' TEXT".  A value that may be a secret is left out.  Always returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) int config_complain(const struct config_value *value,
-							   char why[CONFIG_WHY_BYTES],
-							   const char *format, ...);
+							  char why[CONFIG_WHY_BYTES],
+							  const char *format, ...);
 
 /* Takes the next item of a list; *text, at first the value's, moves past it.  between: ',', or '\n'
  * for CONFIG_LINES_EACH.  Blanks around an item are not part of it.  Returns false at the end. */

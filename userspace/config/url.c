@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "config/url.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #define SCHEME_END "://"
 #define PATH_BEGINS "/?#"
 #define QUERY_BEGINS "?#"
+#define HEX 16
+#define HEX_DIGITS 2U
 
 void config_url_hide(const char *url, char ret_text[CONFIG_URL_SHOWN_BYTES])
 {
@@ -95,6 +98,32 @@ const char *config_url_proxy_fault(const char *url)
 	if (!*host || *host == ':' || strchr(PATH_BEGINS, *host))
 		return "names no host";
 	return port_is_fine(host) ? NULL : "has a port that is not from 1 to 65535";
+}
+
+static int hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -ENOENT;
+}
+
+bool config_url_decode(const char *text, size_t size, bool has_plus, char *to)
+{
+	for (size_t i = 0; i < size; i++) {
+		int c = text[i] == '+' && has_plus ? ' ' : (unsigned char)text[i];
+
+		if (c == '%' && i + HEX_DIGITS < size && hex_value(text[i + 1]) >= 0 &&
+		    hex_value(text[i + 2]) >= 0) {
+			c = hex_value(text[i + 1]) * HEX + hex_value(text[i + 2]);
+			i += HEX_DIGITS;
+		}
+		if (c < ' ' || c == 0x7f)
+			return false;
+		*to++ = (char)c;
+	}
+	*to = '\0';
+	return true;
 }
 
 const char *config_url_own_path(const char *url)

@@ -5,8 +5,9 @@
 #define CONFIG_URL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#define CONFIG_HIDDEN "***"	   /* stands for what is not told */
+#define CONFIG_HIDDEN "***"	    /* stands for what is not told */
 #define CONFIG_URL_SHOWN_BYTES 512U /* longer ones are cut */
 
 /* Writes scheme, host, port and path; "***" stands for a user with a password, and for a query.
@@ -19,6 +20,9 @@ bool config_url_has_secret(const char *url);
 const char *config_url_fault(const char *url);
 /* Returns what is wrong with a proxy's URL, likewise; it may have a user and a password. */
 const char *config_url_proxy_fault(const char *url);
+/* Decodes %XX, and where `has_plus` a '+' as a blank, of `size` bytes into `to`, which has room for
+ * one more and may be the text itself.  Returns false: there are control codes. */
+bool config_url_decode(const char *text, size_t size, bool has_plus, char *to);
 /* Returns the path of a protocol that a collector's URL ends in, which pushing appends itself;
  * NULL: none. */
 const char *config_url_own_path(const char *url);

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/cleanup.h"
+
 static void config_url_hide__leaves_scheme_host_port_and_path(void **state)
 {
 	static const struct {
@@ -54,8 +56,12 @@ static void config_url_fault__takes_ports_from_1_to_65535(void **state)
 {
 	static const char *const right[] = {"http://h", "http://h:1", "https://h:65535/p?q=a:b",
 					    "http://[::1]", "http://[::1]:4318/p"};
-	static const char *const wrong[] = {"http://h:0", "http://h:65536", "http://h:99999/p",
-					    "http://h:", "http://h:4a", "http://[::1]:70000",
+	static const char *const wrong[] = {"http://h:0",
+					    "http://h:65536",
+					    "http://h:99999/p",
+					    "http://h:",
+					    "http://h:4a",
+					    "http://[::1]:70000",
 					    "http://h:18446744073709551617"};
 
 	(void)state;
@@ -69,9 +75,9 @@ static void config_url_proxy_fault__wants_a_scheme_and_a_host(void **state)
 {
 	static const char *const right[] = {"http://p:3128", "https://u:geheim@p:1", "socks5h://p",
 					    "http://[::1]:3128/", "http://u:a@b@p:1"};
-	static const char *const wrong[] = {"foo",	     "p:3128",	       "ftp://p:1",
-					    "http://",	     "http://:3128",   "http://u@",
-					    "http:///p",     "http://p:99999", "http://p q:1",
+	static const char *const wrong[] = {"foo",	    "p:3128",	      "ftp://p:1",
+					    "http://",	    "http://:3128",   "http://u@",
+					    "http:///p",    "http://p:99999", "http://p q:1",
 					    "socks6://p:1", "HTTP://p:1"};
 
 	(void)state;
@@ -98,6 +104,36 @@ static void config_url_own_path__is_a_protocols_at_the_end(void **state)
 		assert_null(config_url_own_path(none[i]));
 }
 
+static void config_url_decode__control_codes_and_cut_off_signs(void **state)
+{
+	static const struct {
+		const char *text;
+		bool has_plus;
+		const char *decoded; /* NULL: refused */
+	} cases[] = {{"a%20b%2Fc", false, "a b/c"},
+		     {"a+b", true, "a b"},
+		     {"a+b", false, "a+b"},
+		     {"%", false, "%"},
+		     {"%4", false, "%4"},
+		     {"%4g", false, "%4g"},
+		     {"%41", false, "A"},
+		     {"%0a", false, NULL},
+		     {"\n", false, NULL},
+		     {"%7f", false, NULL},
+		     {"", false, ""}};
+	char to[32];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const bool is_taken = config_url_decode(cases[i].text, strlen(cases[i].text),
+							cases[i].has_plus, to);
+
+		assert_int_equal(is_taken, cases[i].decoded != NULL);
+		if (is_taken)
+			assert_string_equal(to, cases[i].decoded);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -106,6 +142,7 @@ int main(void)
 		cmocka_unit_test(config_url_fault__takes_ports_from_1_to_65535),
 		cmocka_unit_test(config_url_proxy_fault__wants_a_scheme_and_a_host),
 		cmocka_unit_test(config_url_own_path__is_a_protocols_at_the_end),
+		cmocka_unit_test(config_url_decode__control_codes_and_cut_off_signs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
