@@ -15,10 +15,9 @@
 
 #include "attach/cpu_places.h"
 #include "attach/map_bytes.h"
-#include "attach/mark_victim.h"
 #include "attach/object_builds.h"
 #include "attach/probe_links.h"
-#include "attach/sched_switch.h"
+#include "attach/tracepoint_types.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"

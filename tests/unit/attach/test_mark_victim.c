@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/mark_victim.c attach/tracepoint_type.c */
+/* sources: attach/tracepoint_types.c */
 /* The tracepoint as two generations of kernels declare it, in BTF that is built here. */
-#include "attach/mark_victim.h"
+#include "attach/tracepoint_types.h"
 
 #include "tracepoint_fixture.h"
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tells by the kernel's BTF which arguments its tracepoints have. */
+#ifndef ATTACH_TRACEPOINT_TYPES_H
+#define ATTACH_TRACEPOINT_TYPES_H
+
+#include <stdbool.h>
+
+struct btf;
+
+/* Of mark_victim, which fires when the kernel has chosen a process to end for want of memory. */
+enum mark_victim {
+	MARK_VICTIM_NONE, /* there is none, or it has arguments that we do not know */
+	MARK_VICTIM_PID,  /* (int pid): a thread's id, up to 6.8 */
+	MARK_VICTIM_TASK, /* (struct task_struct *task, uid_t uid): 6.9 and later */
+};
+enum mark_victim mark_victim_arguments(const struct btf *kernel);
+
+/* Returns whether the last argument of sched_switch is the state in which the thread was switched
+ * out: from 5.18 on (preempt, prev, next, prev_state).  False before that, and for any other
+ * order. */
+bool sched_switch_tells_state(const struct btf *kernel);
+
+#endif
