@@ -126,7 +126,7 @@ $(BUILD)/pyprof-fetch: $(BUILD)/userspace/collectors/main.o $(BUILD)/libpyprofd.
 help:
 	@echo 'make                build pyprofd, pyprof, pyprofd-serve and pyprof-fetch in $(BUILD)'
 	@echo 'make run            install what is missing, build, profile until Ctrl-C, with a page at the address it prints (as root; ARGS=...)'
-	@echo 'make check          install what the tests need, build, run every test (as root)'
+	@echo 'make check          install what the tests need, build, run every test (as root); CHANGED=1: those of what has changed'
 	@echo 'make check-STEP     one step of it: layers lint unit asan fuzz cross web hostile e2e cases kernels'
 	@echo 'make check-long     all of check and what it leaves out (all attacks, too), then unit tests without sanitizers, faults, 10 minutes of probes in preemptible guests, 200 kills, fuzzing, mutants, check-service'
 	@echo 'make web            the pages in Chromium (ARGS=--shots DIRECTORY keeps pictures)'
@@ -160,6 +160,7 @@ check-long: test-deps
 	$(MAKE) --no-print-directory unit || failed="$$failed unit"; \
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60 || failed="$$failed fuzz"; \
 	$(MAKE) --no-print-directory mutants || failed="$$failed mutants"; \
+	BUILD=$(BUILD) tests/targets.sh || failed="$$failed targets"; \
 	BUILD=$(BUILD) tests/service/run.sh || failed="$$failed service"; \
 	BUILD=$(BUILD) tests/kernel-matrix/run.sh --soak 600 6.18 7.2 || failed="$$failed soak-of-probes"; \
 	KILLS=200 BUILD=$(BUILD) tests/e2e/run.py -k hostile_output.killed_at_any_moment || failed="$$failed kills"; \

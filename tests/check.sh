@@ -3,12 +3,17 @@
 # check.sh [STEP...]   Builds with -Werror, runs the steps (default: all), each into $BUILD/check/STEP.log,
 # and sums them up.  A step whose tests are fewer than tests/floors.tsv says has failed.  The closing line is
 # `N passed, N failed, N skipped`, after lines that tell how many were tried twice and how many are left to check-long;
-# exit 1 when any failed.  CHECK_LONG=1 leaves none.  docs/design/tests.md says what is where and why.
+# exit 1 when any failed.  CHECK_LONG=1 leaves none.
+# Of all steps those of the page and of guests, and the tests with stand-ins of CUDA, run only when something has changed
+# (tests/changed.tsv) since the last run of all that was green, whose commit is in $BUILD/check/green.  CHANGED=1: nothing
+# but what looks at the changes since then; CHANGED=COMMIT: since that commit.
+#  docs/design/tests.md says what is where and why.
 set -u
 cd "$(dirname "$(realpath "$0")")/.." || exit 1
 build=${BUILD:-build}
 logs=$build/check
 mkdir -p "$logs"
+all_steps=${*:+no}
 steps=${*:-layers lint unit asan fuzz cross web hostile e2e cases kernels}
 export CI=1 PYTHONDONTWRITEBYTECODE=1 PYPROFD=$(realpath -m "$build/pyprofd")
 export INTERPRETERS=${INTERPRETERS:-$(realpath -m "$build/interpreters")}
@@ -95,6 +100,7 @@ step_lint() {
 	one 'names in data-flow.md' tests/lint/check_trips.py
 	one 'no silent counter' tests/lint/check_counters.py
 	one 'no dead function' tests/lint/check_dead.py "$build"
+	one 'targets of make help' tests/lint/check_targets.sh
 	one 'hardening' tests/lint/check_hardening.sh "$build"
 	one 'BPF programs' tests/lint/check_bpf.py "$build"
 	sum $ok $bad $missed
@@ -104,6 +110,7 @@ step_lint() {
 step_unit() {
 	local ok=0 bad=0 missed=0 tried=0 plain sanitized
 	export UBSAN_OPTIONS=print_stacktrace=1
+	[ -z "${ONLY_UNIT:-}" ] || export ONLY_UNIT
 	make_ unit-asan-programs && make_ unit-plain-programs && plain=$(print_programs plain "$build") &&
 		sanitized=$(print_programs unit "$build-asan") || return
 	fetch_interpreters
@@ -154,7 +161,7 @@ step_e2e() {
 			echo "# no stub of Pyroscope: $logs/pyroscope_stub.log"
 		begin_otelcol
 	fi
-	tests/e2e/run.py --alone-after "$logs/computing" $few
+	tests/e2e/run.py --alone-after "$logs/computing" $few ${only_e2e:+-k "$only_e2e"} ${unchanged:+--unchanged "$unchanged"}
 	rc=$?
 	wait
 	return $rc
@@ -226,7 +233,7 @@ do_step() { # STEP
 	echo "$? $((SECONDS - begin)) $(cpu_seconds "$logs/$1.times")" > "$logs/$1.end"
 }
 count_step() { # STEP: adds what do_step left to the sums
-	local step=$1 log=$logs/$1.log rc= seconds cpu line floor p f s r l
+	local step=$1 log=$logs/$1.log rc= seconds cpu line floor once p f s r l
 	[ ! -f "$logs/$step.end" ] || read -r rc seconds cpu < "$logs/$step.end"
 	line=$(closing_line "$log")
 	# A step that broke off counts as a failed test.
@@ -234,6 +241,10 @@ count_step() { # STEP: adds what do_step left to the sums
 	read -r p f s r <<< "$(numbers "$line")"
 	[ "$rc" = 0 ] || [ "$f" != 0 ] || f=1
 	floor=$(floor_of "$step")
+	[ -z "$changes" ] || floor=1
+	# Those that look at what is as it was count as found.
+	l=$(sed -n 's/^# unchanged since the last green run: \([0-9]*\).*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+	[ -z "$floor" ] || floor=$((floor - l))
 	if { [ $((p + f + s)) -lt "${floor:-1}" ] || [ $((p + f)) = 0 ]; } && ! { [ "$p$f$s" = 001 ] && grep -q "^skip $step" "$log"; }; then
 		echo "not ok $step: $((p + f + s)) tests were found, $((p + f)) ran, and there are ${floor:-1} at least (tests/floors.tsv)"
 		f=$((f + 1))
@@ -243,6 +254,8 @@ count_step() { # STEP: adds what do_step left to the sums
 	l=$(sed -n 's/^# left to check-long: \([0-9]*\).*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
 	left=$((left + l))
 	[ "$l" = 0 ] || leaving="$leaving $step($l)"
+	once=$(sed -n 's/^# PASSED ONLY AT/passed only at/p' "$log")
+	[ -z "$once" ] || again="$again$once"$'\n'
 	[ "$r" = 0 ] || again="$again$(sed -n "s/^# once more, one at a time:/retried, $step:/p" "$log")"$'\n'
 	took="$took$(printf '  %-8s %4d s %5d s of CPU  %4d passed, %d failed, %d skipped, %d retried' "$step" \
 		"${seconds:-0}" "${cpu:-0}" "$p" "$f" "$s" "$r")"$'\n'
@@ -295,6 +308,36 @@ run_beside() { # STEP...
 	for step; do [[ $step != hostile && $step != cases ]] || run_step "$step"; done
 }
 
+# What of the steps looks at files that have changed: sets steps, unchanged, ONLY_UNIT and only_e2e.
+stand_ins='^(cuda|gpu_|gauges)'
+changes='' unchanged='' only_e2e='' ONLY_UNIT=
+choose() {
+	local base=${CHANGED:-} all=1 e2e='' unit='' files='' asked='' chosen=$steps step
+	[ "$base" != 1 ] && [ -n "$base" ] || base=$(cat "$logs/green" 2> /dev/null)
+	if [ -z "$base" ]; then
+		[ -n "${CHANGED:-}" ] || return
+		base=$(git merge-base HEAD '@{u}' 2> /dev/null || git rev-parse -q --verify HEAD~1)
+	fi
+	eval "$(tests/changed.py "$base" | sed 's/ steps=/ asked=/')" 2> /dev/null
+	[ -z "$all" ] || return
+	if [ -z "${CHANGED:-}" ]; then
+		for step in web kernels; do
+			case " $asked " in *" $step "*) ;; *) chosen=${chosen/ $step/}; echo "# unchanged since ${base:0:12}, not run: $step" ;; esac
+		done
+		steps=$chosen
+		[[ $e2e == *cuda* ]] || unchanged=$stand_ins
+		return
+	fi
+	changes=1 only_e2e=$e2e ONLY_UNIT=$unit
+	steps="layers lint${unit:+ unit}"
+	# asan and kernels take a minute and more each: those are left to all of `make check`.
+	for step in fuzz web hostile; do
+		case " $asked " in *" $step "*) steps="$steps $step" ;; esac
+	done
+	steps="$steps${e2e:+ e2e}"
+	echo "# $files files differ from ${base:0:12}: $steps${e2e:+ ($e2e)}"
+}
+[ -n "$all_steps" ] || [ -n "${CHECK_LONG:-}" ] || choose
 for step in $steps; do
 	[ "$(type -t "step_$step")" = function ] || {
 		echo "check.sh: no step '$step'" >&2
@@ -318,4 +361,7 @@ printf '  in all %6d s %5d s of CPU\n' $((SECONDS - started)) "$(cpu_seconds "$l
 [ $retried = 0 ] || echo "retried: $retried"
 [ $left = 0 ] || echo "left to check-long: $left:$leaving; each log tells which"
 sum $passed $failed $skipped
+if [ $failed = 0 ] && [ -z "$all_steps$changes" ] && [ -z "$(git status --porcelain 2> /dev/null)" ]; then
+	git rev-parse -q --verify HEAD > "$logs/green" 2> /dev/null || rm -f "$logs/green"
+fi
 [ $failed = 0 ]

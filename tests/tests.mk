@@ -7,6 +7,8 @@
 HOST_SRC := $(if $(filter x86,$(BPF_ARCH)),$(wildcard tests/bpf/host/test_*.c),$(wildcard tests/bpf/host/test_*_$(BPF_ARCH).c))
 # The host's first: one of them takes longest, and run.sh begins programs in this order.
 UNIT_SRC := $(HOST_SRC) $(wildcard tests/unit/*/test_*.c)
+# For `make check CHANGED=1`: of these alone.
+UNIT_SRC := $(if $(ONLY_UNIT),$(filter $(ONLY_UNIT),$(UNIT_SRC)),$(UNIT_SRC))
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 # What only few are linked with is not loaded by the others.
 UNIT_LIBS := -lcmocka -ldw $(LIBS) -Wl,--as-needed $(SERVE_LIBS) $(FETCH_LIBS)
@@ -39,7 +41,7 @@ $(HOST_QUICK): EXTRA_CFLAGS += $(if $(findstring sanitize,$(CFLAGS)),-O0)
 $(HOST_SRC:%.c=$(BUILD)/%.o): $(wildcard bpf/*.c bpf/lib/*.h tests/bpf/host/shadow/bpf/*.h)
 
 # Programs that do less under sanitizers: `make check` runs these without them, too.
-PLAIN_UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(shell grep -l __SANITIZE_ADDRESS__ $(UNIT_SRC)))
+PLAIN_UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(shell grep -l __SANITIZE_ADDRESS__ $(UNIT_SRC) /dev/null))
 
 .PHONY: unit unit-programs unit-plain-programs unit-asan-programs print-unit-programs print-plain-programs
 unit-programs: $(UNIT_BIN)

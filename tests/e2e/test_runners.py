@@ -430,6 +430,28 @@ def test_retries_are_told():
     assert rc == 0 and last(said) == "2 passed, 0 failed, 0 skipped, 1 retried", said
 
 
+def test_a_second_pass_that_is_not_listed_is_told_and_fails_where_that_is_asked():
+    rc, said = run_tests("fails_once|passes")
+    assert rc == 0 and "PASSED ONLY AT THE SECOND TRY, and not in tests/flaky.tsv: fakes" in said
+    os.environ["RETRIES_FAIL"] = "1"
+    rc, said = run_tests("fails_once|passes")
+    assert rc == 1 and last(said) == "1 passed, 1 failed, 0 skipped, 1 retried", said
+
+
+def test_what_is_listed_as_flaky_has_a_cause_and_an_end():
+    with open(retries.FLAKY, encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    assert all(len(row) == 3 and row[1] and re.match(r"20\d\d-\d\d-\d\d$", row[2]) for row in rows)
+    name = rows[0][0].strip("^").strip("(").partition("|")[0] + ".x"
+    assert retries.unlisted([name, "nothing.x"], rows[0][2]) == ["nothing.x"]
+    assert retries.unlisted([name], "2999-01-01") == [name]
+
+
+def test_what_is_as_it_was_is_left_out_and_told():
+    rc, said = run_tests("fails$|passes", "--unchanged", "fails$")
+    assert rc == 0 and "# unchanged since the last green run: 1 (fails$)" in said, said
+
+
 def test_a_retry_is_no_skip():
     rc, said = run_tests("skips_the_second|passes")
     assert rc == 1 and last(said) == "1 passed, 1 failed, 0 skipped, 1 retried", said
@@ -469,7 +491,7 @@ def check(step, floor=1, unit="echo 5 passed, 0 failed, 0 skipped",
             write_program(directory + "/tests/lint", name, "#!/bin/sh\ntrue\n")
     write_program(
         directory, "Makefile",
-        "all asan unit-asan-programs unit-plain-programs e2e-programs: ; @true\n"
+        "all asan unit-asan-programs unit-plain-programs e2e-programs fakes: ; @true\n"
         "print-unit-programs: ; @echo $(BUILD)/unit\nprint-plain-programs: ; @echo %s\n"
         "web: ; @tests/web.sh\n" % plain)
     write_program(directory, "tests/floors.tsv", "# comment\n%s\t%s\n" % (step, floor))
@@ -623,6 +645,22 @@ def test_retries_are_in_the_closing_line():
         rc, said = check(step, **tests)
         assert rc == 0 and "retried, %s: a, b" % step in said and "retried: 2" in said, said
         assert last(said) == "6 passed, 0 failed, 0 skipped", said
+
+
+# ---------------------------------------------------------------- changed.py
+
+
+def test_changed_files_choose_what_looks_at_them():
+    sys.path.append(os.path.join(harness.TOP, "tests"))
+    import changed
+    assert changed.choose(["docs/hacking.md"]) == (set(), set())
+    assert changed.choose(["userspace/nothing_of_this_name/a.c"]) is None
+    steps, tests = changed.choose(["userspace/render/flame.c", "tests/e2e/test_oom.py"])
+    assert "web" in steps and r"^oom\." in tests, (steps, tests)
+    assert "tests/unit/elf/test_elf_image.c" in changed.unit_tests(["userspace/elf/elf_image.c"])
+    # Each directory of the product is in a row.
+    for path in glob.glob(harness.TOP + "/userspace/*/*.c"):
+        assert changed.choose([os.path.relpath(path, harness.TOP)]), path
 
 
 # ---------------------------------------------------------------- unit/run.sh
