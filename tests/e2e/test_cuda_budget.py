@@ -95,7 +95,7 @@ def test_a_budget_that_suffices_leaves_sums_exact():
     for count, length, comments in seen:
         assert abs(count / length / RATE - 1) < 0.03, (seen, said)
         assert not any("scaled" in comment for comment in comments), comments
-    assert "gpu-budget" not in said, said
+    assert "--max-slowdown allows" not in said, said
 
 
 def test_a_killed_pyprofd_leaves_no_breakpoint_while_launches_are_off():

@@ -47,7 +47,7 @@ LIMIT_S = 30  # for one program, and ten times what it takes without a change
 # without files is an error.
 AREAS = {
     "walk": r"bpf/lib/(walk(_native|_python|_state|_clock)?|frames|thread_state|code)\.bpf\.h$",
-    "budget": r"bpf/lib/budget\.bpf\.h$|/walk_budgets\.c$",
+    "budget": r"bpf/lib/budget\.bpf\.h$|/(budget|rate|probe_bounds)\.c$",
     "unwind": r"/(unwind|finish)/(row|cfi|rule|fde|stack_)\w*\.c$",
     "python": r"/python/(line_table|python_(code|text|objects|info|frames|tls)|thread_names)\.c$",
     "ledger": r"/ledger/\w+\.c$",
@@ -65,7 +65,7 @@ MORE_AREAS = {
     "facts": r"/profile/facts\.c$",
     "serve": r"/live/(client|feed|model|server)\.c$",
     "options": r"/options/\w+\.c$",
-    "config": r"/config/\w+\.c$|/(agent|doctor)/(governor|rate|reload|findings|doctor_sinks)\.c$",
+    "config": r"/config/\w+\.c$|/(agent|doctor)/(rate|reload|findings|doctor_sinks)\.c$",
     "symbolize": r"/symbolize/\w+\.c$",
     "timeline": r"/timeline/\w+\.c$",
     "render": r"/render/\w+\.c$",

@@ -451,7 +451,7 @@ static void govern(struct agent *agent)
 {
 	struct rate *rate = &agent->rate;
 
-	if (rate->governor.cap_ppm || rate->governor.steps)
+	if (rate->cap_ppm || rate->wanted_steps)
 		rate_govern(rate, window_facts_cost_ns(&agent->facts), mono_ns());
 	rate_follow(rate);
 }
@@ -491,7 +491,7 @@ static int serve_windows(struct agent *agent, struct loop *loop)
 	more = window_step(&agent->window, &slice);
 	if (more)
 		return more < 0 ? more : 0;
-	agent->summary.rate_steps = agent->rate.governor.steps;
+	agent->summary.rate_steps = agent->rate.wanted_steps;
 	return window_open(&agent->window, agent->started_ns);
 }
 

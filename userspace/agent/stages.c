@@ -12,7 +12,6 @@
 #include "agent/metrics.h"
 #include "agent/naming.h"
 #include "agent/timeline.h"
-#include "agent/walk_budgets.h"
 #include "attach/cpu_events.h"
 #include "attach/probe_links.h"
 #include "base/clock.h"

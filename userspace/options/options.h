@@ -107,7 +107,7 @@ struct options {
 	bool raw; /* keep the interpreter's own frames */
 	/* kernel maps and agent together; 0: depends on the number of CPUs */
 	uint64_t budget_bytes;
-	uint32_t max_cpu_ppm; /* of one core, agent and walks together; 0: by walk_budgets.c */
+	uint32_t max_cpu_ppm; /* of one core, agent and walks together; 0: by rate.c */
 	bool doctor;	      /* look at all that is needed, and end */
 	bool verbose, quiet;  /* never both: the last one given counts */
 

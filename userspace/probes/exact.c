@@ -12,6 +12,7 @@
 #include "attach/file_table.h"
 #include "attach/mapping_locks.h"
 #include "base/array.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/task.h"
@@ -19,7 +20,6 @@
 #include "discover/process_table.h"
 #include "options/options.h"
 #include "probes/exact_counts.h"
-#include "probes/exact_pace.h"
 #include "probes/exact_sites.h"
 #include "probes/lock_wait.h"
 #include "windows/profiles.h"
@@ -29,7 +29,7 @@
 #define PATH_BYTES 256U
 #define LOOK_NS NS_PER_SEC /* between two checks of the cost */
 /* At 50 times the run time the probes take 98 % of it; beyond that a bound cannot be measured. */
-#define UNBOUNDED_PERCENT 4900.0
+#define UNBOUNDED_PPM 49000000U
 #define KNOWN_NS (2 * NS_PER_SEC) /* the files of chosen processes must be known by then */
 #define LATE_MAX 64U		  /* processes that could not be attached to yet */
 #define INTERPRETERS_MAX 16U	  /* files with the probes */
@@ -37,8 +37,9 @@
 /* What is attached to one process and file. */
 struct attached {
 	struct pp_process_id process;
-	uint32_t file;
-	struct exact_pace before; /* what it had at the last look */
+	uint32_t uid, file;
+	uint64_t cpu_ns, delay_ns; /* what it had at the last look */
+	uint64_t cost_ns;	   /* what its hits took, since it was attached */
 	struct exact_links links;
 	bool is_gone; /* the process: the links are to be taken off */
 };
@@ -63,6 +64,7 @@ struct exact {
 	int attach_err;		    /* of an interpreter that has them */
 	struct lock_wait lock_wait; /* whom links that are to come or go wait for */
 	uint64_t locks_looked_ns;
+	struct budget *budget; /* owned; its one source is the hits */
 	/* the last look at what hits cost, and their cost until then */
 	uint64_t looked_ns, cost_ns;
 	bool has_gone;	   /* one that is attached at least */
@@ -73,6 +75,11 @@ struct exact {
 static const char *name_of(const struct exact *exact)
 {
 	return exact->what == EXACT_CALLS ? "exact calls" : "exact lines";
+}
+
+static uint32_t bound_ppm(const struct exact *exact)
+{
+	return exact->services->options->slowdown_ppm ?: OPTIONS_SLOWDOWN_EXACT_PPM;
 }
 
 static int tell_kept(const struct exact *exact)
@@ -131,6 +138,7 @@ static bool source_close(void *state)
 	for (size_t i = 0; i < exact->interpreter_count; i++)
 		exact_sites_free(exact->interpreter[i]);
 	free(exact->attached);
+	budget_free(exact->budget);
 	exact_counts_release(&exact->counts);
 	calls_side_free(exact->side);
 	free(exact);
@@ -146,6 +154,9 @@ static int source_open(const struct services *services, void **ret_state)
 		return -ENOMEM;
 	*ret_state = exact;
 	exact->services = services;
+	if (budget_new(bound_ppm(exact), &exact->budget))
+		return -ENOMEM;
+	budget_set(exact->budget, 0, &(struct budget_source){.is_used = true, .stays_on = true});
 	exact->opened_ns = mono_ns();
 	exact->what = services->options->events & PP_CAPTURE_CALLS ? EXACT_CALLS : EXACT_LINES;
 	return open_side(exact);
@@ -197,19 +208,14 @@ static void detach_gone(struct exact *exact)
 		release_gone(exact);
 }
 
-static struct exact_pace pace_of(const struct attached *one)
-{
-	const pid_t pid = (pid_t)one->process.tgid;
-
-	return one->is_gone ? one->before
-			    : (struct exact_pace){.cpu_ns = process_cpu_ns(pid),
-						  .delay_ns = process_delay_ns(pid)};
-}
-
 static int attach(struct exact *exact, const struct process *process, struct file *file,
 		  const struct exact_sites *sites)
 {
-	struct attached attached = {.process = process->id, .file = file->id};
+	struct attached attached = {.process = process->id,
+				    .uid = process->uid,
+				    .file = file->id,
+				    .cpu_ns = process_cpu_ns((pid_t)process->id.tgid),
+				    .delay_ns = process_delay_ns((pid_t)process->id.tgid)};
 	int fd, err;
 
 	if (must_wait(exact))
@@ -225,7 +231,6 @@ static int attach(struct exact *exact, const struct process *process, struct fil
 					 &attached.links);
 	if (err)
 		return err;
-	attached.before = pace_of(&attached);
 	exact->attached[exact->attached_count++] = attached;
 	exact->was_attached = true;
 	return 0;
@@ -400,37 +405,64 @@ static int source_end(void *state)
 
 /* ---- while it runs ---- */
 
-/* Returns what a process had since the last look; an ended one: nothing. */
-static struct exact_pace take_pace(struct attached *one)
+/* Returns the CPU time of a process since the last look, and for how long it was ready and had no
+ * CPU; of an ended one nothing. */
+static uint64_t take_time(struct attached *one, uint64_t *ret_late_ns)
 {
-	const struct exact_pace now = pace_of(one), before = one->before;
+	const pid_t pid = (pid_t)one->process.tgid;
+	const uint64_t cpu_ns = one->is_gone ? one->cpu_ns : process_cpu_ns(pid);
+	const uint64_t delay_ns = one->is_gone ? one->delay_ns : process_delay_ns(pid);
+	const uint64_t fresh_ns = cpu_ns > one->cpu_ns ? cpu_ns - one->cpu_ns : 0;
 
-	one->before = now;
-	return (struct exact_pace){
-		.cpu_ns = now.cpu_ns > before.cpu_ns ? now.cpu_ns - before.cpu_ns : 0,
-		.delay_ns = now.delay_ns > before.delay_ns ? now.delay_ns - before.delay_ns : 0};
+	*ret_late_ns = delay_ns > one->delay_ns ? delay_ns - one->delay_ns : 0;
+	one->cpu_ns = cpu_ns;
+	one->delay_ns = delay_ns;
+	return fresh_ns;
 }
 
-/* Returns which share of a process's time since the last look the probes took at most. */
-static double probes_share(struct exact *exact, uint64_t now_ns, uint64_t cost_ns)
+/* Notes what the hits since the last look took of each process: each is taken to have hits as it
+ * has CPU time, and hits of all its threads count as if one had them all, for only one thread of an
+ * interpreter runs Python at a time. */
+static int note_costs(struct exact *exact, uint64_t elapsed_ns, uint64_t cost_ns)
 {
-	const uint64_t looked_ns = exact->looked_ns, before_ns = exact->cost_ns;
-	OWNED_MEM struct exact_pace *paces = calloc(exact->attached_count, sizeof(*paces));
+	OWNED_MEM uint64_t *cpu_ns = calloc(exact->attached_count + 1, 2 * sizeof(*cpu_ns));
+	uint64_t *late_ns, sum_ns = 0;
+	int err = 0;
+
+	if (!cpu_ns)
+		return -ENOMEM;
+	late_ns = cpu_ns + exact->attached_count;
+	for (size_t i = 0; i < exact->attached_count; i++) {
+		cpu_ns[i] = take_time(&exact->attached[i], &late_ns[i]);
+		sum_ns += cpu_ns[i];
+	}
+	for (size_t i = 0; !err && i < exact->attached_count; i++) {
+		struct attached *one = &exact->attached[i];
+		const struct budget_payer payer = {.tgid = one->process.tgid, .uid = one->uid};
+		const double part = sum_ns ? (double)cpu_ns[i] / (double)sum_ns : 1;
+
+		one->cost_ns += (uint64_t)(part * (double)cost_ns);
+		err = budget_note(exact->budget, &payer, 0,
+				  &(struct budget_use){.ns = one->cost_ns});
+		if (!err)
+			err = budget_set_time(exact->budget, &payer,
+					      budget_own_ns(elapsed_ns, late_ns[i]), 0);
+	}
+	return err;
+}
+
+/* Returns what the hits took of a process's own time since the last look, at most, in ppm. */
+static uint32_t take_cost(struct exact *exact, uint64_t now_ns, uint64_t cost_ns)
+{
+	const uint64_t elapsed_ns = now_ns - exact->looked_ns, before_ns = exact->cost_ns;
+	const uint64_t on_ns[BUDGET_SOURCES_MAX] = {now_ns};
 
 	exact->looked_ns = now_ns;
 	exact->cost_ns = cost_ns;
-	for (size_t i = 0; paces && i < exact->attached_count; i++)
-		paces[i] = take_pace(&exact->attached[i]);
-	return looked_ns && paces ? exact_pace_share(paces, exact->attached_count,
-						     now_ns - looked_ns, cost_ns - before_ns)
-				  : 0;
-}
-
-static double allowed_percent(const struct exact *exact)
-{
-	const struct options *options = exact->services->options;
-
-	return (options->slowdown_ppm ?: OPTIONS_SLOWDOWN_EXACT_PPM) / 1e4;
+	if (note_costs(exact, elapsed_ns, cost_ns - before_ns))
+		return 0;
+	(void)budget_tick(exact->budget, elapsed_ns, on_ns);
+	return budget_now(exact->budget)->cost_ppm;
 }
 
 /* Looks at what the hits cost, and again at processes that could not be attached to yet, for the
@@ -439,8 +471,8 @@ static double allowed_percent(const struct exact *exact)
 static bool source_tick(void *state, uint64_t now_ns)
 {
 	struct exact *exact = state;
-	double percent, share;
 	uint64_t cost_ns;
+	uint32_t cost_ppm;
 
 	if (exact->is_ended)
 		return false;
@@ -450,15 +482,13 @@ static bool source_tick(void *state, uint64_t now_ns)
 	if (now_ns < exact->looked_ns + LOOK_NS || exact_counts_cost(&exact->counts, &cost_ns))
 		return false;
 	exact_counts_tidy(&exact->counts);
-	percent = allowed_percent(exact);
-	share = probes_share(exact, now_ns, cost_ns);
-	/* Slower by P percent: of the time with probes, P / (100 + P) is theirs. */
-	if (percent >= UNBOUNDED_PERCENT || share <= percent / (100 + percent))
+	cost_ppm = take_cost(exact, now_ns, cost_ns);
+	if (bound_ppm(exact) >= UNBOUNDED_PPM || cost_ppm <= bound_ppm(exact))
 		return false;
 	log_warn("%s end here: probes take %.0f %% of the time, so the program is more than %.1f "
 		 "times as slow; --max-slowdown allows more, or see pyprof %s --live",
-		 name_of(exact), share * 100, 1 + percent / 100,
-		 exact->what == EXACT_CALLS ? "calls" : "lines FILE");
+		 name_of(exact), 100 * (double)cost_ppm / (1e6 + cost_ppm),
+		 1 + bound_ppm(exact) / 1e6, exact->what == EXACT_CALLS ? "calls" : "lines FILE");
 	if (!must_wait(exact))
 		detach_all(exact);
 	exact->is_ended = true;

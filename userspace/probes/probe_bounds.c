@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "probes/probe_bounds.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "attach/cuda_side.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/task.h"
+#include "drain/table.h"
 #include "options/options.h"
 #include "probes/probe_plan.h"
 #include "probes/probe_worker.h"
@@ -14,12 +18,15 @@
 
 #define LOOK_NS NS_PER_SEC
 #define UNBOUNDED_LOOK_NS (10 * NS_PER_SEC) /* nothing comes of it but what is shown */
-#define LEAST_SHARE 10U /* a tenth of the time is the programs' own, however late they are */
 #define COMMENT_BYTES 512U
+#define SCALED_BELOW 0.99 /* of the time: less than that is told */
+/* What CUDA's program takes for a call whose stack is not taken, beside the trap (docs/gpu.md). */
+#define LAUNCH_NS 90U
+#define UID_UNKNOWN UINT32_MAX
 
-static bool is_bounded(const struct probe_row *row)
+static bool has_cuda(const struct probe_plan *plan)
 {
-	return row->place == PROBE_IN_BINARY || row->place == PROBE_IN_ANY;
+	return plan->cuda_row < plan->count;
 }
 
 /* Blocks that are freed while free's probe is off seem to be held: it is on whenever malloc's is,
@@ -34,41 +41,63 @@ static uint32_t leader_of(const struct options *options, const struct probe_plan
 
 uint32_t probe_bounds_leader(const struct probe_bounds *bounds, uint32_t probe)
 {
-	return bounds->governor.probe[probe].leader;
+	return bounds->probe[probe].leader;
 }
 
-void probe_bounds_init(struct probe_bounds *bounds, const struct options *options,
-		       const struct probe_plan *plan, struct probe_worker *worker)
+static void begin_probe(struct probe_bounds *bounds, const struct options *options, uint32_t probe)
 {
-	*bounds = (struct probe_bounds){.plan = plan, .worker = worker};
-	bounds->governor.bound_ppm = options->slowdown_ppm ?: OPTIONS_SLOWDOWN_PPM;
-	bounds->governor.count = (uint32_t)plan->count;
-	for (uint32_t i = 0; i < plan->count; i++) {
-		struct probe_governed *probe = &bounds->governor.probe[i];
+	const struct probe_plan *plan = bounds->plan;
+	const struct probe_row *row = &plan->row[probe];
 
-		probe->leader = leader_of(options, plan, i);
-		probe->share_ppm = PROBE_SHARE_FULL;
-		probe->stays_on = !is_bounded(&plan->row[i]) ||
-				  (options->leaks && i == plan->alloc_row + PROBE_ALLOC_FREE);
-		bounds->has_bounded |= !probe->stays_on;
-		if (!probe->stays_on)
-			probe_worker_bound(worker, i, probe->leader);
-		bounds->probe[i].has_return = plan->row[i].leg_count > 1 &&
-					      plan->row[i].leg[1].is_return &&
-					      plan->row[i].place == PROBE_IN_BINARY;
-	}
+	bounds->probe[probe].leader = leader_of(options, plan, probe);
+	bounds->probe[probe].stays_on =
+		(row->place != PROBE_IN_BINARY && row->place != PROBE_IN_ANY) ||
+		(options->leaks && probe == plan->alloc_row + PROBE_ALLOC_FREE);
+	bounds->probe[probe].has_return =
+		row->leg_count > 1 && row->leg[1].is_return && row->place == PROBE_IN_BINARY;
+	if (bounds->probe[probe].stays_on)
+		return;
+	bounds->has_bounded = true;
+	probe_worker_bound(bounds->worker, probe, bounds->probe[probe].leader);
+}
+
+int probe_bounds_init(struct probe_bounds *bounds, const struct options *options,
+		      const struct probe_plan *plan, struct probe_worker *worker)
+{
+	int err;
+
+	*bounds = (struct probe_bounds){.plan = plan, .worker = worker};
+	err = budget_new(options->slowdown_ppm ?: OPTIONS_SLOWDOWN_PPM, &bounds->programs);
+	if (!err && has_cuda(plan))
+		err = budget_new(options->slowdown_ppm ?: OPTIONS_SLOWDOWN_LAUNCH_PPM,
+				 &bounds->launches);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < plan->count; i++)
+		begin_probe(bounds, options, i);
+	if (has_cuda(plan))
+		probe_worker_bound_launches(worker, plan->cuda_launch_row);
+	return 0;
+}
+
+void probe_bounds_release(struct probe_bounds *bounds)
+{
+	budget_free(bounds->programs);
+	budget_free(bounds->launches);
+	bounds->programs = bounds->launches = NULL;
 }
 
 void probe_bounds_see_site(struct probe_bounds *bounds, uint32_t probe, enum probe_cost cost)
 {
-	bounds->probe[probe].is_seen = true;
+	/* CUDA's have a program and an accounting of their own. */
+	bounds->probe[probe].is_seen = bounds->plan->row[probe].place < PROBE_IN_DRIVER;
 	if (cost > bounds->probe[probe].cost)
 		bounds->probe[probe].cost = cost;
 }
 
 /* ---- the programs' CPU time ---- */
 
-void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid)
+void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid, uint32_t uid)
 {
 	for (size_t i = 0; i < bounds->process_count; i++)
 		if (bounds->process[i].pid == pid)
@@ -76,6 +105,7 @@ void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid)
 	if (bounds->process_count == PROBE_BOUNDS_PROCESSES)
 		return;
 	bounds->process[bounds->process_count].pid = pid;
+	bounds->process[bounds->process_count].uid = uid;
 	bounds->process[bounds->process_count].delay_ns = process_delay_ns(pid);
 	bounds->process[bounds->process_count++].cpu_ns = process_cpu_ns(pid);
 }
@@ -89,71 +119,88 @@ void probe_bounds_drop_process(struct probe_bounds *bounds, pid_t pid)
 		}
 }
 
-/* Takes what the programs took since the last look.  Of all processes, one CPU is assumed; so it is
- * of programs that sleep, but not of such as wait for a CPU. */
-static struct probe_programs take_programs(struct probe_bounds *bounds, uint64_t elapsed_ns)
+static uint32_t uid_of(const struct probe_bounds *bounds, uint32_t tgid)
 {
-	struct probe_programs programs = {.elapsed_ns = elapsed_ns, .least_ns = elapsed_ns};
-	uint64_t delay_ns = 0;
+	for (size_t i = 0; i < bounds->process_count; i++)
+		if ((uint32_t)bounds->process[i].pid == tgid)
+			return bounds->process[i].uid;
+	return UID_UNKNOWN;
+}
+
+/* Says what the programs took since the last look.  Of all processes, one CPU is assumed; so it is
+ * of programs that sleep, but not of such as wait for a CPU. */
+static int set_programs_time(struct probe_bounds *bounds, const struct budget_payer *programs,
+			     uint64_t elapsed_ns)
+{
+	uint64_t sum_ns = 0, delay_ns = 0;
 
 	for (size_t i = 0; i < bounds->process_count; i++) {
 		const pid_t pid = bounds->process[i].pid;
 		const uint64_t cpu_ns = process_cpu_ns(pid), late_ns = process_delay_ns(pid);
 
 		if (cpu_ns > bounds->process[i].cpu_ns)
-			programs.cpu_ns += cpu_ns - bounds->process[i].cpu_ns;
+			sum_ns += cpu_ns - bounds->process[i].cpu_ns;
 		if (late_ns > bounds->process[i].delay_ns)
 			delay_ns += late_ns - bounds->process[i].delay_ns;
 		bounds->process[i].cpu_ns = cpu_ns;
 		bounds->process[i].delay_ns = late_ns;
 	}
-	if (delay_ns > elapsed_ns - elapsed_ns / LEAST_SHARE)
-		delay_ns = elapsed_ns - elapsed_ns / LEAST_SHARE;
-	programs.least_ns -= delay_ns;
-	return programs;
+	return budget_set_time(bounds->programs, programs, sum_ns,
+			       budget_own_ns(elapsed_ns, delay_ns));
 }
 
 /* ---- looking ---- */
 
 /* Returns what one hit costs.  A call with both of its ends counts as two hits. */
-static uint32_t hit_ns_of(const struct probe_prices *prices, enum probe_cost cost, bool has_return)
-{
-	const uint64_t begin_ns = prices->hit_ns[cost];
-
-	return (uint32_t)(has_return ? (begin_ns + prices->return_ns) / 2 : begin_ns);
-}
-
-static void set_costs(struct probe_bounds *bounds)
+static uint32_t hit_ns_of(const struct probe_bounds *bounds, uint32_t probe)
 {
 	const struct probe_worker_prices prices = probe_worker_get_prices(bounds->worker);
+	const uint64_t begin_ns = prices.of.hit_ns[bounds->probe[probe].cost];
+	const bool has_return = bounds->probe[probe].has_return;
+	uint64_t ns = has_return ? (begin_ns + prices.of.return_ns) / 2 : begin_ns;
 
-	for (uint32_t i = 0; i < bounds->plan->count; i++) {
-		struct probe_governed *probe = &bounds->governor.probe[i];
-
-		probe->is_used = bounds->probe[i].is_seen;
-		probe->hit_ns =
-			hit_ns_of(&prices.of, bounds->probe[i].cost, bounds->probe[i].has_return);
-		/* Ends of allocations are no hits. */
-		if (i == bounds->plan->alloc_row + PROBE_ALLOC_COMMON)
-			probe->hit_ns += (uint32_t)prices.alloc_end_ns;
-	}
+	/* Ends of allocations are no hits. */
+	if (probe == bounds->plan->alloc_row + PROBE_ALLOC_COMMON)
+		ns += prices.alloc_end_ns;
+	return (uint32_t)ns;
 }
 
 /* What was before does not count: nothing was attached yet. */
 static void begin_telling(struct probe_bounds *bounds, const struct probe_costs *costs,
 			  uint64_t now_ns)
 {
-	bounds->told_ns = now_ns;
+	bounds->told_ns = bounds->looked_ns = now_ns;
 	for (uint32_t i = 0; i < bounds->plan->count; i++) {
-		bounds->probe[i].told = costs->hits[i];
+		bounds->probe[i].told_hits = costs->hits[i].hits;
+		bounds->probe[i].told_ns = costs->hits[i].ns;
 		bounds->probe[i].told_on_ns = costs->on_ns[i];
 	}
 }
 
-void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns)
+/* Hits of probes are counted for all programs together. */
+static int note_programs(struct probe_bounds *bounds, const struct probe_costs *costs,
+			 uint64_t elapsed_ns)
+{
+	static const struct budget_payer programs = {};
+	int err = set_programs_time(bounds, &programs, elapsed_ns);
+
+	for (uint32_t i = 0; i < bounds->plan->count && !err; i++) {
+		const struct budget_source source = {.is_used = bounds->probe[i].is_seen,
+						     .stays_on = bounds->probe[i].stays_on,
+						     .leader = bounds->probe[i].leader,
+						     .hit_ns = hit_ns_of(bounds, i)};
+		const struct budget_use use = {.hits = (uint32_t)costs->hits[i].hits,
+					       .ns = costs->hits[i].ns};
+
+		budget_set(bounds->programs, i, &source);
+		err = budget_note(bounds->programs, &programs, i, &use);
+	}
+	return err;
+}
+
+static void look_at_programs(struct probe_bounds *bounds, uint64_t now_ns)
 {
 	const uint64_t elapsed_ns = now_ns - bounds->looked_ns;
-	struct probe_programs programs;
 	struct probe_costs costs;
 
 	if (bounds->looked_ns && elapsed_ns < (bounds->has_bounded ? LOOK_NS : UNBOUNDED_LOOK_NS))
@@ -162,65 +209,186 @@ void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns)
 		return;
 	if (!bounds->looked_ns)
 		begin_telling(bounds, &costs, now_ns);
-	else
-		set_costs(bounds);
 	bounds->looked_ns = now_ns;
-	programs = take_programs(bounds, elapsed_ns);
-	if (!probe_governor_look(&bounds->governor, &costs, &programs))
+	if (note_programs(bounds, &costs, elapsed_ns) ||
+	    !budget_tick(bounds->programs, elapsed_ns, costs.on_ns))
 		return;
 	for (uint32_t i = 0; i < bounds->plan->count; i++)
-		if (!bounds->governor.probe[i].stays_on)
+		if (!bounds->probe[i].stays_on)
 			probe_worker_set_share(bounds->worker, i,
-					       bounds->governor.probe[i].share_ppm,
-					       bounds->governor.probe[i].hit_ns);
+					       budget_now(bounds->programs)->share_ppm[i],
+					       hit_ns_of(bounds, i));
+}
+
+/* ---- launches of CUDA ---- */
+
+static uint32_t launch_ns_of(const struct probe_bounds *bounds, uint32_t kind)
+{
+	const struct probe_worker_prices prices = probe_worker_get_prices(bounds->worker);
+	const bool is_dear = kind == PP_CUDA_HIT_LAUNCH_DEAR || kind == PP_CUDA_HIT_OTHER_DEAR;
+
+	return LAUNCH_NS +
+	       (uint32_t)prices.of.hit_ns[is_dear ? PROBE_COST_SINGLE_STEP : PROBE_COST_EMULATED];
+}
+
+/* The key of cuda_threads[] is pid and tgid, as bpf_get_current_pid_tgid() has them. */
+static int on_thread(void *context, const void *key, const void *value)
+{
+	struct probe_bounds *bounds = context;
+	const struct pp_cuda_hits *hits = value;
+	const uint32_t tgid = (uint32_t)(*(const uint64_t *)key >> 32);
+	const struct budget_payer payer = {.tgid = tgid, .uid = uid_of(bounds, tgid)};
+	int err = 0;
+
+	for (uint32_t i = 0; i < PP_CUDA_HITS && !err; i++)
+		err = budget_note(bounds->launches, &payer, i,
+				  &(struct budget_use){.hits = hits->of[i]});
+	return err;
+}
+
+/* Those that the kernel steps are given up first; synchronisations, copies and allocations stay. */
+static void set_launch(struct probe_bounds *bounds, uint32_t kind)
+{
+	const struct budget_source source = {.is_used = true,
+					     .stays_on = kind >= PP_CUDA_LAUNCHES,
+					     .leader = kind,
+					     .rank = kind == PP_CUDA_HIT_LAUNCH_DEAR,
+					     .hit_ns = launch_ns_of(bounds, kind)};
+
+	budget_set(bounds->launches, kind, &source);
+}
+
+/* Says once a process why not all of its launches are seen. */
+static void warn(struct probe_bounds *bounds)
+{
+	const struct budget_now *now = budget_now(bounds->launches);
+
+	if (!now->payer.tgid || now->payer.tgid == bounds->warned_tgid)
+		return;
+	bounds->warned_tgid = now->payer.tgid;
+	log_warn("probes of all launches of process %u (user %d) would take %.1f %% of a CPU: they "
+		 "are on for a part of the time, and counts are scaled; --max-slowdown allows more",
+		 now->payer.tgid, (int)now->payer.uid, now->need_ppm / 1e4);
+}
+
+static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
+{
+	const struct cuda_side *side = probe_worker_cuda(bounds->worker);
+	const uint64_t elapsed_ns = now_ns - bounds->launches_looked_ns;
+	uint64_t on_ns[BUDGET_SOURCES_MAX] = {};
+	size_t bytes;
+	int threads;
+
+	if (!side || elapsed_ns < LOOK_NS)
+		return;
+	for (uint32_t i = 0; i < PP_CUDA_HITS; i++) {
+		const uint32_t row = bounds->plan->cuda_launch_row + i;
+
+		set_launch(bounds, i);
+		on_ns[i] = i < PP_CUDA_LAUNCHES ? probe_worker_on_ns(bounds->worker, row) : now_ns;
+		if (i < PP_CUDA_LAUNCHES && !bounds->launches_looked_ns)
+			bounds->probe[row].told_on_ns = on_ns[i];
+	}
+	if (!bounds->launches_looked_ns)
+		bounds->launches_told_ns = now_ns;
+	bounds->launches_looked_ns = now_ns;
+	threads = cuda_side_threads(side, &bytes);
+	if (table_read(threads, sizeof(uint64_t), bytes, on_thread, bounds) ||
+	    !budget_tick(bounds->launches, elapsed_ns, on_ns))
+		return;
+	warn(bounds);
+	for (uint32_t i = 0; i < PP_CUDA_LAUNCHES; i++)
+		probe_worker_set_share(bounds->worker, bounds->plan->cuda_launch_row + i,
+				       budget_now(bounds->launches)->share_ppm[i],
+				       launch_ns_of(bounds, i));
+}
+
+void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns)
+{
+	look_at_programs(bounds, now_ns);
+	if (bounds->launches)
+		look_at_launches(bounds, now_ns);
 }
 
 void probe_bounds_get_now(const struct probe_bounds *bounds, struct probe_bounds_now *ret_now)
 {
-	*ret_now = (struct probe_bounds_now){.cost_ppm = bounds->governor.cost_ppm,
-					     .least_ppm = PROBE_SHARE_FULL};
-	for (uint32_t i = 0; i < bounds->plan->count; i++)
-		if (bounds->governor.probe[i].share_ppm < ret_now->least_ppm)
-			ret_now->least_ppm = bounds->governor.probe[i].share_ppm;
+	const struct budget_now *now = budget_now(bounds->programs);
+
+	*ret_now =
+		(struct probe_bounds_now){.cost_ppm = now->cost_ppm, .least_ppm = now->least_ppm};
 }
 
 /* ---- telling ---- */
 
 /* "probe name=malloc hits=120000 ns_per_hit=640 on=0.23 scaled" */
-static int describe(struct probe_bounds *bounds, uint32_t number, const struct probe_costs *costs,
-		    uint64_t elapsed_ns, struct profiles *profiles)
+static int describe(struct probe_bounds *bounds, uint32_t row, uint64_t hits, uint64_t hit_ns,
+		    double on, struct profiles *profiles)
 {
-	const struct probe_governed *probe = &bounds->governor.probe[number];
-	const uint64_t hits = costs->hits[number].hits - bounds->probe[number].told.hits;
-	const uint64_t ns = costs->hits[number].ns - bounds->probe[number].told.ns;
-	const uint64_t on_ns = costs->on_ns[number] - bounds->probe[number].told_on_ns;
-	const bool is_scaled = !probe->stays_on && elapsed_ns && on_ns < elapsed_ns / 100 * 99;
-	char text[COMMENT_BYTES];
-	int used;
+	char text[COMMENT_BYTES], scaled[32] = "";
 
-	used = snprintf(text, sizeof(text), "probe name=%s hits=%" PRIu64 " ns_per_hit=%" PRIu64,
-			bounds->plan->row[number].name, hits,
-			probe->hit_ns + (hits ? ns / hits : 0));
-	if (is_scaled && used > 0 && (size_t)used < sizeof(text))
-		snprintf(text + used, sizeof(text) - (size_t)used, " on=%.3f scaled",
-			 (double)on_ns / (double)elapsed_ns);
-	bounds->probe[number].told = costs->hits[number];
-	bounds->probe[number].told_on_ns = costs->on_ns[number];
+	if (on < SCALED_BELOW)
+		snprintf(scaled, sizeof(scaled), " on=%.3f scaled", on);
+	snprintf(text, sizeof(text), "probe name=%s hits=%" PRIu64 " ns_per_hit=%" PRIu64 "%s",
+		 bounds->plan->row[row].name, hits, hit_ns, scaled);
 	return profiles_add_comment(profiles, text);
 }
 
-int probe_bounds_describe(struct probe_bounds *bounds, struct profiles *profiles, uint64_t now_ns)
+static int describe_programs(struct probe_bounds *bounds, struct profiles *profiles,
+			     uint64_t now_ns)
 {
-	const uint64_t elapsed_ns = now_ns - bounds->told_ns;
+	const double elapsed_ns = (double)(now_ns - bounds->told_ns);
 	struct probe_costs costs;
 	int err = 0;
 
 	if (!bounds->told_ns || probe_worker_get_costs(bounds->worker, &costs))
 		return 0;
-	set_costs(bounds);
-	for (uint32_t i = 0; i < bounds->plan->count && !err; i++)
-		if (bounds->probe[i].is_seen)
-			err = describe(bounds, i, &costs, elapsed_ns, profiles);
+	for (uint32_t i = 0; i < bounds->plan->count && !err; i++) {
+		const uint64_t hits = costs.hits[i].hits - bounds->probe[i].told_hits;
+		const uint64_t ns = costs.hits[i].ns - bounds->probe[i].told_ns;
+		const uint64_t on_ns = costs.on_ns[i] - bounds->probe[i].told_on_ns;
+
+		if (!bounds->probe[i].is_seen)
+			continue;
+		bounds->probe[i].told_hits += hits;
+		bounds->probe[i].told_ns += ns;
+		bounds->probe[i].told_on_ns += on_ns;
+		err = describe(bounds, i, hits, hit_ns_of(bounds, i) + (hits ? ns / hits : 0),
+			       bounds->probe[i].stays_on ? 1 : (double)on_ns / elapsed_ns,
+			       profiles);
+	}
 	bounds->told_ns = now_ns;
 	return err;
+}
+
+static int describe_launches(struct probe_bounds *bounds, struct profiles *profiles,
+			     uint64_t now_ns)
+{
+	const double elapsed_ns = (double)(now_ns - bounds->launches_told_ns);
+	int err = 0;
+
+	if (!bounds->launches_told_ns)
+		return 0;
+	for (uint32_t i = 0; i < PP_CUDA_LAUNCHES && !err; i++) {
+		const uint32_t row = bounds->plan->cuda_launch_row + i;
+		const uint64_t hits =
+			budget_now(bounds->launches)->hits[i] - bounds->probe[row].told_hits;
+		const uint64_t on_ns =
+			probe_worker_on_ns(bounds->worker, row) - bounds->probe[row].told_on_ns;
+
+		bounds->probe[row].told_hits += hits;
+		bounds->probe[row].told_on_ns += on_ns;
+		if (hits)
+			err = describe(bounds, row, hits, launch_ns_of(bounds, i),
+				       (double)on_ns / elapsed_ns, profiles);
+	}
+	bounds->launches_told_ns = now_ns;
+	return err;
+}
+
+/* Adds a comment for each probe, and for each kind of launches that had hits. */
+int probe_bounds_describe(struct probe_bounds *bounds, struct profiles *profiles, uint64_t now_ns)
+{
+	const int err = describe_programs(bounds, profiles, now_ns);
+
+	return err || !bounds->launches ? err : describe_launches(bounds, profiles, now_ns);
 }

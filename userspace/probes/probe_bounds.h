@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bounds what probes cost the programs that hit them, and says what they do: --max-slowdown. 
- * Python's own probes of gc and import are hit seldom and stay on.  The loop's thread. */
+/* Bounds what probes cost the programs that hit them, and says what they do: --max-slowdown.  Those
+ * of programs are held against the time of all of them, launches of CUDA against a CPU, of each
+ * process (base/budget.h).  Python's own probes of gc and import are hit seldom and stay on.  The
+ * loop's thread. */
 #ifndef PROBES_PROBE_BOUNDS_H
 #define PROBES_PROBE_BOUNDS_H
 
@@ -9,8 +11,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <pyprofd/cuda.h>
+#include <pyprofd/probe.h>
+
+#include "base/budget.h"
 #include "elf/probe_sites.h"
-#include "probes/probe_governor.h"
 
 #define PROBE_BOUNDS_PROCESSES 256U /* whose CPU time is known; more count as these */
 
@@ -20,21 +25,25 @@ struct probe_worker;
 struct profiles;
 
 struct probe_bounds {
-	const struct probe_plan *plan; /* borrowed */
-	struct probe_worker *worker;   /* borrowed */
-	struct probe_governor governor;
+	const struct probe_plan *plan;	    /* borrowed */
+	struct probe_worker *worker;	    /* borrowed */
+	struct budget *programs, *launches; /* owned; launches NULL: the plan has none */
 	struct {
-		bool is_seen, has_return;
+		bool is_seen, has_return, stays_on;
+		uint32_t leader;
 		enum probe_cost cost; /* of its dearest site */
-		struct pp_hits told;  /* as of the last description */
-		uint64_t told_on_ns;
+		/* As of the last description. */
+		uint64_t told_hits, told_ns, told_on_ns;
 	} probe[PP_PROBES_MAX];
 	struct {
 		pid_t pid;
+		uint32_t uid;
 		uint64_t cpu_ns, delay_ns;
 	} process[PROBE_BOUNDS_PROCESSES];
 	size_t process_count;
-	uint64_t looked_ns, told_ns;
+	uint64_t looked_ns, told_ns; /* at probes of programs; 0: not yet */
+	uint64_t launches_looked_ns, launches_told_ns;
+	uint32_t warned_tgid;
 	bool has_bounded; /* not all stay on */
 };
 
@@ -44,15 +53,16 @@ struct probe_bounds_now {
 	uint32_t least_ppm; /* the smallest share of time for which a probe is on */
 };
 
-/* Begins: says to the worker which probes are bounded.  All is borrowed. */
-void probe_bounds_init(struct probe_bounds *bounds, const struct options *options,
-		       const struct probe_plan *plan, struct probe_worker *worker);
+/* Begins: says to the worker which probes are bounded.  All is borrowed.  Returns 0 or -ENOMEM. */
+int probe_bounds_init(struct probe_bounds *bounds, const struct options *options,
+		      const struct probe_plan *plan, struct probe_worker *worker);
+void probe_bounds_release(struct probe_bounds *bounds);
 /* Returns the probe with which this one goes on and off. */
 uint32_t probe_bounds_leader(const struct probe_bounds *bounds, uint32_t probe);
 /* A probe has a site of this cost. */
 void probe_bounds_see_site(struct probe_bounds *bounds, uint32_t probe, enum probe_cost cost);
 /* A process is probed, or no longer. */
-void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid);
+void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid, uint32_t uid);
 void probe_bounds_drop_process(struct probe_bounds *bounds, pid_t pid);
 /* Looks about once a second what probes have cost, and sets how long they are on. */
 void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns);

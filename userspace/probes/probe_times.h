@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which probes are on now, of those whose cost is bounded, and for how long each has been.  Probes
- * that have a leader go on and off with it.  Reads no clock. */
+/* Which probes are on now, of those whose cost is bounded, for how long each has been, and what a
+ * hit of them stands for.  Probes that have a leader go on and off with it.  Reads no clock and
+ * draws no random numbers. */
 #ifndef PROBES_PROBE_TIMES_H
 #define PROBES_PROBE_TIMES_H
 
@@ -9,8 +10,32 @@
 
 #include <pyprofd/probe.h>
 
-#include "probes/probe_duty.h"
-#include "probes/probe_pace.h"
+/* When the links of a probe are on that is too dear to stay on: once a period, at a random time in
+ * it, for a share of it.  What is counted meanwhile stands for the whole period. */
+struct probe_duty {
+	uint64_t period_ns;
+	uint32_t share_ppm; /* BUDGET_FULL: it stays on */
+	bool is_on;
+	uint64_t began_ns;   /* the period; 0: it has stayed on so far */
+	uint64_t changes_ns; /* when it goes on, or off; 0: it stays as it is */
+	uint64_t stands_for; /* periods; more than 1 when some have passed unseen */
+};
+
+/* At one moment, since any earlier one. */
+struct probe_pace_point {
+	uint64_t time_ns;
+	uint64_t own_ns; /* the programs' CPU time without that of the probes */
+};
+
+/* How much slower programs go while a probe is on.  A program that computes all the time does less
+ * in that time than in as much time without the probe, so what was counted stands for more.  The
+ * measure is the programs' own CPU time, without that of the probes.  All zeros: nothing is
+ * known. */
+struct probe_pace {
+	double on_ns, on_own_ns;	/* of recent times in which the probe was on */
+	double all_ns, all_own_ns;	/* from the beginning of each to that of the next */
+	struct probe_pace_point opened; /* time_ns 0: not yet */
+};
 
 struct probe_times {
 	struct {

@@ -17,7 +17,6 @@
 #include "attach/probe_links.h"
 #include "base/cleanup.h"
 #include "probes/probe_calibration.h"
-#include "probes/probe_governor.h"
 
 #define PROBE_WORKER_WHY_BYTES 256U
 #define PROBE_WORKER_NAME_BYTES 128U
@@ -102,6 +101,10 @@ void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_
 void probe_worker_hold(struct probe_worker *worker, uint32_t probe, bool is_held);
 /* Returns whether all that was handed over has the probe's links now. */
 bool probe_worker_is_on(struct probe_worker *worker, uint32_t probe);
+struct probe_costs {
+	struct pp_hits hits[PP_PROBES_MAX];
+	uint64_t on_ns[PP_PROBES_MAX]; /* time in which the probe was on */
+};
 /* Reads what the probes have cost.  Returns 0; -EAGAIN: nothing is loaded yet; -errno. */
 int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_costs);
 /* Returns for how long a probe has been on whose hits have a bound. */

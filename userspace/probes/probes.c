@@ -22,7 +22,6 @@
 #include "foreign/client.h"
 #include "options/options.h"
 #include "probes/command_file.h"
-#include "probes/cuda_bounds.h"
 #include "probes/cuda_events.h"
 #include "probes/probe_names.h"
 #include "probes/probe_wants.h"
@@ -56,7 +55,6 @@ struct probes {
 	struct probed_file *prepared;	  /* owned */
 	struct pp_process_id prepared_id; /* of its process before that */
 	struct probe_bounds bounds;
-	struct cuda_bounds *cuda_bounds; /* owned */
 	struct cuda_events cuda_events;
 	struct user_quota file_quota; /* entries of `file` */
 	struct probe_known *known;    /* owned; of each row */
@@ -286,7 +284,7 @@ static void attach_process(struct probes *probes, const struct process *process,
 	if (take_prepared(probes, process, known, &made->job) ||
 	    !start_job(probes, file, known, (pid_t)process->id.tgid, &made->job))
 		probes->attached_count++;
-	probe_bounds_add_process(&probes->bounds, (pid_t)process->id.tgid);
+	probe_bounds_add_process(&probes->bounds, (pid_t)process->id.tgid, process->uid);
 }
 
 static void attach_everywhere(struct probes *probes, struct file *file, struct probed_file *known)
@@ -654,7 +652,6 @@ void probes_tick(struct probes *probes)
 	see_again(probes);
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());
-	cuda_bounds_look(probes->cuda_bounds, mono_ns());
 	cuda_events_look(&probes->cuda_events, probes->worker, mono_ns());
 	fade_open_calls(probes->sources.kernel);
 }
@@ -693,9 +690,7 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 			       &probes->worker);
 	if (err)
 		return err;
-	probe_bounds_init(&probes->bounds, sources->options, &probes->plan, probes->worker);
-	err = cuda_bounds_new(sources->options, &probes->plan, probes->worker,
-			      &probes->cuda_bounds);
+	err = probe_bounds_init(&probes->bounds, sources->options, &probes->plan, probes->worker);
 	if (err)
 		return err;
 	cuda_events_begin(&probes->cuda_events, &probes->plan, probes->worker);
@@ -710,7 +705,7 @@ bool probes_free(struct probes *probes)
 
 	if (!probes)
 		return true;
-	cuda_bounds_free(probes->cuda_bounds);
+	probe_bounds_release(&probes->bounds);
 	has_ended = probe_worker_free(probes->worker);
 	probed_file_free(probes->prepared);
 	HASH_ITER (hh, probes->file, file, next)
@@ -750,10 +745,7 @@ uint64_t probes_refused(const struct probes *probes)
 
 int probes_describe(struct probes *probes, struct profiles *profiles)
 {
-	int err = probes ? probe_bounds_describe(&probes->bounds, profiles, mono_ns()) : 0;
-
-	return err || !probes ? err
-			      : cuda_bounds_describe(probes->cuda_bounds, profiles, mono_ns());
+	return probes ? probe_bounds_describe(&probes->bounds, profiles, mono_ns()) : 0;
 }
 
 void probes_get_now(const struct probes *probes, struct probe_bounds_now *ret_now)

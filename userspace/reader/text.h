@@ -23,7 +23,7 @@ enum text_color text_color_of_share(double share);
  * missing. */
 void text_head(FILE *out, const struct input *input);
 /* Returns whether a comment is of a probe that was on for a part of the time
- * (probes/probe_bounds.c, probes/cuda_bounds.c), and says that there was one. */
+ * (probes/probe_bounds.c), and says that there was one. */
 bool text_tells_scaled_probe(const char *comment);
 void text_scaled(FILE *out);
 /* Returns "w.py:12", "libc.so.6", in the caller's buffer. */

@@ -122,7 +122,7 @@ static bool is_folder(const char *path)
 	       (!stat(path, &status) && S_ISDIR(status.st_mode));
 }
 
-/* "probe name=cuda_launch hits=505102 ns_per_hit=811 on=0.300 scaled": probes/cuda_bounds.c. */
+/* "probe name=cuda_launch hits=505102 ns_per_hit=811 on=0.300 scaled": probes/probe_bounds.c. */
 static bool is_of_scaled_launches(const char *text)
 {
 	return !strncmp(text, LAUNCH_PROBE, strlen(LAUNCH_PROBE)) && text_tells_scaled_probe(text);

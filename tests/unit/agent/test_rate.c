@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/rate.c agent/governor.c agent/walk_budgets.c base/log.c base/utf8.c */
+/* sources: agent/rate.c base/log.c base/utf8.c */
 #include "agent/rate.h"
 
 #include <cmocka.h>
@@ -119,7 +119,7 @@ static void govern__steps_change_rate_and_budgets_at_the_next_window(void **stat
 	assert_int_equal(options.hz, 100);
 	/* Without a cap it comes back. */
 	rate_ask(&rate, 200, 0);
-	for (unsigned int i = 0; i < GOVERNOR_CALM_WINDOWS; i++)
+	for (unsigned int i = 0; i < RATE_CALM_WINDOWS; i++)
 		rate_govern(&rate, second / 50, (3 + i) * second);
 	rate_follow(&rate);
 	assert_int_equal(options.hz, 200);
@@ -160,7 +160,7 @@ static void govern__rate_never_falls_below_1_hz(void **state)
 
 	(void)state;
 	log_set_level(LOG_LEVEL_ERROR);
-	for (unsigned int i = 1; i <= GOVERNOR_STEPS_MAX + 3; i++) {
+	for (unsigned int i = 1; i <= RATE_STEPS_MAX + 3; i++) {
 		rate_govern(&rate, i * second, i * second);
 		rate_follow(&rate);
 	}
@@ -184,6 +184,202 @@ static void can_be__depends_on_start_and_output(void **state)
 	assert_true(rate_can_be(&rate, 100));
 }
 
+/* ---- steps ---- */
+
+#define SECOND 1000000000ULL
+#define WINDOW (10 * SECOND)
+
+/* A clock and a counter of CPU time that the test moves. */
+struct world {
+	struct rate rate;
+	uint64_t now_ns, spent_ns;
+};
+
+static struct world world_of(uint32_t cap_ppm)
+{
+	log_set_level(LOG_LEVEL_ERROR);
+	return (struct world){.rate = {.cap_ppm = cap_ppm, .asked_hz = 99}, .now_ns = 5 * SECOND};
+}
+
+/* A window in which pyprofd takes so much of a core.  Returns whether there is a step. */
+static bool window(struct world *world, uint32_t ppm)
+{
+	const unsigned int before = world->rate.wanted_steps;
+
+	world->now_ns += WINDOW;
+	world->spent_ns += WINDOW / 1000000 * ppm;
+	rate_govern(&world->rate, world->spent_ns, world->now_ns);
+	return world->rate.wanted_steps != before;
+}
+
+static void govern__first_one_only_begins(void **state)
+{
+	struct world world = world_of(10000);
+
+	(void)state;
+	assert_false(window(&world, 900000));
+	assert_int_equal(world.rate.wanted_steps, 0);
+	assert_true(window(&world, 20000));
+}
+
+static void govern__at_the_cap_nothing_changes(void **state)
+{
+	struct world world = world_of(10000);
+
+	(void)state;
+	(void)window(&world, 0);
+	assert_false(window(&world, 10000));
+	assert_true(window(&world, 10001));
+	assert_int_equal(world.rate.wanted_steps, 1);
+}
+
+static void govern__steps_down_once_a_window_to_the_last(void **state)
+{
+	struct world world = world_of(10000);
+
+	(void)state;
+	(void)window(&world, 0);
+	for (unsigned int i = 1; i <= RATE_STEPS_MAX; i++) {
+		assert_true(window(&world, 50000));
+		assert_int_equal(world.rate.wanted_steps, i);
+	}
+	assert_false(window(&world, 50000));
+	assert_int_equal(world.rate.wanted_steps, RATE_STEPS_MAX);
+}
+
+static void govern__comes_back_after_calm_windows_in_a_row(void **state)
+{
+	struct world world = world_of(10000);
+
+	(void)state;
+	(void)window(&world, 0);
+	(void)window(&world, 20000);
+	(void)window(&world, 20000);
+	assert_int_equal(world.rate.wanted_steps, 2);
+	assert_false(window(&world, 3999));
+	assert_false(window(&world, 3999));
+	/* Twice as much would be too near to the cap: it begins anew. */
+	assert_false(window(&world, 4000));
+	assert_false(window(&world, 3999));
+	assert_false(window(&world, 3999));
+	assert_true(window(&world, 3999));
+	assert_int_equal(world.rate.wanted_steps, 1);
+	assert_false(window(&world, 0));
+	assert_false(window(&world, 0));
+	assert_true(window(&world, 0));
+	assert_int_equal(world.rate.wanted_steps, 0);
+	assert_false(window(&world, 0));
+}
+
+static void govern__cost_that_follows_the_rate_does_not_swing(void **state)
+{
+	struct world world = world_of(10000);
+	unsigned int changes = 0;
+
+	(void)state;
+	(void)window(&world, 0);
+	/* 3 % at the full rate: 0.75 % after two steps, 1.5 % after one. */
+	for (int i = 0; i < 100; i++)
+		changes += window(&world, 30000 >> world.rate.wanted_steps);
+	assert_int_equal(world.rate.wanted_steps, 2);
+	assert_int_equal(changes, 2);
+}
+
+static void govern__without_a_cap_steps_are_taken_back(void **state)
+{
+	struct world world = world_of(10000);
+
+	(void)state;
+	(void)window(&world, 0);
+	assert_true(window(&world, 20000));
+	world.rate.cap_ppm = 0;
+	assert_false(window(&world, 900000));
+	assert_false(window(&world, 900000));
+	assert_true(window(&world, 900000));
+	assert_int_equal(world.rate.wanted_steps, 0);
+}
+
+/* ---- the budgets of walks ---- */
+
+#define SAMPLES_AND_WAITS (PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU)
+#define PERCENT_NS (PP_BUDGET_PERIOD_NS / 100)
+
+static struct walk_budgets budgets_at(uint32_t hz, uint32_t captures, uint32_t ppm)
+{
+	const struct options options = {
+		.hz = hz, .events = captures, .max_cpu_ppm = 4 * ppm, .duration_ns = 1};
+
+	return walk_budgets_of(&options, 4);
+}
+
+static void walk_budgets__follow_the_rate_within_their_bounds(void **state)
+{
+	(void)state;
+	assert_int_equal(budgets_at(1, SAMPLES_AND_WAITS, 0).sample_ns, PERCENT_NS);
+	assert_int_equal(budgets_at(99, SAMPLES_AND_WAITS, 0).sample_ns, PERCENT_NS);
+	assert_int_equal(budgets_at(1999, SAMPLES_AND_WAITS, 0).sample_ns, 999500);
+	assert_int_equal(budgets_at(10000, SAMPLES_AND_WAITS, 0).sample_ns, 20 * PERCENT_NS);
+	assert_int_equal(budgets_at(10000, SAMPLES_AND_WAITS, 0).switch_ns, PERCENT_NS / 2);
+}
+
+static void walk_budgets__of_a_run_with_an_end_are_the_cap(void **state)
+{
+	struct walk_budgets budgets = budgets_at(99, SAMPLES_AND_WAITS, 30000);
+
+	(void)state;
+	assert_int_equal(budgets.sample_ns, 2 * PERCENT_NS);
+	assert_int_equal(budgets.switch_ns, PERCENT_NS);
+	budgets = budgets_at(9999, PP_CAPTURE_CPU, 1000);
+	assert_int_equal(budgets.sample_ns, PERCENT_NS / 10);
+	assert_int_equal(budgets.switch_ns, 0);
+	budgets = budgets_at(99, SAMPLES_AND_WAITS | PP_CAPTURE_MEM, 40000);
+	assert_int_equal(budgets.memory_ns, PERCENT_NS);
+	assert_int_equal(budgets.switch_ns, PERCENT_NS);
+	assert_int_equal(budgets.sample_ns, 2 * PERCENT_NS);
+}
+
+static void walk_budgets__of_memory_is_a_percent_when_it_is_captured(void **state)
+{
+	(void)state;
+	assert_int_equal(budgets_at(99, PP_CAPTURE_MEM, 0).memory_ns, PERCENT_NS);
+	assert_int_equal(budgets_at(99, SAMPLES_AND_WAITS, 0).memory_ns, 0);
+	assert_int_equal(budgets_at(99, SAMPLES_AND_WAITS, 40000).memory_ns, 0);
+}
+
+/* Nobody has asked for it by name: a quarter, and never each page. */
+static void walk_budgets__of_memory_by_default_is_less(void **state)
+{
+	struct options options = {
+		.hz = 99, .events = PP_CAPTURES_DEFAULT, .events_are_default = true};
+
+	(void)state;
+	assert_int_equal(walk_budgets_of(&options, 4).memory_ns, PERCENT_NS / 4);
+	assert_int_equal(walk_budgets_of(&options, 4).memory_shift_min, 3);
+	options.events_are_default = false;
+	assert_int_equal(walk_budgets_of(&options, 4).memory_ns, PERCENT_NS);
+	assert_int_equal(walk_budgets_of(&options, 4).memory_shift_min, 0);
+}
+
+static void walk_budgets__share_the_cap_of_a_core(void **state)
+{
+	/* 1.5 % of each of 4 CPUs, where 2 % of a core are allowed. */
+	const struct options options = {
+		.hz = 99, .events = SAMPLES_AND_WAITS, .max_cpu_ppm = 20000};
+	struct options wide = options;
+	struct walk_budgets budgets = walk_budgets_of(&options, 4);
+
+	(void)state;
+	assert_int_equal(budgets.sample_ns, PERCENT_NS * 3333 / 10000);
+	assert_int_equal(budgets.switch_ns, PERCENT_NS * 1666 / 10000);
+	budgets = walk_budgets_of(&options, 1);
+	assert_int_equal(budgets.sample_ns, PERCENT_NS);
+	assert_int_equal(budgets.switch_ns, PERCENT_NS / 2);
+	wide.duration_ns = 1;
+	budgets = walk_budgets_of(&wide, 2);
+	/* Each part is rounded down. */
+	assert_in_range(budgets.sample_ns + budgets.switch_ns, PERCENT_NS - 20, PERCENT_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +389,17 @@ int main(void)
 		cmocka_unit_test(govern__step_that_fails_leaves_the_rate_as_it_was),
 		cmocka_unit_test(govern__rate_never_falls_below_1_hz),
 		cmocka_unit_test(can_be__depends_on_start_and_output),
+		cmocka_unit_test(walk_budgets__follow_the_rate_within_their_bounds),
+		cmocka_unit_test(walk_budgets__of_a_run_with_an_end_are_the_cap),
+		cmocka_unit_test(walk_budgets__of_memory_is_a_percent_when_it_is_captured),
+		cmocka_unit_test(walk_budgets__of_memory_by_default_is_less),
+		cmocka_unit_test(walk_budgets__share_the_cap_of_a_core),
+		cmocka_unit_test(govern__first_one_only_begins),
+		cmocka_unit_test(govern__at_the_cap_nothing_changes),
+		cmocka_unit_test(govern__steps_down_once_a_window_to_the_last),
+		cmocka_unit_test(govern__comes_back_after_calm_windows_in_a_row),
+		cmocka_unit_test(govern__cost_that_follows_the_rate_does_not_swing),
+		cmocka_unit_test(govern__without_a_cap_steps_are_taken_back),
 	};
 
 	return cmocka_run_group_tests_name("agent/rate", tests, NULL, NULL);

@@ -32,7 +32,7 @@ bool rate_can_be(const struct rate *rate, uint32_t hz)
 void rate_ask(struct rate *rate, uint32_t hz, uint32_t max_cpu_ppm)
 {
 	rate->asked_hz = hz;
-	rate->governor.cap_ppm = max_cpu_ppm;
+	rate->cap_ppm = max_cpu_ppm;
 }
 
 struct run {
@@ -105,7 +105,7 @@ static void reload__takes_over_what_can_change(void **state)
 	reload_to(&run, "[capture]\nhz=99\ninterval=1m\nquiet=yes\nevents=cpu\nmax-cpu=2\n"
 			"[store]\nmax=3M\nage=1h\n");
 	assert_int_equal(run.rate.asked_hz, 99);
-	assert_int_equal(run.rate.governor.cap_ppm, 20000);
+	assert_int_equal(run.rate.cap_ppm, 20000);
 	assert_int_equal(run.options.interval_ns, 60000000000ULL);
 	assert_true(run.options.quiet);
 	assert_int_equal(store.max_bytes, 3 << 20);

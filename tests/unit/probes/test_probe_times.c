@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probe_times.c probes/probe_duty.c probes/probe_pace.c */
+/* sources: probes/probe_times.c */
 #include "probes/probe_times.h"
 
 #include <cmocka.h>
+
+#include "base/budget.h"
 
 #define SECOND 1000000000ULL
 #define START (100 * SECOND)
@@ -106,7 +108,7 @@ static void look__full_share_again_is_on_for_good(void **state)
 	probe_times_set_share(&times, 3, 100000, START);
 	(void)probe_times_look(&times, START, UINT32_MAX);
 	(void)apply(3, START, 0, &gate);
-	probe_times_set_share(&times, 3, PROBE_DUTY_FULL, START + 1000);
+	probe_times_set_share(&times, 3, BUDGET_FULL, START + 1000);
 	assert_int_equal(probe_times_look(&times, START + 1000, 0), 0);
 	assert_true(apply(3, START + 1000, 0, &gate));
 	assert_int_equal(gate.until_ns, 0);
@@ -142,7 +144,11 @@ static void apply__slower_program_counts_for_more(void **state)
 	assert_in_range(gate.scale, 4 * ONE * 249 / 100, 4 * ONE * 251 / 100);
 	/* Other programs: nothing is known of them. */
 	probe_times_restart_paces(&times);
-	assert_true(probe_pace_correction(&times.probe[3].pace) == 1);
+	(void)probe_times_look(&times, now_ns + on_ns, 0);
+	(void)apply(3, now_ns + on_ns, own_ns + on_ns / 3, &gate);
+	(void)probe_times_look(&times, now_ns + SECOND, 0);
+	assert_true(apply(3, now_ns + SECOND, own_ns + 3 * on_ns, &gate));
+	assert_int_equal(gate.scale, 4 * ONE);
 }
 
 static void on_ns__open_gate_has_been_on_until_now(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probe_worker.c probes/probe_objects.c probes/lock_wait.c probes/probe_groups.c probes/probe_times.c probes/probe_duty.c probes/probe_pace.c base/background.c base/task.c base/io.c base/user_quota.c base/log.c base/utf8.c */
+/* sources: probes/probe_worker.c probes/probe_objects.c probes/lock_wait.c probes/probe_groups.c probes/probe_times.c base/background.c base/task.c base/io.c base/user_quota.c base/log.c base/utf8.c */
 /* The kernel's part, programs and links, are stand-ins that count what is attached. */
 #include "probes/probe_worker.h"
 
@@ -15,9 +15,9 @@
 #include "attach/kernel_side.h"
 #include "attach/mapping_locks.h"
 #include "attach/probe_side.h"
+#include "base/budget.h"
 #include "base/clock.h"
 #include "foreign/user_time.h"
-#include "probes/probe_duty.h"
 
 #define LIMIT_NS 10000000000ULL
 
@@ -485,7 +485,7 @@ static void cuda__launches_of_a_kind_go_off_alone(void **state)
 	while (launch_gate().until_ns != 1)
 		assert_true(mono_ns() < end_ns);
 	assert_int_equal(get(&blind), 1);
-	probe_worker_set_share(worker, 8 + PP_CUDA_HIT_LAUNCH_DEAR, PROBE_DUTY_FULL, 10000);
+	probe_worker_set_share(worker, 8 + PP_CUDA_HIT_LAUNCH_DEAR, BUDGET_FULL, 10000);
 	await_attached(2);
 	while (launch_gate().until_ns || get(&blind))
 		assert_true(mono_ns() < end_ns);
@@ -728,7 +728,7 @@ static void share__puts_links_off_and_on_with_their_gate(void **state)
 	assert_int_equal(gate.scale, 10 << PP_GATE_SCALE_SHIFT);
 	assert_in_range(get(&kernel.entries[1]), 2, UINT_MAX);
 	assert_int_equal(get(&kernel.entries[2]), 1);
-	probe_worker_set_share(worker, 0, PROBE_DUTY_FULL, 500);
+	probe_worker_set_share(worker, 0, BUDGET_FULL, 500);
 	await_attached(2);
 	while (gate = gate_of(0), gate.until_ns && mono_ns() < end_ns)
 		usleep(1000);

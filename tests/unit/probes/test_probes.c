@@ -2,7 +2,6 @@
 /* sources: probes/probes.c probes/probe_names.c probes/probe_warnings.c probes/probe_wants.c probes/site_numbers.c probes/command_file.c probes/probed_file.c probes/probe_plan.c probes/cuda_functions.c probes/cuda_events.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
 /* Files, the child that finds places, and the thread that attaches are stand-ins that write down
  * what they are asked for. */
-#include "probes/cuda_bounds.h"
 #include "probes/probes.h"
 
 #include <cmocka.h>
@@ -145,34 +144,16 @@ int cuda_side_follow_events(const struct cuda_side *side, bool are_followed)
 }
 
 /* What probes cost is none of this test's business. */
-int cuda_bounds_new(const struct options *of, const struct probe_plan *plan,
-		    struct probe_worker *worker, struct cuda_bounds **ret_bounds)
-{
-	(void)of, (void)plan, (void)worker;
-	*ret_bounds = NULL;
-	return 0;
-}
-
-void cuda_bounds_free(struct cuda_bounds *bounds)
-{
-	(void)bounds;
-}
-
-void cuda_bounds_look(struct cuda_bounds *bounds, uint64_t now_ns)
-{
-	(void)bounds, (void)now_ns;
-}
-
-int cuda_bounds_describe(struct cuda_bounds *bounds, struct profiles *profiles, uint64_t now_ns)
-{
-	(void)bounds, (void)profiles, (void)now_ns;
-	return 0;
-}
-
-void probe_bounds_init(struct probe_bounds *bounds, const struct options *of,
-		       const struct probe_plan *plan, struct probe_worker *worker)
+int probe_bounds_init(struct probe_bounds *bounds, const struct options *of,
+		      const struct probe_plan *plan, struct probe_worker *worker)
 {
 	(void)bounds, (void)of, (void)plan, (void)worker;
+	return 0;
+}
+
+void probe_bounds_release(struct probe_bounds *bounds)
+{
+	(void)bounds;
 }
 
 uint32_t probe_bounds_leader(const struct probe_bounds *bounds, uint32_t probe)
@@ -186,9 +167,9 @@ void probe_bounds_see_site(struct probe_bounds *bounds, uint32_t probe, enum pro
 	(void)bounds, (void)probe, (void)cost;
 }
 
-void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid)
+void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid, uint32_t uid)
 {
-	(void)bounds, (void)pid;
+	(void)bounds, (void)pid, (void)uid;
 }
 
 void probe_bounds_drop_process(struct probe_bounds *bounds, pid_t pid)
