@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c child/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_told.c python/python_accessor.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
+/* sources: files/client.c files/client_names.c files/user_time.c files/check.c child/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_told.c python/python_accessor.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
 /* What the agent does with what a child says that is no longer ours: the input is its reply and the
  * shared memory.  What is taken from it must keep the bounds that the kernel side relies on. */
 #include <assert.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "child/worker.h"
-#include "foreign/check.h"
-#include "foreign/client.h"
+#include "files/check.h"
+#include "files/client.h"
 
 #define LOW 0x1000U
 #define HIGH 0x2000U

@@ -2,15 +2,15 @@
 # awk -f check_layers.awk userspace/*/*.[ch]   A directory includes only what stands before it on the data
 # path, and of that only what is listed.  agent/ wires all; base/ and <pyprofd/...> are for everybody.
 BEGIN {
-	allowed["parser"] = "child"
+	allowed["peek"] = "child"
 	allowed["discover"] = "child"
 	allowed["identity"] = "discover" # docs/design/configuration.md
 	allowed["unwind"] = "elf"
 	allowed["python"] = "discover elf"
-	allowed["foreign"] = "child elf unwind python" # docs/design/files.md
-	allowed["attach"] = "child discover foreign unwind python"
+	allowed["files"] = "child elf unwind python" # docs/design/files.md
+	allowed["attach"] = "child discover files unwind python"
 	allowed["drain"] = "python" # docs/design/agent.md
-	allowed["symbolize"] = "discover foreign python drain"
+	allowed["symbolize"] = "discover files python drain"
 	allowed["finish"] = "discover unwind python attach drain symbolize"
 	allowed["profile"] = "symbolize"
 	allowed["pprof"] = "profile"
@@ -27,13 +27,13 @@ BEGIN {
 	allowed["collectors"] = "child profile pprof store config export" # docs/design/collectors.md
 	allowed["serve"] = "child profile pprof store config live render query collectors" # docs/design/serve.md
 	allowed["reader"] = "child profile pprof store render export diff live query"
-	allowed["processes"] = "discover identity python foreign attach drain options"
-	allowed["windows"] = "discover identity foreign attach drain profile pprof store ledger live options processes"
-	allowed["probes"] = "discover elf foreign attach drain options windows"
-	allowed["gpu"] = "child discover foreign attach drain profile gauges live options processes windows probes"
-	allowed["doctor"] = "child parser discover elf python foreign attach config options probes"
-	allowed["agent"] = "child parser discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor"
-	directories = "base child parser discover identity elf unwind python foreign attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor render query export diff collectors serve reader agent"
+	allowed["processes"] = "discover identity python files attach drain options"
+	allowed["windows"] = "discover identity files attach drain profile pprof store ledger live options processes"
+	allowed["probes"] = "discover elf files attach drain options windows"
+	allowed["gpu"] = "child discover files attach drain profile gauges live options processes windows probes"
+	allowed["doctor"] = "child peek discover elf python files attach config options probes"
+	allowed["agent"] = "child peek discover identity elf unwind python files attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor"
+	directories = "base child peek discover identity elf unwind python files attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor render query export diff collectors serve reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_probe.skel.h"] = "attach"

@@ -81,8 +81,8 @@ MORE_AREAS = {
     "drain": r"/drain/\w+\.c$",
     "elf": r"/elf/\w+\.c$",
     "identity": r"/identity/\w+\.c$",
-    "foreign": r"/foreign/\w+\.c$",
-    "parser": r"/parser/\w+\.c$",
+    "files": r"/files/\w+\.c$",
+    "peek": r"/peek/\w+\.c$",
     "child": r"/child/\w+\.c$",
     # What users share, in the kernel and in the agent.
     "shares": (r"bpf/lib/(slot|user)_share\.bpf\.h$|/(user_quota|profile_shares|process_shares|"

@@ -21,9 +21,9 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "child/perf_opener.h"
-#include "foreign/client.h"
+#include "files/client.h"
 #include "options/options.h"
-#include "parser/client.h"
+#include "peek/client.h"
 #include "processes/process_watch.h"
 #include "store/keeper.h"
 #include "store/output.h"
@@ -156,7 +156,7 @@ static int run(struct agent *agent, struct loop *loop)
 	if (!err)
 		err = start_command(agent, loop);
 	if (!err) {
-		parser_await(agent->parser);
+		peek_await(agent->peek);
 		if (!foreign_await(agent->foreign))
 			log_error("cannot start the child that parses files: stacks "
 				  "end early, and no interpreter is known");
@@ -218,14 +218,14 @@ static void explain_end(int err)
 static void print_summary(struct agent *agent)
 {
 	struct foreign_stats parsing = {0};
-	struct parser_stats reads = {0};
+	struct peek_stats reads = {0};
 
 	foreign_get_stats(agent->foreign, &parsing);
 	log_debug("elf child: %" PRIu64 " late, %" PRIu64 " ended, %" PRIu64 " without it, %" PRIu64
 		  " starts",
 		  parsing.late, parsing.ended, parsing.none, parsing.starts);
-	parser_get_stats(agent->parser, &reads);
-	log_debug("parser child: %" PRIu64 " reads, %" PRIu64 " starts, %" PRIu64 " us of CPU time",
+	peek_get_stats(agent->peek, &reads);
+	log_debug("memory child: %" PRIu64 " reads, %" PRIu64 " starts, %" PRIu64 " us of CPU time",
 		  reads.reads, reads.starts, (uint64_t)(reads.cpu_ns / NS_PER_US));
 	log_debug("incomplete stacks: %.2f ms each, the longest wait in the queue %.1f ms",
 		  (double)agent->incomplete.mean_ns / NS_PER_MS,
@@ -283,7 +283,7 @@ int agent_run(struct options *options, const char *child_program)
 	OWNED(reload) struct reload *reload = NULL;
 	OWNED(server) struct server *server = NULL;
 	OWNED(perf_opener) struct perf_opener *opener = NULL;
-	OWNED(parser) struct parser *parser = NULL;
+	OWNED(peek) struct peek *peek = NULL;
 	OWNED(foreign) struct foreign *foreign = NULL;
 	struct agent agent = {
 		.options = options, .rate.options = options, .child_program = child_program};
@@ -301,7 +301,7 @@ int agent_run(struct options *options, const char *child_program)
 	err = service_open(&loop.service);
 	if (err)
 		log_warn_errno(err, "cannot tell the service manager (NOTIFY_SOCKET) how it goes");
-	err = parser_new(child_program, &parser);
+	err = peek_new(child_program, &peek);
 	if (!err && (config_path(options->config) || options->config_is_missing))
 		err = reload_new(options, &reload);
 	loop.reload = reload;
@@ -320,9 +320,9 @@ int agent_run(struct options *options, const char *child_program)
 		log_warn_errno(err, "cannot start pyprofd-serve");
 	loop.server = server;
 	/* From here on nobody else reads other processes' memory. */
-	agent.parser = parser;
+	agent.peek = peek;
 	agent.foreign = foreign;
-	process_access_by(&parser_access, parser);
+	process_access_by(&peek_access, peek);
 	progress_init(&agent.progress, stderr, options->quiet);
 	err = run(&agent, &loop);
 	if (err)

@@ -22,7 +22,7 @@
 #include "base/slice.h"
 #include "discover/sideband.h"
 #include "drain/ring.h"
-#include "foreign/client.h"
+#include "files/client.h"
 #include "options/options.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"

@@ -7,18 +7,18 @@
 #include "child/children.h"
 #include "child/perf_opener.h"
 #include "doctor/doctor.h"
-#include "foreign/child.h"
+#include "files/child.h"
 #include "gauges/child.h"
 #include "options/host_check.h"
 #include "options/options.h"
-#include "parser/child.h"
+#include "peek/child.h"
 #include "store/merge_child.h"
 
 /* This program, started under a child's name, is that child. */
 static void be_child(enum child_kind kind)
 {
 	static void (*const child_main[CHILD_KINDS])(void) = {
-		[CHILD_MEMORY] = parser_child_main, [CHILD_FILES] = foreign_child_main,
+		[CHILD_MEMORY] = peek_child_main,   [CHILD_FILES] = foreign_child_main,
 		[CHILD_EVENTS] = perf_child_main,   [CHILD_STORE] = merge_child_main,
 		[CHILD_GAUGES] = gauges_child_main,
 	};

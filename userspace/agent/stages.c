@@ -499,7 +499,7 @@ static void prepare_window(struct agent *agent)
 						 .probes = probes},
 				      .tables = &agent->tables,
 				      .sources = &agent->sources,
-				      .parser = agent->parser,
+				      .peek = agent->peek,
 				      .foreign = agent->foreign,
 				      .output = agent->output,
 				      .keeper = agent->keeper,
@@ -553,8 +553,7 @@ int stages_open_sampling(struct agent *agent)
 	int err = cpu_events_new(&wanted, &agent->cpu_events);
 
 	if (err == -ENOENT || err == -EOPNOTSUPP)
-		log_error(
-			"this machine has no hardware counter for clock=cycles; use clock=cpu");
+		log_error("this machine has no hardware counter for clock=cycles; use clock=cpu");
 	else if (err)
 		log_error_errno(err, "cannot open the sampling events");
 	else

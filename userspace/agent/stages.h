@@ -61,7 +61,7 @@ struct agent {
 
 	struct foreign *foreign;    /* borrowed; parses files */
 	struct perf_opener *opener; /* borrowed; NULL: the agent opens perf events itself */
-	struct parser *parser; /* borrowed; reads other processes' memory. NULL: nobody else does */
+	struct peek *peek; /* borrowed; reads other processes' memory. NULL: nobody else does */
 
 	/* What samples bring. */
 	struct cpu_events *cpu_events;

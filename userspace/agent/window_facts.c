@@ -15,8 +15,8 @@
 #include "drain/dictionary.h"
 #include "drain/ring.h"
 #include "drain/text_table.h"
-#include "foreign/client.h"
-#include "parser/client.h"
+#include "files/client.h"
+#include "peek/client.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "profile/facts.h"
@@ -79,7 +79,7 @@ static void count_kept(const struct window_facts *facts, struct summary *summary
 
 /* Losses of user space beside those of the kernel side. */
 static void add_own_losses(const struct window_facts *facts, const struct foreign_stats *parsing,
-			   const struct parser_stats *reads, uint64_t loss[PP_LOSS_COUNT])
+			   const struct peek_stats *reads, uint64_t loss[PP_LOSS_COUNT])
 {
 	struct dictionary_stats stats;
 
@@ -102,12 +102,12 @@ void window_facts_update(const struct window_facts *facts)
 {
 	struct summary *summary = facts->summary;
 	uint64_t rss_bytes = own_cost_rss_bytes();
-	struct parser_stats reads = {0};
+	struct peek_stats reads = {0};
 	struct foreign_stats parsing = {0};
 
 	summary->elapsed_ns = mono_ns() - facts->started_ns;
 	summary->own_cpu_ns = own_cost_cpu_ns();
-	parser_get_stats(facts->parser, &reads);
+	peek_get_stats(facts->peek, &reads);
 	foreign_get_stats(facts->foreign, &parsing);
 	memcpy(summary->asked, parsing.count, sizeof(summary->asked));
 	summary->own_cpu_ns += reads.cpu_ns + parsing.count[FOREIGN_COST_CPU_NS];

@@ -15,7 +15,7 @@ struct keeper;
 struct kernel_side;
 struct naming;
 struct output;
-struct parser;
+struct peek;
 struct process_watch;
 struct ring;
 struct sources;
@@ -35,7 +35,7 @@ struct window_facts {
 	struct quotas quotas;
 	const struct tables *tables;
 	const struct sources *sources;
-	const struct parser *parser;
+	const struct peek *peek;
 	const struct foreign *foreign;
 	const struct output *output;
 	struct keeper *keeper; /* NULL: there is no store */

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/mapping.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 #include <utlist.h>
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "discover/mapping.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 bool file_facts_are_refused(int err)
 {
@@ -61,9 +61,8 @@ void file_facts_ask(struct foreign *foreign, const struct foreign_file *asked, s
 {
 	struct foreign_facts facts;
 
-	file->error = file_facts_soften(
-		file,
-		foreign_examine(foreign, asked, &facts, &file->python, &file->python_reason));
+	file->error = file_facts_soften(file, foreign_examine(foreign, asked, &facts, &file->python,
+							      &file->python_reason));
 	file->is_refused = file_facts_are_refused(file->error);
 	file->unread_ns = file->error == -ETIMEDOUT || file->error == -EAGAIN ? mono_ns() : 0;
 	if (file->error)
@@ -107,8 +106,7 @@ int file_facts_vdso(int *ret_fd)
 	fd = memfd_create("vdso", MFD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	err = write_full(fd, vdso,
-			 header->e_shoff + (size_t)header->e_shnum * header->e_shentsize);
+	err = write_full(fd, vdso, header->e_shoff + (size_t)header->e_shnum * header->e_shentsize);
 	if (!err)
 		*ret_fd = TAKE_FD(fd);
 	return err;

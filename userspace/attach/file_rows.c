@@ -5,7 +5,7 @@
 
 #include "attach/file_facts.h"
 #include "attach/file_text.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 void file_rows_init(struct file_rows *rows, struct row_store *store, struct foreign *foreign,
 		    struct file_table_stats *stats)

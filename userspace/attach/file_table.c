@@ -14,7 +14,7 @@
 #include "discover/file_open.h"
 #include "discover/mapping.h"
 #include "discover/process_user.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 struct file_table {
 	struct foreign *foreign;  /* borrowed */
@@ -641,8 +641,8 @@ int file_table_functions(struct file_table *table, struct file *file, const uint
 	if (file->debug)
 		debug_files_open(file->debug, "/", file->path, file->identity.owner, &debug);
 	asked.debug = &debug;
-	return file_facts_soften(
-		file, foreign_names(table->foreign, &asked, vaddr, count, found, context));
+	return file_facts_soften(file, foreign_names(table->foreign, &asked, vaddr, count, found,
+						     context));
 }
 
 int file_table_kernels(struct file_table *table, struct file *file, const uint64_t *vaddr,
@@ -671,8 +671,8 @@ int file_table_probes(struct file_table *table, struct file *file,
 
 	if (file->is_refused)
 		return -E2BIG;
-	return file_facts_soften(
-		file, foreign_probes(table->foreign, &asked, wanted, count, ret_sites));
+	return file_facts_soften(file,
+				 foreign_probes(table->foreign, &asked, wanted, count, ret_sites));
 }
 
 /* ---- forgetting ---- */
@@ -704,8 +704,7 @@ void file_table_tidy(struct file_table *table, uint64_t before_ns)
 	}
 }
 
-bool file_table_find_unused(const struct file_table *table, uint64_t before_ns,
-			    uint64_t *ret_slots)
+bool file_table_find_unused(const struct file_table *table, uint64_t before_ns, uint64_t *ret_slots)
 {
 	return file_descriptors_find_unused(&table->descriptors, before_ns, ret_slots);
 }

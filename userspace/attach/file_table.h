@@ -16,8 +16,8 @@
 #include "attach/file_names.h"
 #include "base/cleanup.h"
 #include "discover/process.h"
-#include "foreign/client.h"
-#include "foreign/protocol.h"
+#include "files/client.h"
+#include "files/protocol.h"
 #include "python/python_info.h"
 #include "unwind/row_store.h"
 

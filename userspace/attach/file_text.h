@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "attach/file_identity.h"
-#include "foreign/protocol.h"
+#include "files/protocol.h"
 
 /* Checks that a file's executable segments have bytes behind what they span; holes do not count.
  * Segments lie far apart only in forged files.  Returns 0; -EFBIG. */

@@ -10,7 +10,7 @@
 #include "attach/probe_links.h"
 #include "attach/probe_trial.h"
 #include "base/cleanup.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 #define NAME "probes"
 #define LEGS 2U /* what begins something, and what ends it */

@@ -13,8 +13,8 @@
 #include "discover/proc_maps.h"
 #include "discover/proc_scan.h"
 #include "doctor/doctor_probes.h"
-#include "foreign/client.h"
-#include "parser/client.h"
+#include "files/client.h"
+#include "peek/client.h"
 #include "python/python_process.h"
 
 #define NAME "python"
@@ -207,9 +207,9 @@ void doctor_pythons(struct findings *findings, const char *child_program,
 		    const struct probe_prices *prices)
 {
 	OWNED(foreign) struct foreign *foreign = NULL;
-	OWNED(parser) struct parser *parser = NULL;
+	OWNED(peek) struct peek *peek = NULL;
 	struct search search = {0};
-	int err = parser_new(child_program, &parser);
+	int err = peek_new(child_program, &peek);
 
 	if (!err)
 		err = foreign_new(child_program, &foreign);
@@ -218,8 +218,8 @@ void doctor_pythons(struct findings *findings, const char *child_program,
 			     "cannot start the child that parses files");
 		return;
 	}
-	parser_await(parser);
-	process_access_by(&parser_access, parser);
+	peek_await(peek);
+	process_access_by(&peek_access, peek);
 	search.foreign = foreign;
 	err = proc_scan(take_process, &search);
 	if (err < 0)

@@ -17,7 +17,7 @@
 #include "drain/cuda_names.h"
 #include "drain/cuda_totals.h"
 #include "drain/hash_set.h"
-#include "foreign/client.h"
+#include "files/client.h"
 #include "gpu/launch_site.h"
 #include "probes/cuda_functions.h"
 

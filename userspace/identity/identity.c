@@ -17,7 +17,7 @@
 #include "base/user_quota.h"
 #include "identity/label_value.h"
 
-/* Names users by our own /etc/passwd alone, which the parser child reads: what the name service
+/* Names users by our own /etc/passwd alone, which a child reads (peek/): what the name service
  * asks may be a server that does not answer, and the file may lie on a disk that does not.  Users
  * of a directory service are shown by their number.  One thread. */
 

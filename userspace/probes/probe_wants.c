@@ -2,7 +2,7 @@
 #include "probes/probe_wants.h"
 
 #include "attach/file_table.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 #define FILE_NUMBER UINT32_MAX /* no file of the table has it */
 

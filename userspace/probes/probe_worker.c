@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/task.h"
 #include "base/user_quota.h"
-#include "foreign/user_time.h"
+#include "files/user_time.h"
 #include "probes/lock_wait.h"
 #include "probes/probe_groups.h"
 #include "probes/probe_objects.h"

@@ -3,7 +3,7 @@
  * second, and takes up to 100 ms for each breakpoint that it takes out.  The loop hands over jobs
  * and collects what became of them.  A breakpoint is written to each mapping of its file, which may
  * have a million of them: who had jobs for two seconds gets a tenth of the thread's time from then
- * on (foreign/user_time.h). */
+ * on (files/user_time.h). */
 #ifndef PROBES_PROBE_WORKER_H
 #define PROBES_PROBE_WORKER_H
 

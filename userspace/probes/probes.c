@@ -19,7 +19,7 @@
 #include "base/user_quota.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
-#include "foreign/client.h"
+#include "files/client.h"
 #include "options/options.h"
 #include "probes/command_file.h"
 #include "probes/cuda_events.h"

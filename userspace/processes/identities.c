@@ -11,7 +11,7 @@
 #include "base/slice.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
-#include "foreign/user_time.h"
+#include "files/user_time.h"
 #include "identity/cgroup_names.h"
 #include "identity/identity.h"
 #include "identity/pods.h"

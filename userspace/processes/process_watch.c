@@ -201,7 +201,7 @@ bool process_watch_has_more(const struct process_watch *watch)
 /* ---- processes found by reading /proc ---- */
 
 /* Who does not answer in time is asked again with the next tick; meanwhile the child that reads may
- * have been the one that was late (parser/client.h). */
+ * have been the one that was late (peek/client.h). */
 static int read_maps(struct process_watch *watch, struct process *process)
 {
 	int err = process_table_read_maps(watch->sources.processes, process, NULL);

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "drain/raw_codes.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 #define BATCH_MAX 512U
 /* Numbers of code objects, which the child is not asked about again for a while when it was late at

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 struct native_symbols;
 

@@ -10,8 +10,8 @@
 #include <sys/vfs.h>
 
 #include "base/root_file.h"
-#include "foreign/client.h"
-#include "foreign/protocol.h"
+#include "files/client.h"
+#include "files/protocol.h"
 
 #define ASK_BYTES (1U << 20) /* of the file at once */
 /* A JIT that reuses memory leaves old entries below new ones. */

@@ -9,7 +9,7 @@
 #include <pyprofd/stops.h>
 #include <pyprofd/times.h>
 
-#include "foreign/questions.h"
+#include "files/questions.h"
 
 #define SUMMARY_LARGEST 16U /* processes */
 

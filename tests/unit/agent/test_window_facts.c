@@ -20,8 +20,8 @@
 #include "drain/dictionary.h"
 #include "drain/ring.h"
 #include "drain/text_table.h"
-#include "foreign/client.h"
-#include "parser/client.h"
+#include "files/client.h"
+#include "peek/client.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "profile/facts.h"
@@ -149,11 +149,11 @@ static struct foreign_stats asked;
 static uint64_t reads_cpu_ns;
 
 /* As the contracts say: of none, nothing is changed. */
-void parser_get_stats(const struct parser *parser, struct parser_stats *ret_stats)
+void peek_get_stats(const struct peek *peek, struct peek_stats *ret_stats)
 {
-	if (parser)
+	if (peek)
 		*ret_stats =
-			(struct parser_stats){.late = 29, .left_alone = 30, .cpu_ns = reads_cpu_ns};
+			(struct peek_stats){.late = 29, .left_alone = 30, .cpu_ns = reads_cpu_ns};
 }
 
 void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_stats)
@@ -177,7 +177,7 @@ static int setup(void **state)
 				      .summary = &summary,
 				      .tables = &tables,
 				      .foreign = (void *)&asked,
-				      .parser = (void *)&reads_cpu_ns,
+				      .peek = (void *)&reads_cpu_ns,
 				      .started_ns = mono_ns()};
 	return 0;
 }
@@ -309,7 +309,7 @@ static void update__without_children_counts_nothing_of_them(void **state)
 {
 	(void)state;
 	facts.foreign = NULL;
-	facts.parser = NULL;
+	facts.peek = NULL;
 	asked.put_off = asked.count[FOREIGN_EXAMINE] = 5;
 	asked.count[FOREIGN_COST_CPU_NS] = reads_cpu_ns = 1000;
 	window_facts_update(&facts);

@@ -14,7 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "foreign/client.h"
+#include "files/client.h"
 
 #define FILES 12U
 

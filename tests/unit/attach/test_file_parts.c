@@ -23,7 +23,7 @@
 #include "attach/rule_cache.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 #define NAMED 128U /* a slot, the first of its word of the bitmap */
 
@@ -152,7 +152,7 @@ static struct {
 		off_t start, end;
 	} data[1024];
 	size_t count;
-	int error; /* 0, or what the file system says to SEEK_DATA */
+	int error;   /* 0, or what the file system says to SEEK_DATA */
 	bool is_cut; /* it ends before a hole is looked for */
 	unsigned int asked;
 } disk;
@@ -255,9 +255,9 @@ static void file_text_check__data_in_256_pieces_is_looked_at(void **state)
 
 static void file_text_check__dense_files_are_not_looked_at(void **state)
 {
-	const struct foreign_segment segment[] = {
-		{.vaddr = 0x1000, .file_size = 100},
-		{.vaddr = 0x1000 + MORE + 4 * 150 + 3 - 50, .file_size = 50}};
+	const struct foreign_segment segment[] = {{.vaddr = 0x1000, .file_size = 100},
+						  {.vaddr = 0x1000 + MORE + 4 * 150 + 3 - 50,
+						   .file_size = 50}};
 	struct foreign_segment beyond[2];
 	struct file_identity identity = {.size = 1000, .disk_bytes = 1000};
 
@@ -324,9 +324,9 @@ static void tell(size_t count, int result)
 	told.result = result;
 	told.asked = 0;
 	for (size_t i = 0; i < count; i++)
-		told.row[i] = (struct cfi_row){
-			.vaddr = 8 * i,
-			.rule = {.kind = PP_RULE_CFA_SP, .cfa_offset = (int32_t)i + 1}};
+		told.row[i] = (struct cfi_row){.vaddr = 8 * i,
+					       .rule = {.kind = PP_RULE_CFA_SP,
+							.cfa_offset = (int32_t)i + 1}};
 }
 
 static struct rule_cache cache;
@@ -686,8 +686,8 @@ static void file_facts_ask__rows_errors_are_the_files(void **state)
 	static const struct {
 		int32_t rows_error;
 		bool has_rows, is_refused;
-	} cases[] = {{0, true, false}, {-ENODATA, false, false}, {-EBADMSG, false, false},
-		     {-E2BIG, false, true}, {-ENOTSUP, false, true}, {-ETIME, false, true}};
+	} cases[] = {{0, true, false},	    {-ENODATA, false, false}, {-EBADMSG, false, false},
+		     {-E2BIG, false, true}, {-ENOTSUP, false, true},  {-ETIME, false, true}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -767,12 +767,9 @@ static void file_bias__pages_of_a_segment_are_its_own(void **state)
 {
 	static const struct {
 		uint64_t offset, bias;
-	} cases[] = {{0x0000, 0x70000000 - 0x0000},
-		     {0x1000, 0x70000000 - 0x11000},
-		     {0x2000, 0x70000000 - 0x2000},
-		     {0x3000, 0x70000000 - 0x23000},
-		     {0x3fff, 0x70000000 - 0x23fff},
-		     {0x4000, 0x70000000 - 0x4000}};
+	} cases[] = {{0x0000, 0x70000000 - 0x0000},  {0x1000, 0x70000000 - 0x11000},
+		     {0x2000, 0x70000000 - 0x2000},  {0x3000, 0x70000000 - 0x23000},
+		     {0x3fff, 0x70000000 - 0x23fff}, {0x4000, 0x70000000 - 0x4000}};
 	const struct file file = {
 		.segment_count = 2,
 		.segment = {{.vaddr = 0x11000, .offset = 0x1000, .file_size = 0x1000},
@@ -855,9 +852,8 @@ static void file_identity_read__is_what_the_kernel_says(void **state)
 	assert_int_equal(identity.key.inode, 77);
 	assert_int_equal(identity.size, 5000);
 	assert_int_equal(identity.disk_bytes, status.st_blocks * 512);
-	assert_int_equal(identity.changed_ns,
-			 (uint64_t)status.st_ctim.tv_sec * NS_PER_SEC +
-				 (uint64_t)status.st_ctim.tv_nsec);
+	assert_int_equal(identity.changed_ns, (uint64_t)status.st_ctim.tv_sec * NS_PER_SEC +
+						      (uint64_t)status.st_ctim.tv_nsec);
 	assert_int_equal(identity.owner, geteuid());
 	assert_true(identity.is_settled);
 	assert_false(identity.is_fuse);

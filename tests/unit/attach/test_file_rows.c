@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/process_user.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 #define FILES 8U
 #define FDS 256
@@ -275,8 +275,8 @@ static struct {
 } store;
 #define STORE ((struct row_store *)&store)
 
-int row_store_add_file(struct row_store *rows, uint32_t uid, uint64_t min_vaddr,
-		       uint64_t max_vaddr, uint32_t *ret_page0)
+int row_store_add_file(struct row_store *rows, uint32_t uid, uint64_t min_vaddr, uint64_t max_vaddr,
+		       uint32_t *ret_page0)
 {
 	assert_ptr_equal(rows, STORE);
 	store.uid = uid;
@@ -342,8 +342,8 @@ static int setup(void **state)
 			.key = {.major = 8, .minor = 1, .inode = 100 + i}, .is_settled = true};
 		disk[i].facts.has_symbols = 1;
 		disk[i].facts.segment_count = 1;
-		disk[i].facts.segment[0] = (struct foreign_segment){
-			.vaddr = UNIT + 0x80000, .file_size = 3 * UNIT};
+		disk[i].facts.segment[0] =
+			(struct foreign_segment){.vaddr = UNIT + 0x80000, .file_size = 3 * UNIT};
 		disk[i].facts.debug.build_id_bytes = 8;
 	}
 	opened = btrfs_forgotten = 0;
@@ -416,8 +416,7 @@ static void get__rows_of_each_segment_are_loaded(void **state)
 
 	(void)state;
 	disk[0].facts.segment_count = 2;
-	disk[0].facts.segment[1] =
-		(struct foreign_segment){.vaddr = 8 * UNIT, .file_size = 0x100};
+	disk[0].facts.segment[1] = (struct foreign_segment){.vaddr = 8 * UNIT, .file_size = 0x100};
 	disk[0].is_python = true;
 	file = get(0, "/lib/a");
 	assert_int_equal(file->error, 0);
@@ -999,8 +998,9 @@ static void descriptor__of_the_vdso_is_a_copy_of_ours(void **state)
 	assert_ptr_equal(get_mapping(&mapping), vdso);
 	assert_int_equal(file_table_descriptor(table, vdso, &fd), 0);
 	assert_int_equal(pread(fd, magic, 4, 0), 4);
-	assert_memory_equal(magic, "\x7f"
-				   "ELF",
+	assert_memory_equal(magic,
+			    "\x7f"
+			    "ELF",
 			    4);
 	assert_int_equal(file_table_descriptor(table, file, &fd), 0);
 	assert_int_equal(number_of(fd), 0);

@@ -11,7 +11,7 @@
 #include "discover/file_open.h"
 #include "discover/process_user.h"
 #include "drain/dictionary.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 #define ROUND_FILES 4000U
 #define ROUNDS 600U /* 2.4 million files */
@@ -55,9 +55,9 @@ int foreign_rows(struct foreign *foreign, const struct foreign_file *file, uint6
 	return -ETIMEDOUT;
 }
 
-int foreign_kernels(struct foreign *foreign, const struct foreign_file *file,
-		    const uint64_t *vaddr, size_t count, bool are_functions,
-		    foreign_function_handler *found, void *context)
+int foreign_kernels(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
+		    size_t count, bool are_functions, foreign_function_handler *found,
+		    void *context)
 {
 	(void)foreign, (void)file, (void)vaddr, (void)count, (void)are_functions;
 	(void)found, (void)context;

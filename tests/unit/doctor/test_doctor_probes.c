@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 /* What the child says: a site of each cost that is not negative, by wanted probe. */
 enum { GC_START, GC_DONE, IMPORT_START, IMPORT_DONE, ENTRY, RETURN, LINE, LINE_AGAIN, WANTED };

@@ -33,7 +33,7 @@ static void users_find__takes_whole_numbers(void **state)
 
 static const char *users_text; /* NULL: it cannot be read */
 
-/* The parser child's. */
+/* The child's that reads memory. */
 static int read_text(void *context, pid_t tid, enum process_text which, size_t max_bytes,
 		     char **ret_text, size_t *ret_size)
 {

@@ -17,7 +17,7 @@
 #include "attach/probe_side.h"
 #include "base/budget.h"
 #include "base/clock.h"
-#include "foreign/user_time.h"
+#include "files/user_time.h"
 
 #define LIMIT_NS 10000000000ULL
 

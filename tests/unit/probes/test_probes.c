@@ -21,7 +21,7 @@
 #include "base/array.h"
 #include "discover/process_table.h"
 #include "discover/process_user.h"
-#include "foreign/client.h"
+#include "files/client.h"
 #include "options/options.h"
 #include "probes/probe_worker.h"
 

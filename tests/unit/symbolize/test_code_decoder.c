@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "drain/raw_codes.h"
-#include "foreign/client.h"
+#include "files/client.h"
 
 #define CODES 4096U
 #define NOBODY 2000U /* from this user on there is no child now */

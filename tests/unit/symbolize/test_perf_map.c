@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/perf_map.c base/root_file.c foreign/client.c foreign/client_names.c foreign/user_time.c foreign/check.c foreign/perf_lines.c foreign/serve.c foreign/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c child/late.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols.c elf/symbol_sources.c foreign/thread_start.c foreign/code_objects.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c base/nearest.c */
+/* sources: symbolize/perf_map.c base/root_file.c files/client.c files/client_names.c files/user_time.c files/check.c files/perf_lines.c files/serve.c files/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c child/late.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c elf/debug_file.c elf/debug_paths.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols.c elf/symbol_sources.c files/thread_start.c files/code_objects.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c base/nearest.c */
 /* The child that parses files is a part of this program. */
 #include "symbolize/perf_map.h"
 
@@ -12,11 +12,11 @@
 #include <unistd.h>
 #include <utime.h>
 
-#include "../foreign/here.h"
+#include "../files/here.h"
 #include "base/io.h"
-#include "foreign/check.h"
-#include "foreign/client.h"
-#include "foreign/perf_lines.h"
+#include "files/check.h"
+#include "files/client.h"
+#include "files/perf_lines.h"
 
 #define INNER_PID 7U
 
