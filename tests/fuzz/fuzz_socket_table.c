@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/socket_table.c */
+/* sources: serve/peer.c */
 /* A line of /proc/net/tcp or tcp6. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/socket_table.h"
+#include "serve/peer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,13 +15,13 @@ formats() { # PAGE
 formats docs/man/pyprofd.1
 formats docs/man/pyprof.1
 formats docs/man/pyprofd-serve.1
-for option in $(sed -nE "s/^\\t\{\"([a-z0-9-]*)\", ([A-Z]+_[A-Z]|'.').*/\\1/p" $(ls userspace/reader/*.c | grep -v /verb.c)); do
+for option in $(sed -nE "s/^\\t\{\"([a-z0-9-]*)\", ([A-Z]+_[A-Z]|'.').*/\\1/p" userspace/reader/*.c); do
 	sed 's/\\-/-/g' docs/man/pyprof.1 | grep -q -e "--$option" || {
 		echo "docs/man/pyprof.1: --$option is missing"
 		failed=1
 	}
 done
-for verb in $(sed -n 's/^\t{"\([a-z]*\)", .*/\1/p' userspace/reader/verb.c); do
+for verb in $(sed -n 's/^\t{"\([a-z]*\)", .*/\1/p' userspace/reader/main.c); do
 	grep -q "^\.SS $verb" docs/man/pyprof.1 || {
 		echo "docs/man/pyprof.1: the verb $verb is missing"
 		failed=1

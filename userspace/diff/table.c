@@ -10,7 +10,7 @@
 
 #include "base/array.h"
 #include "base/saturating.h"
-#include "render/frame_text.h"
+#include "render/code_table.h"
 
 #define FIRST_CELLS 4U
 

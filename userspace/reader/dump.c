@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "live/model.h"
-#include "reader/live_options.h"
+#include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"

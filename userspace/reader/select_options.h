@@ -7,6 +7,8 @@
 #include <regex.h>
 #include <stdbool.h>
 
+#include "live/client.h"
+#include "live/request.h"
 #include "query/select.h"
 #include "render/table.h"
 
@@ -44,5 +46,21 @@ int select_regex_option(const char *text, const char *option, regex_t **ret_rege
 /* For verbs whose view has no groups: when the user asked for groups, prints what to do instead and
  * returns -EINVAL. */
 int select_refuse_groups(const struct select *select, const char *verb);
+
+/* The options of the verbs that ask a running pyprofd, as an argp child. */
+
+struct live_options {
+	struct live_request request;
+	const char *socket; /* NULL: the default */
+};
+
+/* Runs argp_parse() for a verb, with its own options and these.  At ARGP_KEY_INIT the verb's parser
+ * passes the struct live_options as child_inputs[0].  doc: static, with the examples. */
+error_t live_options_parse(const struct argp_option *options, argp_parser_t parser, const char *doc,
+			   int argc, char **argv, void *input);
+
+/* Prints why the answer is incomplete: the error of the module that read it, and for -EREMOTEIO
+ * what the server said.  Returns the exit code. */
+int live_explain(const struct live_client *client, int err, const char *said);
 
 #endif

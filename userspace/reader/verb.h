@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pyprof's verbs: one file each, and one table of them in verb.c. */
+/* pyprof's verbs: one file each, and one table of them in main.c. */
 #ifndef READER_VERB_H
 #define READER_VERB_H
 
@@ -16,11 +16,6 @@ struct verb {
 	/* argv[0] is "pyprof VERB".  Returns the exit code. */
 	int (*run)(int argc, char **argv);
 };
-
-/* Returns NULL when no verb has that name. */
-const struct verb *verb_find(const char *name);
-/* Returns the i-th verb, or NULL after the last. */
-const struct verb *verb_at(unsigned int index);
 
 int verb_report(int argc, char **argv);
 int verb_flame(int argc, char **argv);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "render/human.h"
+#include "render/format.h"
 #include "render/markup.h"
 
 #define ROW_PX 17U

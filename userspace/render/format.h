@@ -17,4 +17,12 @@ const char *format_share(double share, char buffer[FORMAT_BYTES]);
 /* Formats "40 s", "12 min", "3.5 h", "2 days": rounded up, for "record as long". */
 const char *format_span(uint64_t ns, char buffer[FORMAT_BYTES]);
 
+/* Formats values for people: three digits and a unit that fits; the same as web/format.js. */
+
+#define HUMAN_BYTES 64
+
+/* unit: "nanoseconds" to "seconds" (1.23 s, 4 min 10 s), "bytes" (12.0 MiB), "count" or ""
+ * (1234567), or any other word, which follows the number and is cut when it is long. */
+void human_value(uint64_t value, const char *unit, char ret_text[HUMAN_BYTES]);
+
 #endif

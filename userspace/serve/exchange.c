@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "serve/answer_head.h"
-#include "serve/pages.h"
+#include "serve/files.h"
 
 static void count(struct counts *counts, enum counts_refusal refusal)
 {

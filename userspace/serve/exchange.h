@@ -12,7 +12,6 @@
 #include "serve/answer.h"
 #include "serve/counts.h"
 #include "serve/request.h"
-#include "serve/sessions.h"
 
 #define EXCHANGE_PARAMETERS_MAX 32U
 #define EXCHANGE_COOKIE "pyprofd_session"

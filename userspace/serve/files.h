@@ -6,6 +6,20 @@
 
 #include "serve/answer.h"
 
+/* The pages that pyprofd-serve has by itself. */
+
+/* Of most pages: nothing is loaded from elsewhere, and nobody frames them. */
+#define PAGES_POLICY                                                                               \
+	"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; "                  \
+	"base-uri 'none'; form-action 'none'"
+
+/* What there is to ask for. */
+void pages_index(struct answer *answer);
+/* The page of the history, its style and its script (web/). */
+void pages_history(struct answer *answer);
+void pages_history_style(struct answer *answer);
+void pages_history_script(struct answer *answer);
+
 /* Lists the names of the files in a range, one a line, sorted by start: REQUEST_FILES. */
 void files_list(const char *store, const struct request *request, struct answer *ret_answer);
 /* Gets one file: REQUEST_FILE. */

@@ -16,14 +16,10 @@
 #include "query/extent.h"
 #include "serve/exchange.h"
 #include "serve/files.h"
-#include "serve/labels_answer.h"
 #include "serve/metrics.h"
-#include "serve/pages.h"
 #include "serve/places.h"
-#include "serve/profile_answer.h"
+#include "serve/answers.h"
 #include "serve/self_answer.h"
-#include "serve/strip_answer.h"
-#include "serve/waits_answer.h"
 #include "serve/workers.h"
 
 #define IDLE_SECONDS 30U /* of a connection, beside the bounds of http.h */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/human.c */
-#include "render/human.h"
+/* sources: render/format.c */
+#include "render/format.h"
 
 #include <cmocka.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/peer.c serve/socket_table.c */
+/* sources: serve/peer.c */
 #include "serve/peer.h"
 
 #include <arpa/inet.h>

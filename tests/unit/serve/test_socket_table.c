@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/socket_table.c */
-#include "serve/socket_table.h"
+/* sources: serve/peer.c */
+#include "serve/peer.h"
 
 #include <arpa/inet.h>
 #include <cmocka.h>
