@@ -119,7 +119,7 @@ static void request__kinds(void **state)
 	request.kinds = KINDS_SERVED;
 	assert_int_equal(live_request_format(&request, text, &size), 0);
 	assert_string_equal(text, "pyprofd 1 top 7 kinds=cpu,offcpu,wall,gil,gc,import,mem,"
-				  "calls,alloc,probe,lines,cuda\n");
+				  "calls,alloc,probe,lines,cuda,resident\n");
 	assert_int_equal(live_request_parse(text, size - 1, &again), 0);
 	assert_int_equal(again.kinds, request.kinds);
 }
