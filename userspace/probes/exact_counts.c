@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "probes/line_costs.h"
+#include "probes/hit_costs.h"
 
 /* ---- start and end ---- */
 

@@ -13,7 +13,7 @@
 #include "attach/calls_side.h"
 #include "drain/call_paths.h"
 #include "drain/line_rows.h"
-#include "probes/call_costs.h"
+#include "probes/hit_costs.h"
 
 struct counts;
 struct dictionary;

@@ -13,7 +13,7 @@
 #include "probes/probe_bounds.h"
 #include "probes/probe_groups.h"
 #include "probes/probe_plan.h"
-#include "probes/probe_wants.h"
+#include "probes/probe_names.h"
 #include "probes/probe_worker.h"
 #include "probes/site_numbers.h"
 

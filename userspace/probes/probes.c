@@ -24,7 +24,6 @@
 #include "probes/command_file.h"
 #include "probes/cuda_events.h"
 #include "probes/probe_names.h"
-#include "probes/probe_wants.h"
 #include "probes/probe_warnings.h"
 #include "probes/probe_worker.h"
 #include "probes/probed_file.h"
