@@ -17,7 +17,8 @@ _pyprof_values() { # OPTION VERB
 	--by | -b) echo 'function line file module thread process comm thread-name container wait service_name app unit user namespace pod slurm_job rank local_rank world_size' ;;
 	--sort | -s) echo 'self total name file' ;;
 	--sample-type) echo 'first_touch cow faults alloc_space alloc_objects inuse_space inuse_objects' ;;
-	--kind) echo 'cpu offcpu wall gil waker gc import mem calls alloc probe lines cuda resident' ;;
+	--kind) "${COMP_WORDS[0]}" "$2" --help 2> /dev/null | awk '/--kind=/ { on = 1; next } / --/ { on = 0 } on' |
+		sed 's/(default)//' | grep -oE '[a-z]+' ;;
 	--group-by) echo 'process thread comm thread-name container wait service_name app unit user namespace pod slurm_job rank local_rank world_size' ;;
 	--label) echo 'service_name app unit user namespace pod container slurm_job rank local_rank world_size comm' ;;
 	--view) echo 'all syncs copies kernels collectives memory' ;;

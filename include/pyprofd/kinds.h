@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* All kinds, once: what --events captures, what the kernel side counts, which profiles there are,
  * and which counter goes into which value.  All other code takes the kinds from these tables;
- * completion and man pages are checked against them (tests/lint/check_kinds.sh).  Append only: the
+ * the man page is checked against them (tests/lint/check_kinds.sh).  Append only: the
  * numbers of profiles are part of the live socket's protocol (docs/design/live.md).  How to add a
  * kind: docs/design/profiles.md. */
 #ifndef PYPROFD_KINDS_H
@@ -67,36 +67,34 @@ enum pp_capture { PP_CAPTURES(PP_ENUM_CAPTURE, PP_ENUM_CAPTURE) };
 	X(WAITS, waits, PP_CAPTURES_OF_WAITS)                                                      \
 	X(SCANS, scans, PP_CAPTURES_OF_WAITS)
 
-/* What a counter counts: `samples` and `weight` of struct pp_count.  X(id, the function in
- * agent/labels.c that adds the labels of this kind alone: label_NAME()).  Of CUDA's the
- * detail is the id of the totals (include/pyprofd/cuda.h), and the kernel side has only the first:
- * of calls whose stacks were taken, how many they stand for, and their bytes or ns. */
+/* What a counter counts: `samples` and `weight` of struct pp_count.  Of CUDA's the detail is the id
+ * of the totals (include/pyprofd/cuda.h), and the kernel side has only the first: of calls whose
+ * stacks were taken, how many they stand for, and their bytes or ns. */
 #define PP_COUNT_KINDS(X)                                                                          \
-	X(CPU, none)   /* samples; weight in ns, or events for cycles */                           \
-	X(WAIT, wait)  /* waits and ns off the CPU, at the waiter's stack */                       \
-	X(BLAME, none) /* ns of GIL waits, at the holder's Python stack; its own tid */            \
-	X(WAKE, wait)  /* wake-ups and the ns of the waits they ended, at the waker's stack */     \
+	X(CPU)	 /* samples; weight in ns, or events for cycles */                                 \
+	X(WAIT)	 /* waits and ns off the CPU, at the waiter's stack */                             \
+	X(BLAME) /* ns of GIL waits, at the holder's Python stack; its own tid */                  \
+	X(WAKE)	 /* wake-ups and the ns of the waits they ended, at the waker's stack */           \
 	/* The agent turns these into WAIT (drain/wait_shares.h). */                               \
-	X(WAIT_SITE, none) /* exact sums of a wait site with differing stacks; detail: its key */  \
-	X(WALKED, none)	   /* waits there that were unwound, weighted; detail: the same key */     \
-	X(WEIGHTED, none)  /* waits at new wait sites, with a weight */                            \
-	X(GC, gc)	   /* collections and ns, at their start; detail: the generation */        \
-	X(IMPORT,                                                                                  \
-	  import)	 /* imports and ns without nested ones; detail: id of the module's name */ \
-	X(TOUCH, memory) /* faults and bytes touched first; detail: enum pp_memory */              \
-	X(COPY, memory)	 /* faults and bytes copied on write; detail: enum pp_memory */            \
-	X(CALL, none)	 /* calls and ns in the function itself, at the path of calls */           \
-	X(ALLOC, none)	 /* allocations and bytes, weighted */                                     \
-	X(HELD, none)	 /* of these, what was not freed at the window's end */                    \
-	X(PROBE, probe)	 /* hits and ns from call to return; detail: index of the probe */         \
-	X(LINE, none)	 /* hits of a line and ns in it and in what it calls */                    \
-	X(CUDA, cuda)	 /* calls, and ns from call to return */                                   \
-	X(CUDA_WAIT, cuda)  /* ns in calls that wait for the device */                             \
-	X(CUDA_BYTES, cuda) /* bytes moved, set or allocated */                                    \
-	X(CUDA_HELD, cuda)  /* allocations and bytes that were not freed at the window's end */    \
-	X(CUDA_SEEN, cuda)  /* the same, for clients alone: the profile goes on */
+	X(WAIT_SITE)  /* exact sums of a wait site with differing stacks; detail: its key */       \
+	X(WALKED)     /* waits there that were unwound, weighted; detail: the same key */          \
+	X(WEIGHTED)   /* waits at new wait sites, with a weight */                                 \
+	X(GC)	      /* collections and ns, at their start; detail: the generation */             \
+	X(IMPORT)     /* imports and ns without nested ones; detail: id of the module's name */    \
+	X(TOUCH)      /* faults and bytes touched first; detail: enum pp_memory */                 \
+	X(COPY)	      /* faults and bytes copied on write; detail: enum pp_memory */               \
+	X(CALL)	      /* calls and ns in the function itself, at the path of calls */              \
+	X(ALLOC)      /* allocations and bytes, weighted */                                        \
+	X(HELD)	      /* of these, what was not freed at the window's end */                       \
+	X(PROBE)      /* hits and ns from call to return; detail: index of the probe */            \
+	X(LINE)	      /* hits of a line and ns in it and in what it calls */                       \
+	X(CUDA)	      /* calls, and ns from call to return */                                      \
+	X(CUDA_WAIT)  /* ns in calls that wait for the device */                                   \
+	X(CUDA_BYTES) /* bytes moved, set or allocated */                                          \
+	X(CUDA_HELD)  /* allocations and bytes that were not freed at the window's end */          \
+	X(CUDA_SEEN)  /* the same, for clients alone: the profile goes on */
 
-#define PP_ENUM_COUNT_KIND(id, label) PP_KIND_##id,
+#define PP_ENUM_COUNT_KIND(id) PP_KIND_##id,
 enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 
 /* Kinds of profile.  X(id, number, name, what must be captured, what `pyprof --live` captures for

@@ -36,7 +36,7 @@ USAGE_CASES = [
     ("hz-word", ["--hz", "fast"], r"--hz 'fast'"),
     ("clock", ["--set", "capture.clock=wall"], r"clock 'wall'.*cpu or cycles"),
     ("events", ["--events", "wall"],
-     r"--events 'wall'.*known events are: cpu, offcpu, gil, .*, calls, .*, wakers$"),
+     r"--events 'wall'.*known events are: cpu, offcpu, gil, .*, cuda(, [a-z]+)*$"),
     ("events-one-file", ["--events", "cpu,offcpu"],
      r"--events cpu,offcpu .*several profiles: give a directory .*-o profiles/$"),
     ("events-stdout", ["--events", "offcpu,gil", "-o", "-"],

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# check_kinds.sh   Completion and man pages name what include/pyprofd/kinds.h lists, and nothing else; docs/pyprof.md has each
+# check_kinds.sh   The man page names what include/pyprofd/kinds.h lists; docs/pyprof.md has each
 # fact that window_facts.c writes, and each reason of stops.h.
 set -u
 cd "$(dirname "$(realpath "$0")")/../.." || exit 1
@@ -29,12 +29,7 @@ entry() { # PAGE OPTION
 kinds=$(names PP_PROFILES | tr '\n' ' ')
 events=$(names PP_CAPTURES | tr '\n' ' ')
 [ -n "$kinds" ] && [ -n "$events" ] || bad include/pyprofd/kinds.h 'no table of kinds found'
-bash=$(sed -n "s/^\t--kind) echo '\(.*\)' ;;/\1 /p" deploy/completion/pyprof.bash)
-zsh=$(sed -n 's/^\t--kind) compadd \(.*\); return ;;/\1 /p' deploy/completion/_pyprof)
-[ "$bash" = "$kinds" ] || bad deploy/completion/pyprof.bash "--kind completes '$bash', the kinds are '$kinds'"
-[ "$zsh" = "$kinds" ] || bad deploy/completion/_pyprof "--kind completes '$zsh', the kinds are '$kinds'"
 for kind in $kinds; do
-	entry docs/man/pyprof.1 --kind | grep -qw "$kind" || bad docs/man/pyprof.1 "--kind: $kind is missing"
 	grep -qw "$kind" docs/man/pyprofd.1 || bad docs/man/pyprofd.1 "the kind $kind is missing"
 done
 for event in $events; do

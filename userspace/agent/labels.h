@@ -3,14 +3,11 @@
 #ifndef AGENT_LABELS_H
 #define AGENT_LABELS_H
 
-#include <stddef.h>
-
-struct cuda;
 struct identities;
 struct intern;
 struct pp_count_key;
 struct profile_sample;
-struct text_table;
+struct sources;
 struct thread_names;
 struct who;
 
@@ -19,10 +16,7 @@ struct labels {
 	struct intern *strings; /* of the profile that the sample goes into */
 	struct thread_names *thread_names;
 	struct identities *identities;
-	const struct text_table *texts; /* NULL: nothing refers to texts */
-	const char *const *probe;	/* names by index; probe_count of them */
-	size_t probe_count;
-	const struct cuda *cuda; /* NULL: it is not captured */
+	const struct sources *sources; /* label what only they count */
 };
 /* who: the process of the counter.  Returns 0 or -ENOMEM. */
 int labels_add(const struct labels *labels, struct profile_sample *sample,

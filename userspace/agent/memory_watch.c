@@ -9,6 +9,7 @@
 #include "base/background.h"
 #include "base/log.h"
 #include "options/options.h"
+#include "windows/label.h"
 #include "windows/source.h"
 
 #define WHY_BYTES 512U
@@ -108,5 +109,21 @@ static bool source_tick(void *state, uint64_t now_ns)
 	return false;
 }
 
-const struct source memory_source = {
-	.name = "memory", .open = source_open, .close = source_close, .tick = source_tick};
+static int source_label(void *state, const struct pp_count_key *key, struct intern *strings,
+			struct profile_sample *sample)
+{
+#define MEMORY_LABEL(id, label) [PP_MEMORY_##id] = label,
+	static const char *const memory[PP_MEMORY_COUNT] = {PP_MEMORIES(MEMORY_LABEL)};
+
+	(void)state;
+	return key->detail < PP_MEMORY_COUNT
+		       ? label_string(strings, sample, "memory", memory[key->detail])
+		       : 0;
+}
+
+const struct source memory_source = {.name = "memory",
+				     .open = source_open,
+				     .close = source_close,
+				     .tick = source_tick,
+				     .labelled_kinds = 1U << PP_KIND_TOUCH | 1U << PP_KIND_COPY,
+				     .label = source_label};

@@ -87,10 +87,7 @@ static struct labels labels_of(const struct samples *samples)
 	return (struct labels){.strings = samples->strings,
 			       .thread_names = samples->thread_names,
 			       .identities = samples->identities,
-			       .texts = samples->texts,
-			       .probe = samples->probes.name,
-			       .probe_count = samples->probes.count,
-			       .cuda = samples->cuda};
+			       .sources = samples->sources};
 }
 
 /* Adds a value without its stack: to its process or, where that is one of too many, to a row for

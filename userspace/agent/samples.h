@@ -23,6 +23,7 @@ struct process_table;
 struct profile_sample;
 struct profile_shares;
 struct profiles;
+struct sources;
 struct summary;
 struct symbolizer;
 struct tables;
@@ -45,9 +46,9 @@ struct samples {
 	struct profile_shares *shares; /* of the profiles, by user */
 	struct top *top;	       /* NULL: there is no live socket */
 	struct waits *waits;	       /* NULL: waits are not captured */
-	const struct text_table *texts;
-	struct probe_plan probes; /* the names of probes */
-	struct cuda *cuda;	  /* NULL: it is not captured */
+	const struct sources *sources;
+	struct probe_plan probes;
+	struct cuda *cuda; /* NULL: it is not captured */
 	struct summary *summary;
 };
 /* How far the counters of one window have come.  All zeros: not begun. */

@@ -478,7 +478,7 @@ static void prepare_window(struct agent *agent)
 					  .shares = &agent->shares,
 					  .top = live_top(agent->live),
 					  .waits = agent->sources.state[PP_SOURCE_WAITS],
-					  .texts = agent->texts,
+					  .sources = &agent->sources,
 					  .probes = probes_plan(probes),
 					  .cuda = agent->sources.state[PP_SOURCE_CUDA],
 					  .summary = &agent->summary};

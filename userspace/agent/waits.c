@@ -17,6 +17,7 @@
 #include "ledger/ledger_check.h"
 #include "ledger/ledger_sums.h"
 #include "options/options.h"
+#include "windows/label.h"
 #include "windows/profiles.h"
 #include "windows/source.h"
 #include "windows/summary.h"
@@ -358,6 +359,20 @@ static int source_finish(void *state, const struct source_window *window, const 
 	return waits_close(state);
 }
 
+static int source_label(void *state, const struct pp_count_key *key, struct intern *strings,
+			struct profile_sample *sample)
+{
+	int err = label_string(strings, sample, "wait",
+			       wait_label((enum pp_wait)pp_count_wait(key->flags)));
+
+	(void)state;
+	if (!err && key->flags & PP_COUNT_SWEPT)
+		err = label_string(strings, sample, "swept", "yes");
+	if (!err && key->flags & PP_COUNT_EARLIER)
+		err = label_string(strings, sample, "stack", "earlier");
+	return err;
+}
+
 static int source_describe(void *state, struct profiles *profiles)
 {
 	return waits_describe(state, profiles);
@@ -383,6 +398,8 @@ const struct source waits_source = {.name = "waits",
 				    .collect_slots = source_collect_slots,
 				    .collect = source_collect,
 				    .finish = source_finish,
+				    .labelled_kinds = 1U << PP_KIND_WAIT | 1U << PP_KIND_WAKE,
+				    .label = source_label,
 				    .describe = source_describe,
 				    .summarize = source_summarize,
 				    .print = source_print};

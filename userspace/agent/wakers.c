@@ -149,7 +149,8 @@ static int add_wake(struct chain *chain, const struct woken *woken)
 	const struct samples *samples = chain->samples;
 	const struct labels labels = {.strings = samples->strings,
 				      .thread_names = samples->thread_names,
-				      .identities = samples->identities};
+				      .identities = samples->identities,
+				      .sources = samples->sources};
 	const struct pp_wake_key *key = &woken->key;
 	const struct pp_count_key waiter = {
 		.id = key->id, .tid = key->tid, .flags = key->flags, .kind = PP_KIND_WAKE};

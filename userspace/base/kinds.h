@@ -46,14 +46,16 @@ const char *kind_memory(enum pp_memory memory);
 
 /* Writes the names of the kinds (bits 1 << enum pp_profile) in the order of their numbers, with
  * `between` between two names and `last` before the last one: "cpu, offcpu and gil". */
-#define KIND_NAMES_CHARS 160U
+#define KIND_NAME_CHARS(id, number, name, ...) +sizeof(name) + 1
+#define KIND_NAMES_CHARS (4U PP_PROFILES(KIND_NAME_CHARS, KIND_NAME_CHARS))
 void kind_names(uint32_t kinds, const char *between, const char *last,
 		char ret_names[KIND_NAMES_CHARS]);
 
 /* Finds the bit of enum pp_capture by its name in --events. Returns false when there is none. */
 bool capture_find(const char *name, size_t size, uint32_t *ret_capture);
 /* Writes the names of enum pp_capture bits as --events takes them: "cpu,offcpu". */
-#define CAPTURE_NAMES_CHARS 128U
+#define CAPTURE_NAME_CHARS(id, name, ...) +sizeof(name) + 1
+#define CAPTURE_NAMES_CHARS (0U PP_CAPTURES(CAPTURE_NAME_CHARS, CAPTURE_NAME_CHARS))
 void capture_names(uint32_t captures, const char *between, char ret_names[CAPTURE_NAMES_CHARS]);
 
 #endif

@@ -21,6 +21,7 @@
 #include "probes/cuda_functions.h"
 #include "probes/probes.h"
 #include "profile/profile.h"
+#include "windows/label.h"
 #include "windows/modules.h"
 #include "windows/source.h"
 #include "windows/summary.h"
@@ -325,14 +326,40 @@ static int source_add(void *state, const struct source_window *window, const str
 	return cuda_name_kernels(state, window->counts, slice);
 }
 
+static int source_label(void *state, const struct pp_count_key *key, struct intern *strings,
+			struct profile_sample *sample)
+{
+	struct cuda_call call;
+	int err;
+
+	if (cuda_find(state, key->detail, &call))
+		return 0;
+	err = label_string(strings, sample, "api", call.api);
+	if (!err)
+		err = label_string(strings, sample, "kernel", call.kernel);
+	if (!err)
+		err = label_string(strings, sample, "direction", call.direction);
+	if (!err)
+		err = label_string(strings, sample, "device", call.device);
+	if (!err)
+		err = label_string(strings, sample, "stream", call.stream);
+	if (!err)
+		err = label_string(strings, sample, "graph", call.graph);
+	return err ? err : label_string(strings, sample, "communicator", call.communicator);
+}
+
 static void source_summarize(void *state, struct summary *summary)
 {
 	summary->loss[PP_LOSS_KERNELS_UNNAMED] = cuda_unnamed(state);
 }
 
-const struct source cuda_source = {.name = "cuda",
-				   .open = source_open,
-				   .close = source_close,
-				   .collect = source_collect,
-				   .add = source_add,
-				   .summarize = source_summarize};
+const struct source cuda_source = {
+	.name = "cuda",
+	.open = source_open,
+	.close = source_close,
+	.collect = source_collect,
+	.add = source_add,
+	.labelled_kinds = 1U << PP_KIND_CUDA | 1U << PP_KIND_CUDA_WAIT | 1U << PP_KIND_CUDA_BYTES |
+			  1U << PP_KIND_CUDA_HELD | 1U << PP_KIND_CUDA_SEEN,
+	.label = source_label,
+	.summarize = source_summarize};

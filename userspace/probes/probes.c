@@ -28,6 +28,7 @@
 #include "probes/probe_worker.h"
 #include "probes/probed_file.h"
 #include "probes/site_numbers.h"
+#include "windows/source.h"
 
 #define FILES_MAX 4096U	   /* that are looked into; further ones get no probes */
 #define ATTACHED_MAX 4096U /* processes and files with links of their own */
@@ -42,7 +43,7 @@ struct attached {
 };
 
 struct probes {
-	struct probes_sources sources;
+	const struct services *services;
 	struct probe_plan plan;
 	struct probe_worker *worker; /* owned */
 	struct probed_file *file;    /* hash table by id */
@@ -148,9 +149,9 @@ static int look_into(struct probes *probes, struct file *file, uint32_t uid,
 	err = add_file(probes, file, uid, file->path, &made);
 	if (err)
 		return err;
-	err = file_table_probes(probes->sources.files, file, list->wanted, list->count, &sites);
+	err = file_table_probes(probes->services->files, file, list->wanted, list->count, &sites);
 	if (!err) {
-		if (!file_table_descriptor(probes->sources.files, file, &fd))
+		if (!file_table_descriptor(probes->services->files, file, &fd))
 			probed_file_note_inode(made, fd);
 		err = add_answer(probes, made, &sites, list);
 		probe_sites_release(&sites);
@@ -196,7 +197,7 @@ static int make_job_of(struct probes *probes, int fd, const struct probed_file *
 static int make_job(struct probes *probes, struct file *file, const struct probed_file *known,
 		    pid_t pid, uint32_t *ret_job)
 {
-	int fd, err = file_table_descriptor(probes->sources.files, file, &fd);
+	int fd, err = file_table_descriptor(probes->services->files, file, &fd);
 
 	return err ? err : make_job_of(probes, fd, known, pid, ret_job);
 }
@@ -375,7 +376,7 @@ static void see_runtimes(struct probes *probes, const struct process *process)
 
 		if (known)
 			attach_process(probes, process,
-				       file_table_find(probes->sources.files, known->id), known);
+				       file_table_find(probes->services->files, known->id), known);
 	}
 }
 
@@ -401,7 +402,7 @@ static void see_whole(const struct probes *probes, const struct process *process
 /* Returns -EAGAIN when the file could not be looked into yet. */
 static int see_file(struct probes *probes, const struct process *process, uint32_t id)
 {
-	struct file *file = file_table_find(probes->sources.files, id);
+	struct file *file = file_table_find(probes->services->files, id);
 	const uint32_t uid = process_user(process);
 	struct probed_file *known;
 	int err;
@@ -416,7 +417,7 @@ static int see_file(struct probes *probes, const struct process *process, uint32
 	}
 	if (!known->site_count || known->has_runtime)
 		return 0;
-	if (probes->sources.is_filtered || known->is_layered)
+	if (probes->services->is_filtered || known->is_layered)
 		attach_process(probes, process, file, known);
 	else if (!known->job)
 		attach_everywhere(probes, file, known);
@@ -468,7 +469,7 @@ void probes_forget(struct probes *probes, struct pp_process_id id)
 static int prepare_file(struct probes *probes, int fd, const char *path, pid_t pid)
 {
 	const struct process *process =
-		process_table_find_tgid(probes->sources.processes, (uint32_t)pid);
+		process_table_find_tgid(probes->services->processes, (uint32_t)pid);
 	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
 	OWNED(probed_file) struct probed_file *made = calloc(1, sizeof(*made));
 	struct probe_sites sites = {};
@@ -487,7 +488,7 @@ static int prepare_file(struct probes *probes, int fd, const char *path, pid_t p
 	probe_wants_list_path(&probes->plan, path, list);
 	if (!list->count)
 		return -ENOENT;
-	err = probe_wants_ask(probes->sources.foreign, fd, list, &sites);
+	err = probe_wants_ask(probes->services->foreign, fd, list, &sites);
 	if (!err)
 		err = take_answer(probes, &sites, list, made);
 	probe_sites_release(&sites);
@@ -547,7 +548,7 @@ int probes_check(struct probes *probes)
 
 	for (uint32_t row = 0; probes && row < probes->plan.count && !err; row++) {
 		if (probes->plan.row[row].place == PROBE_IN_BINARY)
-			err = probe_check_binary(&probes->plan, row, probes->sources.foreign,
+			err = probe_check_binary(&probes->plan, row, probes->services->foreign,
 						 &probes->known[row]);
 		else if (probes->plan.row[row].place == PROBE_IN_KERNEL)
 			err = check_tracepoint(probes, row);
@@ -585,7 +586,7 @@ static void see_again(struct probes *probes)
 	probes->again_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct process *process =
-			process_table_find(probes->sources.processes, again[i]);
+			process_table_find(probes->services->processes, again[i]);
 
 		if (process)
 			probes_see(probes, process);
@@ -616,7 +617,7 @@ static void drop_gone(struct probes *probes)
 	struct probed_file *file, *next;
 
 	HASH_ITER (hh, probes->file, file, next) {
-		if (file_table_find(probes->sources.files, file->id))
+		if (file_table_find(probes->services->files, file->id))
 			continue;
 		detach_file(probes, file);
 		drop_file(probes, file);
@@ -652,31 +653,31 @@ void probes_tick(struct probes *probes)
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());
 	cuda_events_look(&probes->cuda_events, probes->worker, mono_ns());
-	fade_open_calls(probes->sources.kernel);
+	fade_open_calls(probes->services->kernel);
 }
 
 /* ---- the whole ---- */
 
-int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
+int probes_new(const struct services *services, struct probes **ret_probes)
 {
 	OWNED(probes) struct probes *probes = calloc(1, sizeof(*probes));
 	int err;
 
 	if (!probes)
 		return -ENOMEM;
-	probes->sources = *sources;
+	probes->services = services;
 	probes->next_job = 1;
 	probes->file_quota.total = FILES_MAX;
 	site_numbers_init(&probes->numbers);
 	probes->takes_all = probe_links_can_share();
-	if (sources->options->events_are_default && !probes->takes_all) {
+	if (services->options->events_are_default && !probes->takes_all) {
 		log_debug("gc, import and cuda are left out: on kernels before 6.6 they take "
 			  "CAP_SYS_ADMIN, which pyprofd keeps only for who asks for them, as "
 			  "--events cpu,gc,import,cuda");
 		*ret_probes = NULL;
 		return 0;
 	}
-	err = probe_plan_make(sources->options, probes->takes_all, &probes->plan);
+	err = probe_plan_make(services->options, probes->takes_all, &probes->plan);
 	if (err || !probes->plan.count) {
 		*ret_probes = err ? *ret_probes : NULL;
 		return err;
@@ -684,12 +685,12 @@ int probes_new(const struct probes_sources *sources, struct probes **ret_probes)
 	probes->known = calloc(probes->plan.count, sizeof(*probes->known));
 	if (!probes->known)
 		return -ENOMEM;
-	err = probe_worker_new(sources->kernel,
-			       sources->options->events & PP_CAPTURE_ALLOC ? BLOCKS_MAX : 0,
+	err = probe_worker_new(services->kernel,
+			       services->options->events & PP_CAPTURE_ALLOC ? BLOCKS_MAX : 0,
 			       &probes->worker);
 	if (err)
 		return err;
-	err = probe_bounds_init(&probes->bounds, sources->options, &probes->plan, probes->worker);
+	err = probe_bounds_init(&probes->bounds, services->options, &probes->plan, probes->worker);
 	if (err)
 		return err;
 	cuda_events_begin(&probes->cuda_events, &probes->plan, probes->worker);
@@ -757,4 +758,9 @@ void probes_get_now(const struct probes *probes, struct probe_bounds_now *ret_no
 struct probe_plan probes_plan(const struct probes *probes)
 {
 	return probes ? probes->plan : (struct probe_plan){};
+}
+
+const struct text_table *probes_texts(const struct probes *probes)
+{
+	return probes->services->texts;
 }

@@ -24,26 +24,21 @@ struct process;
 struct process_table;
 struct profiles;
 struct probes;
-
-/* All is borrowed. */
-struct probes_sources {
-	const struct options *options;
-	const struct kernel_side *kernel;
-	struct file_table *files;
-	struct process_table *processes;
-	struct foreign *foreign;
-	bool is_filtered; /* only processes that match are probed */
-};
+struct services;
+struct text_table;
 
 /* *ret_probes is NULL when the run has no probes; all functions take that.  Returns 0 or
  * -ENOMEM. */
-int probes_new(const struct probes_sources *sources, struct probes **ret_probes);
+int probes_new(const struct services *services, struct probes **ret_probes);
 /* NULL is ok.  Returns false when a thread goes on to use the kernel side: probe_worker_free(). */
 bool probes_free(struct probes *probes);
 DEFINE_OWNED(struct probes, probes)
 
 /* Returns the probes of the run; count 0: none. */
 struct probe_plan probes_plan(const struct probes *probes);
+
+/* The names of modules that imports have as their detail. */
+const struct text_table *probes_texts(const struct probes *probes);
 
 /* Return descriptors, which the probes own, of sampled blocks that are held, and of debts[]
  * (pyprofd/alloc.h); below 0: there is none. */

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The probes of a run as a source.  Their counters are in the kernel's tables; CUDA's are totals,
  * which a source of its own collects (agent/cuda.h). */
+#include <pyprofd/sample.h>
+
+#include "drain/text_table.h"
 #include "probes/probes.h"
+#include "windows/label.h"
 #include "windows/source.h"
 #include "windows/summary.h"
 
 static int source_open(const struct services *services, void **ret_state)
 {
-	const struct probes_sources sources = {.options = services->options,
-					       .kernel = services->kernel,
-					       .files = services->files,
-					       .processes = services->processes,
-					       .foreign = services->foreign,
-					       .is_filtered = services->is_filtered};
 	struct probes *probes = NULL;
-	int err = probes_new(&sources, &probes);
+	int err = probes_new(services, &probes);
 
 	*ret_state = probes;
 	return err;
@@ -64,6 +62,27 @@ static bool source_tick(void *state, uint64_t now_ns)
 	return false;
 }
 
+/* Of CUDA's calls a source of its own knows what they do. */
+static int source_label(void *state, const struct pp_count_key *key, struct intern *strings,
+			struct profile_sample *sample)
+{
+	const struct probe_plan plan = probes_plan(state);
+	const char *module;
+
+	switch (key->kind) {
+	case PP_KIND_GC:
+		label_number(sample, "generation", (int64_t)key->detail);
+		return 0;
+	case PP_KIND_IMPORT:
+		module = text_table_find(probes_texts(state), key->detail);
+		return label_string(strings, sample, "module", module ? module : "[unknown]");
+	default:
+		return key->detail < plan.count
+			       ? label_string(strings, sample, "probe", plan.name[key->detail])
+			       : 0;
+	}
+}
+
 static int source_describe(void *state, struct profiles *profiles)
 {
 	return probes_describe(state, profiles);
@@ -88,5 +107,8 @@ const struct source probes_source = {.name = "probes",
 				     .see_process = source_see_process,
 				     .forget_process = source_forget_process,
 				     .tick = source_tick,
+				     .labelled_kinds = 1U << PP_KIND_GC | 1U << PP_KIND_IMPORT |
+						       1U << PP_KIND_PROBE,
+				     .label = source_label,
 				     .describe = source_describe,
 				     .summarize = source_summarize};

@@ -25,11 +25,13 @@ struct file_table;
 struct finisher;
 struct foreign;
 struct identities;
+struct intern;
 struct kernel_side;
 struct options;
-struct pp_process_id;
+struct pp_count_key;
 struct process;
 struct process_table;
+struct profile_sample;
 struct profiles;
 struct sources;
 struct summary;
@@ -123,6 +125,10 @@ struct source {
 	/* The window's counters are named: ends what they were part of, and sends it to clients,
 	 * until the slice is over.  Returns 1 when there is more to do. */
 	int (*finish)(void *state, const struct source_window *window, const struct slice *slice);
+	/* Adds the labels that only samples of these kinds have: bits 1 << enum pp_count_kind. */
+	uint32_t labelled_kinds;
+	int (*label)(void *state, const struct pp_count_key *key, struct intern *strings,
+		     struct profile_sample *sample);
 	/* Adds to profiles that are about to be written what is no counter, and begins anew. */
 	int (*describe)(void *state, struct profiles *profiles);
 	/* The dictionary has begun a new epoch: stacks that are kept are to be described again. */
@@ -172,6 +178,8 @@ int sources_add(const struct sources *sources, const struct source_window *windo
 		const struct slice *slice, uint32_t *next);
 int sources_finish(const struct sources *sources, const struct source_window *window,
 		   const struct slice *slice, uint32_t *next);
+int sources_label(const struct sources *sources, const struct pp_count_key *key,
+		  struct intern *strings, struct profile_sample *sample);
 int sources_describe(const struct sources *sources, struct profiles *profiles);
 void sources_refresh(const struct sources *sources);
 void sources_summarize(const struct sources *sources, struct summary *summary);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "windows/source.h"
 
+#include <pyprofd/sample.h>
+
 #include "options/options.h"
+
+_Static_assert(PP_KIND_COUNT <= 32, "bits of labelled_kinds");
 
 #define CAPTURES_OF(id, name, captures) (captures),
 
@@ -156,6 +160,20 @@ int sources_finish(const struct sources *sources, const struct source_window *wi
 			more = CALL(sources, *next, finish, window, slice);
 	*next = more > 0 ? *next : 0;
 	return more;
+}
+
+int sources_label(const struct sources *sources, const struct pp_count_key *key,
+		  struct intern *strings, struct profile_sample *sample)
+{
+	int err = 0;
+
+	EACH(sources, i, label)
+	{
+		if (!err && key->kind < PP_KIND_COUNT &&
+		    sources->table[i]->labelled_kinds & 1U << key->kind)
+			err = CALL(sources, i, label, key, strings, sample);
+	}
+	return err;
 }
 
 int sources_describe(const struct sources *sources, struct profiles *profiles)

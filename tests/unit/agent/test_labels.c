@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/labels.c identity/identity.c base/user_quota.c base/intern.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c drain/text_table.c drain/hash_set.c base/utf8.c base/io.c identity/label_value.c base/kinds.c windows/process_record.c profile/record.c profile/profile.c profile/stack_table.c */
+/* sources: agent/labels.c windows/sources.c windows/label.c identity/identity.c base/user_quota.c base/intern.c base/index_table.c base/utf8.c base/io.c identity/label_value.c base/kinds.c windows/process_record.c profile/record.c profile/profile.c profile/stack_table.c */
 /* Names of threads, who processes are and what is known of interpreters are stand-ins. */
 #include "agent/labels.h"
 
@@ -14,19 +14,19 @@
 #include "attach/file_table.h"
 #include "base/intern.h"
 #include "discover/process_table.h"
-#include "drain/text_table.h"
-#include "gpu/cuda.h"
 #include "processes/identities.h"
 #include "processes/thread_names.h"
 #include "processes/who.h"
 #include "profile/profile.h"
 #include "python/python_info.h"
+#include "windows/label.h"
+#include "windows/source.h"
 
 static struct intern *strings;
 static struct process_python *interpreter;
 static const char *thread_name;
 static struct value_table *values;
-static struct text_table *texts;
+static const struct sources none, *sources;
 static struct identity identity;
 static bool has_no_identity;
 
@@ -64,21 +64,6 @@ struct process_python *context_table_python(struct process *process)
 	return interpreter;
 }
 
-int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_call)
-{
-	(void)cuda;
-	if (detail > 2)
-		return -ENOENT;
-	*ret_call = (struct cuda_call){.api = "cuLaunchKernel",
-				       .device = "0",
-				       .direction = detail == 2 ? "HtoD" : "",
-				       .stream = "0x80",
-				       .kernel = detail == 1 ? "axpy" : ""};
-	if (detail == 2)
-		strcpy(ret_call->graph, "graph@0x5");
-	return 0;
-}
-
 static int setup(void **state)
 {
 	(void)state;
@@ -86,7 +71,7 @@ static int setup(void **state)
 	thread_name = "worker";
 	identity = (struct identity){};
 	has_no_identity = false;
-	texts = NULL;
+	sources = &none;
 	return value_table_new(&values) || intern_new(&strings);
 }
 
@@ -94,7 +79,6 @@ static int teardown(void **state)
 {
 	(void)state;
 	value_table_free(values);
-	text_table_free(texts);
 	intern_free(strings);
 	return 0;
 }
@@ -103,9 +87,7 @@ static int teardown(void **state)
 static const char *labels_of(const struct pp_count_key *key, const struct who *who)
 {
 	static char text[1024];
-	static const char *const probes[] = {"gc", "uprobe:/lib/x.so:f+ret"};
-	const struct labels labels = {
-		.strings = strings, .texts = texts, .probe = probes, .probe_count = 2};
+	const struct labels labels = {.strings = strings, .sources = sources};
 	struct profile_sample sample = {};
 	size_t used = 0;
 
@@ -216,29 +198,7 @@ static void gpu__is_what_the_process_has_queued(void **state)
 		struct pp_count_key key = key_of(PP_KIND_CPU, 71, gpu << PP_COUNT_GPU_SHIFT);
 
 		assert_string_equal(labels_of(&key, &nobody), expected[gpu]);
-		key.flags |= (uint32_t)PP_WAIT_GPU << PP_COUNT_WAIT_SHIFT;
-		key.kind = PP_KIND_WAIT;
-		assert_non_null(strstr(labels_of(&key, &nobody), "wait=gpu "));
 	}
-}
-
-static void wait__has_its_reason_and_how_it_was_found(void **state)
-{
-	const struct who nobody = {};
-	struct pp_count_key key =
-		key_of(PP_KIND_WAIT, 71, (uint32_t)PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT);
-
-	(void)state;
-	assert_string_equal(labels_of(&key, &nobody), "wait=gil pid=70 tid=71");
-	key.flags |= PP_COUNT_SWEPT;
-	assert_string_equal(labels_of(&key, &nobody), "wait=gil swept=yes pid=70 tid=71");
-	key.flags ^= PP_COUNT_SWEPT | PP_COUNT_EARLIER;
-	assert_string_equal(labels_of(&key, &nobody), "wait=gil stack=earlier pid=70 tid=71");
-	/* What is no wait has no reason. */
-	key.kind = PP_KIND_CPU;
-	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=71");
-	key.kind = PP_KIND_COUNT;
-	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=71");
 }
 
 static void blame__is_of_the_thread_that_the_host_knows(void **state)
@@ -281,7 +241,7 @@ static void process__has_the_labels_of_its_identity(void **state)
 
 static void labels__beyond_the_most_are_left_out(void **state)
 {
-	const struct labels labels = {.strings = strings};
+	const struct labels labels = {.strings = strings, .sources = sources};
 	const struct who who = {.process = &process, .comm = "python3"};
 	const struct pp_count_key key = key_of(PP_KIND_CPU, 71, 0);
 
@@ -296,59 +256,47 @@ static void labels__beyond_the_most_are_left_out(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* ---- kinds that have a label of their own ---- */
+/* ---- kinds that have labels of their own ---- */
 
-static const char *label_of(enum pp_count_kind kind, uint64_t detail)
+static int label_twice(void *state, const struct pp_count_key *key, struct intern *of,
+		       struct profile_sample *sample)
 {
+	assert_ptr_equal(state, &identity);
+	label_number(sample, "generation", (int64_t)key->detail);
+	return label_string(of, sample, "empty", "") || label_string(of, sample, "gc", "full");
+}
+
+static int label_fails(void *state, const struct pp_count_key *key, struct intern *of,
+		       struct profile_sample *sample)
+{
+	(void)state, (void)key, (void)of, (void)sample;
+	return -ENOMEM;
+}
+
+/* Each source labels what it counts, and nothing else. */
+static void kind__has_the_labels_of_its_source(void **state)
+{
+	static const struct source source = {.labelled_kinds = 1U << PP_KIND_GC,
+					     .label = label_twice};
+	static struct source failing = {.labelled_kinds = 1U << PP_KIND_CUDA_SEEN,
+					      .label = label_fails};
+	static const struct source *const table[PP_SOURCE_COUNT] = {NULL, &source, &failing};
+	const struct sources open = {.table = table, .state = {NULL, &identity, &failing}};
+	const struct labels labels = {.strings = strings, .sources = &open};
 	const struct who nobody = {};
-	struct pp_count_key key = key_of(kind, 71, 0);
+	struct pp_count_key key = key_of(PP_KIND_GC, 71, 0);
+	struct profile_sample sample = {};
 
-	key.detail = detail;
-	return labels_of(&key, &nobody);
-}
-
-static void gc__has_the_generation(void **state)
-{
 	(void)state;
-	assert_string_equal(label_of(PP_KIND_GC, 0), "generation=0 pid=70 tid=71");
-	assert_string_equal(label_of(PP_KIND_GC, 2), "generation=2 pid=70 tid=71");
-}
-
-static void import__has_the_modules_name(void **state)
-{
-	(void)state;
-	assert_string_equal(label_of(PP_KIND_IMPORT, 77), "module=[unknown] pid=70 tid=71");
-	assert_int_equal(text_table_new(&texts), 0);
-	assert_int_equal(text_table_add(texts, 77, 0, "os.path", 7), 0);
-	assert_string_equal(label_of(PP_KIND_IMPORT, 77), "module=os.path pid=70 tid=71");
-	assert_string_equal(label_of(PP_KIND_IMPORT, 78), "module=[unknown] pid=70 tid=71");
-}
-
-static void memory__has_its_kind(void **state)
-{
-	(void)state;
-	assert_string_equal(label_of(PP_KIND_TOUCH, PP_MEMORY_HEAP), "memory=heap pid=70 tid=71");
-	assert_string_equal(label_of(PP_KIND_COPY, PP_MEMORY_FILE), "memory=file pid=70 tid=71");
-	assert_string_equal(label_of(PP_KIND_TOUCH, PP_MEMORY_COUNT), "pid=70 tid=71");
-}
-
-static void probe__has_its_name(void **state)
-{
-	(void)state;
-	assert_string_equal(label_of(PP_KIND_PROBE, 1),
-			    "probe=uprobe:/lib/x.so:f+ret pid=70 tid=71");
-	assert_string_equal(label_of(PP_KIND_PROBE, 2), "pid=70 tid=71");
-}
-
-static void cuda__has_what_the_call_does(void **state)
-{
-	(void)state;
-	assert_string_equal(label_of(PP_KIND_CUDA, 1),
-			    "api=cuLaunchKernel kernel=axpy device=0 stream=0x80 pid=70 tid=71");
-	assert_string_equal(label_of(PP_KIND_CUDA_BYTES, 2),
-			    "api=cuLaunchKernel direction=HtoD device=0 stream=0x80 "
-			    "graph=graph@0x5 pid=70 tid=71");
-	assert_string_equal(label_of(PP_KIND_CUDA_WAIT, 3), "pid=70 tid=71");
+	key.detail = 2;
+	sources = &open;
+	assert_string_equal(labels_of(&key, &nobody), "generation=2 gc=full pid=70 tid=71");
+	key.kind = PP_KIND_IMPORT;
+	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=71");
+	key.kind = PP_KIND_COUNT;
+	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=71");
+	key.kind = PP_KIND_CUDA_SEEN;
+	assert_int_equal(labels_add(&labels, &sample, &key, &nobody), -ENOMEM);
 }
 
 int main(void)
@@ -360,15 +308,10 @@ int main(void)
 		TEST(thread__of_all_stacks_together_has_no_number),
 		TEST(python__has_its_version_the_gil_and_collections),
 		TEST(gpu__is_what_the_process_has_queued),
-		TEST(wait__has_its_reason_and_how_it_was_found),
 		TEST(blame__is_of_the_thread_that_the_host_knows),
 		TEST(process__has_the_labels_of_its_identity),
 		TEST(labels__beyond_the_most_are_left_out),
-		TEST(gc__has_the_generation),
-		TEST(import__has_the_modules_name),
-		TEST(memory__has_its_kind),
-		TEST(probe__has_its_name),
-		TEST(cuda__has_what_the_call_does),
+		TEST(kind__has_the_labels_of_its_source),
 	};
 
 	return cmocka_run_group_tests_name("agent/labels", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/waits.c */
+/* sources: agent/waits.c windows/label.c base/intern.c base/index_table.c */
 /* Slots, /proc and the ledger are stand-ins that write down what they get. */
 #include "agent/waits.h"
 
@@ -16,6 +16,7 @@
 #include "attach/context_table.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
+#include "base/intern.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
@@ -23,6 +24,7 @@
 #include "ledger/ledger_check.h"
 #include "ledger/ledger_sums.h"
 #include "options/options.h"
+#include "profile/profile.h"
 #include "windows/profiles.h"
 #include "windows/source.h"
 #include "windows/top.h"
@@ -61,6 +63,7 @@ static bool is_written_meanwhile;
 static char comments[16384];
 static size_t comment_count;
 static struct summary summary;
+extern const struct source waits_source;
 static struct options options;
 static struct services services;
 
@@ -75,6 +78,11 @@ __attribute__((format(printf, 1, 2))) static int call(const char *format, ...)
 	va_end(args);
 	snprintf(calls + used, sizeof(calls) - used, "%s%s", used ? " " : "", name);
 	return fails && !strcmp(fails, name) ? -ENOMEM : 0;
+}
+
+const char *wait_label(enum pp_wait wait)
+{
+	return wait == PP_WAIT_GIL ? "gil" : wait == PP_WAIT_GPU ? "gpu" : "other";
 }
 
 static size_t told_lines;
@@ -856,6 +864,36 @@ static void describe__begins_anew_after_an_error_too(void **state)
 	assert_int_equal(comment_count, 0);
 }
 
+/* All labels as "key=value key=value". */
+static const char *label_of(uint32_t flags)
+{
+	static char text[256];
+	const struct pp_count_key key = {.kind = PP_KIND_WAIT, .flags = flags};
+	OWNED(intern) struct intern *strings = NULL;
+	struct profile_sample sample = {};
+
+	assert_int_equal(intern_new(&strings), 0);
+	assert_int_equal(waits_source.label(NULL, &key, strings, &sample), 0);
+	text[0] = '\0';
+	for (size_t i = 0; i < sample.label_count; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s=%s", i ? " " : "",
+			 sample.label[i].key, intern_get(strings, sample.label[i].string, NULL));
+	return text;
+}
+
+static void label__says_the_reason_and_how_it_was_found(void **state)
+{
+	const uint32_t gil = (uint32_t)PP_WAIT_GIL << PP_COUNT_WAIT_SHIFT;
+
+	(void)state;
+	assert_string_equal(label_of(gil), "wait=gil");
+	assert_string_equal(label_of(gil | PP_COUNT_SWEPT), "wait=gil swept=yes");
+	assert_string_equal(label_of(gil | PP_COUNT_EARLIER), "wait=gil stack=earlier");
+	assert_string_equal(label_of((uint32_t)PP_WAIT_GPU << PP_COUNT_WAIT_SHIFT), "wait=gpu");
+	assert_true(waits_source.labelled_kinds ==
+		    (1U << PP_KIND_WAIT | 1U << PP_KIND_WAKE)); /* what is no wait has none */
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -882,6 +920,7 @@ int main(void)
 		TEST(describe__lines_are_those_whose_turn_it_is),
 		TEST(close__tells_clients_of_every_process),
 		TEST(describe__begins_anew_after_an_error_too),
+		TEST(label__says_the_reason_and_how_it_was_found),
 	};
 
 	return cmocka_run_group_tests_name("agent/waits", tests, NULL, NULL);

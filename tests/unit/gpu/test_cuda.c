@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/cuda.c gpu/cuda_devices.c probes/cuda_functions.c base/intern.c base/index_table.c */
+/* sources: gpu/cuda.c gpu/cuda_devices.c probes/cuda_functions.c windows/label.c base/intern.c base/index_table.c */
 /* The kernel side, totals, names, processes and modules are stand-ins. */
 #include "gpu/cuda.h"
 
@@ -20,6 +20,7 @@
 #include "probes/probes.h"
 #include "profile/profile.h"
 #include "windows/modules.h"
+#include "windows/source.h"
 
 static struct pp_cuda_what what;
 static bool is_known, is_loaded;
@@ -216,6 +217,8 @@ int gauges_device_of(const struct gauges *gauges, uint32_t pid)
 	return -ENOENT;
 }
 
+extern const struct source cuda_source;
+
 static struct cuda *make(void)
 {
 	static const struct options options = {.events = PP_CAPTURE_CUDA};
@@ -301,6 +304,36 @@ static void call__has_its_names(void **state)
 	assert_string_equal(call.device, "unknown");
 	is_known = false;
 	assert_int_equal(cuda_find(cuda, 1, &call), -ENOENT);
+}
+
+/* A value that is not known is no label. */
+static void label__says_what_the_call_does(void **state)
+{
+	OWNED(cuda) struct cuda *cuda = make();
+	OWNED(intern) struct intern *strings = NULL;
+	const struct pp_count_key key = {.kind = PP_KIND_CUDA, .detail = 1};
+	static const char *const expected[][2] = {
+		{"api", "cuMemcpyHtoD"}, {"direction", "HtoD"}, {"device", "0"}};
+	struct profile_sample sample = {};
+
+	(void)state;
+	assert_int_equal(intern_new(&strings), 0);
+	what = (struct pp_cuda_what){.id = {.tgid = 70},
+				     .api = api_of("cuMemcpyHtoD_v2"),
+				     .direction = PP_CUDA_HTOD,
+				     .device = 1};
+	assert_int_equal(cuda_source.label(cuda, &key, strings, &sample), 0);
+	assert_in_range(sample.label_count, ARRAY_SIZE(expected), ARRAY_SIZE(expected) + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_string_equal(sample.label[i].key, expected[i][0]);
+		assert_string_equal(intern_get(strings, sample.label[i].string, NULL),
+				    expected[i][1]);
+	}
+	assert_true(cuda_source.labelled_kinds & 1U << PP_KIND_CUDA_SEEN);
+	is_known = false;
+	sample = (struct profile_sample){};
+	assert_int_equal(cuda_source.label(cuda, &key, strings, &sample), 0);
+	assert_int_equal(sample.label_count, 0);
 }
 
 static void names__are_found_in_slices(void **state)
@@ -459,6 +492,7 @@ int main(void)
 		cmocka_unit_test(new__is_nothing_where_it_is_not_captured),
 		cmocka_unit_test(collect__does_nothing_before_a_library_was_found),
 		cmocka_unit_test(call__has_its_names),
+		cmocka_unit_test(label__says_what_the_call_does),
 		cmocka_unit_test(names__are_found_in_slices),
 		cmocka_unit_test(call__has_its_stream_graph_and_communicator),
 		cmocka_unit_test(collect__keeps_the_names_of_rows),

@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define CAPTURES_TEXT                                                                              \
-	"cpu, offcpu, gil, gc, import, mem, calls, alloc, probe, lines, cuda, wakers\n"
+#define CAPTURE_FIRST(id, name, ...) name
+#define CAPTURE_NEXT(id, name, ...) ", " name
+#define CAPTURES_TEXT PP_CAPTURES(CAPTURE_FIRST, CAPTURE_NEXT) "\n"
 #define A_PROBE " --probe tracepoint:sched:sched_switch"
 #define MAX_WORDS 40
 

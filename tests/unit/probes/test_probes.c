@@ -24,6 +24,7 @@
 #include "files/client.h"
 #include "options/options.h"
 #include "probes/probe_worker.h"
+#include "windows/source.h"
 
 #define FILES 4U
 
@@ -344,7 +345,8 @@ const char *probe_refusal_text(enum probe_refusal refusal)
 
 static void open_probes(bool is_filtered, const char *const *names, size_t count)
 {
-	const struct probes_sources sources = {.options = &options, .is_filtered = is_filtered};
+	static struct services sources;
+	sources = (struct services){.options = &options, .is_filtered = is_filtered};
 	char why[PROBE_SPEC_WHY_BYTES];
 
 	options =
@@ -490,7 +492,8 @@ static void files_of_one_inode__are_attached_once_a_process(void **state)
 
 static void open_cuda(bool is_filtered)
 {
-	const struct probes_sources sources = {.options = &options, .is_filtered = is_filtered};
+	static struct services sources;
+	sources = (struct services){.options = &options, .is_filtered = is_filtered};
 	static char driver[] = "/lib/libcuda.so.1", runtime[] = "/lib/libcudart.so.12";
 
 	options = (struct options){.events = PP_CAPTURE_CUDA};
@@ -706,7 +709,8 @@ static void tracepoints__are_attached_by_the_check(void **state)
 
 static void run_without_probes__has_none(void **state)
 {
-	const struct probes_sources sources = {.options = &options};
+	static struct services sources;
+	sources = (struct services){.options = &options};
 
 	(void)state;
 	options = (struct options){.events = PP_CAPTURE_CPU};
@@ -732,7 +736,8 @@ static unsigned int count_of(const char *text, char letter)
 /* Each site of a file is a write to each of its mappings. */
 static void interpreters__have_a_few_sites_of_a_probe(void **state)
 {
-	const struct probes_sources sources = {.options = &options};
+	static struct services sources;
+	sources = (struct services){.options = &options};
 	static struct python_info info;
 
 	(void)state;
