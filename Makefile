@@ -55,13 +55,15 @@ all: $(BUILD)/pyprofd $(BUILD)/pyprof $(BUILD)/pyprofd-serve $(BUILD)/pyprof-fet
 MAIN_SRC := userspace/agent/main.c userspace/reader/main.c userspace/serve/main.c userspace/collectors/main.c
 LIB_SRC := $(filter-out $(MAIN_SRC),$(wildcard userspace/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-SKELETON_NAMES := pyprofd pyprofd_probe pyprofd_memory pyprofd_calls pyprofd_cuda
+# A source whose programs are one object of their own: bpf/own/NAME.bpf.c becomes pyprofd_NAME.skel.h.
+BPF_OWN_NAMES := $(patsubst bpf/own/%.bpf.c,pyprofd_%,$(wildcard bpf/own/*.bpf.c))
+SKELETON_NAMES := $(BPF_OWN_NAMES) pyprofd pyprofd_probe pyprofd_calls pyprofd_cuda
 SKELETON_FILES := $(SKELETON_NAMES:%=$(BUILD)/gen/%.skel.h)
 GEN := $(SKELETON_FILES) $(BUILD)/gen/version.h
 
 # maps.bpf.o first: with bpftool 7.1/libbpf 1.1 an extern-only object in front of it leaves map
 # offsets 0 ("map relo failed to find map").
-BPF_OWN_SRC := bpf/probe.bpf.c bpf/alloc.bpf.c bpf/memory.bpf.c bpf/calls.bpf.c bpf/lines.bpf.c bpf/cuda.bpf.c
+BPF_OWN_SRC := bpf/probe.bpf.c bpf/alloc.bpf.c bpf/calls.bpf.c bpf/lines.bpf.c bpf/cuda.bpf.c
 BPF_SRC := bpf/maps.bpf.c $(filter-out bpf/maps.bpf.c $(BPF_OWN_SRC),$(wildcard bpf/*.bpf.c))
 BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 
@@ -74,7 +76,7 @@ $(BUILD)/pyprofd.bpf.o: $(BPF_OBJ) Makefile
 BPF_SHARED_OBJ := $(BUILD)/bpf/maps.bpf.o $(BUILD)/bpf/walk.bpf.o
 $(BUILD)/pyprofd_probe.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/probe.bpf.o $(BUILD)/bpf/alloc.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
-$(BUILD)/pyprofd_memory.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/memory.bpf.o Makefile
+$(BPF_OWN_NAMES:%=$(BUILD)/%.bpf.o): $(BUILD)/pyprofd_%.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/own/%.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
 $(BUILD)/pyprofd_calls.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/calls.bpf.o $(BUILD)/bpf/lines.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)
@@ -105,6 +107,8 @@ $(BUILD)/userspace/serve/pages.o: $(BUILD)/gen/serve_page.h
 
 # A pattern rule without a recipe would add no prerequisite: name the objects.
 $(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(SKELETON_FILES)
+# What of it they see, the compiler tells the next time.
+$(filter $(BUILD)/userspace/agent/%,$(LIB_OBJ)): | $(BPF_OWN_NAMES:%=$(BUILD)/gen/%.skel.h)
 $(filter $(BUILD)/userspace/agent/% $(BUILD)/userspace/windows/% $(BUILD)/userspace/doctor/% $(BUILD)/userspace/options/% $(BUILD)/userspace/query/% $(BUILD)/userspace/collectors/% $(BUILD)/userspace/serve/%,$(LIB_OBJ)) $(MAIN_SRC:%.c=$(BUILD)/%.o): $(BUILD)/gen/version.h
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -220,7 +224,7 @@ cross-objects: $(SKELETON_NAMES:%=$(BUILD)/%.bpf.o) $(LIB_OBJ) $(MAIN_SRC:%.c=$(
 
 print-clang: ; @echo $(CLANG)
 
-C_FILES = $(wildcard bpf/*.[ch] bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c tests/web/*.c tests/fakes/*.[ch] tests/gpu/*.[ch])
+C_FILES = $(wildcard bpf/*.[ch] bpf/own/*.c bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c tests/web/*.c tests/fakes/*.[ch] tests/gpu/*.[ch] tests/example_source/*/*/*.c)
 format: ; clang-format-19 -i $(C_FILES)
 format-check: ; clang-format-19 --dry-run -Werror $(C_FILES)
 tidy: $(GEN) ; clang-tidy-19 --quiet $(wildcard userspace/*/*.c) -- -std=gnu17 $(CPPFLAGS)

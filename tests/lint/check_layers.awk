@@ -37,7 +37,7 @@ BEGIN {
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_probe.skel.h"] = "attach"
-	generated["pyprofd_memory.skel.h"] = "attach"
+	generated["pyprofd_memory.skel.h"] = "attach" # of bpf/own; a new one: "agent"
 	generated["pyprofd_calls.skel.h"] = "attach"
 	generated["pyprofd_cuda.skel.h"] = "attach"
 	generated["version.h"] = "options windows doctor agent query collectors serve reader"

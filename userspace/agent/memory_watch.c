@@ -7,6 +7,7 @@
 
 #include "attach/memory_side.h"
 #include "base/background.h"
+#include "base/kinds.h"
 #include "base/log.h"
 #include "options/options.h"
 #include "windows/label.h"
@@ -112,12 +113,10 @@ static bool source_tick(void *state, uint64_t now_ns)
 static int source_label(void *state, const struct pp_count_key *key, struct intern *strings,
 			struct profile_sample *sample)
 {
-#define MEMORY_LABEL(id, label) [PP_MEMORY_##id] = label,
-	static const char *const memory[PP_MEMORY_COUNT] = {PP_MEMORIES(MEMORY_LABEL)};
-
 	(void)state;
 	return key->detail < PP_MEMORY_COUNT
-		       ? label_string(strings, sample, "memory", memory[key->detail])
+		       ? label_string(strings, sample, "memory",
+				      kind_memory((enum pp_memory)key->detail))
 		       : 0;
 }
 

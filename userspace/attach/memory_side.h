@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The BPF object that counts memory which programs touch (bpf/memory.bpf.c).  It shares the maps of
- * the first object (kernel_side.h).  One thread at a time. */
+/* The BPF object that counts memory which programs touch (bpf/own/memory.bpf.c).  It shares the
+ * maps of the first object (kernel_side.h).  One thread at a time. */
 #ifndef ATTACH_MEMORY_SIDE_H
 #define ATTACH_MEMORY_SIDE_H
 

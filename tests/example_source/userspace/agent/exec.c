@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event `exec`: counts programs that begin (bpf/own/exec.bpf.c).  Its counters are in the kernel's
+ * tables, which every window collects. */
+#include <errno.h>
+
+#include <pyprofd/sample.h>
+
+#include "attach/kernel_side.h"
+#include "attach/shared_object.h"
+#include "base/log.h"
+#include "windows/label.h"
+#include "windows/source.h"
+
+#include "pyprofd_exec.skel.h"
+
+static bool source_close(void *state)
+{
+	pyprofd_exec__destroy(state);
+	return true;
+}
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	struct pyprofd_exec *exec = pyprofd_exec__open();
+	int err = exec ? shared_object_use_maps(exec->obj, services->kernel, NULL, 0) : -errno;
+
+	*ret_state = exec;
+	if (!err) {
+		exec->rodata->scratch_levels = kernel_side_scratch_levels(services->kernel);
+		exec->rodata->switch_tells_state = kernel_side_switch_tells_state(services->kernel);
+		err = pyprofd_exec__load(exec);
+	}
+	if (!err)
+		err = pyprofd_exec__attach(exec);
+	if (err)
+		return log_error_errno(err, "cannot count programs that begin");
+	kernel_side_add_maps(services->kernel, exec->obj);
+	return 0;
+}
+
+static int source_label(void *state, const struct pp_count_key *key, struct intern *strings,
+			struct profile_sample *sample)
+{
+	(void)state, (void)strings;
+	label_number(sample, "arguments", (int64_t)key->detail);
+	return 0;
+}
+
+const struct source exec_source = {.name = "exec",
+				   .open = source_open,
+				   .close = source_close,
+				   .labelled_kinds = 1U << PP_KIND_EXEC,
+				   .label = source_label};
