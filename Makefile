@@ -103,7 +103,7 @@ GEN += $(BUILD)/gen/serve_page.h
 $(BUILD)/gen/serve_page.h: $(wildcard $(WEB)/* $(SERVE_WEB)/*)
 	@mkdir -p $(@D)
 	$(call msg,BUNDLE,$@)awk -f $(WEB)/bundle.awk -v directory=$(SERVE_WEB) -v shared=$(WEB) > $@
-$(BUILD)/userspace/serve/pages.o: $(BUILD)/gen/serve_page.h
+$(BUILD)/userspace/serve/files.o: $(BUILD)/gen/serve_page.h
 
 # A pattern rule without a recipe would add no prerequisite: name the objects.
 $(filter $(BUILD)/userspace/attach/%,$(LIB_OBJ)): $(SKELETON_FILES)
