@@ -64,7 +64,7 @@ def test_callers_are_the_lines_of_the_program():
     assert (top["api"], top["name"]) == ("ncclAllReduce", "all_reduce"), rows
     assert sum(row["bytes"] for row in rows) == sum(
         values[1] for api, values in wanted.items() if api.startswith("nccl")) + UNKNOWN_BYTES, rows
-    text = pyprof("gpu", "--collectives", run.out)
+    text = pyprof("gpu", "--view", "collectives", run.out)
     assert "ncclReduceScatter" in text and "all_reduce" in text, text
     whole = pyprof("gpu", run.out)
     assert "collectives" in whole and "launches" in whole, whole

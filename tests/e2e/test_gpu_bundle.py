@@ -106,7 +106,7 @@ class Answers:
 
 
 def known_functions():
-    with open(os.path.join(harness.TOP, "userspace", "agent", "cuda_functions.c"),
+    with open(os.path.join(harness.TOP, "userspace", "probes", "cuda_functions.c"),
               encoding="utf-8") as file:
         return re.findall(r"^\tX\((cu[A-Z]\w+), DRIVER", file.read(), re.M)
 
