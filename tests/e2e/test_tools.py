@@ -41,7 +41,7 @@ def speedscope(*profiles):
 
 def export(kind, profile, name):
     out = os.path.join(harness.temporary(), name)
-    run("export", "--" + kind, profile, "-o", out)
+    run("export", "--format", kind, profile, "-o", out)
     return out
 
 
