@@ -4,7 +4,7 @@
  * kernel panics (opentelemetry-ebpf-instrumentation#3056).  It gives none to programs in which any
  * function has a tail call (kernel/bpf/verifier.c: check_max_stack_depth()), also one that is never
  * made.  tests/e2e/test_probes.py and the guests of tests/kernel-matrix look at the code that the
- * kernel has made, tests/lint/check_bpf_stack.py for the call in each program that needs it. */
+ * kernel has made, tests/lint/check_bpf.py for the call in each program that needs it. */
 #ifndef BPF_LIB_PRIVATE_STACK_H
 #define BPF_LIB_PRIVATE_STACK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The probes of a run as a source.  Their counters are in the kernel's tables; CUDA's are totals,
- * which a source of its own collects (agent/cuda.h). */
+ * which a source of its own collects (gpu/cuda.h). */
 #include <pyprofd/sample.h>
 
 #include "drain/text_table.h"
