@@ -11,7 +11,7 @@
 #include "lib/maps.bpf.h"
 
 /* Empty, but on kernels without cookies: there the first has on_probe, to which stubs jump
- * (userspace/attach/probe_stub.h).  All programs of one map are of one type.
+ * (userspace/attach/probe_links.h).  All programs of one map are of one type.
  * Weak: files of one object have them together. */
 struct programs_map {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);

@@ -38,7 +38,7 @@ struct gates_map {
 PP_PROBE_MAP struct gates_map gates SEC(".maps");
 
 /* Which site is hit, on kernels without cookies (before 5.15): one value a CPU, written by the stub
- * that jumps to on_probe (userspace/attach/probe_stub.h). */
+ * that jumps to on_probe (userspace/attach/probe_links.h). */
 struct site_now_map {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

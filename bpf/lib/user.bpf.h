@@ -11,7 +11,7 @@
  * once. */
 
 /* Returns who answers for a thread with these credentials, by the rule of process_user() in
- * userspace/discover/process_user.h. */
+ * userspace/discover/proc_scan.h. */
 int user_of_cred(__u64 address);
 /* Takes room in `processes` and `contexts` for a process of a user.  Returns 0; 1: he has as many
  * as are left for all others. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* User probes and tracepoints as both sides know them.  One program serves all sites: the site's
- * number comes as the attach cookie (Linux 5.15; before, from a stub: attach/probe_stub.h), and
+ * number comes as the attach cookie (Linux 5.15; before, from a stub: attach/probe_links.h), and
  * sites[number] says which probe it belongs to and where its arguments lie. */
 #ifndef PYPROFD_PROBE_H
 #define PYPROFD_PROBE_H

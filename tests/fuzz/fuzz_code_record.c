@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/code_text.c python/python_code.c python/python_objects.c python/python_text.c base/io.c */
+/* sources: python/python_code.c python/python_objects.c python/python_text.c base/io.c */
 #include <stdlib.h>
 #include <string.h>
 
-#include "python/code_text.h"
+#include "python/python_code.h"
 
 #define FIRST_LAYOUT_BYTES 4U
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/window_mark.c profile/facts.c profile/writer.c query/coverage.c query/machine.c query/gpu_usage.c profile/gauge_line.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
+/* sources: profile/comments.c query/coverage.c query/machine.c query/gpu_usage.c profile/gauge_line.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * ledgers, and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
@@ -12,10 +12,8 @@
 #include "diff/comparable.h"
 #include "profile/cuda_line.h"
 #include "profile/cuda_lines.h"
-#include "profile/facts.h"
+#include "profile/comments.h"
 #include "profile/gauge_line.h"
-#include "profile/window_mark.h"
-#include "profile/writer.h"
 #include "query/coverage.h"
 #include "query/gpu_usage.h"
 #include "query/machine.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: export/tree_exports.c export/perfetto.c export/otlp.c export/call_exports.c base/proto.c render/flame_tree.c render/flame_json.c render/flame_svg.c render/markup.c render/format.c base/json_writer.c render/totals.c render/share_error.c render/call_graph.c render/code_table.c render/short_paths.c render/groups.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c timeline/trace_format.c render/table.c */
+/* sources: export/tree_exports.c export/perfetto.c export/otlp.c export/call_exports.c base/proto.c render/flame_tree.c render/flame_json.c render/flame_svg.c render/markup.c render/format.c base/json_writer.c render/totals.c render/call_graph.c render/code_table.c render/short_paths.c render/groups.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c timeline/trace_format.c render/table.c */
 /* Names as a hostile process chose them, cleaned as the reader of profiles cleans them, and values
  * as anyone may write them into a file: each format for another tool stays whole.
  * runs: 500 at most in `make check`: each makes nine files. */

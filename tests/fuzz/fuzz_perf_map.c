@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/perf_map.c base/root_file.c files/perf_lines.c files/check.c base/io.c python/code_text.c python/python_text.c python/python_code.c python/python_objects.c */
+/* sources: symbolize/perf_map.c base/root_file.c files/perf_lines.c files/check.c base/io.c python/python_text.c python/python_code.c python/python_objects.c */
 /* The text of a perf-PID.map, read in two pieces: what the child answers must pass the agent's
  * checks. */
 #include <assert.h>

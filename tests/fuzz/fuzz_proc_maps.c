@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/proc_maps.c discover/mapping_set.c discover/mapping.c base/io.c */
+/* sources: discover/proc_maps.c discover/mapping_set.c base/io.c */
 /* A hostile text of /proc/PID/maps, read into a set of mappings: it must be sorted, without
  * overlaps. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "discover/mapping.h"
 #include "discover/mapping_set.h"
 #include "discover/proc_maps.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/decode.c drain/dictionary.c drain/hash_set.c base/index_table.c drain/raw_codes.c drain/text_table.c base/utf8.c symbolize/stitch.c python/python_code.c python/python_text.c python/python_objects.c base/io.c python/code_text.c base/user_quota.c */
+/* sources: drain/decode.c drain/dictionary.c drain/hash_set.c base/index_table.c drain/raw_codes.c drain/text_table.c base/utf8.c symbolize/stitch.c python/python_code.c python/python_text.c python/python_objects.c base/io.c base/user_quota.c */
 /* Records of both rings, one after the other; those that decode go to the dictionary and are
  * stitched. Each record begins with two bytes: which ring, and its size in units of 8 bytes.
  * runs: 5000 at most in `make check`. */

@@ -49,7 +49,7 @@ for setting in User=pyprofd-serve SupplementaryGroups=pyprofd NoNewPrivileges=ye
 done
 # The program refuses what is beyond its own bound; the unit's kills.
 mib() { sed -n "s/^#define $1 (\([0-9]*\)[UL]* << 20).*/\1/p" "userspace/serve/$2"; }
-data=$(mib MEMORY_DATA_MAX_BYTES memory.h) windows=$(mib ANSWER_LIVE_FILE_MAX_BYTES answer.h)
+data=$(mib MEMORY_DATA_MAX_BYTES main.c) windows=$(mib ANSWER_LIVE_FILE_MAX_BYTES answer.h)
 watches=$(sed -n 's/^#define HTTP_WATCHES_MAX \([0-9]*\)U.*/\1/p' userspace/serve/http.h)
 given=$(sed -n 's/^MemoryMax=\([0-9]*\)M$/\1/p' $serve)
 if [ -z "$data" ] || [ -z "$windows" ] || [ -z "$watches" ] || [ "${given:-0}" -lt $((data + watches * windows + 64)) ]; then

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "agent/command_user.h"
+#include "agent/command.h"
 #include "agent/loop.h"
 #include "agent/reload.h"
 #include "agent/server.h"

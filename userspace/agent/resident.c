@@ -10,7 +10,7 @@
 #include "attach/context_table.h"
 #include "base/clock.h"
 #include "discover/process_table.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "discover/resident_memory.h"
 #include "processes/process_list.h"
 #include "windows/process_record.h"

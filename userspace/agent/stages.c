@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/cpus.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "discover/sideband.h"
 #include "drain/incomplete_queue.h"
 #include "drain/ring.h"

@@ -19,7 +19,7 @@
 #include "peek/client.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
-#include "profile/facts.h"
+#include "profile/comments.h"
 #include "store/keeper.h"
 #include "store/output.h"
 #include "windows/source.h"

@@ -81,10 +81,8 @@ static int prepare(void *context, const struct object_has *has)
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
 	if (err || !probe_links_can_share())
 		return err;
-	bpf_object__for_each_program(program, skeleton->obj)
-		if (!err)
-			err = bpf_program__set_expected_attach_type(program,
-								    PROBE_LINKS_ATTACH_TYPE);
+	bpf_object__for_each_program(program, skeleton->obj) if (!err) err =
+		bpf_program__set_expected_attach_type(program, PROBE_LINKS_ATTACH_TYPE);
 	return err;
 }
 

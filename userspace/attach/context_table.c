@@ -2,13 +2,91 @@
 #include "attach/context_table.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "attach/python_slots.h"
+#include "attach/file_table.h"
 #include "base/array.h"
 #include "base/clock.h"
-#include "discover/process_user.h"
+#include "base/user_quota.h"
+#include "discover/proc_scan.h"
 #include "python/python_process.h"
+
+/* Gives interpreter files their numbers in pythons[].  Records and stacks hold the number in a
+ * byte, so one that was given back rests for epochs, as ids of files do.  Users have a share each.
+ * */
+
+struct python_slot {
+	struct file *file;    /* borrowed; NULL: free, or resting */
+	uint32_t uid;	      /* whose share it is part of */
+	uint32_t rest_epochs; /* until it is free again */
+};
+struct python_slots {
+	struct python_slot slot[PYTHON_SLOTS];
+	struct user_quota quota;
+};
+
+static void python_slots_init(struct python_slots *slots)
+{
+	*slots = (struct python_slots){.quota.total = PYTHON_SLOTS};
+}
+
+static void python_slots_release(struct python_slots *slots)
+{
+	user_quota_release(&slots->quota);
+}
+
+/* Takes a slot for a file that a user's process maps.  Returns 0; -EDQUOT: the user's share is used
+ * up; -ENOSPC; -ENOMEM. */
+static int python_slots_take(struct python_slots *slots, uint32_t uid, struct file *file,
+			     uint32_t *ret_index)
+{
+	int err = user_quota_take(&slots->quota, uid, 1);
+	uint32_t index = 0;
+
+	if (err)
+		return err;
+	/* The quota counts those that rest, too: one is free. */
+	while (slots->slot[index].file || slots->slot[index].rest_epochs)
+		index++;
+	slots->slot[index] = (struct python_slot){.file = file, .uid = uid};
+	*ret_index = index;
+	return 0;
+}
+
+/* Takes a slot back that nobody has seen yet. */
+static void python_slots_give(struct python_slots *slots, uint32_t index)
+{
+	user_quota_give(&slots->quota, slots->slot[index].uid, 1);
+	slots->slot[index] = (struct python_slot){0};
+}
+
+/* Makes the slots of files that no process has mapped since before_ns rest. */
+static void python_slots_tidy(struct python_slots *slots, uint64_t before_ns)
+{
+	for (uint32_t i = 0; i < PYTHON_SLOTS; i++) {
+		struct python_slot *slot = &slots->slot[i];
+		struct file *file = slot->file;
+
+		if (!file || file->references || file->interpreted ||
+		    file->unused_since_ns >= before_ns)
+			continue;
+		file->python_index = 0;
+		slot->file = NULL;
+		slot->rest_epochs = FILE_SLOT_REST_EPOCHS;
+	}
+}
+
+static void python_slots_end_epoch(struct python_slots *slots)
+{
+	for (uint32_t i = 0; i < PYTHON_SLOTS; i++) {
+		struct python_slot *slot = &slots->slot[i];
+
+		if (slot->rest_epochs && !--slot->rest_epochs)
+			user_quota_give(&slots->quota, slot->uid, 1);
+	}
+}
 
 /* Consecutive chunks in map_sets[]. */
 struct map_set {
@@ -41,7 +119,7 @@ struct context_table {
 	struct file_table *files;
 	struct pp_map_chunk *chunk;
 	uint32_t chunk_count, cursor;
-	uint8_t *taken; /* one byte a chunk */
+	uint8_t *taken;		/* one byte a chunk */
 	struct user_quota sets; /* chunks; those that rest are held, too */
 	struct retired_run *retired;
 	size_t retired_count, retired_capacity;
@@ -82,8 +160,7 @@ void context_table_free(struct context_table *table)
 
 /* ---- chunks ---- */
 
-static int run_take(struct context_table *table, uint32_t user, uint32_t count,
-		    uint32_t *ret_first)
+static int run_take(struct context_table *table, uint32_t user, uint32_t count, uint32_t *ret_first)
 {
 	uint32_t length = 0;
 	int err = user_quota_take(&table->sets, user, count);

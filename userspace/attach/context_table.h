@@ -9,12 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pyprofd/limits.h>
+
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
 #include "base/cleanup.h"
 #include "base/slice.h"
 #include "base/user_quota.h"
 #include "discover/process.h"
+
+/* Interpreter files that have numbers at a time. */
+#define PYTHON_SLOTS (PP_MAX_PYTHONS - 1) /* a record's byte is 1 + the index */
 
 struct context_table;
 int context_table_new(struct kernel_side *side, struct file_table *files,

@@ -53,8 +53,8 @@ static int make_room(const struct bpf_object *object, uint32_t cpus)
 	for (size_t i = 0; i < ARRAY_SIZE(names) && !err; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(object, names[i]);
 
-		err = bpf_map__set_max_entries(map, bpf_map__max_entries(map) +
-							    cpus * LRU_FREE_BY_CPU);
+		err = bpf_map__set_max_entries(map,
+					       bpf_map__max_entries(map) + cpus * LRU_FREE_BY_CPU);
 	}
 	return err;
 }
@@ -174,12 +174,12 @@ struct cuda_side_states cuda_side_states(const struct cuda_side *side)
 {
 	const struct pyprofd_cuda *skeleton = side->skeleton;
 
-	return (struct cuda_side_states){
-		.processes = bpf_map__fd(skeleton->maps.gpu_processes),
-		.streams = bpf_map__fd(skeleton->maps.cuda_streams),
-		.wholes = bpf_map__fd(skeleton->maps.cuda_wholes),
-		.stream_bytes = bpf_map__value_size(skeleton->maps.cuda_streams),
-		.shares = kernel_side_user_shares(side->kernel)};
+	return (struct cuda_side_states){.processes = bpf_map__fd(skeleton->maps.gpu_processes),
+					 .streams = bpf_map__fd(skeleton->maps.cuda_streams),
+					 .wholes = bpf_map__fd(skeleton->maps.cuda_wholes),
+					 .stream_bytes =
+						 bpf_map__value_size(skeleton->maps.cuda_streams),
+					 .shares = kernel_side_user_shares(side->kernel)};
 }
 
 /* Reads at most `room` keys of 4 or 8 bytes.  Returns how many. */
@@ -296,8 +296,7 @@ int cuda_side_set_count(const struct cuda_side *side, uint64_t rows)
 /* Root has no share: bpf/lib/user.bpf.h. */
 static void give_back_share(const struct cuda_side *side, uint32_t user)
 {
-	uint32_t *blocks =
-		&kernel_side_user_shares(side->kernel)[user % PP_USER_SHARES].gpu_blocks;
+	uint32_t *blocks = &kernel_side_user_shares(side->kernel)[user % PP_USER_SHARES].gpu_blocks;
 
 	if (user && __atomic_load_n(blocks, __ATOMIC_RELAXED))
 		__atomic_fetch_sub(blocks, 1, __ATOMIC_RELAXED);

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
-#include "discover/mapping.h"
+#include "discover/mapping_set.h"
 #include "files/client.h"
 
 #include <utlist.h>

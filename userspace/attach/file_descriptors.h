@@ -19,7 +19,7 @@ struct file_descriptors {
 	struct file *least_used; /* of the open ones, a list by use */
 	size_t open, max;
 	struct foreign *foreign; /* borrowed; it closes the files too */
-	uint64_t lost; /* times that a file was not there to be opened again */
+	uint64_t lost;		 /* times that a file was not there to be opened again */
 };
 /* Sets the bound by RLIMIT_NOFILE, as it is now. */
 void file_descriptors_init(struct file_descriptors *descriptors, struct foreign *foreign);

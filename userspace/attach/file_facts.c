@@ -10,7 +10,7 @@
 #include "attach/file_table.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "discover/mapping.h"
+#include "discover/mapping_set.h"
 #include "files/client.h"
 
 bool file_facts_are_refused(int err)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "discover/process.h"
+#include "files/protocol.h"
 
 /* Files up to this size are compared byte by byte before they share anything. */
 #define FILE_COMPARE_MAX_BYTES (16U << 20)
@@ -44,5 +45,10 @@ struct open_file {
  * or to the same owner, both are settled, and they are equal byte by byte.  For larger files: both
  * belong to root, and the caller knows that their build-ids are equal. */
 bool file_stands_for(struct open_file known, struct open_file other);
+
+/* Checks that a file's executable segments have bytes behind what they span; holes do not count.
+ * Segments lie far apart only in forged files.  Returns 0; -EFBIG. */
+int file_text_check(int fd, const struct file_identity *identity,
+		    const struct foreign_segment *segment, size_t count);
 
 #endif

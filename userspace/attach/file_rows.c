@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "attach/file_facts.h"
-#include "attach/file_text.h"
+#include "attach/file_identity.h"
 #include "files/client.h"
 
 void file_rows_init(struct file_rows *rows, struct row_store *store, struct foreign *foreign,

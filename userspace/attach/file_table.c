@@ -12,8 +12,8 @@
 #include "attach/file_slots.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
-#include "discover/mapping.h"
-#include "discover/process_user.h"
+#include "discover/mapping_set.h"
+#include "discover/proc_scan.h"
 #include "files/client.h"
 
 struct file_table {

@@ -13,11 +13,10 @@
 
 #include <pyprofd/user_share.h>
 
-#include "attach/cpu_places.h"
-#include "attach/map_bytes.h"
+#include "attach/map_sizes.h"
 #include "attach/object_builds.h"
 #include "attach/probe_links.h"
-#include "attach/tracepoint_types.h"
+#include "attach/tracepoints.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"

@@ -1,11 +1,108 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "attach/map_sizes.h"
 
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <pyprofd/limits.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+
+/* Assigns per-CPU memory ("places") to online CPUs when there is less of it than possible CPUs. */
+
+/* Returns 1 + a free place, 0: none.  owner: 1 + CPU, by place. */
+static uint64_t find_free(volatile uint64_t *place, uint32_t place_count, const bool *is_online,
+			  const uint64_t *owner)
+{
+	uint64_t left = 0;
+
+	for (uint32_t i = 0; i < place_count; i++) {
+		if (!owner[i])
+			return i + 1;
+		if (!left && !is_online[owner[i] - 1])
+			left = i + 1;
+	}
+	if (left)
+		place[owner[left - 1] - 1] = 0;
+	return left;
+}
+
+int cpu_places_assign(volatile uint64_t *place, uint32_t cpu_count, uint32_t place_count,
+		      const uint32_t *online, size_t online_count)
+{
+	OWNED_MEM bool *is_online = calloc(cpu_count, sizeof(*is_online));
+	OWNED_MEM uint64_t *owner = calloc(place_count, sizeof(*owner));
+
+	if (!is_online || !owner)
+		return -ENOMEM;
+	for (size_t i = 0; i < online_count; i++)
+		if (online[i] < cpu_count)
+			is_online[online[i]] = true;
+	for (uint32_t cpu = 0; cpu < cpu_count; cpu++)
+		if (place[cpu])
+			owner[place[cpu] - 1] = cpu + 1;
+	for (uint32_t cpu = 0; cpu < cpu_count; cpu++) {
+		uint64_t found;
+
+		if (!is_online[cpu] || place[cpu])
+			continue;
+		found = find_free(place, place_count, is_online, owner);
+		if (!found)
+			return -ENOSPC;
+		owner[found - 1] = cpu + 1;
+		place[cpu] = found;
+	}
+	return 0;
+}
+
+/* Computes how much memory a BPF map will take, before it is created. */
+
+#define MAP_OWN_BYTES 12288U   /* struct bpf_map and what belongs to it, and the rest of a page */
+#define HASH_ELEMENT_BYTES 48U /* struct htab_elem */
+#define HASH_BUCKET_BYTES 16U  /* struct bucket, without lock debugging */
+
+static uint64_t round_up_8(uint64_t bytes)
+{
+	return (bytes + 7) & ~7ULL;
+}
+
+/* Returns the bytes of the buckets: as many as elements, rounded up to a power of two. */
+static uint64_t buckets_bytes(uint32_t elements)
+{
+	uint64_t buckets = 1;
+
+	while (buckets < elements)
+		buckets <<= 1;
+	return buckets * HASH_BUCKET_BYTES;
+}
+
+uint64_t map_bytes(const struct bpf_map *map, uint32_t cpu_count)
+{
+	uint64_t entries = bpf_map__max_entries(map), value = round_up_8(bpf_map__value_size(map));
+	uint64_t element = HASH_ELEMENT_BYTES + round_up_8(bpf_map__key_size(map)) + value;
+
+	if (!bpf_map__autocreate(map))
+		return 0;
+	switch (bpf_map__type(map)) {
+	case BPF_MAP_TYPE_PERCPU_ARRAY:
+		return MAP_OWN_BYTES + entries * (sizeof(void *) + value * cpu_count);
+	case BPF_MAP_TYPE_HASH: /* each CPU has a spare element, with which it replaces another */
+		if (bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)
+			return MAP_OWN_BYTES + buckets_bytes((uint32_t)entries);
+		return MAP_OWN_BYTES + (entries + cpu_count) * element +
+		       buckets_bytes((uint32_t)entries);
+	case BPF_MAP_TYPE_LRU_HASH:
+		return MAP_OWN_BYTES + entries * element + buckets_bytes((uint32_t)entries);
+	case BPF_MAP_TYPE_RINGBUF:
+		return MAP_OWN_BYTES + entries;
+	default:
+		return MAP_OWN_BYTES + entries * value;
+	}
+}
 
 #define PROCESSES_PER_CPU 1024U
 #define PROCESSES_MIN 8192U
@@ -101,10 +198,9 @@ static void size_stacks(const struct map_sizes_options *options, uint64_t sample
 
 	sizes->sent = clamp(samples * EPOCH_WINDOWS, sent_min, sent_max);
 	sizes->codes = clamp(cpus * CODES_PER_CPU, CODES_MIN, CODES_MAX);
-	sizes->stacks_bytes =
-		clamp_pow2(cpus * RING_BYTES_PER_CPU, RING_BYTES_MIN, RING_BYTES_MAX);
-	sizes->timeline_bytes = clamp_pow2(cpus * TIMELINE_BYTES_PER_CPU, TIMELINE_BYTES_MIN,
-					   TIMELINE_BYTES_MAX);
+	sizes->stacks_bytes = clamp_pow2(cpus * RING_BYTES_PER_CPU, RING_BYTES_MIN, RING_BYTES_MAX);
+	sizes->timeline_bytes =
+		clamp_pow2(cpus * TIMELINE_BYTES_PER_CPU, TIMELINE_BYTES_MIN, TIMELINE_BYTES_MAX);
 }
 
 static uint32_t places(const struct map_sizes_options *options)

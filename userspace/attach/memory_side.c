@@ -11,7 +11,6 @@
 #include "attach/kernel_side.h"
 #include "attach/object_builds.h"
 #include "attach/shared_object.h"
-#include "attach/verifier_log.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_memory.skel.h"

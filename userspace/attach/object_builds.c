@@ -5,15 +5,56 @@
 #include <elf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <pyprofd/limits.h>
 
-#include "attach/verifier_log.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+
+/* Reads what the kernel's BPF verifier says of a program. */
+
+/* The reason and statistics (include/linux/bpf_verifier.h: BPF_LOG_STATS).  libbpf's own second try
+ * asks for each instruction as well, for which no buffer has room: before Linux 6.4 the error is
+ * then ENOSPC, and the log ends before the reason. */
+#define LEVEL_STATISTICS 4U
+
+void verifier_log_set(struct bpf_program *program, char *log)
+{
+	(void)bpf_program__set_log_buf(program, log, VERIFIER_LOG_BYTES);
+	(void)bpf_program__set_log_level(program, LEVEL_STATISTICS);
+}
+
+static bool is_statistic(const char *line)
+{
+	static const char *const beginning[] = {"processed ", "verification time", "stack depth"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(beginning); i++)
+		if (!strncmp(line, beginning[i], strlen(beginning[i])))
+			return true;
+	return false;
+}
+
+const char *verifier_log_reason(char *log)
+{
+	const char *reason = NULL;
+	char *line = log;
+
+	while (line && *line) {
+		char *end = strchr(line, '\n');
+
+		if (end)
+			*end = '\0';
+		if (*line && !is_statistic(line))
+			reason = line;
+		line = end ? end + 1 : NULL;
+	}
+	return reason;
+}
 
 void object_builds_explain(const char *what, int err, char *log, char *why, size_t why_size)
 {
@@ -30,8 +71,7 @@ static void set_log(struct bpf_object *object, char *log)
 {
 	struct bpf_program *program;
 
-	bpf_object__for_each_program(program, object)
-		verifier_log_set(program, log);
+	bpf_object__for_each_program(program, object) verifier_log_set(program, log);
 }
 
 static void adapt_instruction(struct bpf_insn *instruction, const struct object_has *has)

@@ -46,4 +46,17 @@ int object_builds_adapt(void *elf, size_t size, const struct object_has *has);
  * it said nothing; it is changed. */
 void object_builds_explain(const char *what, int err, char *log, char *why, size_t why_size);
 
+struct bpf_program;
+
+/* What verifier_log_set() needs. */
+#define VERIFIER_LOG_BYTES (1U << 20)
+
+/* Has the verifier write into `log`, of VERIFIER_LOG_BYTES and borrowed until the program is
+ * loaded.  Programs of one object may share it: the verifier ends at the one that it refuses. */
+void verifier_log_set(struct bpf_program *program, char *log);
+/* Returns the reason why a program was refused: the last line of its log that is no statistic
+ * (kernel/bpf/verifier.c: print_verification_stats()); NULL: there is none.  Ends the log's lines
+ * where they end; the reason is a part of it. */
+const char *verifier_log_reason(char *log);
+
 #endif

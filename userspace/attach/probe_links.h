@@ -11,6 +11,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Loads the program of one site.  site_now and programs are the maps of these names, `program` is
+ * that of all probes; all are descriptors, borrowed.  Returns 0 or -errno. */
+int probe_stub_load(uint32_t site, int site_now, int programs, int program, int *ret_stub);
+
+/* Returns whether a program is told which site was hit. */
+bool probe_trial_has_cookies(void);
+/* Loads a program that does nothing.  is_shared: for links of many sites.
+ * Returns a descriptor, which the caller closes, or -errno. */
+int probe_trial_load_empty(bool is_shared);
+
 /* enum bpf_attach_type: BPF_TRACE_UPROBE_MULTI (Linux 6.6), which older headers lack. */
 #define PROBE_LINKS_ATTACH_TYPE 48
 #define PROBE_LINKS_SESSION_TYPE 57 /* BPF_TRACE_UPROBE_SESSION (Linux 6.13) */
@@ -24,7 +34,7 @@ struct probe_link_site {
 
 struct probe_links_options {
 	int program; /* descriptor */
-	/* Descriptors of the maps of these names (attach/probe_stub.h), for kernels without
+	/* Descriptors of the maps of these names (probe_stub_load()), for kernels without
 	 * cookies.  Both -1: there sites are not attached.  Both 0: there the program itself is
 	 * attached, and is not told a number. */
 	int site_now, programs;

@@ -80,7 +80,7 @@ static const struct call_rule files_calls[] = {
 	CALL(close),
 	CALL(exit_group),
 	CALL(rt_sigreturn),
-	CALL(rt_sigaction), /* the guard against a lost page: elf/elf_guard.c */
+	CALL(rt_sigaction), /* the guard against a lost page: elf/elf_image.c */
 	CALL(munmap),
 	CALL(mremap),
 	CALL(brk),

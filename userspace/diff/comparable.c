@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/kinds.h"
-#include "profile/facts.h"
-#include "profile/writer.h"
+#include "profile/comments.h"
 
 #define MAX_PERIOD_CHANGE 0.01
 #define UNKNOWN -1.0

@@ -32,4 +32,19 @@ int significance_interval(const struct diff_data *data, struct diff_row *row,
 int significance_of_all(const struct diff_data *data, double unit_ns,
 			struct diff_change *ret_change);
 
+#define DIFF_RULE_DEFAULT_P 0.05
+
+struct diff_rule {
+	enum diff_by by;
+	enum diff_column column;
+	bool shrinks;  /* '<': below -points */
+	double change; /* of the share of the total: 0.03 */
+	double p;
+};
+
+/* Parses "[function|line|stack] self|total >|< N% [p < P]".  Returns 0 or -EINVAL. */
+int diff_rule_parse(const char *text, struct diff_rule *ret_rule);
+/* Returns whether a row of the rule's table meets the rule. */
+bool diff_rule_holds(const struct diff_rule *rule, const struct diff_row *row);
+
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "discover/mapping.h"
+#include "discover/mapping_set.h"
 
 #define TOO_LONG "//toolong"
 

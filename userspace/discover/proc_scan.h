@@ -10,6 +10,15 @@
 #include "discover/process.h"
 #include "discover/process_table.h"
 
+/* Returns the effective user of a process, or the real one where that is root: anybody may start a
+ * set-user-ID program.  In a user namespace of somebody else than root that namespace's owner,
+ * because he may act there as tens of thousands of users.  That of the last fork or exec, where the
+ * kernel side has told it, or of the first call of process_user_kept(); of a process that has ended
+ * else what the table of processes knows. */
+uint32_t process_user(const struct process *process);
+/* Keeps what it returns: it is asked for often. */
+uint32_t process_user_kept(struct process *process);
+
 /* /proc/PID/stat. start_ns is CLOCK_MONOTONIC, rounded down to a clock tick (10 ms). When the host
  * was suspended after the start, start_ns is too early by the time of the suspension. */
 struct proc_stat {

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
-#include "discover/mapping.h"
 #include "discover/mapping_set.h"
 
 /* A late mapping is also given to children, their children, and so on, down to this depth. */

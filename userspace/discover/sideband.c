@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "child/perf_event.h"
 #include "discover/cpus.h"
-#include "discover/mapping.h"
+#include "discover/mapping_set.h"
 #include "discover/process.h"
 
 /* Parses one record of the perf side-band.

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "child/perf_event.h"
 #include "child/perf_opener.h"
-#include "discover/mapping.h"
+#include "discover/mapping_set.h"
 #include "discover/process.h"
 
 enum sideband_kind {

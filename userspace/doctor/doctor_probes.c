@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "attach/probe_links.h"
-#include "attach/probe_trial.h"
 #include "base/cleanup.h"
 #include "files/client.h"
 

@@ -9,7 +9,7 @@
 #include "base/array.h"
 #include "base/utf8.h"
 #include "discover/file_open.h"
-#include "discover/mapping.h"
+#include "discover/mapping_set.h"
 #include "discover/proc_maps.h"
 #include "discover/proc_scan.h"
 #include "doctor/doctor_probes.h"

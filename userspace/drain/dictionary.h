@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "drain/decode.h"
-#include "python/code_text.h"
+#include "python/python_code.h"
 
 /* kind:3 | native: slot of the file:21, address:40 | Python: code index:29, what:32 | segment, gap:
  * count:32 */

@@ -3,12 +3,44 @@
 
 #include <errno.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+
+/* Survives a truncated file, against which no bounds check helps: when another process truncates a
+ * file that elf_image_open() has mapped, the next read of the missing part raises SIGBUS.
+ * Copying files instead would cost hundreds of MiB (libtorch_cuda: 1.5 GiB). So images stay mapped
+ * and the signal is made harmless: the missing page becomes a page of zeros, which the parsers
+ * distrust like any other bytes. */
+
+static void on_sigbus(int signal_number, siginfo_t *info, void *context)
+{
+	const uintptr_t page = getauxval(AT_PAGESZ);
+	const uintptr_t address = (uintptr_t)info->si_addr & ~(page - 1);
+	const int saved_errno = errno;
+
+	(void)context;
+	/* The access is repeated on return, and then the default action kills. */
+	if (info->si_code != BUS_ADRERR ||
+	    mmap((void *)address, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		 0) == MAP_FAILED)
+		signal(signal_number, SIG_DFL);
+	errno = saved_errno;
+}
+
+int elf_guard_install(void)
+{
+	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO};
+
+	sigemptyset(&action.sa_mask);
+	return sigaction(SIGBUS, &action, NULL) ? -errno : 0;
+}
 
 /* The budget of one ELF file: how much work its parsers may do before the file is given up.
  * A file says itself how long its tables are, and a sparse one of 12 KiB can claim gigabytes. So

@@ -11,6 +11,11 @@
 
 #include "base/cleanup.h"
 
+/* Installs the process's SIGBUS handler, once, before the first image is opened. The handler keeps
+ * no state: for BUS_ADRERR it maps a zero page over the address, any other SIGBUS kills as before.
+ * Returns 0 or -errno. */
+int elf_guard_install(void);
+
 /* A unit is about a nanosecond of this machine's class: reading one byte of a program of CFI
  * instructions, or a tenth of a symbol. The largest files that we know stay below a third of what
  * they get: docs/design/files.md. */
@@ -113,9 +118,9 @@ struct elf_image {
 /* Maps the file open at fd (borrowed; may be closed afterwards). Section headers outside the file
  * count as stripped, because the kernel runs such files, and a segment's file_size is cut to what
  * the file has. Mapped pages count in this process's RSS while the image lives: free it after use.
- * A file that shrinks while it is mapped raises SIGBUS on access: see elf/elf_guard.h. The bytes
- * may also change between two reads: copy before checking, and do not rely on a string's NUL.
- * Ranges with holes are as if they were outside of the file: see ELF_HOLE_CHECK_BYTES.
+ * A file that shrinks while it is mapped raises SIGBUS on access: see elf_guard_install(). The
+ * bytes may also change between two reads: copy before checking, and do not rely on a string's
+ * NUL. Ranges with holes are as if they were outside of the file: see ELF_HOLE_CHECK_BYTES.
  * Returns 0; -ENOEXEC when it is not an ELF file that we support; -EBADMSG when program headers
  * point outside of the file; -E2BIG when its headers and notes take more work than the budget;
  * -ENOTSUP for a file in huge pages, where a lost page cannot be survived; -ENOMEM; -errno. */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "elf/debug_paths.h"
+#include "elf/debug_file.h"
 #include "elf/elf_image.h"
 
 /* The answer for one address of a batch. */

@@ -4,7 +4,7 @@
 #ifndef ELF_SYMBOL_SOURCES_H
 #define ELF_SYMBOL_SOURCES_H
 
-#include "elf/debug_paths.h"
+#include "elf/debug_file.h"
 #include "elf/elf_image.h"
 #include "elf/elf_symbol_table.h"
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "child/loop.h"
-#include "elf/elf_guard.h"
+#include "elf/elf_image.h"
 #include "files/serve.h"
 
 #define SORTED_BYTES 4096U /* more than qsort() keeps on the stack */

@@ -10,10 +10,10 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
-#include "elf/debug_paths.h"
+#include "elf/debug_file.h"
 #include "elf/probe_sites.h"
 #include "files/questions.h"
-#include "python/code_text.h"
+#include "python/python_code.h"
 #include "python/python_info.h"
 #include "unwind/cfi.h"
 

@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "elf/debug_paths.h"
+#include "elf/debug_file.h"
 #include "elf/probe_sites.h"
 #include "files/questions.h"
-#include "python/code_text.h"
+#include "python/python_code.h"
 #include "python/python_told.h"
 #include "unwind/cfi.h"
 

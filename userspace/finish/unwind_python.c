@@ -8,7 +8,7 @@
 
 #include "attach/context_table.h"
 #include "base/io.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "drain/dictionary.h"
 
 /* A cache of code objects by address.  Another object may take over an address, so an entry also

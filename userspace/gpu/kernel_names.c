@@ -12,7 +12,7 @@
 #include "attach/file_table.h"
 #include "base/array.h"
 #include "discover/process_table.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "drain/counts.h"
 #include "drain/cuda_names.h"
 #include "drain/cuda_totals.h"

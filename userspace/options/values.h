@@ -7,6 +7,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <pyprofd/lines.h>
+
+#define LINE_SPEC_WHY_BYTES 160U
+
+/* Of FUNC the last part counts, as the interpreter names a function: "step" of "Model.step".
+ * Returns 0; -EINVAL: `why` goes on from "--lines 'TEXT' ". */
+int line_spec_parse(const char *text, struct pp_line_target *ret_target,
+		    char why[LINE_SPEC_WHY_BYTES]);
+
 #define OPTIONS_TIME_MAX_NS 31622400000000000ULL /* 366 days */
 #define OPTIONS_SIZE_MAX_BYTES (1ULL << 50)
 

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "profile/profile.h"
-#include "profile/window_mark.h"
+#include "profile/comments.h"
 
 /* The most bytes of one unpacked file.  A larger file is refused, because a few megabytes of gzip
  * can unpack to gigabytes. */

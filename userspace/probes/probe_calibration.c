@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "attach/probe_links.h"
-#include "attach/probe_trial.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/median.h"

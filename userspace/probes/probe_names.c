@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "attach/file_table.h"
-#include "attach/tracepoint_names.h"
+#include "attach/tracepoints.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "files/client.h"

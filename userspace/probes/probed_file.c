@@ -2,20 +2,46 @@
 #include "probes/probed_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "elf/probe_sites.h"
 #include "probes/cuda_functions.h"
 #include "probes/probe_bounds.h"
 #include "probes/probe_groups.h"
-#include "probes/probe_plan.h"
 #include "probes/probe_names.h"
+#include "probes/probe_plan.h"
 #include "probes/probe_worker.h"
 #include "probes/site_numbers.h"
+
+int command_file_open(const char *command, char *ret_path, size_t path_size)
+{
+	const char *const all = getenv("PATH");
+	const char *from = all ? all : "/usr/bin:/bin";
+	int fd = -1;
+
+	if (strchr(command, '/')) {
+		snprintf(ret_path, path_size, "%s", command);
+		return open(command, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	while (fd < 0 && *from) {
+		const size_t size = strcspn(from, ":");
+
+		snprintf(ret_path, path_size, "%.*s/%s", (int)size, from, command);
+		if (!access(ret_path, X_OK))
+			fd = open(ret_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		from += size + (from[size] == ':');
+	}
+	return fd;
+}
 
 /* Of one place of the interpreter's own probes in a file.  A CPython has one or two, and the kernel
  * writes to each mapping of the file for each of them, during which no process can fork. */

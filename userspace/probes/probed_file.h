@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #include <uthash.h>
 
 #include "base/cleanup.h"
@@ -61,5 +60,9 @@ bool probed_file_is_same_code(const struct probed_file *a, const struct probed_f
 /* Tells which functions of a library of CUDA's are not probed before Linux 6.6: once for the driver
  * and once for the runtime. */
 void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2]);
+
+/* Finds the file that a command executes, as execvp(3) does, and opens it.  Returns its descriptor,
+ * and its path; below 0: there is none. */
+int command_file_open(const char *command, char *ret_path, size_t path_size);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/io.h"
 #include "base/slice.h"
 #include "discover/process_table.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "files/user_time.h"
 #include "identity/cgroup_names.h"
 #include "identity/identity.h"

@@ -8,7 +8,7 @@
 
 #include "attach/kernel_side.h"
 #include "discover/process_table.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 
 #define ASKED_A_CALL 32U /* 1.3 ms */
 

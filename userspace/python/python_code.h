@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Code objects as they come through the ring or from a live process.  Their names and line tables
- * are kept as they are until the child that parses foreign bytes has decoded them
- * (python/code_text.h). */
+ * are kept as they are until the child that parses foreign bytes has decoded
+ * them. */
 #ifndef PYTHON_PYTHON_CODE_H
 #define PYTHON_PYTHON_CODE_H
 
@@ -91,5 +91,23 @@ DEFINE_OWNED(struct python_code, python_code)
 /* Returns the line of an instruction; `what` as in struct pp_frame.  Returns first_line when the
  * instruction has no line (NO_LINE entries, lasti -1), and before the code object is decoded. */
 uint32_t python_code_line(const struct python_code *code, uint32_t what);
+
+/* Lines of more rows are those of the last one; a function of 100,000 lines has as many. */
+#define PYTHON_MAX_LINE_ROWS 131072U
+/* A byte becomes U+FFFD at most. */
+#define PYTHON_MAX_NAME_TEXT (3 * PYTHON_MAX_NAME_BYTES)
+
+struct python_code_text {
+	char *name, *filename; /* owned; UTF-8, as python_text_decode() gives them */
+	struct line_row *row;  /* owned; as line_table_rows() gives them */
+	uint32_t row_count;
+};
+void python_code_text_release(struct python_code_text *text);
+/* Returns how many rows the line table has at most. */
+uint32_t python_code_rows_max(const struct python_code_raw *raw);
+/* Decodes a sound code object.  Returns 0 or -ENOMEM. */
+int python_code_text_decode(const struct python_code_raw *raw, struct python_code_text *ret_text);
+/* Gives a code object its texts, which it takes over, for its raw bytes. */
+void python_code_set_text(struct python_code *code, struct python_code_text *text);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/kinds.h"
-#include "profile/facts.h"
+#include "profile/comments.h"
 
 #define WHOLE 0.98
 #define SIGMAS 3.0

@@ -12,7 +12,7 @@
 
 #include "base/collectors.h"
 #include "base/utf8.h"
-#include "profile/writer.h"
+#include "profile/comments.h"
 #include "query/folder.h"
 #include "query/live_windows.h"
 #include "query/match.h"

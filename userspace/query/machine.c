@@ -11,7 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "profile/facts.h"
+#include "profile/comments.h"
 
 #define LEDGER "ledger pid="
 #define MAX_SECONDS 1e12 /* in one field, so that sums of it stay finite */

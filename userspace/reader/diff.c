@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "diff/rule.h"
 #include "diff/significance.h"
 #include "reader/complain.h"
 #include "reader/diff_view.h"

@@ -10,7 +10,7 @@
 #include "base/io.h"
 #include "base/saturating.h"
 #include "profile/cuda_line.h"
-#include "profile/facts.h"
+#include "profile/comments.h"
 #include "profile/gauge_line.h"
 #include "reader/complain.h"
 #include "reader/program_times.h"

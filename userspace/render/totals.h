@@ -5,6 +5,8 @@
 #ifndef RENDER_TOTALS_H
 #define RENDER_TOTALS_H
 
+#include <stdbool.h>
+
 #include "pprof/profile_read.h"
 #include "render/code_table.h"
 #include "render/groups.h"
@@ -73,5 +75,15 @@ double totals_share_error(const struct totals *totals, const struct totals_sum *
 /* Returns how long to record, in ns, until the standard error is `wanted` (0.01); 0: it is already,
  * or the error is not known. */
 uint64_t totals_wanted_ns(const struct totals *totals, const struct totals_sum *sum, double wanted);
+
+struct share_part {
+	double value;	  /* sum */
+	double per_event; /* sum of value^2 / events: the variance that counting alone gives */
+};
+
+/* few_known: the events stand for others, so that their number is known from themselves only
+ * (`effective`).  The error is then as much larger as Student's distribution of so few is wider:
+ * 1.96 of it holds the truth in 95 of 100. */
+double share_error(const struct share_part *part, const struct share_part *all, bool few_known);
 
 #endif

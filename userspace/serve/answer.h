@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/json_writer.h"
 #include "serve/request.h"
 
 #define ANSWER_MAX_BYTES (64U << 20) /* of a body; more is refused */
@@ -47,5 +48,22 @@ void answer_say(struct answer *answer, unsigned int status, const char *format, 
 	__attribute__((format(printf, 3, 4)));
 /* Makes an error of one line the answer.  The line may hold names that others chose. */
 void answer_say_clean(struct answer *answer, unsigned int status, const char *line);
+
+/* Release with json_answer_release(); a zeroed one is empty. */
+struct json_answer {
+	struct json_writer json;
+	char *text; /* owned */
+	size_t size;
+	FILE *out; /* owned; NULL: not begun, or ended */
+};
+
+void json_answer_release(struct json_answer *body);
+/* Opens the object.  Returns 0 or -ENOMEM. */
+int json_answer_begin(struct json_answer *body);
+/* Closes the object and makes it the answer, with status 200.  Returns 0 or -ENOMEM. */
+int json_answer_end(struct json_answer *body, struct answer *ret_answer);
+/* Puts the defaults of request_range() into a request.  Returns false, and an answer: the range is
+ * none. */
+bool json_answer_range(struct request *request, uint64_t now_ms, struct answer *ret_answer);
 
 #endif

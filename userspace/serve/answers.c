@@ -15,8 +15,8 @@
 #include "query/machine.h"
 #include "render/flame_html.h"
 #include "render/flame_json.h"
+#include "serve/answer.h"
 #include "serve/answer_head.h"
-#include "serve/json_answer.h"
 #include "serve/labels.h"
 #include "serve/strip.h"
 #include "serve/waits.h"
@@ -258,7 +258,7 @@ void profile_answer(const struct answer_sources *sources, const struct request *
 /* ---- labels ---- */
 
 static int encode_labels(const struct labels *labels, const struct request *request,
-				struct answer *answer)
+			 struct answer *answer)
 {
 	CLEANUP(json_answer_release) struct json_answer body = {0};
 	int err = json_answer_begin(&body);
@@ -311,7 +311,7 @@ static void on_comment(void *context, const char *text)
 }
 
 static int encode_waits(struct machine *machine, const struct request *request,
-			       struct answer *answer)
+			struct answer *answer)
 {
 	CLEANUP(json_answer_release) struct json_answer body = {0};
 	int err = json_answer_begin(&body);
@@ -413,7 +413,7 @@ static int fill(struct strip_source *source, const struct request *request, stru
 }
 
 static int encode_strip(const struct strip *strip, const struct request *request,
-		  const struct file_totals_state *state, struct answer *answer)
+			const struct file_totals_state *state, struct answer *answer)
 {
 	OWNED_MEM char *text = NULL;
 	size_t size;
@@ -451,8 +451,8 @@ void strip_answer(struct strip_source *source, const struct request *request, ui
 	strip.broken = state.broken;
 	strip.unreadable = state.unreadable;
 	if (err == -EINVAL) {
-		answer_say(ret_answer, 400,
-			   "kind=%s: made of cpu and offcpu: ask for these\n", request->stored);
+		answer_say(ret_answer, 400, "kind=%s: made of cpu and offcpu: ask for these\n",
+			   request->stored);
 		return;
 	}
 	if (!err)

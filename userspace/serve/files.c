@@ -44,28 +44,41 @@ void pages_index(struct answer *answer)
 		"<p>Profiles in pprof's format: <code>go tool pprof URL</code>, "
 		"<code>pyprof report FILE</code>. "
 		"<code>pid=1234</code> selects a process, <code>seconds</code> is 30 or up to "
-		"3600.</p>\n<table>\n"
-		ROW("/debug/pprof/profile?seconds=10", "CPU time, of the next 10 s")
-		PP_PROFILES(SERVED_ROW, SERVED_ROW)
-		ROW("/api/v1/profile?from=10m&amp;kind=cpu&amp;format=pprof",
-		    "the last 10 minutes of the store; format: pprof, json, folded, html")
-		ROW("/api/v1/profile?from=10m&amp;kind=cpu&amp;format=html",
-		    "the same as a flame graph")
-		ROW("/debug/pprof/profile?seconds=10&amp;format=html",
-		    "the next 10 s as a flame graph")
-		ROW("/api/v1/strip?from=1h&amp;kind=cpu&amp;points=60",
-		    "what was used over time, an hour by the minute, as JSON")
-		ROW("/api/v1/labels?from=1h&amp;kind=cpu",
-		    "which labels and processes the store has, and how much each one is, as JSON")
-		ROW("/api/v1/waits?from=1h",
-		    "where the time of each process went, from the ledgers, as JSON")
-		ROW("/api/v1/self", "who asks, what that one sees and what there is, as JSON")
-		ROW("/api/v1/files?from=10m&amp;kind=cpu",
-		    "the names of the store's files; each is at /api/v1/files/NAME")
-		ROW("/metrics", "for Prometheus")
-		ROW("/healthz", "this program answers")
-		ROW("/readyz", "and so does pyprofd")
-		"</table>\n</html>\n";
+		"3600.</p>\n<table>\n" ROW("/debug/pprof/profile?seconds=10",
+					   "CPU time, of the next 10 s")
+			PP_PROFILES(SERVED_ROW, SERVED_ROW) ROW(
+				"/api/v1/profile?from=10m&amp;kind=cpu&amp;format=pprof",
+				"the last 10 minutes of the store; format: pprof, json, folded, "
+				"html") ROW("/api/v1/profile?from=10m&amp;kind=cpu&amp;format=html",
+					    "the same as a flame graph")
+				ROW("/debug/pprof/profile?seconds=10&amp;format=html",
+				    "the next 10 s as a flame graph")
+					ROW("/api/v1/strip?from=1h&amp;kind=cpu&amp;points=60",
+					    "what was used over time, an hour by the minute, as "
+					    "JSON") ROW("/api/v1/labels?from=1h&amp;kind=cpu",
+							"which labels and processes the store has, "
+							"and how much each one is, as JSON")
+						ROW("/api/v1/waits?from=1h",
+						    "where the time of each process went, from the "
+						    "ledgers, as JSON") ROW("/api/v1/self",
+									    "who asks, what that "
+									    "one sees and what "
+									    "there is, as JSON")
+							ROW("/api/v1/files?from=10m&amp;kind=cpu",
+							    "the names of the store's files; each "
+							    "is at /api/v1/files/NAME")
+								ROW("/metrics", "for Prometheus")
+									ROW("/healthz",
+									    "this program answers")
+										ROW("/readyz",
+										    "and so does "
+										    "pyprofd") "</"
+											       "tab"
+											       "le>"
+											       "\n<"
+											       "/ht"
+											       "ml>"
+											       "\n";
 
 	answer_say(answer, 200, "%s", page);
 	answer->type = "text/html; charset=utf-8";
@@ -137,10 +150,10 @@ static void complain(int err, struct answer *answer)
 
 void files_list(const char *store, const struct request *request, struct answer *ret_answer)
 {
-	const struct store_range range = {
-		.since_ms = request->from_ms,
-		.until_ms = request->until_ms ? request->until_ms : UINT64_MAX,
-		.kind = request->stored[0] ? request->stored : NULL};
+	const struct store_range range = {.since_ms = request->from_ms,
+					  .until_ms = request->until_ms ? request->until_ms
+									: UINT64_MAX,
+					  .kind = request->stored[0] ? request->stored : NULL};
 	CLEANUP(store_listing_release) struct store_listing listing = {0};
 	int err = store_list(store, &range, &listing);
 

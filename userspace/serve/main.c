@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pyprofd-serve: profiles over HTTP, and to collectors. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -10,18 +14,290 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "child/sandbox.h"
+#include "child/spawn.h"
+#include "collectors/job.h"
+#include "collectors/push.h"
+#include "config/config.h"
 #include "config/secret.h"
+#include "live/listener.h"
 #include "serve/http.h"
-#include "serve/listen.h"
-#include "serve/memory.h"
 #include "serve/options.h"
 #include "serve/peer.h"
-#include "serve/pushing.h"
+
+#define MEMORY_STACK_BYTES (8U << 20) /* of a thread, at most */
+#define MEMORY_THREADS (HTTP_WATCHES_MAX + HTTP_MERGES_MAX + 1)
+#define MEMORY_TLS_BYTES (40U << 10) /* of a connection's session, beside its request */
+/* The program, and what it knows of files (query/file_totals.h). */
+#define MEMORY_OWN_BYTES (32U << 20)
+
+/* Of data and stacks.  One sink may read a file of the store meanwhile; what more than that at
+ * once want is refused as it comes. */
+#define MEMORY_DATA_MAX_BYTES (1728ULL << 20)
+_Static_assert(HTTP_MERGES_MAX *(uint64_t)ANSWER_STORED_MAX_BYTES +
+			       HTTP_WATCHES_MAX * (uint64_t)ANSWER_LIVE_MAX_BYTES +
+			       HTTP_ANSWERS_MAX_BYTES +
+			       HTTP_CONNECTIONS_MAX *
+				       (uint64_t)(HTTP_CONNECTION_BYTES + MEMORY_TLS_BYTES) +
+			       PUSH_MEMORY_MAX + MEMORY_THREADS * (uint64_t)MEMORY_STACK_BYTES +
+			       MEMORY_OWN_BYTES <=
+		       MEMORY_DATA_MAX_BYTES,
+	       "everything at once fits");
+
+/* How much memory pyprofd-serve may take, of which each part has a bound of its own: so it answers
+ * 503, where it would else be killed.  MemoryMax= of its unit is above that by the files of live
+ * windows, which lie in memory where /tmp does, and by the program's text and tables
+ * (tests/lint/check_unit.sh). */
+
+/* Where cursors are, unless the command line or systemd's StateDirectory= say otherwise. */
+#define PUSHING_STATE_DEFAULT "/var/lib/pyprofd-serve"
+
+/* Adds the paths that sinks need later: their certificates, the folders of their tokens, the folder
+ * of cursors, which is made, and what names of hosts and the system's authorities are found by.
+ * Nothing without a [push NAME].  folders: owns texts of `paths`.  Returns 0; -E2BIG; -EINVAL,
+ * -errno with one line in `why`; -ENOMEM. */
+struct pushing_folders {
+	char *token[CONFIG_SECTIONS_MAX]; /* owned */
+	size_t count;
+};
+
+/* Pushing (push/) as a part of pyprofd-serve. */
+
+static void pushing_folders_release(struct pushing_folders *folders)
+{
+	for (size_t i = 0; i < folders->count; i++)
+		free(folders->token[i]);
+	*folders = (struct pushing_folders){0};
+}
+
+/* Returns the folder of cursors.  given: --state, or NULL. */
+static const char *pushing_state(const char *given)
+{
+	const char *systemd = getenv("STATE_DIRECTORY");
+
+	if (given)
+		return given;
+	return systemd && systemd[0] == '/' ? systemd : PUSHING_STATE_DEFAULT;
+}
+
+/* The folder, as a token is replaced by renaming another file over it. */
+static int add_token(const char *path, struct sandbox_paths *paths, struct pushing_folders *folders)
+{
+	char *copy = path ? strdup(path) : NULL;
+
+	if (!path)
+		return 0;
+	if (!copy)
+		return -ENOMEM;
+	folders->token[folders->count++] = copy;
+	return sandbox_add(paths, dirname(copy), false);
+}
+
+/* A key that is not there, or cannot be read, is told when it is needed. */
+static int check_key(const struct config_push *push, char why[CONFIG_WHY_BYTES])
+{
+	char line[CONFIG_WHY_BYTES];
+
+	if (!push->key.text || config_check_secret(push->key.text, geteuid(), line) != -EPERM)
+		return 0;
+	config_complain(&push->key, why, "cannot be used: %s", line);
+	return -EPERM;
+}
+
+static int add_sink(const struct config_push *push, struct sandbox_paths *paths,
+		    struct pushing_folders *folders, char why[CONFIG_WHY_BYTES])
+{
+	int err = check_key(push, why);
+
+	if (!err)
+		err = sandbox_add(paths, push->ca.text, false);
+
+	if (!err)
+		err = sandbox_add(paths, push->cert.text, false);
+	if (!err)
+		err = sandbox_add(paths, push->key.text, false);
+	return err ? err : add_token(push->token_file.text, paths, folders);
+}
+
+static int add_always(const char *state, struct sandbox_paths *paths, char why[CONFIG_WHY_BYTES])
+{
+	int err = 0;
+
+	if (mkdir(state, 0750) && errno != EEXIST) {
+		err = -errno;
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "cannot make '%.200s', where pushing keeps how far it has come: %s: give "
+			 "--state",
+			 state, strerror(-err));
+		return err;
+	}
+	err = sandbox_add(paths, state, true);
+	if (!err)
+		err = sandbox_add_network(paths);
+	/* The environment's, of OTLP. */
+	if (!err)
+		err = sandbox_add(paths, getenv("OTEL_EXPORTER_OTLP_CERTIFICATE"), false);
+	if (!err)
+		err = sandbox_add(paths, getenv("OTEL_EXPORTER_OTLP_PROFILES_CERTIFICATE"), false);
+	return err;
+}
+
+static int pushing_paths(const struct config *config, const char *state,
+			 struct sandbox_paths *paths, struct pushing_folders *folders,
+			 char why[CONFIG_WHY_BYTES])
+{
+	struct config_push push;
+	int err = 0;
+
+	for (size_t i = 0; i < CONFIG_SECTIONS_MAX; i++) {
+		err = config_push(config, i, &push, why);
+		if (err == -ENOENT)
+			break;
+		if (!err && !i)
+			err = add_always(state, paths, why);
+		if (!err)
+			err = add_sink(&push, paths, folders, why);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Removes the path of a unix socket when the server ends, however that ends.  The server itself may
+ * not: Landlock leaves it no file to remove, and a right to remove this one would be one to remove
+ * all that lies beside it, in /run for instance.  So a process of its own, that waits for the
+ * server's end and holds no capability, does it. */
+
+/* Release with socket_keeper_end(). */
+struct socket_keeper {
+	int fd; /* of a pipe; closed: the path goes; -1: there is no keeper */
+	pid_t pid;
+};
+#define SOCKET_KEEPER_NONE {.fd = -1}
+
+/* The socket where clients connect. */
+
+/* ---- the keeper of the socket ---- */
+
+/* The server's end is the end of the pipe. */
+static int keep(void *context)
+{
+	struct live_listener *listener = context;
+	char byte;
+
+	/* It has the server's memory, with its secrets. */
+	if (sandbox_begin(CHILD_SOCKET))
+		_exit(1);
+	listener->fd = -1;
+	while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
+		;
+	live_listener_close(listener);
+	_exit(0);
+}
+
+/* Starts it for an open listener.  Call it before threads are started.  Returns 0 or -errno. */
+static int socket_keeper_start(const struct live_listener *listener,
+			       struct socket_keeper *ret_keeper)
+{
+	struct live_listener kept = *listener;
+	OWNED_FD int reader = -1, writer = -1;
+	int ends[2], err;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	reader = ends[0];
+	writer = ends[1];
+	err = child_spawn(CHILD_SOCKET,
+			  &(struct child_start){.fd = &reader, .prepare = keep, .context = &kept},
+			  &pid);
+	if (!err)
+		*ret_keeper = (struct socket_keeper){.fd = TAKE_FD(writer), .pid = pid};
+	return err;
+}
+
+/* Has the path removed, if it is still this listener's, and waits for that. */
+static void socket_keeper_end(struct socket_keeper *keeper)
+{
+	if (keeper->fd < 0)
+		return;
+	close_owned_fd(&keeper->fd);
+	while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*keeper = (struct socket_keeper)SOCKET_KEEPER_NONE;
+}
+
+#define BACKLOG 1024
+#define UNIX_MODE 0666
+
+static int listen_unix(const char *path, int *ret_fd, struct socket_keeper *ret_keeper)
+{
+	struct live_listener listener = {.fd = -1};
+	int err = live_listener_open(path, UNIX_MODE, &listener);
+
+	if (!err)
+		err = socket_keeper_start(&listener, ret_keeper);
+	if (err) {
+		live_listener_close(&listener);
+		return err;
+	}
+	*ret_fd = listener.fd;
+	return 0;
+}
+
+static int make_address(const struct config_address *address, struct sockaddr_storage *ret_room,
+			socklen_t *ret_size)
+{
+	struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(address->port)};
+	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(address->port)};
+
+	if (inet_pton(AF_INET, address->host, &four.sin_addr) == 1) {
+		memcpy(ret_room, &four, sizeof(four));
+		*ret_size = sizeof(four);
+		return 0;
+	}
+	if (inet_pton(AF_INET6, address->host, &six.sin6_addr) != 1)
+		return -EINVAL;
+	memcpy(ret_room, &six, sizeof(six));
+	*ret_size = sizeof(six);
+	return 0;
+}
+
+/* Binds the address and listens, without waiting in accept(2).  A unix socket may be connected to
+ * by everybody: what a client sees is decided by who it is; its path is removed by the keeper,
+ * which is started where there is one to remove.  Returns 0; -EADDRINUSE; -EEXIST: the path is no
+ * socket; -errno. */
+static int listen_at(const struct config_address *address, int *ret_fd,
+		     struct socket_keeper *ret_keeper)
+{
+	const int yes = 1;
+	struct sockaddr_storage room = {0};
+	socklen_t size;
+	int err;
+
+	if (address->is_unix)
+		return listen_unix(address->host, ret_fd, ret_keeper);
+	err = make_address(address, &room, &size);
+	if (err)
+		return err;
+	OWNED_FD int fd =
+		socket(room.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
+	    bind(fd, (const struct sockaddr *)&room, size) || listen(fd, BACKLOG))
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
 
 #define SWEEP_MS 1000
 #define FILE_MAX_BYTES (1U << 20) /* of a certificate, with those above it */

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/kinds.h"
 #include "query/extent.h"
-#include "serve/json_answer.h"
+#include "serve/answer.h"
 #include "version.h"
 
 /* How people call the kinds. */

@@ -7,7 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/merge_file.h"
 #include "store/store_names.h"
+
+/* Does all steps.  The file's name becomes longer by milliseconds where one is taken.  Returns 0;
+ * -EEXIST; -errno (-ENOSPC, -EROFS, ...): the windows are in their own files, or, after step 2, for
+ * merge_step_finish(). */
+int merge_step(int hour_fd, const struct merge_group *group, struct merged_file *file);
 
 #define MERGE_REFUSED_MAX 256U
 

@@ -3,17 +3,44 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fs_user.h"
 #include "base/io.h"
 #include "store/lock_file.h"
 #include "store/retention.h"
 #include "store/store_names.h"
+
+/* Lets root access files as somebody else (setfsuid(2)): in a directory of another user root then
+ * makes files that belong to that user, and can do no more there than that user could. */
+
+/* Changes the calling thread's user and group for files.  Nothing changes for a caller who is not
+ * root, or has no capability to. */
+static struct fs_user fs_user_become(uid_t uid, gid_t gid)
+{
+	struct fs_user before = {.is_changed = !geteuid() && uid};
+
+	if (!before.is_changed)
+		return before;
+	before.gid = (gid_t)setfsgid(gid);
+	before.uid = (uid_t)setfsuid(uid);
+	return before;
+}
+
+static void fs_user_return(struct fs_user *before)
+{
+	if (!before->is_changed)
+		return;
+	setfsuid(before->uid);
+	setfsgid(before->gid);
+}
 
 #define DIRECTORY_MODE 0750
 #define FILE_MODE 0640

@@ -12,6 +12,13 @@
 #include "base/cleanup.h"
 #include "store/kept.h"
 
+/* What the calling thread had before. */
+struct fs_user {
+	uid_t uid;
+	gid_t gid;
+	bool is_changed;
+};
+
 struct store;
 
 /* What is kept; 0: no bound. */

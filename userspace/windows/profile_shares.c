@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/intern.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "profile/profile.h"
 
 /* Of all users but root together, on a CPU, in a second; one gets half of it at most.  Builds of

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "profile/writer.h"
+#include "profile/comments.h"
 #include "version.h"
 
 struct feed {

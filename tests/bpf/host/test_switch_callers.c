@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c render/share_error.c */
+/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c render/totals.c render/code_table.c render/groups.c base/intern.c profile/profile.c render/short_paths.c profile/stack_table.c */
 /* Callers that differ at one site: their shares, and the spread that the counters tell of. */
 #include "switch.h"
 
 #include <math.h>
 
-#include "render/share_error.h"
+#include "render/totals.h"
 
 struct pattern {
 	uint32_t period; /* one wait in so many is the second caller's */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/command_user.c base/sudo_user.c */
-#include "agent/command_user.h"
+/* sources: agent/command.c base/sudo_user.c child/spawn.c child/children.c */
+#include "agent/command.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -187,7 +187,7 @@ int kernel_symbols_refresh(struct kernel_symbols *symbols)
 static struct perf_map_source source; /* of the last refresh */
 static size_t read_bytes;	      /* that each refresh reads */
 static const char *map_refusal;
-static size_t map_bytes;
+static size_t mapped_bytes;
 static unsigned int refreshes;
 
 int perf_map_new(struct perf_map **ret_map)
@@ -215,7 +215,7 @@ int perf_map_refresh(struct perf_map *map, const struct perf_map_source *of, siz
 	refreshes++;
 	map->refreshes++;
 	map->refusal = map_refusal;
-	map->bytes = map_bytes;
+	map->bytes = mapped_bytes;
 	*ret_read_bytes = read_bytes < of->max_bytes ? read_bytes : of->max_bytes;
 	return 0;
 }
@@ -408,7 +408,7 @@ static int setup(void **state)
 	now_ns = 100 * NS_PER_SEC;
 	wall_ahead_ns = 5000 * NS_PER_SEC;
 	is_gone = is_forgotten = false;
-	read_bytes = map_bytes = 0;
+	read_bytes = mapped_bytes = 0;
 	map_refusal = NULL;
 	refreshes = 0;
 	frame_count = 0;
@@ -723,9 +723,9 @@ static void jit__number_of_files_is_bounded_to_living_processes(void **state)
 static void jit__memory_of_all_files_is_bounded(void **state)
 {
 	(void)state;
-	map_bytes = 64 * MIB - 1;
+	mapped_bytes = 64 * MIB - 1;
 	assert_true(jit(7));
-	map_bytes = 1;
+	mapped_bytes = 1;
 	assert_true(jit(9));
 	assert_int_equal(refreshes, 2);
 	assert_string_equal(told, "");

@@ -13,7 +13,7 @@
 #include "attach/context_table.h"
 #include "base/clock.h"
 #include "discover/process_table.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "discover/resident_memory.h"
 #include "windows/process_record.h"
 #include "windows/profiles.h"

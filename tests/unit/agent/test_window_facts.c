@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/window_facts.c agent/progress.c base/task.c profile/facts.c */
+/* sources: agent/window_facts.c agent/progress.c base/task.c profile/comments.c */
 /* /proc, the kernel side and the other stages are stand-ins, so that each figure is known. */
 #include "agent/window_facts.h"
 
@@ -24,7 +24,7 @@
 #include "peek/client.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
-#include "profile/facts.h"
+#include "profile/comments.h"
 #include "store/keeper.h"
 #include "store/output.h"
 #include "windows/source.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/context_table.c attach/python_slots.c base/user_quota.c */
+/* sources: attach/context_table.c base/user_quota.c */
 /* The kernel side, the files and the interpreter's TLS are fakes in this file. */
 #include "attach/context_table.h"
 
@@ -7,8 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "attach/python_slots.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "python/python_process.h"
 
 #define CHUNKS 128U

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/cpu_places.c */
-#include "attach/cpu_places.h"
+/* sources: attach/map_sizes.c */
+#include "attach/map_sizes.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_slots.c attach/file_text.c attach/file_names.c attach/file_facts.c attach/file_identity.c attach/rule_cache.c base/io.c */
+/* sources: attach/file_slots.c attach/file_names.c attach/file_facts.c attach/file_identity.c attach/rule_cache.c base/io.c */
 /* The parts of the table of files, each by its own header: where a file's holes lie, what file
  * system it is in, what the child answers and what time it is are fakes in this file. */
 #include <cmocka.h>
@@ -19,7 +19,7 @@
 #include "attach/file_names.h"
 #include "attach/file_slots.h"
 #include "attach/file_table.h"
-#include "attach/file_text.h"
+#include "attach/file_identity.h"
 #include "attach/rule_cache.h"
 #include "base/clock.h"
 #include "discover/file_open.h"

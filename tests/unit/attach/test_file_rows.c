@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_rows.c attach/file_facts.c attach/file_names.c attach/file_slots.c attach/file_descriptors.c attach/rule_cache.c discover/mapping.c base/io.c */
+/* sources: attach/file_table.c attach/file_rows.c attach/file_facts.c attach/file_names.c attach/file_slots.c attach/file_descriptors.c attach/rule_cache.c discover/mapping_set.c base/io.c */
 /* Files that do not exist: what is opened, what the child says of it and where its rows go are
  * fakes in this file. */
 #include "attach/file_table.h"
@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "attach/btrfs_devices.h"
-#include "attach/file_text.h"
+#include "attach/file_identity.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "files/client.h"
 
 #define FILES 8U

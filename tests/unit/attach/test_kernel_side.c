@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/kernel_side.c attach/cpu_places.c attach/map_bytes.c attach/map_sizes.c attach/object_builds.c attach/tracepoint_types.c attach/verifier_log.c base/io.c */
+/* sources: attach/kernel_side.c attach/map_sizes.c attach/object_builds.c attach/tracepoints.c base/io.c base/nearest.c */
 /* libbpf opens the real object; the kernel that loads it is a stand-in.  A map is a file in memory
  * of its name, and calls on one are written down. */
 #include "attach/kernel_side.h"
@@ -21,7 +21,7 @@
 #include <pyprofd/limits.h>
 #include <pyprofd/user_share.h>
 
-#include "attach/map_bytes.h"
+#include "attach/map_sizes.h"
 #include "attach/object_builds.h"
 #include "attach/probe_links.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/map_bytes.c */
+/* sources: attach/map_sizes.c */
 /* libbpf's maps are stand-ins. */
-#include "attach/map_bytes.h"
+#include "attach/map_sizes.h"
 
 #include <bpf/libbpf.h>
 #include <cmocka.h>

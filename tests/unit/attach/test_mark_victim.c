@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/tracepoint_types.c */
+/* sources: attach/tracepoints.c base/nearest.c */
 /* The tracepoint as two generations of kernels declare it, in BTF that is built here. */
-#include "attach/tracepoint_types.h"
+#include "attach/tracepoints.h"
 
 #include "tracepoint_fixture.h"
 

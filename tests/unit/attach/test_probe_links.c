@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/mapping_locks.c attach/probe_links.c attach/probe_stub.c base/io.c */
+/* sources: attach/mapping_locks.c attach/probe_links.c base/io.c */
 /* Probes on functions of this program, by both ways that the kernel has: as root, else skipped. */
 #include "attach/probe_links.h"
 
@@ -15,7 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/probe_stub.h"
 #include "base/cleanup.h"
 
 /* Adds 1 to hits[0]. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/verifier_log.c */
-#include "attach/verifier_log.h"
+/* sources: attach/object_builds.c base/log.c base/utf8.c */
+#include "attach/object_builds.h"
 
 #include <cmocka.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c diff/rule.c diff/comparable.c profile/facts.c profile/writer.c */
+/* sources: base/kinds.c diff/significance.c diff/comparable.c profile/comments.c diff/statistics.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
 #include "diff/comparable.h"
-#include "diff/rule.h"
+#include "diff/significance.h"
 
 static struct diff_rule rule_of(const char *text)
 {

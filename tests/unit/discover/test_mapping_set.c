@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/mapping_set.c discover/mapping.c */
+/* sources: discover/mapping_set.c */
 #include "discover/mapping_set.h"
 
 #include <cmocka.h>

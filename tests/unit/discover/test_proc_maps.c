@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/proc_maps.c discover/mapping.c base/io.c */
+/* sources: discover/proc_maps.c discover/mapping_set.c base/io.c */
 #include "discover/proc_maps.h"
 
 #include <cmocka.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "discover/mapping.h"
+#include "discover/mapping_set.h"
 
 #define MAX_SEEN 256U
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: doctor/doctor_probes.c doctor/findings.c probes/probe_calibration.c attach/mapping_locks.c attach/probe_links.c attach/probe_stub.c attach/probe_trial.c base/task.c base/io.c */
+/* sources: doctor/doctor_probes.c doctor/findings.c probes/probe_calibration.c attach/mapping_locks.c attach/probe_links.c base/task.c base/io.c */
 #include "doctor/doctor_probes.h"
 
 #include <cmocka.h>

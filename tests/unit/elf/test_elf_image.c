@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c base/io.c */
+/* sources: elf/elf_image.c elf/elf_symbol_table.c base/io.c */
 #include "elf/elf_image.h"
 
 #include <cmocka.h>
@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 
 #include "base/io.h"
-#include "elf/elf_guard.h"
 #include "elf/elf_symbol_table.h"
 
 #define MAX_FILE_BYTES (64U << 20)

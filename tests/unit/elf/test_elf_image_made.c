@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_image.c elf/elf_symbol_table.c elf/elf_guard.c base/io.c */
+/* sources: elf/elf_image.c elf/elf_symbol_table.c base/io.c */
 /* Headers, notes and sections written by hand: what lies at each bound, on both sides. */
 #include "elf/elf_image.h"
 
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "elf/elf_guard.h"
 #include "made_elf.h"
 
 #define NOTES 0x4000U

@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "child/loop.h"
 #include "child/sandbox.h"
-#include "elf/elf_guard.h"
+#include "elf/elf_image.h"
 #include "files/serve.h"
 
 #define LEFT_OPEN 77

@@ -15,7 +15,7 @@
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "drain/dictionary.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "python/python_code.h"
 
 #define LINE_TABLE 16U /* offset of its pointer, behind the other word that guards an object */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "discover/process.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "drain/cuda_totals.h"
 #include "gpu/cuda.h"
 #include "processes/who.h"

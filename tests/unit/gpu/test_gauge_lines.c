@@ -10,7 +10,7 @@
 
 #include "attach/context_table.h"
 #include "discover/process_table.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "gpu/gauge_sums.h"
 #include "windows/profiles.h"
 #include "windows/top.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: options/line_spec.c */
-#include "options/line_spec.h"
+/* sources: options/values.c */
+#include "options/values.h"
 
 #include <cmocka.h>
 #include <errno.h>

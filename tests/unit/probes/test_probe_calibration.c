@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probe_calibration.c attach/mapping_locks.c attach/probe_links.c attach/probe_stub.c attach/probe_trial.c base/task.c base/io.c elf/probe_instruction.c */
+/* sources: probes/probe_calibration.c attach/mapping_locks.c attach/probe_links.c base/task.c base/io.c elf/probe_instruction.c */
 #include "probes/probe_calibration.h"
 
 #include <cmocka.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "attach/probe_trial.h"
+#include "attach/probe_links.h"
 #include "base/cleanup.h"
 
 #if defined(__aarch64__)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probes.c probes/probe_names.c probes/probe_warnings.c probes/site_numbers.c probes/command_file.c probes/probed_file.c probes/probe_plan.c probes/cuda_functions.c probes/cuda_events.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
+/* sources: probes/probes.c probes/probe_names.c probes/probe_warnings.c probes/site_numbers.c probes/probed_file.c probes/probe_plan.c probes/cuda_functions.c probes/cuda_events.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
 /* Files, the child that finds places, and the thread that attaches are stand-ins that write down
  * what they are asked for. */
 #include "probes/probes.h"
@@ -17,10 +17,10 @@
 #include "attach/cuda_side.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
-#include "attach/tracepoint_names.h"
+#include "attach/tracepoints.h"
 #include "base/array.h"
 #include "discover/process_table.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "files/client.h"
 #include "options/options.h"
 #include "probes/probe_worker.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: processes/identities.c processes/process_list.c identity/identity.c identity/pods.c identity/cgroup_names.c identity/app_name.c identity/label_value.c discover/process_table.c files/user_time.c discover/mapping_set.c discover/mapping.c discover/proc_maps.c discover/container.c base/intern.c base/user_quota.c base/utf8.c base/index_table.c */
+/* sources: processes/identities.c processes/process_list.c identity/identity.c identity/pods.c identity/cgroup_names.c identity/app_name.c identity/label_value.c discover/process_table.c files/user_time.c discover/mapping_set.c discover/proc_maps.c discover/container.c base/intern.c base/user_quota.c base/utf8.c base/index_table.c */
 /* What /proc and the directories of logs say are stand-ins. */
 #include "processes/identities.h"
 
@@ -13,7 +13,7 @@
 #include "base/io.h"
 #include "base/slice.h"
 #include "discover/process_table.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "files/user_time.h"
 #include "processes/who.h"
 

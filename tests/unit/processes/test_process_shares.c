@@ -11,7 +11,7 @@
 
 #include "attach/kernel_side.h"
 #include "discover/process_table.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 
 #define ROOM 100U
 

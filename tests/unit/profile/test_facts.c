@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/facts.c */
+/* sources: profile/comments.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/facts.h"
+#include "profile/comments.h"
 
 struct seen {
 	unsigned int count;

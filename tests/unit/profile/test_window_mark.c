@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/window_mark.c */
-#include "profile/window_mark.h"
+/* sources: profile/comments.c */
+#include "profile/comments.h"
 
 #include <cmocka.h>
 #include <stdlib.h>

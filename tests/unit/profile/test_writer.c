@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/writer.c */
-#include "profile/writer.h"
+/* sources: profile/comments.c */
+#include "profile/comments.h"
 
 #include <cmocka.h>
 #include <string.h>

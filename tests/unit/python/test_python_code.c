@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/python_code.c python/code_text.c python/python_objects.c python/python_text.c python/python_offsets.c base/io.c */
+/* sources: python/python_code.c python/python_objects.c python/python_text.c python/python_offsets.c base/io.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "interpreters.h"
-#include "python/code_text.h"
+#include "python/python_code.h"
 #include "python/python_offsets.h"
 
 #define RECORD_ID 0x1234567890abcdefULL

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c base/page_cache.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_code.c python/code_text.c python/python_debug_offsets.c python/python_frames.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_process.c python/python_text.c python/python_tls.c */
+/* sources: base/io.c base/page_cache.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_code.c python/python_debug_offsets.c python/python_frames.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_process.c python/python_text.c python/python_tls.c */
 #include <cmocka.h>
 
 #include "../at_rest.h"
 #include "fake_frames.h"
 #include "interpreters.h"
 #include "live_target.h"
-#include "python/code_text.h"
+#include "python/python_code.h"
 #include "python/python_frames.h"
 
 /* ---- memory of our own plays the target ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/coverage.c profile/facts.c base/kinds.c */
+/* sources: query/coverage.c profile/comments.c base/kinds.c */
 #include "query/coverage.h"
 
 #include <cmocka.h>

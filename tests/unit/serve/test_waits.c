@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/waits.c query/machine.c profile/facts.c base/json_writer.c base/index_table.c base/utf8.c */
+/* sources: serve/waits.c query/machine.c profile/comments.c base/json_writer.c base/index_table.c base/utf8.c */
 #include "serve/waits.h"
 
 #include <cmocka.h>

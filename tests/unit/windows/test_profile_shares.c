@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/intern.h"
-#include "discover/process_user.h"
+#include "discover/proc_scan.h"
 #include "profile/profile.h"
 
 #define WINDOW_NS (10 * NS_PER_SEC)

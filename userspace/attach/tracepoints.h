@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells by the kernel's BTF which arguments its tracepoints have. */
-#ifndef ATTACH_TRACEPOINT_TYPES_H
-#define ATTACH_TRACEPOINT_TYPES_H
+/* Tells by the kernel's BTF which tracepoints it has, and which arguments some of them take. */
+#ifndef ATTACH_TRACEPOINTS_H
+#define ATTACH_TRACEPOINTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+
+/* Returns 0: programs can be attached to the tracepoint; -ENOENT: there is none of this name,
+ * `near` has the nearest one or ""; -EPERM: no program of ours may run there, `why` says why;
+ * -errno. */
+int tracepoint_check(const char *group, const char *name, char *near, size_t near_size, char *why,
+		     size_t why_size);
 
 struct btf;
 
