@@ -335,7 +335,8 @@ def test_a_program_in_another_mount_namespace_is_probed():
         probe = ["--probe", "uprobe:%s/libprobed.so:probed_leaf" % hidden]
         assert not os.path.exists(os.path.join(hidden, "libprobed.so"))
         profile, counters, said = run_counts(program, probe, 1)
-        assert one(by_probe(profile), "probed_leaf")[0] == counters["probed_leaves"], said
+        hits = one(by_probe(profile), "probed_leaf")[0]
+        assert hits == counters["probed_leaves"], (hits, counters, said)
 
 
 def test_children_that_end_or_exec_in_mid_call_are_well():
