@@ -117,7 +117,8 @@ enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 	Y(LINES, 11, "lines", PP_CAPTURE_LINES, PP_CAPTURE_LINES, 1, 0)                            \
 	Y(CUDA, 12, "cuda", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)                                \
 	/* Records: PP_RECORDS. */                                                                 \
-	Y(RESIDENT, 13, "resident", PP_CAPTURE_MEM | PP_CAPTURE_ALLOC, PP_CAPTURE_MEM, 1, 0)
+	Y(RESIDENT, 13, "resident", PP_CAPTURE_MEM | PP_CAPTURE_ALLOC, PP_CAPTURE_MEM, 1, 0)       \
+	Y(GPU, 14, "gpu", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)
 
 #define PP_ENUM_PROFILE(id, number, ...) PP_PROFILE_##id = number,
 #define PP_ADD_PROFILE(...) +1
@@ -131,7 +132,7 @@ enum pp_profile {
  * at most one frame, which says what the row is about.  Any of the captures that such a kind needs
  * is enough for it, and a profile in one file with a name has the values of these kinds behind its
  * own. */
-#define PP_RECORDS (1U << PP_PROFILE_RESIDENT)
+#define PP_RECORDS (1U << PP_PROFILE_RESIDENT | 1U << PP_PROFILE_GPU)
 
 /* How a value of one row goes on from window to window.  Within a window values are summed up. */
 enum pp_merge {
@@ -144,7 +145,7 @@ enum pp_merge {
  * enum pp_merge.  X(profile, index, type, unit, merge). */
 #define PP_VALUES(X)                                                                               \
 	X(CPU, 0, "samples", "count", SUM)                                                         \
-	X(CPU, 1, "cpu", "nanoseconds", SUM) /* clock=cycles: PP_CYCLES_TYPE */                  \
+	X(CPU, 1, "cpu", "nanoseconds", SUM) /* clock=cycles: PP_CYCLES_TYPE */                    \
 	X(OFFCPU, 0, "off_cpu", "nanoseconds", SUM)                                                \
 	X(OFFCPU, 1, "events", "count", SUM)                                                       \
 	X(OFFCPU, 2, "effective", "count", SUM) /* independent waits that the sums rest on */      \
@@ -181,7 +182,11 @@ enum pp_merge {
 	X(RESIDENT, 1, "peak", "bytes", MAX)	  /* the most that a process ever had */           \
 	X(RESIDENT, 2, "growth", "bytes", SUM)	  /* since the reading before */                   \
 	X(RESIDENT, 3, "growth_time", "nanoseconds", SUM) /* how long ago that was */              \
-	X(RESIDENT, 4, "processes", "count", LAST)
+	X(RESIDENT, 4, "processes", "count", LAST)                                                 \
+	X(GPU, 0, "gpu_time", "nanoseconds", SUM) /* label gpu: of a process */                    \
+	X(GPU, 1, "gauge_sum", "count", SUM)	  /* label gauge: of readings, in its unit */      \
+	X(GPU, 2, "gauge_readings", "count", SUM) /* how many those are: a mean is two sums */     \
+	X(GPU, 3, "gauge_max", "count", MAX)
 #define PP_VALUES_MAX 6U
 /* The values of records, for who writes and reads them. */
 enum pp_resident_value {
@@ -191,6 +196,7 @@ enum pp_resident_value {
 	PP_RESIDENT_GROWTH_TIME,
 	PP_RESIDENT_PROCESSES,
 };
+enum pp_gpu_value { PP_GPU_TIME, PP_GPU_GAUGE_SUM, PP_GPU_GAUGE_READINGS, PP_GPU_GAUGE_MAX };
 #define PP_CYCLES_TYPE "cycles"
 #define PP_CYCLES_UNIT "count"
 

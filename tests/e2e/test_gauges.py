@@ -15,7 +15,6 @@ import test_probes
 import test_pyprof
 import test_serve
 
-ABSENT = None
 NAMES = ("utilization", "memory_utilization", "sm_active", "sm_occupancy", "tensor_active",
          "dram_active", "pcie_tx", "pcie_rx", "nvlink_tx", "nvlink_rx", "memory_used", "power",
          "temperature", "sm_clock", "memory_clock")
@@ -106,31 +105,30 @@ def await_words(process, words, limit_s=60):
     harness.wait_for(lambda: words in harness.said(process), limit_s, words)
 
 
-def figure(text):
-    """[mean, least, most]"""
-    if text == "absent":
-        return ABSENT
-    numbers = [float(n) for n in text.split(",")]
-    return numbers * 3 if len(numbers) == 1 else numbers
-
-
-def lines(path):
-    """(the GPUs' lines, the processes', the sum of the others)"""
-    gpus, processes, others = {}, {}, None
-    for text in harness.load(path).comments:
-        if not text.startswith("gpu "):
+def tell(path):
+    """(the GPUs, the processes by pid and GPU, the others by GPU), each the gauges' [mean, most];
+    of a GPU also its uuid, name, seconds, and for how many of these which reasons were there"""
+    gpus, processes, others = {}, {}, {}
+    profile = harness.load(path)
+    names = [name for name, _ in profile.sample_types]
+    at = names.index("gauge_sum")
+    for sample in profile.samples:
+        labels, (total, readings, most) = sample.labels, sample.values[at:at + 3]
+        if "gauge" not in labels:
             continue
-        rest, _, name = text.partition(" name=")
-        words = dict(word.split("=", 1) for word in rest.split()[1:])
-        if "uuid" in words:
-            words["name"] = name
-            for gauge in NAMES:
-                words[gauge] = figure(words[gauge])
-            gpus[int(words["device"])] = words
-        elif "pid" in words:
-            processes[int(words["pid"]), int(words["device"])] = words
+        device = int(labels["device"].removeprefix("nvml:"))
+        unit = 10 if labels.get("unit", "").startswith("0.1 ") else 1
+        if "uuid" in labels or "comm" not in labels:
+            of = gpus.setdefault(device, {"uuid": labels.get("uuid", ""), "reasons": {},
+                                          "name": labels.get("name", ""), "seconds": 0})
+            of["seconds"] = max(of["seconds"], readings)
         else:
-            others = words
+            of = (processes.setdefault((labels["pid"], device), {"comm": labels["comm"]})
+                  if "pid" in labels else others.setdefault(device, {}))
+        if "reason" in labels:
+            of["reasons"][labels["reason"]] = total / 1000
+        else:
+            of[labels["gauge"]] = [total / readings / unit, most / unit]
     return gpus, processes, others
 
 
@@ -144,9 +142,9 @@ def ended(process):
     return run
 
 
-def all_lines(process, kind="cuda"):
+def all_told(process):
     """Of each window that has some."""
-    return [found for found in map(lines, files(process, kind)) if found[0]]
+    return [found for found in map(tell, files(process, "gpu")) if found[0]]
 
 
 # ---------------------------------------------------------------- values
@@ -158,34 +156,35 @@ def test_values_are_those_of_the_file():
         await_gauges(process)
         time.sleep(2.5)
         ended(process)
-        for kind in ("cpu", "cuda"):
-            (gpus, processes, others), = all_lines(process, kind)
-            hopper, older = gpus[0], gpus[1]
-            assert hopper["name"] == "NVIDIA H100 80GB HBM3" and hopper["uuid"] == UUID % 0, hopper
-            assert older["uuid"] == UUID % 1, older
-            assert int(hopper["seconds"]) >= 2, hopper
-            wanted = dict(zip(NAMES, (97, 40, 35.5, 22.3, 11, 41, 100 << 20, 50.5 * (1 << 20),
-                                      1000 << 20, 2000 << 20, 12884901888, 350, 45, 1755, 1755)))
-            for name, value in wanted.items():
-                assert hopper[name] == [value] * 3, (name, value, hopper)
-            assert hopper["memory_total"] == "85899345920" and hopper["power_limit"] == "700.0"
-            assert hopper["reasons"] == "sw_power_cap:100.0,sw_thermal_slowdown:100.0", hopper
-            # Not supported is absent, and idle is 0.
-            assert all(older[name] is ABSENT for name in GPM + ("power", )), older
-            assert older["utilization"] == [0] * 3 and older["memory_used"] == [0] * 3, older
-            assert older["reasons"] == "gpu_idle:100.0", older
-            if kind == "cpu":
-                assert not processes and not others, (processes, others)
-                continue
-            assert list(processes) == [(program.pid, 0)], processes
-            own = processes[program.pid, 0]
-            assert own["memory"] == "123456789" and own["sm"] == "70.0", own
-            assert own["comm"].startswith("python"), own
-            # The run's filter leaves out who is not profiled.
-            assert others["others"] == "1" and others["memory"] == "4096", others
+        (gpus, processes, others), = all_told(process)
+        hopper, older = gpus[0], gpus[1]
+        assert hopper["name"] == "NVIDIA H100 80GB HBM3" and hopper["uuid"] == UUID % 0, hopper
+        assert older["uuid"] == UUID % 1, older
+        assert hopper["seconds"] >= 2, hopper
+        wanted = dict(zip(NAMES, (97, 40, 35.5, 22.3, 11, 41, 100 << 20, 50.5 * (1 << 20),
+                                  1000 << 20, 2000 << 20, 12884901888, 350, 45, 1755, 1755)),
+                      memory_total=85899345920, power_limit=700)
+        for name, value in wanted.items():
+            assert hopper[name] == [value] * 2, (name, value, hopper)
+        held = {"sw_power_cap": hopper["seconds"], "sw_thermal_slowdown": hopper["seconds"]}
+        assert hopper["reasons"] == held, hopper
+        # Not supported is absent, and idle is 0.
+        assert all(name not in older for name in GPM + ("power", )), older
+        assert older["utilization"] == [0] * 2 and older["memory_used"] == [0] * 2, older
+        assert older["reasons"] == {"gpu_idle": older["seconds"]}, older
+        assert list(processes) == [(program.pid, 0)], processes
+        own = processes[program.pid, 0]
+        assert own["process_memory"] == [123456789] * 2 and own["process_sm"] == [70] * 2, own
+        assert own["comm"].startswith("python"), own
+        # The run's filter leaves out who is not profiled.
+        assert others[0]["processes"] == [1, 1] and others[0]["process_memory"][0] == 4096, others
+        # Who asks for one program is shown the machine's GPUs, and that program.
+        shown = test_pyprof.run("gpu", process.e2e_out, "--pid", str(program.pid))
+        assert "NVIDIA H100" in shown and "%d python" % program.pid in shown, shown
+        assert "memory 118 MiB, SMs 70.0 %" in shown, shown
 
 
-def test_changes_have_their_mean_least_and_most():
+def test_changes_have_their_mean_and_most():
     with steady() as program:
         library = Library("devices 1\n0.utilization 20 10\n0.reasons 0\n")
         process = library.start(program.pid, options=["--interval", "60s"])
@@ -194,18 +193,17 @@ def test_changes_have_their_mean_least_and_most():
         library.set("devices 1\n0.utilization 80 10\n0.reasons 0x8\n0.gpm.2 50\n")
         time.sleep(3.2)
         ended(process)
-        (gpus, _, _), = all_lines(process)
-        mean, least, most = gpus[0]["utilization"]
-        seconds = int(gpus[0]["seconds"])
-        assert (least, most) == (20, 80), gpus
+        (gpus, _, _), = all_told(process)
+        mean, most = gpus[0]["utilization"]
+        seconds = gpus[0]["seconds"]
+        assert most == 80, gpus
         # So many of the readings had the later value, and as many the reason.
-        means = {round((20 * (seconds - n) + 80 * n) / seconds, 1): n for n in range(1, seconds)}
-        assert mean in means, (mean, means)
-        share = round(100 * means[mean] / seconds, 1)
-        assert gpus[0]["reasons"] == "hw_slowdown:%.1f" % share, (gpus, share)
-        assert gpus[0]["memory_utilization"] == [10] * 3, gpus
+        means = {round((20 * (seconds - n) + 80 * n) / seconds, 6): n for n in range(1, seconds)}
+        assert round(mean, 6) in means, (mean, means)
+        assert gpus[0]["reasons"] == {"hw_slowdown": means[round(mean, 6)]}, gpus
+        assert gpus[0]["memory_utilization"] == [10] * 2, gpus
         # The readings without it do not make it smaller.
-        assert gpus[0]["sm_active"] == [50] * 3, gpus
+        assert gpus[0]["sm_active"] == [50] * 2, gpus
 
 
 def test_each_window_has_its_own():
@@ -219,10 +217,14 @@ def test_each_window_has_its_own():
         count = len(files(process, "cuda"))
         harness.wait_for(lambda: len(files(process, "cuda")) > count + 1, 30, "two windows")
         ended(process)
-        found = [gpus[0]["utilization"] for gpus, _, _ in all_lines(process)]
-        assert found[0] == [20] * 3 and found[-1] == [80] * 3, found
-        shown = test_pyprof.run("report", process.e2e_out, "--kind", "cuda")
-        assert re.search(r"^ *0 +\d\d\.\d +80\.0 +- ", shown, re.M), shown
+        found = [gpus[0]["utilization"] for gpus, _, _ in all_told(process)]
+        assert found[0] == [20] * 2 and found[-1] == [80] * 2, found
+        for kind in ("cpu", "cuda", "gpu"):
+            shown = test_pyprof.run("report", process.e2e_out, "--kind", kind)
+            assert re.search(r"^ *0 +\d\d\.\d +80\.0 +- ", shown, re.M), shown
+        shown = test_pyprof.run("report", process.e2e_out, "--kind", "gpu", "--sample-type",
+                                "gauge_max", "--by", "label:gauge")
+        assert re.search(r" 80[05] .*utilization$", shown, re.M), shown
         shown = test_pyprof.run("gpu", process.e2e_out)
         assert re.search(r"^ *0 +\d\d\.\d +80\.0 +- ", shown, re.M), shown
 
@@ -311,7 +313,7 @@ def test_nothing_is_started_before_a_program_has_cuda():
         time.sleep(2)
         assert "pyprofd: gauges" not in children(process), children(process)
         ended(process)
-        assert not all_lines(process, "cpu")
+        assert not all_told(process)
     with steady() as program:
         process = library.start(program.pid, events="cpu")
         harness.sampling(process)
@@ -335,7 +337,7 @@ def test_a_missing_library_is_told_and_costs_nothing():
         assert "pyprofd: gauges" not in children(process), children(process)
         run = ended(process)
         assert run.err.count("was not found") == 1 and "gauges_lost" not in run.err, run.err
-        assert not all_lines(process) and files(process, "cuda")
+        assert not all_told(process) and files(process, "cuda")
 
 
 HALF = """
@@ -352,14 +354,14 @@ def test_of_half_a_library_the_rest_is_absent():
         await_gauges(process)
         time.sleep(1.5)
         ended(process)
-        (gpus, _, _), = all_lines(process)
-        assert gpus[0]["temperature"] == [33] * 3 and gpus[0]["uuid"] == "-", gpus
-        assert all(gpus[0][name] is ABSENT for name in NAMES if name != "temperature"), gpus
-        assert gpus[0]["reasons"] == "absent", gpus
+        (gpus, _, _), = all_told(process)
+        assert gpus[0]["temperature"] == [33] * 2 and gpus[0]["uuid"] == "", gpus
+        assert not any(name in gpus[0] for name in NAMES if name != "temperature"), gpus
+        assert not gpus[0]["reasons"] and "clock_event" not in gpus[0], gpus
         process = Library(source=HALF.replace("Count_v2", "Count_v9")).start(program.pid)
         await_words(process, "libnvidia-ml.so.1 lacks what every NVML has")
         ended(process)
-        assert not all_lines(process)
+        assert not all_told(process)
 
 
 def test_a_driver_that_is_not_loaded_is_told_with_its_number():
@@ -384,7 +386,7 @@ def test_a_killed_child_is_replaced():
         run = ended(process)
         assert "the child that loads NVML has ended" in run.err, run.err
         assert "1 gauges_lost" in run.err, run.err
-        assert all_lines(process), run.err
+        assert all_told(process), run.err
 
 
 def test_a_hung_call_is_told_once_and_holds_up_nothing():
@@ -397,8 +399,8 @@ def test_a_hung_call_is_told_once_and_holds_up_nothing():
         time.sleep(2)
         run = ended(process)
         assert run.err.count("NVML does not answer") == 1, run.err
-        (gpus, _, _), = all_lines(process)
-        assert gpus[0]["utilization"] == [20] * 3, gpus
+        (gpus, _, _), = all_told(process)
+        assert gpus[0]["utilization"] == [20] * 2, gpus
 
 
 HOSTILE = """
@@ -424,7 +426,7 @@ def test_a_library_that_floods_the_pipe_is_not_believed():
         first = reader_of(process)  # the next try
         run = ended(process)
         assert not os.path.exists("/proc/%d" % first)
-        assert not all_lines(process), run.err
+        assert not all_told(process), run.err
 
 
 def test_a_library_that_crashes_is_told():
@@ -434,7 +436,7 @@ def test_a_library_that_crashes_is_told():
         process = Library(source=crash).start(program.pid)
         await_words(process, "the child that loads NVML has ended")
         run = ended(process)
-        assert run.rc == 0 and not all_lines(process), run.err
+        assert run.rc == 0 and not all_told(process), run.err
 
 
 # ---------------------------------------------------------------- metrics

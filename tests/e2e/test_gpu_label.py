@@ -51,15 +51,9 @@ class Seen:
         return found
 
     def state_s(self):
-        """state -> seconds, of the comments"""
-        found = {}
-        for profile in self.windows("cuda"):
-            for comment in profile.comments:
-                if comment.startswith("gpu_queue pid="):
-                    for name, seconds in re.findall(r" (queued|drained|unknown)=([0-9.]+)",
-                                                    comment):
-                        found[name] = found.get(name, 0) + float(seconds)
-        return found
+        """state -> seconds, of kind gpu"""
+        ns = self.ns("gpu", value=0)
+        return {name: ns.get(name, 0) / 1e9 for name in ("queued", "drained", "unknown")}
 
     def ledger_s(self, name):
         return sum(line.get(name, 0) for profile in self.windows("cpu")

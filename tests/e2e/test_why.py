@@ -16,6 +16,8 @@ from test_pyprof import START_MS, Writer, run
 S = 1000 * MS  # ns
 CPU = (("samples", "count"), ("cpu", "nanoseconds"))
 OFFCPU = (("off_cpu", "nanoseconds"), ("events", "count"), ("effective", "count"))
+GPU = (("gpu_time", "nanoseconds"), ("gauge_sum", "count"), ("gauge_readings", "count"),
+       ("gauge_max", "count"))
 ALL = {"sync_bound", "starved", "launch_bound", "copy_bound", "tiny_copies", "allocation_churn",
        "graph_candidate"}
 
@@ -194,23 +196,22 @@ def test_scaled_launches_are_told_as_an_estimate():
     assert not any("estimate" in text for text in sync["cannot_know"]), sync
 
 
-GAUGES = ("utilization", "memory_utilization", "sm_active", "sm_occupancy", "tensor_active",
-          "dram_active", "pcie_tx", "pcie_rx", "nvlink_tx", "nvlink_rx", "memory_used", "power",
-          "temperature", "sm_clock", "memory_clock")
-
-
-def gauges_of(utilization, active, device=0):
-    known = {"utilization": utilization, "sm_active": active}
-    return ("gpu device=%d uuid=GPU-%d seconds=10 %s memory_total=85899345920 power_limit=700.0 "
-            "reasons=none name=NVIDIA H100"
-            % (device, device, " ".join("%s=%s" % (name, known.get(name, "absent"))
-                                        for name in GAUGES)))
+def put_gauges(directory, window, *gpus):
+    """Ten readings of each GPU: (means of gauges)"""
+    writer = MemoryWriter(GPU)
+    for device, means in enumerate(gpus):
+        for gauge, mean in means.items():
+            writer.put(gauge + ":1", (0, mean * 100, 10, mean * 10), None, None, gauge=gauge,
+                       device="nvml:%d" % device, uuid="GPU-%d" % device, name="NVIDIA H100",
+                       unit="0.1 %")
+    put_window(directory, window, "gpu", writer)
 
 
 def test_a_gpu_with_few_busy_multiprocessors_is_found():
     directory = harness.temporary()
-    put_calls(directory, 0, comments=[gauges_of("97.0,90.0,100.0", "20.0"),
-                                      gauges_of("97.0", "absent", 1), gauges_of("9.0", "9.0", 2)])
+    put_calls(directory, 0)
+    put_gauges(directory, 0, {"utilization": 97, "sm_active": 20}, {"utilization": 97},
+               {"utilization": 9, "sm_active": 9})
     gpus = json.loads(run("why", "--json", directory))["gpus"]
     assert [(gpu["device"], gpu["findings"][0]["verdict"]) for gpu in gpus] == [
         (0, "found"), (1, "not known"), (2, "not found")], gpus

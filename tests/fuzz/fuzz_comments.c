@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/comments.c query/coverage.c query/machine.c query/gpu_usage.c profile/gauge_line.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
+/* sources: profile/comments.c query/coverage.c query/machine.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * ledgers, and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
@@ -13,9 +13,7 @@
 #include "profile/cuda_line.h"
 #include "profile/cuda_lines.h"
 #include "profile/comments.h"
-#include "profile/gauge_line.h"
 #include "query/coverage.h"
-#include "query/gpu_usage.h"
 #include "query/machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -88,30 +86,6 @@ static int read_again(void *context, const char *text)
 	return 0;
 }
 
-/* What is of GPUs is written again as a line that reads the same. */
-static void read_gpu(const char *text)
-{
-	char again[GAUGE_LINE_CHARS], twice[GAUGE_LINE_CHARS];
-	struct gauge_process_line process;
-	struct gauge_line line;
-
-	if (gauge_line_parse(text, &line)) {
-		assert(memchr(line.uuid, 0, sizeof(line.uuid)));
-		assert(memchr(line.name, 0, sizeof(line.name)));
-		gauge_line_format(&line, again);
-		assert(gauge_line_parse(again, &line));
-		gauge_line_format(&line, twice);
-		assert(!strcmp(again, twice));
-	}
-	if (gauge_process_line_parse(text, &process)) {
-		assert(memchr(process.comm, 0, sizeof(process.comm)));
-		gauge_process_line_format(&process, again);
-		assert(gauge_process_line_parse(again, &process));
-		gauge_process_line_format(&process, twice);
-		assert(!strcmp(again, twice));
-	}
-}
-
 static void read_comment(const char *text)
 {
 	OWNED_MEM char *again = NULL;
@@ -120,7 +94,6 @@ static void read_comment(const char *text)
 	size_t size;
 
 	read_window(text);
-	read_gpu(text);
 	first.again = open_memstream(&again, &size);
 	assert(first.again);
 	facts_begin(first.again);
@@ -149,28 +122,12 @@ static void check_machine(struct machine *machine)
 	}
 }
 
-static void check_gpus(struct gpu_usage *usage)
-{
-	gpu_usage_sort(usage);
-	for (uint32_t i = 0; i < usage->device_count; i++) {
-		const struct gpu_usage_device *device = &usage->device[i];
-
-		for (unsigned int j = 0; j < GPU_GAUGE_COUNT; j++)
-			assert(gpu_usage_mean(&device->gauge[j]) >= 0);
-		assert(!i || device[-1].device <= device->device);
-	}
-	for (uint32_t i = 1; i < usage->process_count; i++)
-		assert(gpu_usage_mean(&usage->process[i - 1].memory_bytes) >=
-		       gpu_usage_mean(&usage->process[i].memory_bytes));
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OWNED_MEM char *copy = malloc(size + 1);
 	CLEANUP(machine_release) struct machine machine = {.by_pid = size & 1};
 	OWNED(cuda_lines) struct cuda_lines *lines = NULL;
 	unsigned int written = 0;
-	CLEANUP(gpu_usage_release) struct gpu_usage gpus = {0};
 	struct coverage coverage = {0};
 	struct diff_facts side[2] = {{.unit_ns = 1}, {.unit_ns = 1}};
 	char text[COVERAGE_BYTES], why[DIFF_WHY_BYTES], *rest = copy, *line;
@@ -184,14 +141,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_cuda(line, lines);
 		coverage_add(&coverage, line);
 		assert(!machine_add(&machine, line));
-		assert(!gpu_usage_add(&gpus, line));
 		diff_facts_add_comment(&side[i & 1], line);
 		diff_facts_add_window(&side[i & 1], (int64_t)strtoull(line, NULL, 10),
 				      1 + (int64_t)i);
 	}
 	check_machine(&machine);
 	assert(!cuda_lines_write(lines, read_again, &written) && written <= CUDA_LINES_MAX + 1);
-	check_gpus(&gpus);
 	(void)coverage_text(&coverage, "cpu", text);
 	assert(strlen(coverage_text(&coverage, "wall", text)) < sizeof(text));
 	if (comparable_sides(&side[0], &side[1], why) != COMPARABLE)

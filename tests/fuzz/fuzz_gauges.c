@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gauges/intake.c gauges/record.c gpu/gauge_sums.c profile/gauge_line.c */
+/* sources: gauges/intake.c gauges/record.c gpu/gauge_sums.c profile/gpu_gauges.c */
 /* What a child that has run a vendor's code writes into its pipe, as records.  Each begins with a
  * byte that chooses how much of it is sound: random bytes alone would not get past the first
  * check. */
@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "gauges/intake.h"
 #include "gpu/gauge_sums.h"
-#include "profile/gauge_line.h"
 
 #define SOUND_HEAD 1U /* the round and the device are those that are due */
 #define SOUND_BODY 2U /* values lie within their bounds */
@@ -60,13 +59,11 @@ static void mend_body(struct gauges_record *record)
 	mend_text(gpu->name, sizeof(gpu->name));
 	gpu->has &= (1ULL << GPU_GAUGE_COUNT) - 1;
 	gpu->has_reasons &= 1;
-	gpu->memory_total_bytes %= GAUGES_VALUE_MAX;
-	gpu->power_limit %= GAUGES_VALUE_MAX;
 	for (unsigned int i = 0; i < GPU_GAUGE_COUNT; i++)
 		gpu->value[i] %= GPU_SHARE_MAX + 1;
 }
 
-/* A round has what its bounds allow, and its lines can be read again. */
+/* A round has what its bounds allow. */
 static void check_round(const struct gauges_round *round, struct gauge_sums *sums)
 {
 	assert(round->device_count && round->device_count <= GAUGES_DEVICES_MAX);
@@ -76,28 +73,23 @@ static void check_round(const struct gauges_round *round, struct gauge_sums *sum
 	assert(sums->process_count <= GAUGES_PROCESSES_MAX);
 }
 
-static void check_lines(const struct gauge_sums *sums)
+static void check_sum(const struct gauge_sum *sum, uint64_t most)
 {
-	char text[GAUGE_LINE_CHARS];
+	assert(sum->max <= sum->sum && sum->max <= most);
+	assert(sum->count || !sum->sum);
+}
 
+static void check_sums(const struct gauge_sums *sums)
+{
 	for (uint32_t i = 0; i < sums->device_count; i++) {
-		struct gauge_line line, again;
-
-		gauge_sums_line(&sums->device[i], &line);
 		for (unsigned int j = 0; j < GPU_GAUGE_COUNT; j++)
-			assert(!line.gauge[j].is_known ||
-			       (line.gauge[j].min <= line.gauge[j].mean &&
-				line.gauge[j].mean <= line.gauge[j].max));
-		gauge_line_format(&line, text);
-		assert(gauge_line_parse(text, &again));
+			check_sum(&sums->device[i].gauge[j], GAUGES_VALUE_MAX);
+		for (unsigned int j = 0; j < GPU_REASON_COUNT; j++)
+			assert(sums->device[i].reason[j] <= sums->device[i].reason_rounds);
 	}
 	for (uint32_t i = 0; i < sums->process_count; i++) {
-		struct gauge_process_line line, again;
-
-		gauge_sums_process_line(&sums->process[i], &line);
-		gauge_process_line_set_comm(&line, "a b");
-		gauge_process_line_format(&line, text);
-		assert(gauge_process_line_parse(text, &again));
+		check_sum(&sums->process[i].memory_bytes, GAUGES_VALUE_MAX);
+		check_sum(&sums->process[i].sm, GPU_SHARE_MAX);
 		assert(gauge_sums_device_of(sums, sums->process[i].pid) != -ENOENT);
 	}
 }
@@ -130,6 +122,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			assert(gauges_failure_name(intake->failure) &&
 			       intake->failure < GAUGES_SAID_COUNT);
 	}
-	check_lines(sums);
+	check_sums(sums);
 	return 0;
 }

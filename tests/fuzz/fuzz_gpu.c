@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/kinds.h"
 #include "base/io.h"
+#include "base/kinds.h"
 #include "json_check.h"
 #include "pprof/profile_read.h"
 #include "reader/gpu_export.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/why_processes.c reader/why_samples.c reader/why_lines.c reader/why_view.c reader/why_texts.c reader/text.c query/gpu_findings.c query/gpu_usage.c profile/gauge_line.c render/format.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c render/table.c */
+/* sources: reader/why_processes.c reader/why_samples.c reader/why_lines.c reader/why_view.c reader/why_texts.c reader/text.c query/gpu_findings.c query/gpu_usage.c profile/gpu_gauges.c profile/record.c render/format.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c render/table.c */
 /* What `pyprof why` makes of profiles: of kind cuda, and of the same samples taken for time.  The
  * file is read twice, as two windows.
  * runs: 1500 at most in `make check`: each is read four times. */
@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "../unit/reader/no_input.h"
-#include "base/kinds.h"
 #include "base/io.h"
+#include "base/kinds.h"
 #include "json_check.h"
 #include "pprof/profile_read.h"
 #include "reader/gpu_table.h"
@@ -40,7 +40,6 @@ static void on_comment(void *context, const char *text)
 	struct reading *reading = context;
 
 	assert(!gpu_lines_add(&reading->lines, text));
-	assert(!gpu_usage_add(&reading->gauges, text));
 }
 
 static int calls_done(void *context, struct profile *profile, const struct profile_window *window)
@@ -54,14 +53,15 @@ static int samples_done(void *context, struct profile *profile, const struct pro
 }
 
 /* Reads a file as two windows.  Returns the reader, or NULL. */
-static struct profile_reader *read_twice(const struct profile_read_options *options, int fd)
+static struct profile_reader *read_twice(const struct profile_read_options *options,
+					 enum pp_profile kind, int fd)
 {
 	struct profile_reader *reader;
 
 	assert(!profile_reader_new(options, &reader));
 	for (unsigned int i = 0; i < 2; i++) {
 		assert(!lseek(fd, 0, SEEK_SET));
-		(void)profile_reader_add(reader, fd, kind_get(PP_PROFILE_CUDA)->name);
+		(void)profile_reader_add(reader, fd, kind_get(kind)->name);
 	}
 	if (profile_reader_profile(reader))
 		return reader;
@@ -77,15 +77,36 @@ static void add_samples(struct why_processes *processes, int fd)
 	OWNED(profile_reader) struct profile_reader *reader = NULL;
 
 	why_samples_init(&samples, processes);
-	reader = read_twice(&options, fd);
+	reader = read_twice(&options, PP_PROFILE_CUDA, fd);
 	assert(!why_samples_end(&samples, NULL, true));
+}
+
+/* Reads the same as rows of kind gpu, whose texts *ret_reader has. */
+static void read_gauges(struct gpu_usage *usage, int fd, struct profile_reader **ret_reader)
+{
+	struct select select = {0};
+	const struct input_options input = gpu_usage_input(&select);
+	const struct profile_read_options options = {.keep_labels = input.keep_labels,
+						     .drop_stacks = input.drop_stacks};
+
+	*ret_reader = read_twice(&options, PP_PROFILE_GPU, fd);
+	if (!*ret_reader)
+		return;
+	assert(!gpu_usage_fill(usage, profile_reader_profile(*ret_reader), NULL));
+	for (uint32_t i = 0; i < usage->device_count; i++) {
+		for (unsigned int j = 0; j < GPU_GAUGE_COUNT; j++)
+			assert(gpu_usage_mean(&usage->device[i].gauge[j]) >= 0);
+		assert(!i || usage->device[i - 1].device <= usage->device[i].device);
+	}
+	for (uint32_t i = 1; i < usage->process_count; i++)
+		assert(gpu_usage_mean(&usage->process[i - 1].memory_bytes) >=
+		       gpu_usage_mean(&usage->process[i].memory_bytes));
 }
 
 static void check_all(const struct reading *reading)
 {
-	const struct why_shown shown = {.processes = &reading->processes,
-					.gauges = &reading->gauges,
-					.title = "a file"};
+	const struct why_shown shown = {
+		.processes = &reading->processes, .gauges = &reading->gauges, .title = "a file"};
 	OWNED_MEM char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
@@ -118,16 +139,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						     .comment = on_comment,
 						     .window_done = calls_done,
 						     .context = &reading};
-	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	OWNED(profile_reader) struct profile_reader *reader = NULL, *gauges = NULL;
 	int fd;
 
 	if (size > MAX_BYTES)
 		return 0;
 	fd = memfd_create("profile", MFD_CLOEXEC);
 	assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	reader = read_twice(&options, fd);
-	if (reader &&
-	    !gpu_table_fill(&table, profile_reader_profile(reader), &reading.lines)) {
+	read_gauges(&reading.gauges, fd, &gauges);
+	reader = read_twice(&options, PP_PROFILE_CUDA, fd);
+	if (reader && !gpu_table_fill(&table, profile_reader_profile(reader), &reading.lines)) {
 		assert(!why_add_calls(&reading.processes, &table));
 		add_samples(&reading.processes, fd);
 		why_judge(&reading.processes, true);

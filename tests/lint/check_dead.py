@@ -15,7 +15,7 @@ import sys
 
 MAINS = ("agent", "reader", "serve", "collectors")
 # Those of comments that become samples.
-NOT_YET = ("cuda_lines_others", "gpu_gauge_name")
+NOT_YET = ("cuda_lines_others", )
 
 
 def symbols(build):

@@ -15,6 +15,7 @@
 #include "processes/process_list.h"
 #include "windows/process_record.h"
 #include "windows/profiles.h"
+#include "windows/record_sink.h"
 #include "windows/source.h"
 #include "windows/summary.h"
 #include "windows/top.h"
@@ -37,13 +38,6 @@ struct entry {
 	struct figures last, written;
 	struct figures sent; /* to clients */
 	UT_hash_handle hh;
-};
-
-/* An entry on its way into an order. */
-struct place {
-	struct entry *entry;
-	uint64_t bytes;
-	uint32_t turn;
 };
 
 struct resident {
@@ -235,48 +229,23 @@ static int read_some(struct resident *resident, const struct slice *slice)
 
 /* ---- the order ---- */
 
-static int by_bytes(const struct place *a, const struct place *b)
+/* Lists the processes with figures. */
+static int take_turns(const struct resident *resident, struct record_turn **ret_turn,
+		      size_t *ret_count)
 {
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
-	return a->entry->id.tgid < b->entry->id.tgid ? -1 : a->entry->id.tgid > b->entry->id.tgid;
-}
-
-static int by_user(const void *left, const void *right)
-{
-	const struct place *a = left, *b = right;
-
-	if (a->entry->user != b->entry->user)
-		return a->entry->user < b->entry->user ? -1 : 1;
-	return by_bytes(a, b);
-}
-
-static int by_turn(const void *left, const void *right)
-{
-	const struct place *a = left, *b = right;
-
-	return a->turn != b->turn ? (a->turn < b->turn ? -1 : 1) : by_bytes(a, b);
-}
-
-/* Lists the processes with figures: each user's largest one, then each user's second, so that no
- * user's processes leave no line for another's. */
-static int take_turns(const struct resident *resident, struct place **ret_place, size_t *ret_count)
-{
-	struct place *place = calloc(HASH_COUNT(resident->entry) + 1, sizeof(*place));
+	struct record_turn *turn = calloc(HASH_COUNT(resident->entry) + 1, sizeof(*turn));
 	size_t count = 0;
 
-	if (!place)
+	if (!turn)
 		return -ENOMEM;
 	for (struct entry *entry = resident->entry; entry; entry = entry->hh.next)
 		if (entry->last.at_ns)
-			place[count++] = (struct place){.entry = entry,
-							.bytes = all_bytes(&entry->last.memory)};
-	qsort(place, count, sizeof(*place), by_user);
-	for (size_t i = 1; i < count; i++)
-		if (place[i].entry->user == place[i - 1].entry->user)
-			place[i].turn = place[i - 1].turn + 1;
-	qsort(place, count, sizeof(*place), by_turn);
-	*ret_place = place;
+			turn[count++] = (struct record_turn){.of = entry,
+							     .size = all_bytes(&entry->last.memory),
+							     .user = entry->user,
+							     .pid = entry->id.tgid};
+	record_take_turns(turn, count);
+	*ret_turn = turn;
 	*ret_count = count;
 	return 0;
 }
@@ -296,14 +265,16 @@ static void note_largest(uint64_t largest[SUMMARY_LARGEST], uint64_t bytes)
 	}
 }
 
-static void sum_up(struct summary *summary, const struct place *place, size_t count)
+static void sum_up(struct summary *summary, const struct record_turn *turn, size_t count)
 {
 	struct resident_memory sum = {0};
 
 	memset(summary->memory_largest_bytes, 0, sizeof(summary->memory_largest_bytes));
 	for (size_t i = 0; i < count; i++) {
-		add_memory(&sum, &place[i].entry->last.memory);
-		note_largest(summary->memory_largest_bytes, place[i].bytes);
+		const struct entry *entry = turn[i].of;
+
+		add_memory(&sum, &entry->last.memory);
+		note_largest(summary->memory_largest_bytes, turn[i].size);
 	}
 	summary->memory_processes = count;
 	summary->memory_anonymous_bytes = sum.anonymous_bytes;
@@ -329,32 +300,14 @@ static uint64_t count_unread(const struct resident *resident)
 
 /* ---- rows ---- */
 
-/* Where rows go. */
-struct sink {
-	const struct services *services;
-	struct intern *strings;
-	struct profiles *profiles; /* of the window; NULL: to clients */
-	bool is_other;		   /* there: to the rows of the others */
-};
-
-static int put(const struct sink *sink, struct record *record)
-{
-	int err = sink->is_other ? record_make_other(record, sink->strings) : 0;
-
-	if (err || sink->profiles)
-		return err ? err : profiles_add_record(sink->profiles, record);
-	top_add_record(sink->services->top, record);
-	return 0;
-}
-
-static int begin_record(const struct sink *sink, struct pp_process_id id, const char *comm,
+static int begin_record(const struct record_sink *sink, struct pp_process_id id, const char *comm,
 			struct record *ret_record)
 {
 	return process_record_begin(sink->services, sink->strings, PP_PROFILE_RESIDENT, id, comm,
 				    ret_record);
 }
 
-static int put_part(const struct sink *sink, struct record *record, enum pp_memory memory,
+static int put_part(const struct record_sink *sink, struct record *record, enum pp_memory memory,
 		    uint64_t bytes)
 {
 	int err;
@@ -364,10 +317,10 @@ static int put_part(const struct sink *sink, struct record *record, enum pp_memo
 	record_next(record);
 	record->sample.value[PP_RESIDENT_BYTES] = (int64_t)bytes;
 	err = record_about(record, sink->strings, "memory", kind_memory(memory));
-	return err ? err : put(sink, record);
+	return err ? err : record_put(sink, record);
 }
 
-static int put_memory(const struct sink *sink, struct record *record,
+static int put_memory(const struct record_sink *sink, struct record *record,
 		      const struct resident_memory *memory)
 {
 	int err = put_part(sink, record, PP_MEMORY_ANONYMOUS, memory->anonymous_bytes);
@@ -378,7 +331,8 @@ static int put_memory(const struct sink *sink, struct record *record,
 }
 
 /* A row that is of a process as a whole. */
-static int put_process(const struct sink *sink, struct record *record, const struct entry *entry)
+static int put_process(const struct record_sink *sink, struct record *record,
+		       const struct entry *entry)
 {
 	const struct figures *before = sink->profiles ? &entry->written : &entry->sent;
 	int64_t *value = record->sample.value;
@@ -388,10 +342,10 @@ static int put_process(const struct sink *sink, struct record *record, const str
 		(int64_t)(all_bytes(&entry->last.memory) - all_bytes(&before->memory));
 	value[PP_RESIDENT_GROWTH_TIME] = (int64_t)(entry->last.at_ns - before->at_ns);
 	value[PP_RESIDENT_PROCESSES] = 1;
-	return put(sink, record);
+	return record_put(sink, record);
 }
 
-static int put_entry(const struct sink *sink, const struct entry *entry)
+static int put_entry(const struct record_sink *sink, const struct entry *entry)
 {
 	struct record record;
 	int err = begin_record(sink, entry->id, entry->comm, &record);
@@ -402,7 +356,7 @@ static int put_entry(const struct sink *sink, const struct entry *entry)
 }
 
 /* Adds processes that have no rows: their number, and what they had. */
-static int put_more(const struct sink *sink, const char *comm, uint64_t count,
+static int put_more(const struct record_sink *sink, const char *comm, uint64_t count,
 		    const struct resident_memory *memory)
 {
 	struct record record;
@@ -413,7 +367,7 @@ static int put_more(const struct sink *sink, const char *comm, uint64_t count,
 	err = begin_record(sink, (struct pp_process_id){}, comm, &record);
 	record.sample.value[PP_RESIDENT_PROCESSES] = (int64_t)count;
 	if (!err)
-		err = put(sink, &record);
+		err = record_put(sink, &record);
 	return err ? err : put_memory(sink, &record, memory);
 }
 
@@ -424,23 +378,26 @@ static bool is_watched(const struct resident *resident)
 
 static int end(struct resident *resident)
 {
-	const struct sink sink = {.services = resident->services,
-				  .strings = top_strings(resident->services->top)};
-	OWNED_MEM struct place *place = NULL;
+	const struct record_sink sink = record_sink_clients(resident->services);
+	OWNED_MEM struct record_turn *turn = NULL;
 	size_t count;
-	int err = take_turns(resident, &place, &count);
+	int err = take_turns(resident, &turn, &count);
 
 	resident->is_reading = false;
 	if (err)
 		return err;
 	resident->rotation += wanted(resident);
 	resident->unread = count_unread(resident);
-	sum_up(resident->services->summary, place, count);
-	for (size_t i = 0; i < count && !err && sink.strings && is_watched(resident); i++) {
-		if (!place[i].entry->was_read)
+	sum_up(resident->services->summary, turn, count);
+	if (!sink.strings || !is_watched(resident))
+		return 0;
+	for (size_t i = 0; i < count && !err; i++) {
+		struct entry *entry = (struct entry *)turn[i].of;
+
+		if (!entry->was_read)
 			continue;
-		err = put_entry(&sink, place[i].entry);
-		place[i].entry->sent = place[i].entry->last;
+		err = put_entry(&sink, entry);
+		entry->sent = entry->last;
 	}
 	return err;
 }
@@ -491,19 +448,18 @@ static void begin_profile(struct resident *resident)
 
 int resident_describe(struct resident *resident, struct profiles *profiles)
 {
-	OWNED_MEM struct place *place = NULL;
-	struct sink sink = {.profiles = profiles};
+	OWNED_MEM struct record_turn *turn = NULL;
+	struct record_sink sink;
 	size_t count;
 	int err;
 
 	if (!resident)
 		return 0;
-	sink.services = resident->services;
-	sink.strings = profiles->strings;
-	err = take_turns(resident, &place, &count);
+	sink = record_sink_profiles(resident->services, profiles);
+	err = take_turns(resident, &turn, &count);
 	for (size_t i = 0; i < count && !err; i++) {
 		sink.is_other = i >= RECORD_PROCESSES_MAX;
-		err = put_entry(&sink, place[i].entry);
+		err = put_entry(&sink, turn[i].of);
 	}
 	sink.is_other = false;
 	if (!err)

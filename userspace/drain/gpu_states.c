@@ -14,6 +14,7 @@ struct entry {
 	struct pp_process_id id;
 	uint64_t before_ns[PP_GPU_WAIT]; /* at the last reading */
 	struct gpu_state_times open;	 /* since the last take */
+	struct gpu_state_times part;	 /* of the last reading */
 	uint32_t user;
 	bool has_ended, is_there; /* it has a row */
 	UT_hash_handle hh;
@@ -68,7 +69,7 @@ static int find_entry(struct gpu_states *states, struct pp_process_id id, struct
 		entry = calloc(1, sizeof(*entry));
 		if (!entry)
 			return -ENOMEM;
-		entry->id = entry->open.id = id;
+		entry->id = entry->open.id = entry->part.id = id;
 		HASH_ADD(hh, states->entry, id, (unsigned int)sizeof(entry->id), entry);
 	}
 	*ret_entry = entry;
@@ -94,7 +95,8 @@ static void add_state(struct entry *entry, const struct pp_gpu_process *process,
 
 		if (i == state && now_ns > since_ns)
 			ns += now_ns - since_ns;
-		entry->open.ns[i] += grown(&entry->before_ns[i], ns);
+		entry->part.ns[i] = grown(&entry->before_ns[i], ns);
+		entry->open.ns[i] += entry->part.ns[i];
 	}
 }
 
@@ -181,16 +183,19 @@ int gpu_states_collect(struct gpu_states *states, const struct gpu_tables *table
 {
 	struct reading reading = {.states = states, .tables = tables, .now_ns = now_ns};
 	struct gpu_tables own = *tables;
-	int err = table_read(tables->processes, sizeof(uint32_t), sizeof(struct pp_gpu_process),
-			     on_process, &reading);
+	int err;
 
+	for (struct entry *entry = states->entry; entry; entry = entry->hh.next)
+		memset(entry->part.ns, 0, sizeof(entry->part.ns));
+	err = table_read(tables->processes, sizeof(uint32_t), sizeof(struct pp_gpu_process),
+			 on_process, &reading);
 	if (err)
 		return err;
 	remove_ended(states, tables);
 	err = table_read(tables->streams, sizeof(struct pp_process_id), tables->stream_bytes,
 			 on_stream, &own);
-	return err ? err : table_read(tables->wholes, sizeof(uint32_t), sizeof(uint32_t), on_whole,
-				      &own);
+	return err ? err
+		   : table_read(tables->wholes, sizeof(uint32_t), sizeof(uint32_t), on_whole, &own);
 }
 
 /* ---- what was collected ---- */
@@ -202,6 +207,18 @@ static bool has_any(const struct gpu_state_times *times)
 	for (size_t i = 0; i < PP_GPU_WAIT; i++)
 		ns |= times->ns[i];
 	return ns;
+}
+
+int gpu_states_part(const struct gpu_states *states,
+		    int (*callback)(void *context, const struct gpu_state_times *times),
+		    void *context)
+{
+	int err = 0;
+
+	for (const struct entry *entry = states->entry; entry && !err; entry = entry->hh.next)
+		if (has_any(&entry->part))
+			err = callback(context, &entry->part);
+	return err;
 }
 
 int gpu_states_take(struct gpu_states *states,

@@ -37,6 +37,11 @@ struct gpu_state_times {
 	uint32_t others;	  /* how many they are */
 	uint64_t ns[PP_GPU_WAIT]; /* by enum pp_gpu */
 };
+/* Calls back with what each process had between the last two calls of gpu_states_collect(), as far
+ * as it is known still.  Returns what the callback does when that is not 0. */
+int gpu_states_part(const struct gpu_states *states,
+		    int (*callback)(void *context, const struct gpu_state_times *times),
+		    void *context);
 /* Calls back with what each process had since the last call of this, and begins anew.  Returns what
  * the callback does when that is not 0. */
 int gpu_states_take(struct gpu_states *states,

@@ -19,8 +19,7 @@ static bool is_sound_device(const struct gauges_device *gpu)
 	if (!is_printable(gpu->uuid, sizeof(gpu->uuid), '!') ||
 	    !is_printable(gpu->name, sizeof(gpu->name), ' '))
 		return false;
-	if (gpu->has >> GPU_GAUGE_COUNT || gpu->has_reasons > 1 ||
-	    gpu->memory_total_bytes > GAUGES_VALUE_MAX || gpu->power_limit > GAUGES_VALUE_MAX)
+	if (gpu->has >> GPU_GAUGE_COUNT || gpu->has_reasons > 1)
 		return false;
 	for (unsigned int i = 0; i < GPU_GAUGE_COUNT; i++) {
 		const bool is_share = i <= GPU_DRAM_ACTIVE;

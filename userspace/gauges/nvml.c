@@ -268,7 +268,7 @@ static void read_memory(const struct functions *call, nvml_device device, struct
 		older = (struct nvml_memory){newer.total, newer.free, newer.used};
 	else if (!call->memory || call->memory(device, &older) != SUCCESS)
 		return;
-	gpu->memory_total_bytes = older.total < GAUGES_VALUE_MAX ? older.total : 0;
+	set(gpu, GPU_MEMORY_TOTAL, older.total);
 	set(gpu, GPU_MEMORY_USED, older.used);
 }
 
@@ -299,7 +299,7 @@ static void read_plain(const struct functions *call, nvml_device device, struct 
 	if (call->power && call->power(device, &value) == SUCCESS)
 		set(gpu, GPU_POWER, (value + 50ULL) / 100);
 	if (call->power_limit && call->power_limit(device, &value) == SUCCESS)
-		gpu->power_limit = (value + 50ULL) / 100;
+		set(gpu, GPU_POWER_LIMIT, (value + 50ULL) / 100);
 	if (call->temperature && call->temperature(device, SENSOR_GPU, &value) == SUCCESS)
 		set(gpu, GPU_TEMPERATURE, 10ULL * value);
 }
@@ -331,7 +331,7 @@ static void keep(const struct functions *call, nvml_device device, struct kept *
 static void take_metric(const struct nvml_gpm_metric *metric, enum gpu_gauge gauge,
 			struct gauges_device *gpu)
 {
-	const bool is_share = gpu_gauge_decimals(gauge);
+	const bool is_share = gauge <= GPU_DRAM_ACTIVE;
 	const double value = is_share ? metric->value * 10 : metric->value * MIB_BYTES;
 	const double most = is_share ? GPU_SHARE_MAX : (double)GAUGES_VALUE_MAX;
 

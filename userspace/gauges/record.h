@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "profile/gauge_line.h"
+#include "profile/gpu_gauges.h"
 
 #define GAUGES_RECORD_BYTES 512U
-#define GAUGES_DEVICES_MAX GAUGE_LINES_MAX
+#define GAUGES_DEVICES_MAX 32U
 /* Processes of a round, on all GPUs.  Those beyond are counted. */
 #define GAUGES_PROCESSES_MAX 1024U
 #define GAUGES_ROWS_MAX 30U
@@ -53,8 +53,6 @@ struct gauges_device {
 	char name[GPU_NAME_BYTES];	 /* printable */
 	uint64_t has;			 /* bit g: value[g] is known */
 	uint64_t value[GPU_GAUGE_COUNT]; /* as GPU_GAUGES has them */
-	uint64_t memory_total_bytes;	 /* 0: not known */
-	uint64_t power_limit;		 /* tenths of a W; 0: not known */
 	uint64_t reasons;		 /* NVML's mask */
 	uint64_t has_reasons;		 /* 0 or 1 */
 };

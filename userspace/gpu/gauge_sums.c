@@ -8,8 +8,6 @@
 
 static void add_value(struct gauge_sum *sum, uint64_t value)
 {
-	if (!sum->count || value < sum->min)
-		sum->min = value;
 	if (value > sum->max)
 		sum->max = value;
 	if (__builtin_add_overflow(sum->sum, value, &sum->sum))
@@ -127,56 +125,7 @@ void gauge_sums_reset(struct gauge_sums *sums)
 	sums->left_out = 0;
 }
 
-/* ---- telling ---- */
-
-static struct gpu_figures figures_of(const struct gauge_sum *sum)
-{
-	if (!sum->count)
-		return (struct gpu_figures){.is_known = false};
-	return (struct gpu_figures){.is_known = true,
-				    .mean = (sum->sum + sum->count / 2) / sum->count,
-				    .min = sum->min,
-				    .max = sum->max};
-}
-
-/* What was there once is not told as if it had never been. */
-static uint32_t reason_share(const struct gauge_sums_device *device, unsigned int reason)
-{
-	const uint64_t rounds = device->reason_rounds, with = device->reason[reason];
-
-	if (!with)
-		return 0;
-	return with * GPU_SHARE_MAX < rounds
-		       ? 1
-		       : (uint32_t)((with * GPU_SHARE_MAX + rounds / 2) / rounds);
-}
-
-void gauge_sums_line(const struct gauge_sums_device *device, struct gauge_line *ret_line)
-{
-	struct gauge_line line = {.device = device->index,
-				  .seconds = device->rounds,
-				  .memory_total_bytes = device->last.memory_total_bytes,
-				  .power_limit = device->last.power_limit,
-				  .has_reasons = device->reason_rounds};
-
-	memcpy(line.uuid, device->last.uuid, sizeof(line.uuid));
-	gauge_line_set_name(&line, device->last.name);
-	for (unsigned int i = 0; i < GPU_GAUGE_COUNT; i++)
-		line.gauge[i] = figures_of(&device->gauge[i]);
-	for (unsigned int i = 0; i < GPU_REASON_COUNT; i++)
-		line.reason_share[i] = reason_share(device, i);
-	*ret_line = line;
-}
-
-void gauge_sums_process_line(const struct gauge_sums_process *process,
-			     struct gauge_process_line *ret_line)
-{
-	*ret_line = (struct gauge_process_line){.pid = process->pid,
-						.device = process->device,
-						.seconds = process->rounds,
-						.memory_bytes = figures_of(&process->memory_bytes),
-						.sm = figures_of(&process->sm)};
-}
+/* ---- asking ---- */
 
 int gauge_sums_device_of(const struct gauge_sums *sums, uint32_t pid)
 {

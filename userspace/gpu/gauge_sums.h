@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sums up rounds of GPUs' gauges (gauges/intake.h) over a time, and tells them as lines of comments
- * (profile/gauge_line.h). */
+/* Sums up rounds of GPUs' gauges (gauges/intake.h) over a time. */
 #ifndef GPU_GAUGE_SUMS_H
 #define GPU_GAUGE_SUMS_H
 
@@ -8,10 +7,9 @@
 #include <stdint.h>
 
 #include "gauges/intake.h"
-#include "profile/gauge_line.h"
 
 struct gauge_sum {
-	uint64_t count, sum, min, max; /* of the readings that had a value */
+	uint64_t count, sum, max; /* of the readings that had a value */
 };
 struct gauge_sums_device {
 	uint32_t index;
@@ -41,11 +39,6 @@ void gauge_sums_add(struct gauge_sums *sums, const struct gauges_round *round);
 void gauge_sums_add_devices(struct gauge_sums *sums, const struct gauges_round *round);
 /* Empties it. */
 void gauge_sums_reset(struct gauge_sums *sums);
-
-/* Fills the line of a GPU, or of a process without its name. */
-void gauge_sums_line(const struct gauge_sums_device *device, struct gauge_line *ret_line);
-void gauge_sums_process_line(const struct gauge_sums_process *process,
-			     struct gauge_process_line *ret_line);
 /* Returns the one GPU on which the process was; -ENOENT: none is known; -EMFILE: several, or some
  * processes found no room. */
 int gauge_sums_device_of(const struct gauge_sums *sums, uint32_t pid);

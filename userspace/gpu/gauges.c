@@ -10,10 +10,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "child/child.h"
-#include "gpu/gauge_lines.h"
+#include "gpu/gauge_records.h"
 #include "probes/probes.h"
+#include "windows/record_sink.h"
 #include "windows/source.h"
 #include "windows/summary.h"
+#include "windows/top.h"
 
 /* A driver that nothing has open begins with each GPU for seconds. */
 #define FIRST_ROUND_NS (60 * NS_PER_SEC)
@@ -325,12 +327,6 @@ void gauges_get_stats(const struct gauges *gauges, struct gauges_stats *ret_stat
 
 /* ---- as a source ---- */
 
-static struct gauge_lines_sources lines_of(const struct gauges *gauges)
-{
-	return (struct gauge_lines_sources){.processes = gauges->services->processes,
-					    .is_filtered = gauges->services->is_filtered};
-}
-
 static int source_open(const struct services *services, void **ret_state)
 {
 	struct gauges *gauges;
@@ -367,19 +363,20 @@ static int source_collect(void *state, const struct source_window *window)
 static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
 {
 	const struct gauges *gauges = state;
-	const struct gauge_lines_sources lines = lines_of(gauges);
+	const struct record_sink sink = record_sink_clients(gauges->services);
 
 	(void)window, (void)slice;
-	gauge_lines_send(gauges_part(gauges), &lines, gauges->services->top);
-	return 0;
+	return top_wants(gauges->services->top, 1U << PP_PROFILE_GPU)
+		       ? gauge_records_put(gauges_part(gauges), &sink)
+		       : 0;
 }
 
 static int source_describe(void *state, struct profiles *profiles)
 {
 	const struct gauges *gauges = state;
-	const struct gauge_lines_sources lines = lines_of(gauges);
+	const struct record_sink sink = record_sink_profiles(gauges->services, profiles);
 
-	return gauge_lines_describe(gauges_closed(gauges), &lines, profiles);
+	return gauge_records_put(gauges_closed(gauges), &sink);
 }
 
 /* The child's CPU time is the agent's own cost, too. */

@@ -16,8 +16,6 @@ enum where {
 	WHERE_FAILURES,
 	WHERE_INFO,
 	WHERE_GAUGE,
-	WHERE_MEMORY_TOTAL,
-	WHERE_POWER_LIMIT,
 	WHERE_PROCESSES,
 	WHERE_REASONS,
 };
@@ -36,8 +34,6 @@ struct metric {
 #define DEVICES .where = WHERE_DEVICES
 #define FAILURES .where = WHERE_FAILURES
 #define INFO .where = WHERE_INFO
-#define MEMORY_TOTAL .where = WHERE_MEMORY_TOTAL
-#define POWER_LIMIT .where = WHERE_POWER_LIMIT
 #define PROCESSES .where = WHERE_PROCESSES
 #define REASONS .where = WHERE_REASONS
 #define OF(id, times) .where = WHERE_GAUGE, .gauge = GPU_##id, .factor = (times)
@@ -113,18 +109,12 @@ static void put_device(struct writing *to, const struct gauges_round *round,
 	char uuid[GPU_UUID_BYTES], name[GPU_NAME_BYTES], labels[LABELS_BYTES];
 	const struct gauges_device *gpu = &device->gpu;
 	const enum where where = to->metric->where;
-	uint64_t number;
 
 	copy_plain(gpu->uuid, uuid, sizeof(uuid));
 	copy_plain(gpu->name, name, sizeof(name));
 	label_gpu(labels, device->index, uuid);
 	if (where == WHERE_GAUGE)
 		put_gauge(to, labels, gpu);
-	if (where == WHERE_MEMORY_TOTAL && gpu->memory_total_bytes)
-		put(to, labels, gpu->memory_total_bytes);
-	if (where == WHERE_POWER_LIMIT && gpu->power_limit &&
-	    !__builtin_mul_overflow(gpu->power_limit, PARTS / 10, &number))
-		put(to, labels, number);
 	if (where == WHERE_PROCESSES)
 		put(to, labels, count_processes(round, device->index));
 	if (where == WHERE_INFO) {

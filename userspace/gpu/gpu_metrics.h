@@ -36,11 +36,11 @@ struct gauges;
 	  "What the GPU receives over NVLink (GPM).")                                              \
 	X("pyprofd_gpu_memory_used_bytes", GAUGE, "gpu, uuid", PLAIN(MEMORY_USED),                 \
 	  "Memory of the GPU in use.")                                                             \
-	X("pyprofd_gpu_memory_total_bytes", GAUGE, "gpu, uuid", MEMORY_TOTAL,                      \
+	X("pyprofd_gpu_memory_total_bytes", GAUGE, "gpu, uuid", PLAIN(MEMORY_TOTAL),               \
 	  "Memory of the GPU.")                                                                    \
 	X("pyprofd_gpu_power_watts", GAUGE_PARTS, "gpu, uuid", TENTHS(POWER),                      \
 	  "Power that the GPU takes.")                                                             \
-	X("pyprofd_gpu_power_limit_watts", GAUGE_PARTS, "gpu, uuid", POWER_LIMIT,                  \
+	X("pyprofd_gpu_power_limit_watts", GAUGE_PARTS, "gpu, uuid", TENTHS(POWER_LIMIT),          \
 	  "Power that the GPU may take.")                                                          \
 	X("pyprofd_gpu_temperature_celsius", GAUGE_PARTS, "gpu, uuid", TENTHS(TEMPERATURE),        \
 	  "Temperature of the GPU.")                                                               \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "gpu/gpu_times.h"
-
+/* For how long processes had work queued on the GPU, and for how long provably none, as rows of
+ * kind gpu.  A source (windows/source.h); the loop's thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,57 +9,57 @@
 #include "base/clock.h"
 #include "discover/process_table.h"
 #include "drain/gpu_states.h"
-#include "options/options.h"
 #include "probes/probes.h"
-#include "profile/queue_line.h"
-#include "windows/profiles.h"
+#include "windows/process_record.h"
+#include "windows/record_sink.h"
 #include "windows/source.h"
+#include "windows/top.h"
 
 struct gpu_times {
-	struct gpu_times_sources sources;
+	const struct services *services;
 	struct gpu_states *states; /* owned */
 };
 
-int gpu_times_new(const struct gpu_times_sources *sources, struct gpu_times **ret_times)
+static int source_open(const struct services *services, void **ret_state)
 {
-	OWNED(gpu_times) struct gpu_times *times = NULL;
+	OWNED_MEM struct gpu_times *times = calloc(1, sizeof(*times));
 	int err;
 
-	*ret_times = NULL;
-	if (!(sources->options->events & PP_CAPTURE_CUDA))
-		return 0;
-	times = calloc(1, sizeof(*times));
 	if (!times)
 		return -ENOMEM;
-	times->sources = *sources;
+	times->services = services;
 	err = gpu_states_new(&times->states);
-	if (err)
-		return err;
-	*ret_times = TAKE(times);
-	return 0;
+	if (!err)
+		*ret_state = TAKE(times);
+	return err;
 }
 
-void gpu_times_free(struct gpu_times *times)
+static bool source_close(void *state)
 {
-	if (!times)
-		return;
+	struct gpu_times *times = state;
+
 	gpu_states_free(times->states);
 	free(times);
+	return true;
 }
 
 static bool is_alive(void *context, struct pp_process_id id)
 {
 	const struct gpu_times *times = context;
 
-	return process_table_is_alive(times->sources.processes, id);
+	return process_table_is_alive(times->services->processes, id);
 }
 
-int gpu_times_collect(struct gpu_times *times)
+/* Takes what the kernel side has up to now. */
+static int source_collect(void *state, const struct source_window *window)
 {
-	const struct cuda_side *side = times ? probes_cuda(times->sources.probes) : NULL;
+	struct gpu_times *times = state;
+	const struct cuda_side *side =
+		probes_cuda(times->services->sources->state[PP_SOURCE_PROBES]);
 	struct cuda_side_states of;
 	struct gpu_tables tables;
 
+	(void)window;
 	if (!side)
 		return 0;
 	of = cuda_side_states(side);
@@ -73,71 +73,57 @@ int gpu_times_collect(struct gpu_times *times)
 	return gpu_states_collect(times->states, &tables, mono_ns());
 }
 
-struct describing {
-	const struct gpu_times *times;
-	struct profiles *profiles;
-};
+/* ---- rows ---- */
 
-static int describe(void *context, const struct gpu_state_times *of)
+static int put(void *context, const struct gpu_state_times *of)
 {
-	const struct describing *describing = context;
-	const struct process *process =
-		process_table_find(describing->times->sources.processes, of->id);
-	char text[QUEUE_LINE_CHARS], comm[PP_COMM_BYTES + 1] = "";
+	static const char *const state[PP_GPU_WAIT] = {[PP_GPU_UNKNOWN] = "unknown",
+						       [PP_GPU_QUEUED] = "queued",
+						       [PP_GPU_DRAINED] = "drained"};
+	const struct record_sink *sink = context;
+	const struct process *process = process_table_find(sink->services->processes, of->id);
+	char comm[PP_COMM_BYTES + 1] = "";
+	struct record record;
+	int err;
 
 	if (process)
 		memcpy(comm, process->comm, PP_COMM_BYTES);
-	queue_line_format(&(struct queue_line){.pid = of->id.tgid,
-					       .others = of->others,
-					       .comm = comm,
-					       .queued_ns = of->ns[PP_GPU_QUEUED],
-					       .drained_ns = of->ns[PP_GPU_DRAINED],
-					       .unknown_ns = of->ns[PP_GPU_UNKNOWN]},
-			  text);
-	return profiles_add_comment_to(describing->profiles, 1U << PP_PROFILE_CUDA, text);
-}
-
-int gpu_times_describe(struct gpu_times *times, struct profiles *profiles)
-{
-	struct describing describing = {.times = times, .profiles = profiles};
-
-	return times ? gpu_states_take(times->states, describe, &describing) : 0;
-}
-
-/* ---- as a source ---- */
-
-static int source_open(const struct services *services, void **ret_state)
-{
-	const struct gpu_times_sources sources = {
-		.options = services->options,
-		.probes = services->sources->state[PP_SOURCE_PROBES],
-		.processes = services->processes};
-	struct gpu_times *times = NULL;
-	int err = gpu_times_new(&sources, &times);
-
-	*ret_state = times;
+	err = process_record_begin(sink->services, sink->strings, PP_PROFILE_GPU, of->id,
+				   of->id.tgid ? comm : RECORD_OTHERS, &record);
+	for (unsigned int i = 0; i < PP_GPU_WAIT && !err; i++) {
+		if (!of->ns[i])
+			continue;
+		record_next(&record);
+		record.sample.value[PP_GPU_TIME] = (int64_t)of->ns[i];
+		err = record_about(&record, sink->strings, "gpu", state[i]);
+		if (!err)
+			err = record_put(sink, &record);
+	}
 	return err;
 }
 
-static bool source_close(void *state)
+static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
 {
-	gpu_times_free(state);
-	return true;
-}
+	const struct gpu_times *times = state;
+	struct record_sink sink = record_sink_clients(times->services);
 
-static int source_collect(void *state, const struct source_window *window)
-{
-	(void)window;
-	return gpu_times_collect(state);
+	(void)window, (void)slice;
+	return top_wants(times->services->top, 1U << PP_PROFILE_GPU) && sink.strings
+		       ? gpu_states_part(times->states, put, &sink)
+		       : 0;
 }
 
 static int source_describe(void *state, struct profiles *profiles)
 {
-	return gpu_times_describe(state, profiles);
+	struct gpu_times *times = state;
+	struct record_sink sink = record_sink_profiles(times->services, profiles);
+
+	return gpu_states_take(times->states, put, &sink);
 }
 
 const struct source gpu_times_source = {.name = "gpu_times",
 					.open = source_open,
 					.close = source_close,
 					.collect = source_collect,
+					.finish = source_finish,
 					.describe = source_describe};

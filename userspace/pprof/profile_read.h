@@ -42,23 +42,24 @@ struct profile_window {
 	uint64_t start_wall_ns, duration_ns; /* 0: the file does not say */
 	const struct profile_delta *delta;
 	size_t delta_count;
-	int64_t total;	/* of the deltas' values */
-	int64_t period; /* 0: the file does not say */
+	int64_t total;	       /* of the deltas' values */
+	int64_t period;	       /* 0: the file does not say */
 	bool counts_effective; /* the deltas' counts are of the type `effective` */
-	bool is_level; /* values are levels at the window's end, which nobody may add up */
+	bool is_level;	       /* values are levels at the window's end, which nobody may add up */
+	bool is_most; /* values are the most of the window: of several windows the largest counts */
 };
 
 struct profile_read_options {
 	/* Keys of the labels to keep, NULL at the end; NULL keeps all.  Other labels are dropped,
 	 * and rows that differed only in those become one. */
 	const char *const *keep_labels;
-	bool drop_addresses;	 /* frames that differ only in their addresses become one */
-	bool drop_lines;	 /* frames that differ only in their lines become one */
-	bool drop_stacks;	 /* all samples have the same, empty one */
+	bool drop_addresses; /* frames that differ only in their addresses become one */
+	bool drop_lines;     /* frames that differ only in their lines become one */
+	bool drop_stacks;    /* all samples have the same, empty one */
 	/* native and kernel frames are dropped: their time goes to the Python function that called
 	 * them; a stack without Python frames becomes "[no Python]" */
 	bool python_only;
-	size_t memory_max; /* bytes, instead of PROFILE_READ_MEMORY_MAX; 0, or more: that */
+	size_t memory_max;	 /* bytes, instead of PROFILE_READ_MEMORY_MAX; 0, or more: that */
 	const char *sample_type; /* which deltas, report and trees use; NULL: the file's default */
 	/* Returns whether to keep a sample, by its labels as in the file, before keep_labels;
 	 * strings: the table of profile_label.string.  May be NULL. */
@@ -101,8 +102,8 @@ int profile_reader_add(struct profile_reader *reader, int fd, const char *kind);
 /* Puts a reader with other options in the place of one, which is freed, and adds the file that that
  * one has read last: its bytes need not be unpacked again.  For one window of a merged file after
  * the other.  Returns as profile_reader_add(); -ENOMEM: also when the reader is as it was. */
-int profile_reader_again(struct profile_reader **reader,
-			 const struct profile_read_options *options, const char *kind);
+int profile_reader_again(struct profile_reader **reader, const struct profile_read_options *options,
+			 const char *kind);
 /* Adds two files of the same windows as one of kind `wall`: of cpu, and of offcpu, or -1 where
  * there was no wait.  The comments are cpu's.  -EPROTO: their windows differ.  Returns as
  * profile_reader_add(). */

@@ -8,8 +8,6 @@
 #include "base/array.h"
 #include "pprof/profile_reader.h"
 #include "profile/cuda_line.h"
-#include "profile/gauge_line.h"
-#include "profile/queue_line.h"
 
 /* ---- which windows the file has ---- */
 
@@ -180,8 +178,6 @@ static bool has_comment(const struct profile *profile, uint32_t string)
 static bool is_of_window(const char *text)
 {
 	return !strncmp(text, "ledger ", strlen("ledger ")) ||
-	       !strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) ||
-	       !strncmp(text, QUEUE_LINE_PREFIX, strlen(QUEUE_LINE_PREFIX)) ||
 	       !strncmp(text, "facts ", strlen("facts ")) || cuda_line_is(text);
 }
 
@@ -311,6 +307,7 @@ static int finish_window(struct profile_reader *reader, const struct window_mark
 	int err;
 
 	window.is_level = reader->levels & 1U << reader->value_index;
+	window.is_most = reader->maxima & 1U << reader->value_index;
 	window.counts_effective =
 		reader->count_index >= 0 &&
 		!strcmp(options->value_type[reader->count_index].type, "effective");

@@ -11,7 +11,7 @@
 #include "base/intern.h"
 #include "symbolize/frame.h"
 
-#define PROFILE_MAX_VALUES 16U /* ours have at most 3; other tools' have more */
+#define PROFILE_MAX_VALUES 32U /* a kind's own, and those of all records behind them */
 #define PROFILE_MAX_LABELS 32U
 
 struct profile_value_type {

@@ -1,194 +1,145 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "query/gpu_usage.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "base/array.h"
+#include "base/kinds.h"
+#include "base/saturating.h"
+#include "profile/profile_data.h"
+#include "profile/record.h"
 
 void gpu_usage_release(struct gpu_usage *usage)
 {
 	free(usage->device);
 	free(usage->process);
-	index_table_release(&usage->device_index);
-	index_table_release(&usage->process_index);
 	*usage = (struct gpu_usage){0};
 }
 
-/* ---- who is meant ---- */
-
-static bool device_equal(const void *context, uint32_t index, const void *key)
+struct input_options gpu_usage_input(struct select *select)
 {
-	const struct gpu_usage *usage = context;
-	const struct gpu_usage_device *a = &usage->device[index];
-	const struct gauge_line *b = key;
+	static const char *const labels[] = {"pid",  "comm",  "device", "uuid",
+					     "name", "gauge", "reason", NULL};
 
-	return a->device == b->device && !strcmp(a->uuid, b->uuid);
+	select->kind = kind_get(PP_PROFILE_GPU)->name;
+	select->sample_type = NULL;
+	select->pid_count = select->label_count = 0;
+	select->comm = select->thread = select->focus = select->ignore = NULL;
+	return (struct input_options){.select = select,
+				      .kind = select->kind,
+				      .keep_labels = labels,
+				      .drop_stacks = true,
+				      .may_be_none = true};
 }
 
-static bool process_equal(const void *context, uint32_t index, const void *key)
-{
-	const struct gpu_usage *usage = context;
-	const struct gpu_usage_process *a = &usage->process[index];
-	const struct gauge_process_line *b = key;
+/* ---- whose a row is ---- */
 
-	return a->pid == b->pid && a->device == b->device && !strcmp(a->comm, b->comm);
+struct row {
+	uint32_t row;
+	bool is_process;
+	int64_t pid, device;
+	const char *name; /* of a process: comm; of a GPU: uuid */
+};
+
+static int compare(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
 }
 
-static uint32_t hash_of(const char *text, uint64_t number)
+static int compare_rows(const void *left, const void *right)
 {
-	return (uint32_t)(XXH3_64bits(text, strlen(text)) ^ XXH3_64bits(&number, sizeof(number)));
+	const struct row *a = left, *b = right;
+	int order = a->is_process - b->is_process;
+
+	if (!order)
+		order = compare(a->device, b->device);
+	if (!order)
+		order = compare(a->pid, b->pid);
+	return order ? order : strcmp(a->name, b->name);
 }
 
-/* *ret_device is NULL where there is no room. */
-static int find_device(struct gpu_usage *usage, const struct gauge_line *line,
-		       struct gpu_usage_device **ret_device)
+static bool is_selected(const struct select *select, const struct row *row)
 {
-	const uint32_t hash = hash_of(line->uuid, line->device);
-	uint32_t at;
-	int err;
+	bool is_wanted = !select || !select->pid_count;
 
-	*ret_device = NULL;
-	if (!index_table_find(&usage->device_index, hash, device_equal, usage, line, &at)) {
-		if (usage->device_count == GPU_USAGE_DEVICES_MAX) {
-			usage->left_out++;
-			return 0;
-		}
-		err = ARRAY_RESERVE(usage->device, usage->device_count, usage->device_capacity);
-		if (!err)
-			err = index_table_add(&usage->device_index, hash, usage->device_count);
-		if (err)
-			return err;
-		at = usage->device_count++;
-		usage->device[at] = (struct gpu_usage_device){.device = line->device};
-		memcpy(usage->device[at].uuid, line->uuid, sizeof(line->uuid));
+	for (unsigned int i = 0; !is_wanted && i < select->pid_count; i++)
+		is_wanted = select->pid[i] == row->pid;
+	return is_wanted &&
+	       (!select || !select->comm || !regexec(select->comm, row->name, 0, NULL, 0));
+}
+
+/* Returns whether it is a row of a GPU or of a process that is meant. */
+static bool read_row(struct gpu_usage *usage, const struct profile *profile, uint32_t i,
+		     const struct select *select, struct row *ret_row)
+{
+	const char *device = record_text(profile, i, "device");
+	const size_t prefix = strlen(GPU_DEVICE_PREFIX);
+	struct row row = {.row = i,
+			  .pid = record_number(profile, i, "pid"),
+			  .name = record_text(profile, i, "comm")};
+
+	if (strncmp(device, GPU_DEVICE_PREFIX, prefix) != 0)
+		return false;
+	row.device = strtoll(device + prefix, NULL, 10);
+	row.is_process = row.pid || row.name[0];
+	if (!row.is_process) {
+		row.name = record_text(profile, i, "uuid");
+	} else if (!row.pid) {
+		/* Which ones these are is not known. */
+		usage->has_others |= !select || (!select->pid_count && !select->comm);
+		return false;
+	} else if (!is_selected(select, &row)) {
+		return false;
 	}
-	*ret_device = &usage->device[at];
-	return 0;
-}
-
-static int find_process(struct gpu_usage *usage, const struct gauge_process_line *line,
-			struct gpu_usage_process **ret_process)
-{
-	const uint32_t hash = hash_of(line->comm, line->pid * 31 + line->device);
-	uint32_t at;
-	int err;
-
-	*ret_process = NULL;
-	if (!index_table_find(&usage->process_index, hash, process_equal, usage, line, &at)) {
-		if (usage->process_count == GPU_USAGE_PROCESSES_MAX) {
-			usage->left_out++;
-			return 0;
-		}
-		err = ARRAY_RESERVE(usage->process, usage->process_count, usage->process_capacity);
-		if (!err)
-			err = index_table_add(&usage->process_index, hash, usage->process_count);
-		if (err)
-			return err;
-		at = usage->process_count++;
-		usage->process[at] =
-			(struct gpu_usage_process){.pid = line->pid, .device = line->device};
-		memcpy(usage->process[at].comm, line->comm, sizeof(line->comm));
-	}
-	*ret_process = &usage->process[at];
-	return 0;
+	*ret_row = row;
+	return true;
 }
 
 /* ---- sums ---- */
 
-static void add_figures(struct gpu_usage_sum *sum, const struct gpu_figures *figures,
-			double seconds)
+static void add_sum(struct gpu_usage_sum *sum, const int64_t *value)
 {
-	if (!figures->is_known || seconds <= 0)
+	if (value[PP_GPU_GAUGE_SUM] > 0)
+		sum->sum += (double)value[PP_GPU_GAUGE_SUM];
+	sum->readings = add_saturating(sum->readings, value[PP_GPU_GAUGE_READINGS]);
+	if (value[PP_GPU_GAUGE_MAX] > sum->max)
+		sum->max = value[PP_GPU_GAUGE_MAX];
+}
+
+static void add_to_device(struct gpu_usage_device *device, const struct profile *profile,
+			  uint32_t row, const int64_t *value)
+{
+	const char *name = record_text(profile, row, "gauge");
+	const enum gpu_gauge gauge = gpu_gauge_find(name);
+	enum gpu_reason reason;
+
+	device->name = record_text(profile, row, "name");
+	if (gauge < GPU_GAUGE_COUNT)
+		add_sum(&device->gauge[gauge], value);
+	if (strcmp(name, GPU_CLOCK_EVENT) != 0)
 		return;
-	if (sum->seconds <= 0 || figures->min < sum->min)
-		sum->min = figures->min;
-	if (figures->max > sum->max)
-		sum->max = figures->max;
-	sum->sum += (double)figures->mean * seconds;
-	sum->seconds += seconds;
+	device->reason_readings =
+		add_saturating(device->reason_readings, value[PP_GPU_GAUGE_READINGS]);
+	reason = gpu_reason_find(record_text(profile, row, "reason"));
+	if (reason < GPU_REASON_COUNT && value[PP_GPU_GAUGE_SUM] > 0)
+		device->reason[reason] += (double)value[PP_GPU_GAUGE_SUM] / GPU_SHARE_MAX;
 }
 
-static int add_device(struct gpu_usage *usage, const struct gauge_line *line)
+static void add_to_process(struct gpu_usage_process *process, const struct profile *profile,
+			   uint32_t row, const int64_t *value)
 {
-	const double seconds = (double)line->seconds;
-	struct gpu_usage_device *device;
-	int err = find_device(usage, line, &device);
+	const char *name = record_text(profile, row, "gauge");
 
-	if (err || !device)
-		return err;
-	memcpy(device->name, line->name, sizeof(device->name));
-	device->seconds += seconds;
-	device->memory_total_bytes = line->memory_total_bytes;
-	device->power_limit = line->power_limit;
-	for (unsigned int i = 0; i < GPU_GAUGE_COUNT; i++)
-		add_figures(&device->gauge[i], &line->gauge[i], seconds);
-	if (line->has_reasons)
-		device->reason_seconds += seconds;
-	for (unsigned int i = 0; i < GPU_REASON_COUNT; i++)
-		device->reason[i] += line->reason_share[i] * seconds / GPU_SHARE_MAX;
-	return 0;
-}
-
-static bool is_selected(const struct select *select, const struct gauge_process_line *line)
-{
-	bool is_wanted = !select || !select->pid_count;
-
-	if (!line->pid && select && (select->pid_count || select->comm))
-		return false; /* who the others are is not known */
-	for (unsigned int i = 0; !is_wanted && i < select->pid_count; i++)
-		is_wanted = select->pid[i] >= 0 && (uint64_t)select->pid[i] == line->pid;
-	return is_wanted &&
-	       (!select || !select->comm || !regexec(select->comm, line->comm, 0, NULL, 0));
-}
-
-static int add_process(struct gpu_usage *usage, const struct gauge_process_line *line)
-{
-	struct gpu_usage_process *process;
-	int err;
-
-	if (!is_selected(usage->select, line))
-		return 0;
-	if (!line->pid) {
-		usage->has_others = true;
-		return 0;
-	}
-	err = find_process(usage, line, &process);
-	if (err || !process)
-		return err;
-	process->seconds += (double)line->seconds;
-	add_figures(&process->memory_bytes, &line->memory_bytes, (double)line->seconds);
-	add_figures(&process->sm, &line->sm, (double)line->seconds);
-	return 0;
-}
-
-int gpu_usage_add(struct gpu_usage *usage, const char *comment)
-{
-	struct gauge_process_line process;
-	struct gauge_line line;
-
-	if (strncmp(comment, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) != 0)
-		return 0;
-	if (gauge_line_parse(comment, &line))
-		return add_device(usage, &line);
-	return gauge_process_line_parse(comment, &process) ? add_process(usage, &process) : 0;
+	if (!strcmp(name, GPU_PROCESS_MEMORY))
+		add_sum(&process->memory_bytes, value);
+	if (!strcmp(name, GPU_PROCESS_SM))
+		add_sum(&process->sm, value);
 }
 
 double gpu_usage_mean(const struct gpu_usage_sum *sum)
 {
-	return sum->seconds > 0 ? sum->sum / sum->seconds : 0;
-}
-
-static int compare_devices(const void *a, const void *b)
-{
-	const struct gpu_usage_device *left = a, *right = b;
-
-	if (left->device != right->device)
-		return left->device < right->device ? -1 : 1;
-	return strcmp(left->uuid, right->uuid);
+	return sum->readings > 0 ? sum->sum / (double)sum->readings : 0;
 }
 
 static int compare_processes(const void *a, const void *b)
@@ -199,20 +150,81 @@ static int compare_processes(const void *a, const void *b)
 
 	if (left_bytes > right_bytes || left_bytes < right_bytes)
 		return left_bytes > right_bytes ? -1 : 1;
-	if (left->pid != right->pid)
-		return left->pid < right->pid ? -1 : 1;
-	return left->device < right->device ? -1 : left->device > right->device;
+	return left->pid != right->pid ? compare(left->pid, right->pid)
+				       : compare(left->device, right->device);
 }
 
-void gpu_usage_sort(struct gpu_usage *usage)
+static void begin_process(struct gpu_usage *usage, const struct row *row)
 {
-	if (usage->device_count)
-		qsort(usage->device, usage->device_count, sizeof(usage->device[0]),
-		      compare_devices);
-	if (usage->process_count)
-		qsort(usage->process, usage->process_count, sizeof(usage->process[0]),
+	usage->process[usage->process_count++] = (struct gpu_usage_process){
+		.pid = row->pid, .device = row->device, .comm = row->name};
+}
+
+static void begin_device(struct gpu_usage *usage, const struct row *row)
+{
+	usage->device[usage->device_count++] =
+		(struct gpu_usage_device){.device = row->device, .uuid = row->name};
+}
+
+/* Rows that belong together follow each other, those of GPUs first. */
+static void add_rows(struct gpu_usage *usage, const struct profile *profile, const struct row *row,
+		     size_t count)
+{
+	const int at = record_values_at(profile, PP_PROFILE_GPU);
+
+	for (size_t i = 0; i < count; i++) {
+		const int64_t *value = profile_row_values(profile, row[i].row) + at;
+		const bool is_new = !i || compare_rows(&row[i - 1], &row[i]) != 0;
+
+		if (row[i].is_process) {
+			if (is_new)
+				begin_process(usage, &row[i]);
+			add_to_process(&usage->process[usage->process_count - 1], profile,
+				       row[i].row, value);
+			continue;
+		}
+		if (is_new && usage->device_count == GPU_USAGE_DEVICES_MAX)
+			usage->left_out++;
+		else if (is_new)
+			begin_device(usage, &row[i]);
+		if (!usage->left_out)
+			add_to_device(&usage->device[usage->device_count - 1], profile, row[i].row,
+				      value);
+	}
+}
+
+static int list_rows(struct gpu_usage *usage, const struct profile *profile,
+		     const struct select *select)
+{
+	OWNED_MEM struct row *row = calloc(profile->row_count + 1U, sizeof(*row));
+	size_t count = 0, processes = 0, devices;
+
+	if (!row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile->row_count; i++)
+		if (read_row(usage, profile, i, select, &row[count]))
+			processes += row[count++].is_process;
+	qsort(row, count, sizeof(*row), compare_rows);
+	devices = count - processes < GPU_USAGE_DEVICES_MAX ? count - processes
+							    : GPU_USAGE_DEVICES_MAX;
+	usage->device = calloc(devices + 1, sizeof(*usage->device));
+	usage->process = calloc(processes + 1, sizeof(*usage->process));
+	if (!usage->device || !usage->process)
+		return -ENOMEM;
+	add_rows(usage, profile, row, count);
+	return 0;
+}
+
+int gpu_usage_fill(struct gpu_usage *usage, const struct profile *profile,
+		   const struct select *select)
+{
+	int err;
+
+	if (record_values_at(profile, PP_PROFILE_GPU) < 0)
+		return 0;
+	err = list_rows(usage, profile, select);
+	if (!err)
+		qsort(usage->process, usage->process_count, sizeof(*usage->process),
 		      compare_processes);
-	/* The order has changed. */
-	index_table_release(&usage->device_index);
-	index_table_release(&usage->process_index);
+	return err;
 }

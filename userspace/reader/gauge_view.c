@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "reader/gauge_view.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/collectors.h"
+#include "reader/complain.h"
+#include "reader/read_input.h"
 #include "reader/text.h"
 #include "render/format.h"
 #include "render/short_paths.h"
@@ -13,6 +17,41 @@
 #define REASONS_BYTES 512U
 #define REASON_LEAST 0.005 /* of the time */
 #define FIGURES_COLUMNS 83U
+
+/* ---- reading ---- */
+
+/* Standard input can be read once, and collectors of others have no such kind. */
+static bool may_have(const struct select *select)
+{
+	enum collector_id collector;
+	const char *plain;
+
+	for (int i = 0; i < select->path_count; i++)
+		if (!strcmp(select->path[i], "-") ||
+		    (remote_url_parse(select->path[i], &collector, &plain) &&
+		     collector != COLLECTOR_NODE))
+			return false;
+	return true;
+}
+
+int gpu_usage_read(struct gpu_usage *usage, const struct select *select, const struct input *from,
+		   struct input **ret_input)
+{
+	struct select own = *select; /* a copy, whose parts are borrowed */
+	struct input_options input_options = gpu_usage_input(&own);
+	int err;
+
+	*ret_input = NULL;
+	if (!may_have(select))
+		return 0;
+	input_options.live_from = select->live ? from : NULL;
+	err = read_input(input_options, ret_input);
+	if (!err && *ret_input && gpu_usage_fill(usage, input_profile(*ret_input), select))
+		return complain_of(input_title(*ret_input), -ENOMEM);
+	return err;
+}
+
+/* ---- the table ---- */
 
 static int64_t as_int64(double value)
 {
@@ -31,17 +70,17 @@ static const char *tenths(bool is_known, double value, const char *unit, char te
 
 static const char *mean(const struct gpu_usage_sum *sum, const char *unit, char text[FIGURE_BYTES])
 {
-	return tenths(sum->seconds > 0, gpu_usage_mean(sum), unit, text);
+	return tenths(sum->readings > 0, gpu_usage_mean(sum), unit, text);
 }
 
 static const char *most(const struct gpu_usage_sum *sum, char text[FIGURE_BYTES])
 {
-	return tenths(sum->seconds > 0, (double)sum->max, "", text);
+	return tenths(sum->readings > 0, (double)sum->max, "", text);
 }
 
 static const char *bytes(const struct gpu_usage_sum *sum, char text[FIGURE_BYTES])
 {
-	if (sum->seconds > 0)
+	if (sum->readings > 0)
 		return format_value(as_int64(gpu_usage_mean(sum)), "bytes", text);
 	snprintf(text, FIGURE_BYTES, UNKNOWN);
 	return text;
@@ -54,8 +93,9 @@ static void name_reasons(const struct gpu_usage_device *gpu, char *text, size_t 
 
 	text[0] = '\0';
 	for (unsigned int i = 0; i < GPU_REASON_COUNT && used < size; i++) {
-		const double share =
-			gpu->reason_seconds > 0 ? gpu->reason[i] / gpu->reason_seconds : 0;
+		const double share = gpu->reason_readings > 0
+					     ? gpu->reason[i] / (double)gpu->reason_readings
+					     : 0;
 
 		if (share >= REASON_LEAST)
 			used += (size_t)snprintf(text + used, size - used, "%s%s %.0f %%",
@@ -73,7 +113,7 @@ static void print_device(const struct gpu_usage_device *gpu, unsigned int column
 	char reasons[REASONS_BYTES], cut[GPU_NAME_BYTES], text[10][FIGURE_BYTES];
 
 	name_reasons(gpu, reasons, sizeof(reasons));
-	fprintf(out, "%5" PRIu64 " %s%6s%s %6s %6s %6s %7s %6s %10s %8s %6s %9s  %s%s%s%s%s%s\n",
+	fprintf(out, "%5" PRId64 " %s%6s%s %6s %6s %6s %7s %6s %10s %8s %6s %9s  %s%s%s%s%s%s\n",
 		gpu->device, text_color(color, text_color_of_share(share)),
 		mean(&gauge[GPU_UTILIZATION], "", text[0]), text_color(color, TEXT_PLAIN),
 		most(&gauge[GPU_UTILIZATION], text[1]), mean(&gauge[GPU_SM_ACTIVE], "", text[2]),
@@ -94,7 +134,7 @@ static void print_processes(const struct gpu_usage *usage, uint32_t rows, FILE *
 	for (uint32_t i = 0; i < usage->process_count && i < rows; i++) {
 		const struct gpu_usage_process *process = &usage->process[i];
 
-		fprintf(out, "  %" PRIu64 " %s on GPU %" PRIu64 ": memory %s, SMs %s\n",
+		fprintf(out, "  %" PRId64 " %.64s on GPU %" PRId64 ": memory %s, SMs %s\n",
 			process->pid, process->comm, process->device,
 			bytes(&process->memory_bytes, memory), mean(&process->sm, " %", sm));
 	}
@@ -105,12 +145,11 @@ static void print_processes(const struct gpu_usage *usage, uint32_t rows, FILE *
 		fprintf(out, "  and others\n");
 }
 
-void gpu_usage_print(struct gpu_usage *usage, uint32_t rows, unsigned int columns, bool color,
+void gpu_usage_print(const struct gpu_usage *usage, uint32_t rows, unsigned int columns, bool color,
 		     FILE *out)
 {
 	if (!usage->device_count)
 		return;
-	gpu_usage_sort(usage);
 	fprintf(out, "%s%5s %6s %6s %6s %6s %7s %6s %10s %8s %6s %9s  %s%s\n",
 		text_color(color, TEXT_BOLD), "GPU", "%BUSY", "MOST", "%SM", "%OCC", "%TENSOR",
 		"%DRAM", "MEMORY", "POWER", "DEG C", "SM MHZ", "NAME",
@@ -119,7 +158,6 @@ void gpu_usage_print(struct gpu_usage *usage, uint32_t rows, unsigned int column
 		print_device(&usage->device[i], columns, color, out);
 	print_processes(usage, rows, out);
 	if (usage->left_out)
-		fprintf(out, "%" PRIu64 " lines of further GPUs and processes are left out\n",
-			usage->left_out);
+		fprintf(out, "%" PRIu64 " further GPUs are left out\n", usage->left_out);
 	fprintf(out, "\n");
 }

@@ -9,9 +9,13 @@
 
 #include "query/gpu_usage.h"
 
+/* Reads the same windows of kind gpu as a verb did, from: its live windows.  *ret_input has the
+ * texts of usage; NULL: there are none.  Returns 0, or the exit code for the verb. */
+int gpu_usage_read(struct gpu_usage *usage, const struct select *select, const struct input *from,
+		   struct input **ret_input);
 /* Prints a table of the GPUs, and of the `rows` processes with most memory of them; nothing when no
  * GPU is known.  What is not known is "-".  columns: of the terminal; 0: no limit. */
-void gpu_usage_print(struct gpu_usage *usage, uint32_t rows, unsigned int columns, bool color,
+void gpu_usage_print(const struct gpu_usage *usage, uint32_t rows, unsigned int columns, bool color,
 		     FILE *out);
 
 #endif

@@ -102,9 +102,14 @@ static void on_comment(void *context, const char *text)
 
 	if (!gpu->lines_err)
 		gpu->lines_err = gpu_lines_add(&gpu->lines, text);
-	if (!gpu->lines_err)
-		gpu->lines_err = gpu_usage_add(&gpu->usage, text);
 	gpu->is_scaled |= text_tells_scaled_probe(text);
+}
+
+/* Of memory, to see how much of it is not known. */
+static bool shows_gauges(const struct gpu *gpu)
+{
+	return gpu->shared.format == TABLE_TEXT &&
+	       (gpu->view == GPU_VIEW_ALL || gpu->view == GPU_VIEW_MEMORY);
 }
 
 static int print_text(struct gpu *gpu, const struct input *input, const struct gpu_shown *shown)
@@ -112,8 +117,7 @@ static int print_text(struct gpu *gpu, const struct input *input, const struct g
 	text_head(stdout, input);
 	if (shown->is_scaled)
 		text_scaled(stdout);
-	/* Of memory, to see how much of it is not known. */
-	if (gpu->view == GPU_VIEW_ALL || gpu->view == GPU_VIEW_MEMORY)
+	if (shows_gauges(gpu))
 		gpu_usage_print(&gpu->usage, PROCESSES_SHOWN, text_columns(), shown->color, stdout);
 	return gpu_print_text(shown);
 }
@@ -181,8 +185,9 @@ static int run(struct gpu *gpu)
 						    .keep_labels = labels,
 						    .drop_addresses = true,
 						    .comment = on_comment,
+						    .live_more = kind_get(PP_PROFILE_GPU)->name,
 						    .context = gpu};
-	OWNED(input) struct input *input = NULL;
+	OWNED(input) struct input *input = NULL, *gauges = NULL;
 	int err;
 
 	if (select->kind && !kind_is(select->kind, PP_PROFILE_CUDA))
@@ -192,8 +197,10 @@ static int run(struct gpu *gpu)
 		return err;
 	select->kind = kind_get(PP_PROFILE_CUDA)->name;
 	select->sample_type = "calls";
-	gpu->lines.select = gpu->usage.select = select;
+	gpu->lines.select = select;
 	err = read_input(input_options, &input);
+	if (!err && shows_gauges(gpu))
+		err = gpu_usage_read(&gpu->usage, select, input, &gauges);
 	return err ? err : show(gpu, input);
 }
 

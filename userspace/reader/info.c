@@ -11,7 +11,6 @@
 #include "base/saturating.h"
 #include "profile/cuda_line.h"
 #include "profile/comments.h"
-#include "profile/gauge_line.h"
 #include "reader/complain.h"
 #include "reader/program_times.h"
 #include "reader/read_input.h"
@@ -305,9 +304,7 @@ static void print_comments(const struct profile *profile)
 		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
 
 		if (!strncmp(text, "facts ", strlen("facts ")) ||
-		    !strncmp(text, "ledger ", strlen("ledger ")) ||
-		    !strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) ||
-		    cuda_line_is(text))
+		    !strncmp(text, "ledger ", strlen("ledger ")) || cuda_line_is(text))
 			continue;
 		if (shown++ < MAX_COMMENTS_SHOWN)
 			printf("%-13s %s\n", shown == 1 ? "comments" : "", text);

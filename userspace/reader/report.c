@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/kinds.h"
 #include "reader/callers.h"
 #include "reader/complain.h"
 #include "reader/gauge_view.h"
@@ -445,8 +446,6 @@ static void on_comment(void *context, const char *text)
 
 	if (!report->comment_err)
 		report->comment_err = machine_add(&report->machine, text);
-	if (!report->comment_err)
-		report->comment_err = gpu_usage_add(&report->gpus, text);
 	report->is_scaled |= text_tells_scaled_probe(text);
 }
 
@@ -459,6 +458,11 @@ static bool is_of_all(const struct report *report)
 	return report->by.by == TOTALS_BY_CODE && !select->pid_count && !select->comm &&
 	       !select->thread && !select->label_count && !select->focus && !select->ignore &&
 	       !select->group_by.keys;
+}
+
+static bool shows_machine(const struct report *report)
+{
+	return is_of_all(report) && report->shared.format == TABLE_TEXT;
 }
 
 /* Drops stacks that have only values of another sample type. */
@@ -502,7 +506,7 @@ static int print_report(struct report *report, const struct input *input, struct
 				     table->out);
 	if (!profile->row_count && is_for_people)
 		return 0;
-	if (is_of_all(report) && table->format == TABLE_TEXT)
+	if (shows_machine(report))
 		print_machine(report, input, table);
 	drop_empty(&report->totals);
 	qsort_r(report->totals.row, report->totals.count, sizeof(report->totals.row[0]),
@@ -528,19 +532,34 @@ static int print(struct report *report, const struct input *input)
 	return output_file_close(path, out, err ? err : written);
 }
 
+/* Of kinds that tell of processors: each takes another look at a directory.  *ret_input has the
+ * texts of the GPUs; NULL: there are none. */
+static int read_gpus(struct report *report, const struct input *input, struct input **ret_input)
+{
+	const char *kind = profile_kind(input_profile(input));
+
+	if (!shows_machine(report) ||
+	    !(kind_is(kind, PP_PROFILE_CPU) || kind_is(kind, PP_PROFILE_CUDA) ||
+	      kind_is(kind, PP_PROFILE_GPU)))
+		return 0;
+	return gpu_usage_read(&report->gpus, &report->shared.select, input, ret_input);
+}
+
 static int run(struct report *report)
 {
 	static const char *const none[] = {NULL};
 	const char *kept[GROUPS_MAX_KEYS];
-	struct input_options input_options = {.select = &report->shared.select,
-					      .keep_labels = none,
-					      .drop_addresses = true,
-					      .drop_lines = report->by.code_by != CODE_BY_LINE,
-					      .window_done = window_done,
-					      .comment = on_comment,
-					      .live_ledger = is_of_all(report),
-					      .context = report};
-	OWNED(input) struct input *input = NULL;
+	struct input_options input_options = {
+		.select = &report->shared.select,
+		.keep_labels = none,
+		.drop_addresses = true,
+		.drop_lines = report->by.code_by != CODE_BY_LINE,
+		.window_done = window_done,
+		.comment = on_comment,
+		.live_ledger = is_of_all(report),
+		.live_more = shows_machine(report) ? kind_get(PP_PROFILE_GPU)->name : NULL,
+		.context = report};
+	OWNED(input) struct input *input = NULL, *gpus = NULL;
 	int err;
 
 	if (report->by.by == TOTALS_BY_GROUP) {
@@ -553,6 +572,8 @@ static int run(struct report *report)
 		input_options.window_done = NULL;
 	totals_init(&report->totals, &report->by);
 	err = read_input(input_options, &input);
+	if (!err)
+		err = read_gpus(report, input, &gpus);
 	if (err)
 		return err;
 	return report->comment_err ? complain_of(input_title(input), report->comment_err)

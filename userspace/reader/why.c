@@ -6,10 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/kinds.h"
 #include "base/collectors.h"
+#include "base/kinds.h"
 #include "query/gpu_lines.h"
 #include "reader/complain.h"
+#include "reader/gauge_view.h"
 #include "reader/gpu_input.h"
 #include "reader/gpu_table.h"
 #include "reader/read_input.h"
@@ -133,8 +134,6 @@ static void on_comment(void *context, const char *text)
 	struct why *why = context;
 
 	why->is_scaled |= is_of_scaled_launches(text);
-	if (!why->err)
-		why->err = gpu_usage_add(&why->gauges, text);
 	if (!why->err)
 		why->err = gpu_lines_add(&why->lines, text);
 }
@@ -270,7 +269,6 @@ static int show(struct why *why, const struct input *input)
 		if (err)
 			return READER_BAD_INPUT;
 		why_judge(&why->processes, why->is_scaled);
-		gpu_usage_sort(&why->gauges);
 		err = print(why, input);
 	}
 	if (err)
@@ -288,8 +286,9 @@ static int run(struct why *why)
 						    .drop_addresses = true,
 						    .window_done = window_done,
 						    .comment = on_comment,
+						    .live_more = kind_get(PP_PROFILE_GPU)->name,
 						    .context = why};
-	OWNED(input) struct input *input = NULL;
+	OWNED(input) struct input *input = NULL, *gauges = NULL;
 	int err;
 
 	if (select->kind && !kind_is(select->kind, PP_PROFILE_CUDA))
@@ -301,6 +300,8 @@ static int run(struct why *why)
 	select->sample_type = "calls";
 	why->lines.select = select;
 	err = read_input(input_options, &input);
+	if (!err)
+		err = gpu_usage_read(&why->gauges, select, input, &gauges);
 	return err ? err : show(why, input);
 }
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/json_writer.h"
 #include "base/io.h"
+#include "base/json_writer.h"
 #include "reader/text.h"
 #include "reader/why_texts.h"
 #include "render/format.h"
@@ -192,7 +192,7 @@ static double gauge_share(const struct gpu_usage_device *device, enum gpu_gauge 
 {
 	const struct gpu_usage_sum *sum = &device->gauge[gauge];
 
-	return sum->seconds > 0 ? gpu_usage_mean(sum) / GPU_SHARE_MAX : NAN;
+	return sum->readings > 0 ? gpu_usage_mean(sum) / GPU_SHARE_MAX : NAN;
 }
 
 static void judge_device(const struct gpu_usage_device *device, struct gpu_finding *ret_finding)
@@ -207,7 +207,7 @@ static void print_device(const struct why_shown *shown, const struct gpu_usage_d
 	struct gpu_finding finding;
 
 	judge_device(device, &finding);
-	printf("\n%sGPU %" PRIu64 "%s, as NVML counts them\n", text_color(shown->color, TEXT_BLUE),
+	printf("\n%sGPU %" PRId64 "%s, as NVML counts them\n", text_color(shown->color, TEXT_BLUE),
 	       device->device, text_color(shown->color, TEXT_PLAIN));
 	if (finding.verdict == GPU_FOUND)
 		print_finding(shown, NULL, &finding, 1);
@@ -334,7 +334,7 @@ static void json_device(struct json_writer *json, const struct gpu_usage_device 
 	judge_device(device, &finding);
 	json_newline(json);
 	json_open(json, '{');
-	json_put_int(json, "device", (int64_t)device->device);
+	json_put_int(json, "device", device->device);
 	json_key(json, "findings");
 	json_open(json, '[');
 	json_finding(json, NULL, &finding);
@@ -424,7 +424,7 @@ int why_put_table(const struct why_shown *shown, struct table *table)
 		judge_device(&shown->gauges->device[i], &finding);
 		table_real(table, NAN, 0, NULL);
 		table_string(table, "", NULL);
-		table_int(table, (int64_t)shown->gauges->device[i].device, NULL);
+		table_int(table, shown->gauges->device[i].device, NULL);
 		err = put_finding(&finding, table);
 	}
 	table_end(table);

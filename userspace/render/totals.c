@@ -213,13 +213,16 @@ static int add_delta(struct totals *totals, const struct profile *profile,
 
 /* ---- a window ---- */
 
-static void close_sum(struct totals_sum *sum, int64_t value, int64_t window_total)
+static void close_sum(struct totals_sum *sum, int64_t value, const struct profile_window *window)
 {
 	double x = (double)value;
 
-	sum->value = add_saturating(sum->value, value);
+	if (!window->is_most)
+		sum->value = add_saturating(sum->value, value);
+	else if (value > sum->value)
+		sum->value = value;
 	sum->squares += x * x;
-	sum->products += x * (double)window_total;
+	sum->products += x * (double)window->total;
 }
 
 /* Returns whether a window counts whose values are levels; an older one's are forgotten then. */
@@ -262,10 +265,10 @@ int totals_add_window(struct totals *totals, struct profile *profile,
 	for (uint32_t i = 0; i < totals->touched_count; i++) {
 		struct totals_row *row = &totals->row[totals->touched[i]];
 
-		close_sum(&row->self, row->window_self, window->total);
-		close_sum(&row->total, row->window_total, window->total);
+		close_sum(&row->self, row->window_self, window);
+		close_sum(&row->total, row->window_total, window);
 	}
-	close_sum(&totals->all, window->total, window->total);
+	close_sum(&totals->all, window->total, window);
 	totals->windows++;
 	totals->few_known |= window->counts_effective;
 	totals->duration_ns += window->duration_ns;

@@ -16,11 +16,6 @@
 #include "profile/record.h"
 #include "store/output.h"
 
-/* The kinds that carry the lines of GPUs, and of their processes.  Lines in all kinds would need
- * several times the room in a store. */
-#define KINDS_OF_GPU (1U << PP_PROFILE_CPU | 1U << PP_PROFILE_CUDA)
-#define KINDS_OF_GPU_PROCESSES (1U << PP_PROFILE_CUDA)
-
 struct profiles {
 	struct profile *profile[PP_PROFILE_COUNT]; /* owned; NULL: not asked for, or closed */
 	bool is_open;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "live/access.h"
 #include "live/record.h"
 #include "pprof/pprof.h"
@@ -43,8 +43,6 @@ struct watcher {
 		struct pp_process_id last;
 	} processes[PP_PROFILE_COUNT];
 	struct cuda_lines *cuda; /* owned; NULL: none in this window */
-	unsigned int gpu_lines;
-	struct gauge_process_line gpu_rest; /* of processes beyond GAUGE_PROCESS_LINES_MAX */
 };
 
 struct top {
@@ -193,8 +191,6 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 		top->watcher[i].ledger_lines = 0;
 		top->watcher[i].ledger_rest = (struct ledger_line){};
 		memset(top->watcher[i].processes, 0, sizeof(top->watcher[i].processes));
-		top->watcher[i].gpu_lines = 0;
-		top->watcher[i].gpu_rest = (struct gauge_process_line){0};
 		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
 			close_window(&top->watcher[i]);
 	}
@@ -353,7 +349,7 @@ void top_add_record(struct top *top, const struct record *record)
 		struct watcher *watcher = &top->watcher[i];
 
 		if (!(watcher->request.kinds & 1U << record->kind) || !watcher->profiles.is_open ||
-		    !wants(top, watcher, record->id))
+		    (record->id.tgid && !wants(top, watcher, record->id)))
 			continue;
 		if (add_record(watcher, top->strings, record))
 			close_window(watcher);
@@ -386,41 +382,6 @@ static int describe_cuda(void *context, const char *text)
 	struct watcher *watcher = context;
 
 	return profiles_add_comment_to(&watcher->profiles, KIND_OF_CUDA, text);
-}
-
-void top_add_gpu(struct top *top, const char *text)
-{
-	for (size_t i = 0; i < top->count; i++) {
-		struct watcher *watcher = &top->watcher[i];
-
-		if (watcher->request.kinds & KINDS_OF_GPU && watcher->profiles.is_open &&
-		    profiles_add_comment_to(&watcher->profiles, KINDS_OF_GPU, text))
-			close_window(watcher);
-	}
-}
-
-static int add_gpu_process(struct watcher *watcher, const struct gauge_process_line *line)
-{
-	char text[GAUGE_LINE_CHARS];
-
-	gauge_process_line_format(line, text);
-	return profiles_add_comment_to(&watcher->profiles, KINDS_OF_GPU_PROCESSES, text);
-}
-
-void top_add_gpu_process(struct top *top, struct pp_process_id id,
-			 const struct gauge_process_line *line)
-{
-	for (size_t i = 0; i < top->count; i++) {
-		struct watcher *watcher = &top->watcher[i];
-
-		if (!(watcher->request.kinds & KINDS_OF_GPU_PROCESSES) ||
-		    !watcher->profiles.is_open || !wants(top, watcher, id))
-			continue;
-		if (watcher->gpu_lines++ >= GAUGE_PROCESS_LINES_MAX)
-			gauge_process_line_add(&watcher->gpu_rest, line);
-		else if (add_gpu_process(watcher, line))
-			close_window(watcher);
-	}
 }
 
 /* ---- sending ---- */
@@ -497,8 +458,6 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 		err = add_ledger_line(watcher, &watcher->ledger_rest, "");
 	if (!err && watcher->cuda)
 		err = cuda_lines_write(watcher->cuda, describe_cuda, watcher);
-	if (!err && watcher->gpu_rest.others)
-		err = add_gpu_process(watcher, &watcher->gpu_rest);
 	if (!err)
 		err = write_files(top, watcher, facts, out);
 	if (close_memory_file(out, &text) && !err)

@@ -18,7 +18,6 @@
 #include "ledger/ledger.h"
 #include "live/server.h"
 #include "options/options.h"
-#include "profile/gauge_line.h"
 #include "profile/record.h"
 
 #define TOP_WATCHERS_MAX LIVE_CLIENTS_MAX
@@ -47,8 +46,9 @@ void top_add_ledger(struct top *top, const struct ledger_line *line, const char 
 /* Returns whether any client asks for one of these kinds: bits 1 << enum pp_profile. */
 bool top_wants(const struct top *top, uint32_t kinds);
 /* Adds a row of a kind of records, between top_begin() and top_end(), for clients that ask for the
- * kind and may see the process; processes beyond RECORD_PROCESSES_MAX of a client share their rows,
- * so a process's rows have to come one after the other. */
+ * kind and may see the process, or all where it is of a device: tgid 0.  Processes beyond
+ * RECORD_PROCESSES_MAX of a client share their rows, so a process's rows have to come one after the
+ * other. */
 void top_add_record(struct top *top, const struct record *record);
 /* Returns the strings of the window that top_begin() has begun; NULL: nobody watches. */
 struct intern *top_strings(const struct top *top);
@@ -56,11 +56,6 @@ struct intern *top_strings(const struct top *top);
  * cuda.  user: as in cuda_lines_add(). */
 void top_add_cuda(struct top *top, struct pp_process_id id, const struct cuda_line *line,
 		  uint32_t user);
-/* Adds a GPU's line to what clients receive that ask for KINDS_OF_GPU (windows/profiles.h); that
- * of a process to what those do who ask for KINDS_OF_GPU_PROCESSES and may see the process. */
-void top_add_gpu(struct top *top, const char *text);
-void top_add_gpu_process(struct top *top, struct pp_process_id id,
-			 const struct gauge_process_line *line);
 struct top_facts {
 	const struct profile *modules; /* has all modules that the frames name */
 	uint64_t duration_ns;

@@ -164,6 +164,8 @@ static void kind_value_merge__is_last_of_what_is_held(void **state)
 	assert_int_equal(kind_value_merge("mem", "resident"), PP_MERGE_LAST);
 	assert_int_equal(kind_value_merge("alloc", "peak"), PP_MERGE_MAX);
 	assert_int_equal(kind_value_merge("resident", "growth"), PP_MERGE_SUM);
+	assert_int_equal(kind_value_merge("cpu", "gauge_max"), PP_MERGE_MAX);
+	assert_int_equal(kind_value_merge("cuda", "gauge_sum"), PP_MERGE_SUM);
 }
 
 static void kind_find__takes_whole_names_only(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gauge_sums.c profile/gauge_line.c */
+/* sources: gpu/gauge_sums.c profile/gpu_gauges.c */
 #include "gpu/gauge_sums.h"
 
 #include <cmocka.h>
@@ -47,13 +47,12 @@ static void add_process(uint32_t device, uint32_t pid, uint64_t bytes, uint32_t 
 		device, {.pid = pid, .memory_bytes = bytes, .sm = sm}};
 }
 
-static void sums__are_mean_least_and_most_of_what_was_known(void **state)
+static void sums__are_of_what_was_known(void **state)
 {
 	struct gauges_device *gpu = add_device(2, "GPU-2");
-	struct gauge_line line;
+	const struct gauge_sum *power, *active;
 
 	(void)state;
-	gpu->memory_total_bytes = 1000;
 	for (uint64_t second = 0; second < 3; second++) {
 		set(gpu, GPU_POWER, 10 * second);
 		if (second == 1)
@@ -62,26 +61,25 @@ static void sums__are_mean_least_and_most_of_what_was_known(void **state)
 			gpu->has &= ~(1ULL << GPU_SM_ACTIVE);
 		gauge_sums_add(sums, &round_);
 	}
-	gauge_sums_line(&sums->device[0], &line);
-	assert_int_equal(line.device, 2);
-	assert_string_equal(line.uuid, "GPU-2");
-	assert_int_equal(line.seconds, 3);
-	assert_int_equal(line.memory_total_bytes, 1000);
-	assert_int_equal(line.gauge[GPU_POWER].mean, 10);
-	assert_int_equal(line.gauge[GPU_POWER].min, 0);
-	assert_int_equal(line.gauge[GPU_POWER].max, 20);
-	/* A second without it does not make it smaller. */
-	assert_int_equal(line.gauge[GPU_SM_ACTIVE].mean, 355);
-	assert_int_equal(line.gauge[GPU_SM_ACTIVE].min, 355);
-	assert_true(line.gauge[GPU_SM_ACTIVE].is_known);
-	assert_false(line.gauge[GPU_TENSOR_ACTIVE].is_known);
-	assert_false(line.has_reasons);
+	assert_int_equal(sums->device[0].index, 2);
+	assert_string_equal(sums->device[0].last.uuid, "GPU-2");
+	assert_int_equal(sums->device[0].rounds, 3);
+	power = &sums->device[0].gauge[GPU_POWER];
+	assert_int_equal(power->sum, 30);
+	assert_int_equal(power->count, 3);
+	assert_int_equal(power->max, 20);
+	/* A second without it does not make the mean smaller. */
+	active = &sums->device[0].gauge[GPU_SM_ACTIVE];
+	assert_int_equal(active->sum, 355);
+	assert_int_equal(active->count, 1);
+	assert_int_equal(sums->device[0].gauge[GPU_TENSOR_ACTIVE].count, 0);
+	assert_int_equal(sums->device[0].reason_rounds, 0);
 }
 
-static void reasons__have_their_share_of_the_readings(void **state)
+static void reasons__are_counted_in_the_readings_that_have_some(void **state)
 {
 	struct gauges_device *gpu = add_device(0, "");
-	struct gauge_line line;
+	const struct gauge_sums_device *of = &sums->device[0];
 
 	(void)state;
 	gauge_sums_add(sums, &round_); /* not known in this one */
@@ -90,17 +88,10 @@ static void reasons__have_their_share_of_the_readings(void **state)
 		gpu->reasons = second ? 0x4 : 0x4 | 1ULL << 40;
 		gauge_sums_add(sums, &round_);
 	}
-	gauge_sums_line(&sums->device[0], &line);
-	assert_true(line.has_reasons);
-	assert_int_equal(line.reason_share[GPU_REASON_SW_POWER], 1000);
-	assert_int_equal(line.reason_share[GPU_REASON_OTHER], 250);
-	assert_int_equal(line.reason_share[GPU_REASON_IDLE], 0);
-	/* Once in hours is not never. */
-	gpu->reasons = 0;
-	for (unsigned int second = 0; second < 10000; second++)
-		gauge_sums_add(sums, &round_);
-	gauge_sums_line(&sums->device[0], &line);
-	assert_int_equal(line.reason_share[GPU_REASON_OTHER], 1);
+	assert_int_equal(of->reason_rounds, 4);
+	assert_int_equal(of->reason[GPU_REASON_SW_POWER], 4);
+	assert_int_equal(of->reason[GPU_REASON_OTHER], 1);
+	assert_int_equal(of->reason[GPU_REASON_IDLE], 0);
 }
 
 /* After a driver was loaded again another GPU may have the index. */
@@ -121,9 +112,9 @@ static void devices__are_told_apart_by_their_uuid(void **state)
 	assert_int_equal(sums->device_count, 0);
 }
 
-static void processes__have_the_means_of_their_own_seconds(void **state)
+static void processes__have_the_sums_of_their_own_seconds(void **state)
 {
-	struct gauge_process_line line;
+	const struct gauge_sums_process *of = sums->process;
 
 	(void)state;
 	add_device(0, "");
@@ -134,15 +125,13 @@ static void processes__have_the_means_of_their_own_seconds(void **state)
 	gauge_sums_add(sums, &round_);
 	add_process(0, 7, 300, 0);
 	gauge_sums_add(sums, &round_);
-	gauge_sums_process_line(&sums->process[0], &line);
-	assert_int_equal(line.pid, 7);
-	assert_int_equal(line.seconds, 2);
-	assert_int_equal(line.memory_bytes.mean, 200);
-	assert_int_equal(line.sm.mean, 250);
-	assert_int_equal(line.sm.max, 500);
-	gauge_sums_process_line(&sums->process[1], &line);
-	assert_int_equal(line.pid, 8);
-	assert_false(line.memory_bytes.is_known || line.sm.is_known);
+	assert_int_equal(of[0].pid, 7);
+	assert_int_equal(of[0].rounds, 2);
+	assert_int_equal(of[0].memory_bytes.sum, 400);
+	assert_int_equal(of[0].sm.sum, 500);
+	assert_int_equal(of[0].sm.max, 500);
+	assert_int_equal(of[1].pid, 8);
+	assert_int_equal(of[1].memory_bytes.count + of[1].sm.count, 0);
 }
 
 static void device_of__is_known_where_it_is_one(void **state)
@@ -197,10 +186,10 @@ static void left_out__is_the_most_of_a_round(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(sums__are_mean_least_and_most_of_what_was_known),
-		TEST(reasons__have_their_share_of_the_readings),
+		TEST(sums__are_of_what_was_known),
+		TEST(reasons__are_counted_in_the_readings_that_have_some),
 		TEST(devices__are_told_apart_by_their_uuid),
-		TEST(processes__have_the_means_of_their_own_seconds),
+		TEST(processes__have_the_sums_of_their_own_seconds),
 		TEST(device_of__is_known_where_it_is_one),
 		TEST(processes__that_ended_leave_their_room),
 		TEST(left_out__is_the_most_of_a_round),

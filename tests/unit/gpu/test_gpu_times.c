@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gpu_times.c profile/queue_line.c */
-/* The kernel side, what reads it, processes and profiles are stand-ins. */
-#include "gpu/gpu_times.h"
-
+/* sources: gpu/gpu_times.c windows/record_sink.c profile/record.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
+/* The kernel side, what reads it, processes, profiles and clients are stand-ins. */
 #include <cmocka.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "attach/cuda_side.h"
+#include "base/cleanup.h"
 #include "discover/process_table.h"
 #include "drain/gpu_states.h"
-#include "options/options.h"
 #include "probes/probes.h"
+#include "profile/record.h"
+#include "windows/process_record.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
+#include "windows/top.h"
 
-static struct options options;
+extern const struct source gpu_times_source;
+
 static struct process process = {.id = {.tgid = 70, .generation = 3}, .comm = "python3"};
-static bool is_loaded, is_reading;
+static bool is_loaded, is_reading, is_watched;
 static char lines[512];
-static uint32_t line_kinds;
+static struct profiles profiles;
 static struct gpu_tables tables;
 static struct gpu_state_times row[2];
 static int error;
@@ -43,12 +47,44 @@ struct process *process_table_find(const struct process_table *table, struct pp_
 	return id.tgid == 70 ? &process : NULL;
 }
 
-int profiles_add_comment_to(struct profiles *profiles, uint32_t kinds, const char *comment)
+int process_record_begin(const struct services *services, struct intern *with, enum pp_profile kind,
+			 struct pp_process_id id, const char *comm, struct record *ret_record)
 {
-	(void)profiles;
-	line_kinds |= kinds;
-	strcat(strcat(lines, comment), "\n");
+	(void)services;
+	return record_begin(ret_record, with, kind, id, comm);
+}
+
+int profiles_add_record(struct profiles *of, const struct record *record)
+{
+	const struct profile_sample *sample = &record->sample;
+	const size_t used = strlen(lines), labels = sample->label_count;
+
+	assert_int_equal(record->kind, PP_PROFILE_GPU);
+	assert_string_equal(sample->label[labels - 1].key, "gpu");
+	snprintf(lines + used, sizeof(lines) - used, "%u %s %s %lld\n", record->id.tgid,
+		 intern_get(of->strings, sample->label[labels - 2].string, NULL),
+		 intern_get(of->strings, sample->label[labels - 1].string, NULL),
+		 (long long)sample->value[PP_GPU_TIME]);
 	return 0;
+}
+
+bool top_wants(const struct top *top, uint32_t kinds)
+{
+	(void)top;
+	assert_int_equal(kinds, 1U << PP_PROFILE_GPU);
+	return is_watched;
+}
+
+struct intern *top_strings(const struct top *top)
+{
+	(void)top;
+	return profiles.strings;
+}
+
+void top_add_record(struct top *top, const struct record *record)
+{
+	(void)top;
+	profiles_add_record(&profiles, record);
 }
 
 int gpu_states_new(struct gpu_states **ret_states)
@@ -71,6 +107,14 @@ int gpu_states_collect(struct gpu_states *states, const struct gpu_tables *of, u
 	return error;
 }
 
+int gpu_states_part(const struct gpu_states *states,
+		    int (*callback)(void *context, const struct gpu_state_times *times),
+		    void *context)
+{
+	(void)states;
+	return callback(context, &row[0]);
+}
+
 int gpu_states_take(struct gpu_states *states,
 		    int (*callback)(void *context, const struct gpu_state_times *times),
 		    void *context)
@@ -83,41 +127,41 @@ int gpu_states_take(struct gpu_states *states,
 	return err;
 }
 
-static struct gpu_times *opened(uint32_t events)
-{
-	const struct gpu_times_sources sources = {.options = &options};
-	struct gpu_times *times;
+/* ---- */
 
-	options.events = events;
+static const struct sources sources;
+static const struct services services = {.sources = &sources};
+static void *times;
+
+static int setup(void **state)
+{
+	(void)state;
 	lines[0] = '\0';
-	line_kinds = 0;
 	error = 0;
-	is_loaded = is_reading = false;
-	assert_int_equal(gpu_times_new(&sources, &times), 0);
-	return times;
+	is_loaded = is_reading = is_watched = false;
+	row[0] = (struct gpu_state_times){.id = process.id, .ns = {1000, 2000, 3000}};
+	row[1] = (struct gpu_state_times){.others = 4, .ns = {0, 0, 5000}};
+	return intern_new(&profiles.strings) || gpu_times_source.open(&services, &times);
 }
 
-static void run_without_cuda__has_none(void **state)
+static int teardown(void **state)
 {
-	struct gpu_times *times = opened(PP_CAPTURE_CPU);
-
 	(void)state;
-	assert_null(times);
-	assert_int_equal(gpu_times_collect(times), 0);
-	assert_int_equal(gpu_times_describe(times, NULL), 0);
-	gpu_times_free(times);
+	assert_true(gpu_times_source.close(times));
+	intern_free(profiles.strings);
+	return 0;
 }
 
 static void collect__reads_what_is_loaded_and_knows_who_lives(void **state)
 {
-	OWNED(gpu_times) struct gpu_times *times = opened(PP_CAPTURE_CUDA);
+	const struct source_window window = {0};
 	const struct pp_process_id other = {.tgid = 71, .generation = 3};
 
 	(void)state;
-	assert_int_equal(gpu_times_collect(times), 0);
+	assert_int_equal(gpu_times_source.collect(times, &window), 0);
 	assert_false(is_reading);
 	is_loaded = true;
-	assert_int_equal(gpu_times_collect(times), 0);
+	assert_int_equal(gpu_times_source.collect(times, &window), 0);
 	assert_int_equal(tables.processes, 5);
 	assert_int_equal(tables.streams, 6);
 	assert_int_equal(tables.wholes, 7);
@@ -128,30 +172,38 @@ static void collect__reads_what_is_loaded_and_knows_who_lives(void **state)
 	assert_false(tables.is_alive(tables.context, process.id));
 	process.exit_ns = 0;
 	error = -EIO;
-	assert_int_equal(gpu_times_collect(times), -EIO);
+	assert_int_equal(gpu_times_source.collect(times, &window), -EIO);
 }
 
-static void describe__writes_a_line_a_process_into_kind_cuda(void **state)
+static void describe__adds_a_row_a_state_that_was(void **state)
 {
-	OWNED(gpu_times) struct gpu_times *times = opened(PP_CAPTURE_CUDA);
+	(void)state;
+	assert_int_equal(gpu_times_source.describe(times, &profiles), 0);
+	assert_string_equal(lines, "70 python3 unknown 1000\n70 python3 queued 2000\n"
+				   "70 python3 drained 3000\n0 [others] drained 5000\n");
+}
+
+static void finish__sends_to_who_watches_what_the_part_had(void **state)
+{
+	const struct source_window window = {0};
 
 	(void)state;
-	row[0] = (struct gpu_state_times){.id = process.id, .ns = {1000, 2000, 3000}};
-	row[1] = (struct gpu_state_times){.others = 4, .ns = {0, 0, 5000}};
-	assert_int_equal(gpu_times_describe(times, NULL), 0);
-	assert_string_equal(
-		lines,
-		"gpu_queue pid=70 comm=python3 queued=0.000002 drained=0.000003 unknown=0.000001\n"
-		"gpu_queue others=4 queued=0.000000 drained=0.000005 unknown=0.000000\n");
-	assert_int_equal(line_kinds, 1U << PP_PROFILE_CUDA);
+	assert_int_equal(gpu_times_source.finish(times, &window, NULL), 0);
+	assert_string_equal(lines, "");
+	is_watched = true;
+	assert_int_equal(gpu_times_source.finish(times, &window, NULL), 0);
+	assert_string_equal(lines, "70 python3 unknown 1000\n70 python3 queued 2000\n"
+				   "70 python3 drained 3000\n");
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(run_without_cuda__has_none),
-		cmocka_unit_test(collect__reads_what_is_loaded_and_knows_who_lives),
-		cmocka_unit_test(describe__writes_a_line_a_process_into_kind_cuda),
+		TEST(collect__reads_what_is_loaded_and_knows_who_lives),
+		TEST(describe__adds_a_row_a_state_that_was),
+		TEST(finish__sends_to_who_watches_what_the_part_had),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

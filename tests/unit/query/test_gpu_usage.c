@@ -1,105 +1,89 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/gpu_usage.c profile/gauge_line.c base/index_table.c */
+/* sources: query/gpu_usage.c profile/gpu_gauges.c profile/record.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "query/gpu_usage.h"
 
 #include <cmocka.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "gpu_rows.h"
 
 static struct gpu_usage usage;
+
+static int setup(void **state)
+{
+	(void)state;
+	gpu_rows_open();
+	return 0;
+}
 
 static int teardown(void **state)
 {
 	(void)state;
 	gpu_usage_release(&usage);
+	gpu_rows_close();
 	return 0;
 }
 
-static void add_line(const struct gauge_line *line)
+static void usage__of_gpus_is_by_their_numbers(void **state)
 {
-	char text[GAUGE_LINE_CHARS];
-
-	gauge_line_format(line, text);
-	assert_int_equal(gpu_usage_add(&usage, text), 0);
-}
-
-static struct gauge_line line_of(uint64_t device, uint64_t seconds, uint64_t mean)
-{
-	struct gauge_line line = {.device = device, .seconds = seconds, .has_reasons = true};
-
-	snprintf(line.uuid, sizeof(line.uuid), "GPU-%u", (unsigned int)device);
-	gauge_line_set_name(&line, "A GPU");
-	line.gauge[GPU_UTILIZATION] = (struct gpu_figures){true, mean, mean - 10, mean + 10};
-	return line;
-}
-
-static void usage__means_are_weighted_by_seconds(void **state)
-{
-	struct gauge_line line = line_of(1, 10, 300);
-	const struct gpu_usage_device *device;
+	const struct gpu_usage_device *gpu;
 
 	(void)state;
-	line.reason_share[GPU_REASON_SW_POWER] = GPU_SHARE_MAX;
-	add_line(&line);
-	line = line_of(1, 30, 700);
-	line.gauge[GPU_SM_ACTIVE] = (struct gpu_figures){true, 50, 50, 50};
-	add_line(&line);
-	line = line_of(0, 10, 100);
-	line.has_reasons = false;
-	add_line(&line);
-	gpu_usage_sort(&usage);
+	GPU_ROW(.device = 10, .name = "A GPU", .gauge = "utilization", .sum = 6000, .readings = 10,
+		.max = 710);
+	GPU_ROW(.device = 10, .name = "A GPU", .gauge = "clock_event", .readings = 40);
+	GPU_ROW(.device = 10, .name = "A GPU", .gauge = "clock_event", .reason = "sw_power_cap",
+		.sum = 10 * GPU_SHARE_MAX);
+	GPU_ROW(.device = 10, .name = "A GPU", .gauge = "later", .sum = 1, .readings = 1);
+	GPU_ROW(.device = 9, .gauge = "power", .sum = -7, .readings = 1);
+	assert_int_equal(gpu_usage_fill(&usage, profile, NULL), 0);
 	assert_int_equal(usage.device_count, 2);
-	device = &usage.device[1];
-	assert_string_equal(device->uuid, "GPU-1");
-	assert_string_equal(device->name, "A GPU");
-	assert_true(gpu_usage_mean(&device->gauge[GPU_UTILIZATION]) == 600);
-	assert_int_equal(device->gauge[GPU_UTILIZATION].min, 290);
-	assert_int_equal(device->gauge[GPU_UTILIZATION].max, 710);
-	/* By the seconds in which it was known. */
-	assert_true(gpu_usage_mean(&device->gauge[GPU_SM_ACTIVE]) == 50);
-	assert_true(device->gauge[GPU_POWER].seconds <= 0);
-	assert_true(device->reason[GPU_REASON_SW_POWER] == 10 && device->reason_seconds == 40);
-	assert_true(usage.device[0].reason_seconds <= 0);
+	assert_int_equal(usage.device[0].device, 9);
+	assert_true(gpu_usage_mean(&usage.device[0].gauge[GPU_POWER]) <= 0);
+	assert_int_equal(usage.device[0].reason_readings, 0);
+	gpu = &usage.device[1];
+	assert_string_equal(gpu->uuid, "GPU-10");
+	assert_string_equal(gpu->name, "A GPU");
+	assert_true(gpu_usage_mean(&gpu->gauge[GPU_UTILIZATION]) == 600);
+	assert_int_equal(gpu->gauge[GPU_UTILIZATION].max, 710);
+	assert_int_equal(gpu->gauge[GPU_POWER].readings, 0);
+	assert_int_equal(gpu->reason_readings, 40);
+	assert_true(gpu->reason[GPU_REASON_SW_POWER] == 10);
 }
 
 static void usage__processes_are_told_apart_by_gpu_and_name(void **state)
 {
-	static const char *const comments[] = {
-		"gpu pid=7 comm=a device=0 seconds=10 memory=100 sm=50.0",
-		"gpu pid=7 comm=a device=1 seconds=10 memory=900 sm=absent",
-		"gpu pid=7 comm=a device=0 seconds=30 memory=500 sm=absent",
-		"gpu pid=7 comm=b device=0 seconds=30 memory=500 sm=absent",
-		"gpu others=3 memory=500 sm=absent",
-		"gpu nonsense",
-		"memory pid=1",
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(comments); i++)
-		assert_int_equal(gpu_usage_add(&usage, comments[i]), 0);
-	gpu_usage_sort(&usage);
+	GPU_ROW(.pid = 7, .comm = "a", .gauge = "process_memory", .sum = 4000, .readings = 10);
+	GPU_ROW(.pid = 7, .comm = "a", .gauge = "process_sm", .sum = 500, .readings = 1);
+	GPU_ROW(.pid = 7, .comm = "a", .device = 1, .gauge = "process_memory", .sum = 900,
+		.readings = 1);
+	GPU_ROW(.pid = 7, .comm = "b", .gauge = "processes", .sum = 1, .readings = 1);
+	GPU_ROW(.comm = RECORD_OTHERS, .gauge = "process_memory", .sum = 500, .readings = 1);
+	assert_int_equal(gpu_usage_fill(&usage, profile, NULL), 0);
 	assert_int_equal(usage.process_count, 3);
 	assert_int_equal(usage.process[0].device, 1);
-	assert_true(gpu_usage_mean(&usage.process[2].memory_bytes) == 400);
-	assert_true(gpu_usage_mean(&usage.process[2].sm) == 500);
+	assert_true(gpu_usage_mean(&usage.process[1].memory_bytes) == 400);
+	assert_true(gpu_usage_mean(&usage.process[1].sm) == 500);
+	assert_string_equal(usage.process[2].comm, "b");
+	assert_int_equal(usage.process[2].memory_bytes.readings, 0);
 	assert_true(usage.has_others);
 	assert_int_equal(usage.device_count, 0);
 }
 
 static void usage__of_a_filter_only_its_processes(void **state)
 {
-	struct select select = {.pid_count = 1, .pid = {8}};
+	struct select select = {.pid_count = 1, .pid = {8}}, own = select;
+	const struct input_options options = gpu_usage_input(&own);
 
 	(void)state;
-	usage.select = &select;
-	add_line(&(struct gauge_line){.device = 1, .seconds = 1});
-	assert_int_equal(
-		gpu_usage_add(&usage, "gpu pid=7 comm=a device=0 seconds=1 memory=1 sm=1.0"), 0);
-	assert_int_equal(
-		gpu_usage_add(&usage, "gpu pid=8 comm=a device=0 seconds=1 memory=1 sm=1.0"), 0);
-	assert_int_equal(gpu_usage_add(&usage, "gpu others=3 memory=500 sm=absent"), 0);
+	assert_int_equal(own.pid_count, 0);
+	assert_string_equal(options.kind, "gpu");
+	GPU_ROW(.device = 1, .gauge = "power", .sum = 1, .readings = 1);
+	GPU_ROW(.pid = 7, .comm = "a", .gauge = "process_memory", .sum = 1, .readings = 1);
+	GPU_ROW(.pid = 8, .comm = "a", .gauge = "process_memory", .sum = 1, .readings = 1);
+	GPU_ROW(.comm = RECORD_OTHERS, .gauge = "process_memory", .sum = 500, .readings = 1);
+	assert_int_equal(gpu_usage_fill(&usage, profile, &select), 0);
 	assert_int_equal(usage.device_count, 1);
 	assert_int_equal(usage.process_count, 1);
 	assert_int_equal(usage.process[0].pid, 8);
@@ -109,29 +93,27 @@ static void usage__of_a_filter_only_its_processes(void **state)
 /* A hostile profile. */
 static void usage__has_a_bound(void **state)
 {
-	char text[128];
-
 	(void)state;
-	for (uint64_t i = 0; i < GPU_USAGE_DEVICES_MAX + 3; i++)
-		add_line(&(struct gauge_line){.device = i, .seconds = UINT64_MAX});
-	for (unsigned int i = 1; i < GPU_USAGE_PROCESSES_MAX + 3; i++) {
-		snprintf(text, sizeof(text), "gpu pid=%u comm=a device=0 seconds=1 memory=1 sm=1.0",
-			 i);
-		assert_int_equal(gpu_usage_add(&usage, text), 0);
+	for (unsigned int i = 0; i < GPU_USAGE_DEVICES_MAX + 3; i++) {
+		GPU_ROW(.device = i, .gauge = "power", .sum = INT64_MAX, .readings = INT64_MAX);
+		GPU_ROW(.device = i, .gauge = "sm_clock", .sum = 1, .readings = INT64_MIN);
 	}
+	assert_int_equal(gpu_usage_fill(&usage, profile, NULL), 0);
 	assert_int_equal(usage.device_count, GPU_USAGE_DEVICES_MAX);
-	assert_int_equal(usage.process_count, GPU_USAGE_PROCESSES_MAX);
-	assert_int_equal(usage.left_out, 3 + 2);
+	assert_int_equal(usage.left_out, 3);
+	assert_int_equal(usage.device[GPU_USAGE_DEVICES_MAX - 1].gauge[GPU_POWER].readings,
+			 INT64_MAX);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(usage__means_are_weighted_by_seconds, teardown),
-		cmocka_unit_test_teardown(usage__processes_are_told_apart_by_gpu_and_name,
-					  teardown),
-		cmocka_unit_test_teardown(usage__of_a_filter_only_its_processes, teardown),
-		cmocka_unit_test_teardown(usage__has_a_bound, teardown),
+		TEST(usage__of_gpus_is_by_their_numbers),
+		TEST(usage__processes_are_told_apart_by_gpu_and_name),
+		TEST(usage__of_a_filter_only_its_processes),
+		TEST(usage__has_a_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,32 +1,75 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c query/coverage.c profile/comments.c query/gpu_usage.c profile/gauge_line.c reader/gauge_view.c reader/text.c render/code_table.c render/short_paths.c render/format.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c base/proto.c render/table.c base/json_writer.c */
+/* sources: base/kinds.c base/collectors.c query/coverage.c profile/comments.c query/gpu_usage.c profile/gpu_gauges.c profile/record.c reader/gauge_view.c reader/text.c render/code_table.c render/short_paths.c render/format.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c base/proto.c render/table.c base/json_writer.c */
 #include "reader/gauge_view.h"
 
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../query/gpu_rows.h"
 #include "base/cleanup.h"
 #include "no_input.h"
+#include "reader/complain.h"
+#include "reader/read_input.h"
 
-#define REST                                                                                       \
-	"pcie_tx=absent pcie_rx=absent nvlink_tx=absent nvlink_rx=absent memory_used=3221225472 "  \
-	"power=350.5 temperature=45.0 sm_clock=1980.0 memory_clock=absent "                        \
-	"memory_total=85899345920 power_limit=700.0 "
-#define HOPPER                                                                                     \
-	"gpu device=0 uuid=GPU-0 seconds=10 utilization=63.0,20.0,97.0 memory_utilization=40.0 "   \
-	"sm_active=35.5 sm_occupancy=22.2 tensor_active=11.0 dram_active=41.0 " REST               \
-	"reasons=gpu_idle:10.0,sw_power_cap:40.0,other:0.1 name=NVIDIA H100 80GB HBM3"
-#define AMPERE                                                                                     \
-	"gpu device=1 uuid=GPU-1 seconds=10 utilization=absent memory_utilization=absent "         \
-	"sm_active=absent sm_occupancy=absent tensor_active=absent dram_active=0.0 " REST          \
-	"reasons=none name=A100"
 #define HEAD                                                                                       \
 	"  GPU  %BUSY   MOST    %SM   %OCC %TENSOR  %DRAM     MEMORY    POWER  DEG C    SM MHZ  "  \
 	"NAME\n"
 
+/* Ten readings of a gauge of a GPU. */
+static void gauge(unsigned int device, const char *name, const char *of, int64_t mean, int64_t max)
+{
+	GPU_ROW(.device = device, .name = name, .gauge = of, .sum = 10 * mean, .readings = 10,
+		.max = max);
+}
+
+static void add_rest(unsigned int device, const char *name)
+{
+	gauge(device, name, "memory_used", 3221225472, 3221225472);
+	gauge(device, name, "power", 3505, 3505);
+	gauge(device, name, "temperature", 450, 450);
+	gauge(device, name, "sm_clock", 19800, 19800);
+	gauge(device, name, "clock_event", 0, 0);
+}
+
+static void add_hopper(void)
+{
+	static const char *const reason[] = {"gpu_idle", "sw_power_cap", "other"};
+	static const int64_t sum[] = {1000, 4000, 10};
+	const char *name = "NVIDIA H100 80GB HBM3";
+
+	gauge(0, name, "utilization", 630, 970);
+	gauge(0, name, "sm_active", 355, 355);
+	gauge(0, name, "sm_occupancy", 222, 222);
+	gauge(0, name, "tensor_active", 110, 110);
+	gauge(0, name, "dram_active", 410, 410);
+	add_rest(0, name);
+	for (size_t i = 0; i < ARRAY_SIZE(reason); i++)
+		GPU_ROW(.name = name, .gauge = "clock_event", .reason = reason[i], .sum = sum[i]);
+}
+
+static void add_ampere(void)
+{
+	gauge(1, "A100", "dram_active", 0, 0);
+	add_rest(1, "A100");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	gpu_rows_open();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	gpu_rows_close();
+	return 0;
+}
+
 /* The text is the caller's to free. */
-static char *printed(const char *const *comment, size_t count, unsigned int columns)
+static char *printed(unsigned int columns)
 {
 	CLEANUP(gpu_usage_release) struct gpu_usage usage = {0};
 	char *text = NULL;
@@ -34,8 +77,7 @@ static char *printed(const char *const *comment, size_t count, unsigned int colu
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	for (size_t i = 0; i < count; i++)
-		assert_int_equal(gpu_usage_add(&usage, comment[i]), 0);
+	assert_int_equal(gpu_usage_fill(&usage, profile, NULL), 0);
 	gpu_usage_print(&usage, 1, columns, false, out);
 	fclose(out);
 	return text;
@@ -43,10 +85,12 @@ static char *printed(const char *const *comment, size_t count, unsigned int colu
 
 static void view__what_is_not_known_is_no_0(void **state)
 {
-	static const char *const comment[] = {AMPERE, HOPPER};
-	OWNED_MEM char *text = printed(comment, ARRAY_SIZE(comment), 0);
+	OWNED_MEM char *text = NULL;
 
 	(void)state;
+	add_ampere();
+	add_hopper();
+	text = printed(0);
 	assert_string_equal(
 		text,
 		HEAD "    0   63.0   97.0   35.5   22.2    11.0   41.0   3.00 GiB  350.5 W   45.0  "
@@ -58,45 +102,96 @@ static void view__what_is_not_known_is_no_0(void **state)
 
 static void view__processes_have_a_bound(void **state)
 {
-	static const char *const comment[] = {
-		AMPERE, "gpu pid=7 comm=a device=1 seconds=10 memory=1048576 sm=50.0",
-		"gpu pid=8 comm=b device=1 seconds=10 memory=2097152 sm=absent",
-		"gpu others=3 memory=500 sm=absent"};
-	OWNED_MEM char *text = printed(comment, ARRAY_SIZE(comment), 0), *one = NULL;
+	OWNED_MEM char *text = NULL, *one = NULL;
 
 	(void)state;
+	add_ampere();
+	GPU_ROW(.pid = 7, .comm = "a", .device = 1, .gauge = "process_memory", .sum = 1048576,
+		.readings = 1);
+	GPU_ROW(.pid = 7, .comm = "a", .device = 1, .gauge = "process_sm", .sum = 500,
+		.readings = 1);
+	one = printed(0);
+	assert_non_null(strstr(one, "\n  7 a on GPU 1: memory 1.00 MiB, SMs 50.0 %\n\n"));
+	GPU_ROW(.pid = 8, .comm = "b", .device = 1, .gauge = "process_memory", .sum = 2097152,
+		.readings = 1);
+	GPU_ROW(.comm = RECORD_OTHERS, .device = 1, .gauge = "processes", .sum = 3, .readings = 1);
+	text = printed(0);
 	assert_non_null(strstr(text, "\n  8 b on GPU 1: memory 2.00 MiB, SMs -\n"
 				     "  over 1 more processes\n\n"));
-	one = printed(comment, 2, 0);
-	assert_non_null(strstr(one, "\n  7 a on GPU 1: memory 1.00 MiB, SMs 50.0 %\n\n"));
 }
 
 static void view__without_gpus_is_nothing(void **state)
 {
-	static const char *const comment[] = {"gpu others=3 memory=500 sm=absent"};
-	OWNED_MEM char *text = printed(comment, 1, 0);
+	OWNED_MEM char *text = NULL;
 
 	(void)state;
+	GPU_ROW(.comm = RECORD_OTHERS, .device = 1, .gauge = "processes", .sum = 3, .readings = 1);
+	text = printed(0);
 	assert_string_equal(text, "");
 }
 
 static void view__a_narrow_terminal_cuts_names(void **state)
 {
-	static const char *const comment[] = {HOPPER};
-	OWNED_MEM char *text = printed(comment, 1, 100);
+	OWNED_MEM char *text = NULL;
 
 	(void)state;
+	add_hopper();
+	text = printed(100);
 	assert_null(strstr(text, "NVIDIA H100 80GB HBM3"));
 	assert_non_null(strstr(text, "NVIDIA"));
 }
 
+/* ---- which inputs are read a second time ---- */
+
+static struct select asked;
+
+int complain_of(const char *path, int err)
+{
+	(void)path;
+	return err;
+}
+
+int read_input(struct input_options options, struct input **ret_input)
+{
+	asked = *options.select;
+	*ret_input = NULL;
+	return 0;
+}
+
+static void read__only_who_can_have_them_is_asked(void **state)
+{
+	char folder[] = "/var/lib/pyprofd", node[] = "http://node:9898", input_of_stdin[] = "-",
+	     others[] = "parca+http://node:7070";
+	char *path[] = {folder, node};
+	struct select select = {.path = path, .path_count = 2, .pid_count = 1, .pid = {7}};
+	struct gpu_usage usage = {0};
+	struct input *input;
+
+	(void)state;
+	asked = (struct select){0};
+	assert_int_equal(gpu_usage_read(&usage, &select, NULL, &input), 0);
+	assert_null(input);
+	assert_string_equal(asked.kind, "gpu");
+	assert_int_equal(asked.pid_count, 0);
+	asked = (struct select){0};
+	path[1] = others;
+	assert_int_equal(gpu_usage_read(&usage, &select, NULL, &input), 0);
+	assert_null(asked.kind);
+	path[1] = input_of_stdin;
+	assert_int_equal(gpu_usage_read(&usage, &select, NULL, &input), 0);
+	assert_null(asked.kind);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(view__what_is_not_known_is_no_0),
-		cmocka_unit_test(view__processes_have_a_bound),
-		cmocka_unit_test(view__without_gpus_is_nothing),
-		cmocka_unit_test(view__a_narrow_terminal_cuts_names),
+		TEST(view__what_is_not_known_is_no_0),
+		TEST(view__processes_have_a_bound),
+		TEST(view__without_gpus_is_nothing),
+		TEST(view__a_narrow_terminal_cuts_names),
+		TEST(read__only_who_can_have_them_is_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

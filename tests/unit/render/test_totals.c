@@ -68,6 +68,28 @@ static void end_level(struct fixture *f, struct totals *totals, uint64_t start_n
 	f->delta_count = 0;
 }
 
+static void totals__of_maxima_are_those_of_the_largest_window(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(totals_release) struct totals totals;
+	static const unsigned int counts[] = {3, 5, 4};
+
+	(void)state;
+	begin(&f, &totals, CODE_BY_FUNCTION);
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct profile_window window = {.duration_ns = 1000000000, .is_most = true};
+
+		add(&f, "main;a", counts[i], 0);
+		window.delta = f.delta;
+		window.delta_count = f.delta_count;
+		window.total = f.delta[0].value;
+		assert_int_equal(totals_add_window(&totals, f.profile, &window), 0);
+		f.delta_count = 0;
+	}
+	assert_int_equal(row_of(&totals, "a")->self.value, 50);
+	assert_int_equal(totals.all.value, 50);
+}
+
 static void totals__of_levels_are_those_of_the_last_window(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
@@ -199,10 +221,9 @@ static void totals__by_group_sums_processes(void **state)
 /* A number is a label like any other; none stands for those that samples have not. */
 static void totals__by_labels_of_any_key(void **state)
 {
-	const struct totals_options options = {.by = TOTALS_BY_GROUP,
-					       .group_by = {.keys = GROUP_BY_LABELS,
-							    .label_count = 2,
-							    .label = {"pid", "app"}}};
+	const struct totals_options options = {
+		.by = TOTALS_BY_GROUP,
+		.group_by = {.keys = GROUP_BY_LABELS, .label_count = 2, .label = {"pid", "app"}}};
 	CLEANUP(fixture_release) struct fixture f = {0};
 	CLEANUP(totals_release) struct totals totals;
 	const char *key[GROUPS_MAX_KEYS];
@@ -228,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals__recursion_counts_once_in_total),
 		cmocka_unit_test(totals__of_levels_are_those_of_the_last_window),
+		cmocka_unit_test(totals__of_maxima_are_those_of_the_largest_window),
 		cmocka_unit_test(totals__one_window_has_the_error_of_its_samples),
 		cmocka_unit_test(totals__few_that_stand_for_others_have_a_larger_error),
 		cmocka_unit_test(totals__many_windows_have_the_error_of_their_spread),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c windows/top.c windows/profiles.c profile/comments.c profile/gauge_line.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c profile/cuda_lines.c base/proto.c profile/record.c */
+/* sources: base/kinds.c windows/top.c windows/profiles.c profile/comments.c live/request.c live/record.c base/io.c base/log.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c profile/cuda_lines.c base/proto.c profile/record.c */
 /* Clients, processes and access rights are fakes in this file. */
 #include <cmocka.h>
 #include <errno.h>
@@ -481,30 +481,6 @@ static unsigned int ledger_lines;
 static char last_ledger[LEDGER_TEXT_BYTES];
 static const struct ledger_line *first_line; /* before the 300 */
 
-static char gpu_comment[300][256];
-static size_t gpu_comments;
-
-static void keep_gpu(void *context, const char *text)
-{
-	(void)context;
-	if (strncmp(text, GAUGE_LINE_PREFIX, strlen(GAUGE_LINE_PREFIX)) != 0)
-		return;
-	assert_true(gpu_comments < ARRAY_SIZE(gpu_comment));
-	snprintf(gpu_comment[gpu_comments++], sizeof(gpu_comment[0]), "%s", text);
-}
-
-static void read_gpu(const char *file, size_t size)
-{
-	const struct profile_read_options options = {.comment = keep_gpu};
-	OWNED(profile_reader) struct profile_reader *reader = NULL;
-	OWNED_FD int fd = memfd_create("window", 0);
-
-	assert_int_equal(write_full(fd, file, size), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(profile_reader_new(&options, &reader), 0);
-	assert_int_equal(profile_reader_add(reader, fd, NULL), 0);
-}
-
 static void read_ledger(const char *file, size_t size)
 {
 	const struct profile_read_options options = {};
@@ -583,16 +559,6 @@ static void ledger__users_get_lines_of_their_own_processes_only(void **state)
 	assert_int_equal(ledger_lines, 257);
 }
 
-static unsigned int count_texts(const char *text)
-{
-	const size_t size = strlen(text);
-	unsigned int found = 0;
-
-	for (size_t i = 0; i < gpu_comments; i++)
-		found += !strncmp(gpu_comment[i], text, size);
-	return found;
-}
-
 /* Reads the window's file of records: how many rows there are, with one pid or all (0), and the sum
  * of their first values. */
 static uint32_t count_records(uint32_t pid, int64_t *ret_sum)
@@ -611,7 +577,7 @@ static uint32_t count_records(uint32_t pid, int64_t *ret_sum)
 		at = next;
 	assert_int_equal(write_full(fd, at, (size_t)(end - at)), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	if (profile_reader_add(reader, fd, "resident"))
+	if (profile_reader_add(reader, fd, NULL))
 		return 0;
 	profile = profile_reader_profile(reader);
 	for (uint32_t i = 0; i < profile->row_count; i++)
@@ -647,62 +613,6 @@ static void fill_memory(struct top *top, uint32_t more)
 	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
 }
 
-/* Sends a window with a GPU and three processes, of which 8 is another user's, and of many. */
-static void fill_gpus(struct top *top, unsigned int more)
-{
-	const struct pp_process_id id[] = {{7, 2}, {8, 1}, {10, 1}};
-	OWNED(intern) struct intern *strings = NULL;
-	const char *at;
-
-	assert_int_equal(intern_new(&strings), 0);
-	top_begin(top, strings, 5);
-	top_add_gpu(top, "gpu device=0 and so on");
-	for (size_t i = 0; i < ARRAY_SIZE(id) + more; i++) {
-		const struct pp_process_id of = i < ARRAY_SIZE(id) ? id[i] : id[0];
-		const struct gauge_process_line line = {
-			.pid = of.tgid, .device = i, .memory_bytes = {true, 3, 3, 3}};
-
-		top_add_gpu_process(top, of, &line);
-	}
-	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
-	gpu_comments = 0;
-	at = memchr(pushed, '\n', pushed_size);
-	assert_non_null(at++);
-	read_gpu(at, (size_t)(pushed + pushed_size - at));
-}
-
-/* A GPU is the machine's; who is on it is not. */
-static void gpus__users_get_lines_of_their_own_processes_only(void **state)
-{
-	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CUDA};
-	OWNED(top) struct top *top = watched_events(&request, 1000, PP_CAPTURE_CUDA);
-
-	(void)state;
-	fill_gpus(top, 0);
-	assert_int_equal(count_texts("gpu device=0 "), 1);
-	assert_int_equal(count_texts("gpu pid="), 1);
-	assert_int_equal(count_texts("gpu pid=7 "), 1);
-	fill_gpus(top, 70);
-	assert_int_equal(count_texts("gpu pid=7 "), GAUGE_PROCESS_LINES_MAX);
-	assert_int_equal(count_texts("gpu others=7 memory=21 sm=absent"), 1);
-}
-
-static void gpus__root_gets_all_with_kind_cuda_and_no_processes_with_cpu(void **state)
-{
-	const struct live_request cuda = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CUDA};
-	const struct live_request cpu = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
-	OWNED(top) struct top *top = watched_events(&cuda, 0, PP_CAPTURE_CUDA);
-	OWNED(top) struct top *other = NULL;
-
-	(void)state;
-	fill_gpus(top, 0);
-	assert_int_equal(count_texts("gpu pid="), 3);
-	other = watched_events(&cpu, 0, PP_CAPTURE_CPU);
-	fill_gpus(other, 0);
-	assert_int_equal(count_texts("gpu device=0 "), 1);
-	assert_int_equal(count_texts("gpu pid="), 0);
-}
-
 static void records__users_get_those_of_their_own_processes_only(void **state)
 {
 	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_RESIDENT};
@@ -715,6 +625,32 @@ static void records__users_get_those_of_their_own_processes_only(void **state)
 	assert_int_equal(count_records(0, &sum), 2);
 	assert_int_equal(count_records(7, &sum), 2);
 	assert_int_equal(sum, 6);
+}
+
+/* A GPU is the machine's; which processes are on it is not told. */
+static void records__of_a_device_are_for_everybody(void **state)
+{
+	const struct live_request request = {
+		.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_GPU, .pid_count = 1, .pid = {7}};
+	OWNED(top) struct top *top = watched_events(&request, 1000, PP_CAPTURE_CUDA);
+	OWNED(intern) struct intern *strings = NULL;
+	struct record record;
+	int64_t sum;
+
+	(void)state;
+	assert_int_equal(intern_new(&strings), 0);
+	top_begin(top, strings, 5);
+	for (uint32_t pid = 0; pid < 9; pid++) {
+		const struct pp_process_id id = {pid, pid ? 2 : 0};
+
+		assert_int_equal(record_begin(&record, strings, PP_PROFILE_GPU, id, "a"), 0);
+		record.sample.value[0] = pid + 1;
+		top_add_record(top, &record);
+	}
+	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
+	assert_int_equal(count_records(0, &sum), 2);
+	assert_int_equal(sum, 1 + 8);
+	assert_int_equal(count_records(7, &sum), 1);
 }
 
 static void records__processes_beyond_256_share_rows(void **state)
@@ -886,8 +822,7 @@ int main(void)
 		cmocka_unit_test(ledger__sum_of_many_is_no_processes_line),
 		cmocka_unit_test(records__users_get_those_of_their_own_processes_only),
 		cmocka_unit_test(records__processes_beyond_256_share_rows),
-		cmocka_unit_test(gpus__users_get_lines_of_their_own_processes_only),
-		cmocka_unit_test(gpus__root_gets_all_with_kind_cuda_and_no_processes_with_cpu),
+		cmocka_unit_test(records__of_a_device_are_for_everybody),
 		cmocka_unit_test(records__only_who_asks_for_their_kind),
 		cmocka_unit_test(cuda__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(cuda__root_gets_all),
