@@ -34,7 +34,10 @@ enum {
 	OPTION_SAMPLE_TYPE,
 	OPTION_PYTHON,
 	OPTION_FORMAT,
+	OPTION_CSV,
+	OPTION_FOLDED,
 	OPTION_JSON,
+	OPTION_SVG,
 	OPTION_FULL_PATHS,
 	OPTION_STRICT,
 	OPTION_LIVE,
@@ -85,7 +88,11 @@ static const struct argp_option options[] = {
 	 "called",
 	 8},
 	{"format", OPTION_FORMAT, "FORMAT", 0, "Write text (default)", 9},
-	{"json", OPTION_JSON, NULL, 0, "The same as --format=json", 9},
+	/* The names of formats that other readers have as options: --json is --format=json. */
+	{"csv", OPTION_CSV, NULL, OPTION_HIDDEN, NULL, 9},
+	{"folded", OPTION_FOLDED, NULL, OPTION_HIDDEN, NULL, 9},
+	{"json", OPTION_JSON, NULL, OPTION_HIDDEN, NULL, 9},
+	{"svg", OPTION_SVG, NULL, OPTION_HIDDEN, NULL, 9},
 	{"full-paths", OPTION_FULL_PATHS, NULL, 0,
 	 "Show whole paths of source files, not only the part that tells them apart", 9},
 	{"strict", OPTION_STRICT, NULL, 0,
@@ -319,8 +326,17 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case OPTION_FORMAT:
 		parse_format(state, shared, text);
 		return 0;
+	case OPTION_CSV:
+		parse_format(state, shared, "csv");
+		return 0;
+	case OPTION_FOLDED:
+		parse_format(state, shared, "folded");
+		return 0;
 	case OPTION_JSON:
 		parse_format(state, shared, "json");
+		return 0;
+	case OPTION_SVG:
+		parse_format(state, shared, "svg");
 		return 0;
 	case OPTION_FULL_PATHS:
 		select->full_paths = true;
