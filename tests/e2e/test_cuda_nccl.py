@@ -5,7 +5,7 @@ import signal
 
 import harness
 import test_probes
-from test_cuda import BYTES, CALLS, HOST, await_links, go, started, sums, target
+from test_cuda import BYTES, CALLS, HOST, await_links, go, loaded, started, sums, target
 from test_cuda_graphs import lost
 from test_pyprof import run as pyprof
 
@@ -33,7 +33,7 @@ def watched():
 
 def test_calls_and_bytes_are_those_of_nccl():
     run, wanted, truth = watched()
-    profile, said = harness.load(run.out), run.err
+    profile, said = loaded(run.out), run.err
     ranks, pair = wanted.pop("communicators")
     wanted["ncclAllReduce"][0] += 1
     wanted["ncclAllReduce"][1] += UNKNOWN_BYTES
@@ -55,7 +55,7 @@ def test_calls_and_bytes_are_those_of_nccl():
 
 def test_callers_are_the_lines_of_the_program():
     run, wanted, _ = watched()
-    for sample in harness.load(run.out).samples:
+    for sample in loaded(run.out).samples:
         api, names = sample.labels.get("api"), [frame.name for frame in sample.frames]
         if api in ("ncclSend", "ncclRecv", "ncclGroupEnd"):
             assert names[0] == api and "exchange" in names, (names, run.err)
