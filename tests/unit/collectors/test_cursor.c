@@ -133,8 +133,8 @@ static void push_cursor_parse__what_the_format_does_not_have_is_refused(void **s
 
 static void push_cursor_parse__kinds_of_a_later_version_are_passed_over(void **state)
 {
-	static const char text[] = "pyprofd push cursor 1\nsent gpu 5\nsent cpu 7\n"
-				   "open gpu 6 1 0 resting\nend\n";
+	static const char text[] = "pyprofd push cursor 1\nsent later 5\nsent cpu 7\n"
+				   "open later 6 1 0 resting\nend\n";
 	struct push_cursor parsed;
 
 	(void)state;

@@ -482,8 +482,8 @@ static void push__wrong_values_name_the_line(void **state)
 	expect_push_error("type=otlp\nurl=http://u:geheim@h\n",
 			  "a.conf:3: url 'http://***@h' has a user in it: give user= and, for the "
 			  "password, token-file=");
-	expect_push_error("type=otlp\nurl=http://h\nkinds=cpu,gpu\n",
-			  "a.conf:4: kinds 'cpu,gpu' has a kind that is not known: 'gpu'");
+	expect_push_error("type=otlp\nurl=http://h\nkinds=cpu,wrong\n",
+			  "a.conf:4: kinds 'cpu,wrong' has a kind that is not known: 'wrong'");
 	expect_push_error("type=otlp\nurl=http://h\nrelabel=target_label=a\nrelabel=x\n",
 			  "a.conf:5: relabel rule 2: expected NAME=VALUE: 'x'");
 	expect_push_error("type=otlp\nurl=http://h\nuser=u\n",
