@@ -30,7 +30,7 @@
 #define LOOK_NS NS_PER_SEC /* between two checks of the cost */
 /* At 50 times the run time the probes take 98 % of it; beyond that a bound cannot be measured. */
 #define UNBOUNDED_PPM 49000000U
-#define KNOWN_NS (2 * NS_PER_SEC) /* the files of chosen processes must be known by then */
+#define KNOWN_NS (5 * NS_PER_SEC) /* the files of chosen processes must be known by then */
 #define LATE_MAX 64U		  /* processes that could not be attached to yet */
 #define INTERPRETERS_MAX 16U	  /* files with the probes */
 

@@ -26,6 +26,8 @@ def calls(path):
     calls, waits, amounts, kernels = (collections.Counter() for _ in range(4))
     mixed = 0
     for sample in pprof.load(path).samples:
+        if "api" not in sample.labels:
+            continue  # a record (kind gpu), whose values stand behind those of calls
         api = sample.labels["api"]
         calls[api] += sample.values[0]
         waits[api] += sample.values[2]
