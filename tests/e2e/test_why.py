@@ -400,7 +400,7 @@ def test_a_starved_program_names_what_it_did_meanwhile():
     # Where others have the CPUs it waits for one.
     assert meanwhile["sleep"] > 0.05, meanwhile
     assert meanwhile["Python on the CPU"] + meanwhile.get("run queue", 0) > 0.5, meanwhile
-    inside = lines_with(source, "time.sleep(0.1)", "total += i", "range(20)", "time.thread_time()")
+    inside = lines_with(source, "time.sleep(0.1)", "total += i", "range(500)", "time.thread_time()")
     assert starved["lines"][0]["line"] in inside, starved
     # The same from the samples themselves.
     drained = run("tree", out, "--kind", "cpu", "--label", "gpu=drained")

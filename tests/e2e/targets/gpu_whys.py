@@ -26,7 +26,7 @@ def finish(cuda, stream):
 def busy(seconds):
     until, total = time.thread_time() + seconds, 0
     while time.thread_time() < until:
-        for i in range(20):
+        for i in range(500):
             total += i
     return total
 
