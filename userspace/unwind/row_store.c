@@ -12,9 +12,10 @@
 #include "base/user_quota.h"
 #include "unwind/row_space.h"
 
-/* Gives unwind rules their ids in rules[].  Users have a share each.  Whatever is seen on a machine
- * keeps its id until ids are short; then those that no loaded page has are taken back, and rest
- * while walks may still read them.  Private to row_store.c. */
+/* ---- ids of rules ----
+ * Unwind rules get ids in rules[]; each user has a share.  A rule keeps its id until ids are
+ * short.  Then the ids that no loaded page uses are taken back, and rest while walks may still read
+ * them. */
 
 static uint32_t rule_hash(const struct pp_rule *rule)
 {
