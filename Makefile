@@ -114,7 +114,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c $< -o $@
 $(BUILD)/libpyprofd.a: $(LIB_OBJ)
-	$(call msg,AR,$@)rm -f $@; $(AR) rcs $@ $^
+	$(call msg,AR,$@)rm -f $@; $(AR) rcsT $@ $^
 $(BUILD)/pyprofd: $(BUILD)/userspace/agent/main.o $(BUILD)/libpyprofd.a
 	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(HARDENING_LDFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 # No BPF, no ELF: what they show is in the profile.

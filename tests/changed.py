@@ -47,9 +47,20 @@ def choose(paths):
     return steps, tests
 
 
+def linked_objects(build, test):
+    """The product's objects in a unit program, as its last link told."""
+    try:
+        with open(os.path.join(build, test[:-2] + ".linked"), encoding="utf-8") as file:
+            return set(re.findall(r"\buserspace/\S+\.o$", file.read(), re.M))
+    except OSError:
+        return set()
+
+
 def unit_tests(paths):
-    """Sources of the unit programs that are linked with a changed file, or include one."""
-    names = {path[len("userspace/"):] for path in paths if path.startswith("userspace/")}
+    """Sources of the unit programs that are linked with a changed file, include one, or were never
+    linked."""
+    build = os.path.join(TOP, os.environ.get("BUILD") or "build")
+    objects = {path[:-2] + ".o" for path in paths if re.match(r"userspace/.*\.c$", path)}
     of_bpf = any(path.startswith(("bpf/", "tests/bpf/", "include/")) for path in paths)
     found = []
     for path in sorted(glob.glob(TOP + "/tests/unit/*/test_*.c")
@@ -57,11 +68,11 @@ def unit_tests(paths):
         name = os.path.relpath(path, TOP)
         with open(path, encoding="utf-8") as file:
             head = file.read(16384)
-        sources = re.search(r"^/\* sources: (.*) \*/$", head, re.M)
-        words = set(sources.group(1).split() if sources else [])
-        headers = set(re.findall(r'^#include "([^"]+)"', head, re.M))
+        linked = linked_objects(build + "-asan", name) or linked_objects(build, name)
+        included = re.findall(r'^#include "([^"]+)"', head, re.M)
+        headers = set(included) | {"userspace/" + header for header in included}
         beside = {os.path.basename(p) for p in paths if os.path.dirname(p) == os.path.dirname(name)}
-        if (name in paths or words & names or headers & (names | beside)
+        if (name in paths or not linked or linked & objects or headers & (set(paths) | beside)
                 or of_bpf and name.startswith("tests/bpf/")):
             found.append(name)
     return found

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Unit tests: tests/unit/DIRECTORY/test_MODULE.c is one cmocka program, linked with the sources that its
-# first comment line `/* sources: elf/elf_image.c base/io.c */` names, and with nothing
-# else; `all`: with every one but the agent's main.c.
+# Unit tests: tests/unit/DIRECTORY/test_MODULE.c is one cmocka program, linked with the product's objects that it needs. A
+# function that it defines itself stands in for the product's, of another object than the one that calls it.
 #
 # tests/bpf/host/: bpf/ compiled for user space; those for other machines' registers are left out.
 HOST_SRC := $(if $(filter x86,$(BPF_ARCH)),$(wildcard tests/bpf/host/test_*.c),$(wildcard tests/bpf/host/test_*_$(BPF_ARCH).c))
@@ -12,20 +11,9 @@ UNIT_SRC := $(if $(ONLY_UNIT),$(filter $(ONLY_UNIT),$(UNIT_SRC)),$(UNIT_SRC))
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 # What only few are linked with is not loaded by the others.
 UNIT_LIBS := -lcmocka -ldw $(LIBS) -Wl,--as-needed $(SERVE_LIBS) $(FETCH_LIBS)
-# TEST=SOURCE,SOURCE for all of them by one program: by one for each, make began after half a second of CPU time.
-SOURCES_OF := $(shell awk '/^\/\* sources: / { sub(/^.* sources: */, ""); sub(/ *\*\/$$/, ""); gsub(" ", ","); print FILENAME "=" $$0; nextfile }' \
-	$(UNIT_SRC) $(wildcard tests/fuzz/fuzz_*.c))
-comma := ,
-sources_of = $(subst $(comma), ,$(patsubst $(1)=%,%,$(filter $(1)=%,$(SOURCES_OF))))
-# $(call source_objects,TEST,DIRECTORY): its sources' objects, built below DIRECTORY.
-source_objects = $(patsubst %.c,$(2)/userspace/%.o,$(filter-out all,$(call sources_of,$(1)))) \
-	$(if $(filter all,$(call sources_of,$(1))),$(LIB_OBJ))
-
-define unit_rule
-$(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD))
-	$$(call msg,LINK,$$@)$$(CC) $$(CFLAGS) $$(EXTRA_CFLAGS) $$(LDFLAGS) $$^ $$(UNIT_LIBS) -o $$@
-endef
-$(foreach t,$(UNIT_SRC),$(eval $(call unit_rule,$(t))))
+# TEST.linked names the objects that are in it: what tests/changed.py and tests/mutants ask for.
+$(UNIT_BIN): %: %.o $(BUILD)/libpyprofd.a
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) -Wl,-z,muldefs,--trace $^ $(UNIT_LIBS) -o $@ > $@.linked
 UNIT_OBJ := $(UNIT_BIN:%=%.o)
 $(BUILD)/tests/unit/attach/test_kernel_side.o: $(BUILD)/gen/pyprofd.skel.h
 # cmocka.h wants these first.
@@ -72,8 +60,13 @@ FUZZ_CFLAGS := -O1 -gline-tables-only -fsanitize=address,undefined -fno-sanitize
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
 	$(call msg,FUZZCC,$@)$(CLANG) $(CPPFLAGS) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
+# TEST=SOURCE,SOURCE for all of them by one program: by one for each, make began after half a second of CPU time.
+SOURCES_OF := $(shell awk '/^\/\* sources: / { sub(/^.* sources: */, ""); sub(/ *\*\/$$/, ""); gsub(" ", ","); print FILENAME "=" $$0; nextfile }' \
+	$(FUZZ_SRC))
+comma := ,
+fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/userspace/%.o,$(subst $(comma), ,$(patsubst $(1)=%,%,$(filter $(1)=%,$(SOURCES_OF)))))
 define fuzz_rule
-$(1:tests/fuzz/%.c=$(BUILD)/fuzz/%): $(BUILD)/fuzz/$(1:%.c=%.o) $(call source_objects,$(1),$(BUILD)/fuzz)
+$(1:tests/fuzz/%.c=$(BUILD)/fuzz/%): $(BUILD)/fuzz/$(1:%.c=%.o) $(call fuzz_objects,$(1))
 	$$(call msg,LINK,$$@)$$(CLANG) $$(FUZZ_CFLAGS) -fsanitize=fuzzer $$^ $$(LIBS) -o $$@
 endef
 $(LIB_SRC:%.c=$(BUILD)/fuzz/%.o): | $(BUILD)/gen/version.h

@@ -13,7 +13,7 @@ for file in $files; do
 		failed=1
 	}
 done
-# Tabs stop at every eighth column.  What a program is linked with is one line of its source.
+# Tabs stop at every eighth column.  What a fuzz target is linked with is one line of its source.
 find bpf include userspace tests deploy docs -name '*.[ch]' -o -name '*.py' | python3 -c '
 import sys
 wide = 0

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: python/python_code.c python/python_text.c python/python_objects.c base/io.c */
 /* bpf/lib/code.bpf.h: what is sent of a code object, and when. */
 #include "host.h"
 #include "python.h"

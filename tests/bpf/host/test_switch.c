@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* bpf/switch_thread.bpf.c: one wait, a thread's wait sites, the part on the run queue.  Windows:
  * test_switch_window.c; the lifecycle of threads: test_switch_life.c; the budget:
  * test_switch_budget.c; reasons: test_switch_reason.c; the GIL: test_switch_gil.c. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c render/totals.c render/code_table.c render/groups.c base/intern.c profile/profile.c render/short_paths.c profile/stack_table.c */
 /* Callers that differ at one site: their shares, and the spread that the counters tell of. */
 #include "switch.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* A look at a wait ends soon after its deadline, however slow the memory is that it reads. */
 #include "switch.h"
 

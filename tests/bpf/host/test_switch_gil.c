@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* bpf/lib/gil.bpf.h: waits for the GIL, and the holder that they are attributed to. */
 #include "switch.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* Slots of threads: which thread gets one, when the slot is freed, and which thread its times
  * belong to; bpf/lib/threads.bpf.h: how many of them a user gets. */
 #include "switch.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* bpf/lib/wait_reason.bpf.h: why a thread is switched out. */
 #include "switch.h"
 

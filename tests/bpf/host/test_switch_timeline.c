@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c drain/decode.c */
 /* bpf/switch_thread.bpf.c: what a thread did between two switch-ins, as a record. */
 #include "switch.h"
 

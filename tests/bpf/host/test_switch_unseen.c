@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* Switches for which the kernel does not call the program: times that can be recovered are right,
  * and the others are not counted as CPU time. */
 #include "switch.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/wait_shares.c drain/counts.c drain/table.c base/index_table.c */
 /* Waits cut at the edges of windows, by bpf/lib/threads.bpf.h and drain/thread_slots.c together. */
 #include "switch.h"
 

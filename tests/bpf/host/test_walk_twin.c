@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* sources: finish/stack_finish.c */
 /* Compares the agent's walk with that of bpf/lib on random rules and stacks: the results must be
  * equal. */
 #include "host.h"

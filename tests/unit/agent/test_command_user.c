@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/command.c base/sudo_user.c child/spawn.c child/children.c */
 #include "agent/command.h"
 
 #include <cmocka.h>

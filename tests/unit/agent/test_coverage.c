@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/coverage.c */
 /* /proc and the table of processes are stand-ins. */
 #include "agent/coverage.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/dump.c live/request.c base/kinds.c */
 /* Scans, processes and the reply are stand-ins; the thread that runs is that of a child in /proc:
  * this program may have one of the sanitizer's beside its own. */
 #include "agent/dump.h"

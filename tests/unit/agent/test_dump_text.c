@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/dump_text.c base/intern.c live/record.c base/index_table.c */
 #include "agent/dump_text.h"
 
 #include "stacks.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/epochs.c drain/text_table.c drain/hash_set.c base/index_table.c base/utf8.c */
 /* The kernel side, the dictionary and the table of files are stand-ins. */
 #include "agent/epochs.h"
 

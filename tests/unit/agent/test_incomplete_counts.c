@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: all */
 /* Incomplete stacks of processes that are gone: nothing can be added to what was walked.  Turns of
  * the users and their shares are the queue's (test_incomplete_queue.c). */
 #include <cmocka.h>

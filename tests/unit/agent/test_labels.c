@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/labels.c windows/sources.c windows/label.c identity/identity.c base/user_quota.c base/intern.c base/index_table.c base/utf8.c base/io.c identity/label_value.c base/kinds.c windows/process_record.c profile/record.c profile/profile.c profile/stack_table.c */
 /* Names of threads, who processes are and what is known of interpreters are stand-ins. */
 #include "agent/labels.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/live.c options/values.c base/log.c base/utf8.c */
 /* The server, clients that watch, and dumps are stand-ins. */
 #include "agent/live.h"
 

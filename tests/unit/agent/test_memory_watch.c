@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/memory_watch.c windows/label.c base/background.c base/task.c base/io.c base/kinds.c base/intern.c base/index_table.c base/log.c base/utf8.c */
 /* The BPF object is a stand-in. */
 #include <cmocka.h>
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/metrics.c agent/progress.c live/record.c */
 /* Those of GPUs are a stand-in. */
 #include "agent/metrics.h"
 

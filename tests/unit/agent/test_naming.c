@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/naming.c */
 /* Caches of symbols, files, stacks and processes are stand-ins; the questions are asked as the
  * symbolizer asks them. */
 #include "agent/naming.h"

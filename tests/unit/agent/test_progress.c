@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/progress.c */
 #include "agent/progress.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/rate.c base/log.c base/utf8.c */
 #include "agent/rate.h"
 
 #include <cmocka.h>

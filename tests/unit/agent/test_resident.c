@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/resident.c windows/record_sink.c processes/process_list.c base/kinds.c profile/record.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 /* Processes, their files and the clients are stand-ins: the process PID has PID KiB, and the
  * kernel thread has none. */
 #include "agent/resident.h"

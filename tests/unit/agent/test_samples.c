@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/samples.c agent/switch_frames.c base/intern.c probes/probe_plan.c probes/cuda_functions.c base/index_table.c */
 /* Counters become samples; who names, labels, counts and watches are stand-ins that write down what
  * they get. */
 #include "agent/samples.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/scans.c */
 /* Scans, slots and /proc are stand-ins; time stands still unless a test moves it. */
 #include "agent/scans.h"
 

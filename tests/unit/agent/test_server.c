@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/server.c config/config.c config/keys.c config/lines.c base/nearest.c config/served.c config/url.c config/relabel.c config/plain_file.c base/sudo_user.c base/kinds.c base/log.c base/utf8.c base/io.c child/spawn.c base/regex_copies.c child/children.c child/child.c base/collectors.c */
 /* The child is a script of the shell, which writes down how it was called. */
 #include "agent/server.h"
 

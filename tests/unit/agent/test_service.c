@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/service.c */
 #include "agent/service.h"
 
 #include <cmocka.h>

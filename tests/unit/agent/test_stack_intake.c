@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/stack_intake.c */
 /* The ring and the queue are stand-ins that write down when they are served. */
 #include "agent/stack_intake.h"
 

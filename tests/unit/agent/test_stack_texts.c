@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/stack_texts.c agent/switch_frames.c base/intern.c base/index_table.c */
 #include "agent/stack_texts.h"
 
 #include "stacks.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/tables.c */
 /* The kernel side's maps and the two that drain them are stand-ins. */
 #include "agent/tables.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/timeline.c */
 /* Rings, texts, lanes and the file are stand-ins that write down what they are asked to do. */
 #include "agent/timeline.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/turn_questions.c */
 #include "agent/turn_questions.h"
 
 #include <cmocka.h>

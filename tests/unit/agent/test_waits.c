@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/waits.c windows/label.c base/intern.c base/index_table.c */
 /* Slots, /proc and the ledger are stand-ins that write down what they get. */
 #include "agent/waits.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/wakers.c agent/switch_frames.c base/intern.c base/index_table.c */
 /* Who names, labels and counts are stand-ins that write down what they get. */
 #include "agent/wakers.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/window.c windows/sources.c base/log.c base/utf8.c */
 /* All stages are stand-ins that write down when they are called: what a window is made of is their
  * order. */
 #include "agent/window.h"

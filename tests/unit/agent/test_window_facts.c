@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: agent/window_facts.c agent/progress.c base/task.c profile/comments.c */
 /* /proc, the kernel side and the other stages are stand-ins, so that each figure is known. */
 #include "agent/window_facts.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/btrfs_devices.c base/io.c */
 /* The lines are of a Linux 6.18 with a btrfs of two subvolumes. */
 #include "attach/btrfs_devices.h"
 

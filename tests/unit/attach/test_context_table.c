@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/context_table.c base/user_quota.c */
 /* The kernel side, the files and the interpreter's TLS are fakes in this file. */
 #include "attach/context_table.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/cpu_events.c */
 /* CPUs, and the events that are opened on them, are stand-ins. */
 #include "attach/cpu_events.h"
 

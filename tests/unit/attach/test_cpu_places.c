@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/map_sizes.c */
 #include "attach/map_sizes.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_descriptors.c attach/file_identity.c discover/file_open.c base/root_file.c discover/mapping_set.c base/io.c */
 /* Files in a temporary directory, "mapped" by this process: they are opened again by their
  * paths. */
 #include "attach/file_table.h"

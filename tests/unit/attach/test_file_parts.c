@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_slots.c attach/file_names.c attach/file_facts.c attach/file_identity.c attach/rule_cache.c base/io.c */
 /* The parts of the table of files, each by its own header: where a file's holes lie, what file
  * system it is in, what the child answers and what time it is are fakes in this file. */
 #include <cmocka.h>

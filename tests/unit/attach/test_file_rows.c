@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_rows.c attach/file_facts.c attach/file_names.c attach/file_slots.c attach/file_descriptors.c attach/rule_cache.c discover/mapping_set.c base/io.c */
 /* Files that do not exist: what is opened, what the child says of it and where its rows go are
  * fakes in this file. */
 #include "attach/file_table.h"

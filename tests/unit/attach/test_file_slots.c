@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_facts.c attach/file_rows.c attach/file_descriptors.c attach/btrfs_devices.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/rule_cache.c unwind/row_store.c unwind/row_space.c base/user_quota.c discover/mapping_set.c base/io.c drain/dictionary.c drain/hash_set.c base/index_table.c drain/raw_codes.c python/python_code.c python/python_text.c python/python_objects.c elf/debug_file.c base/root_file.c elf/elf_image.c */
 /* Ids of very many files, when no file can be opened. */
 #include "attach/file_table.h"
 

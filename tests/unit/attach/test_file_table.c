@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/file_table.c attach/file_facts.c attach/file_rows.c attach/file_descriptors.c attach/file_identity.c attach/file_names.c attach/file_slots.c attach/rule_cache.c unwind/row_store.c unwind/row_space.c base/user_quota.c files/client.c files/client_names.c files/user_time.c files/check.c files/perf_lines.c files/serve.c files/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c child/late.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c discover/file_open.c base/root_file.c discover/mapping_set.c discover/proc_maps.c base/io.c elf/debug_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbol_table.c elf/elf_symbols.c elf/symbol_sources.c files/thread_start.c files/code_objects.c python/python_text.c python/python_code.c python/python_objects.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c base/nearest.c */
 /* Files are written to a temporary directory and looked up as mappings of this process.  A fake
  * decides whether a file is an interpreter. */
 #include "attach/file_table.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/kernel_side.c attach/map_sizes.c attach/object_builds.c attach/tracepoints.c base/io.c base/nearest.c */
 /* libbpf opens the real object; the kernel that loads it is a stand-in.  A map is a file in memory
  * of its name, and calls on one are written down. */
 #include "attach/kernel_side.h"

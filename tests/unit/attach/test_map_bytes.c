@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/map_sizes.c */
 /* libbpf's maps are stand-ins. */
 #include "attach/map_sizes.h"
 

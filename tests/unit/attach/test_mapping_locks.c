@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/mapping_locks.c */
 /* The kernel's iterator is a stand-in that tells of a process, look by look. */
 #include "attach/mapping_locks.h"
 

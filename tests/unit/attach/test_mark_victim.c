@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/tracepoints.c base/nearest.c */
 /* The tracepoint as two generations of kernels declare it, in BTF that is built here. */
 #include "attach/tracepoints.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/mapping_locks.c attach/probe_links.c base/io.c */
 /* Probes on functions of this program, by both ways that the kernel has: as root, else skipped. */
 #include "attach/probe_links.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: attach/object_builds.c base/log.c base/utf8.c */
 #include "attach/object_builds.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/background.c */
 /* Whether the thread runs is what the test says: a thread that lacks the CPU cannot be made at
  * will. */
 #include "base/background.h"

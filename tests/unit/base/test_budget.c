@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/budget.c */
 #include "base/budget.h"
 
 #include <cmocka.h>

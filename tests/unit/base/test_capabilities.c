@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/capabilities.c */
 #include "base/capabilities.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/collectors.c */
 #include "base/collectors.h"
 
 #include <cmocka.h>

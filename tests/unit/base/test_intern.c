@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/intern.c base/index_table.c */
 #include "base/intern.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c */
 /* Checks that the tables of include/pyprofd/kinds.h are consistent, as a new row must leave
  * them. */
 #include "base/kinds.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources:  */
 #include "base/line_target.h"
 
 #include <cmocka.h>

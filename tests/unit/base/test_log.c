@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/log.c base/utf8.c */
 #include "base/log.h"
 
 #include <cmocka.h>

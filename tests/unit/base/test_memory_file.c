@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources:  */
 #include "base/io.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/task.c base/io.c */
 #include "base/task.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c base/page_cache.c */
 #include "base/page_cache.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/proto.c */
 #include "base/proto.h"
 
 #include <cmocka.h>

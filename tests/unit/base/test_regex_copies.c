@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/regex_copies.c */
 #include "base/regex_copies.h"
 
 #include <cmocka.h>

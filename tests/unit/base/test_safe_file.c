@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/safe_file.c base/sudo_user.c */
 #include "base/safe_file.h"
 
 #include <cmocka.h>

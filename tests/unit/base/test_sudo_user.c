@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/sudo_user.c */
 #include "base/sudo_user.h"
 
 #include <cmocka.h>

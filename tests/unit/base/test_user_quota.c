@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/user_quota.c */
 #include "base/user_quota.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/utf8.c */
 #include "base/utf8.h"
 
 #include <cmocka.h>

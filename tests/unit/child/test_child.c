@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/child.c child/children.c */
 /* When a child is started again; starting, killing and awaiting are fakes in this file. */
 #include "child/child.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/children.c */
 /* The table of children, and the page that shows it. */
 #include "child/children.h"
 

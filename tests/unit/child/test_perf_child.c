@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/perf_opener.c child/loop.c child/worker.c child/child.c child/spawn.c base/capabilities.c base/io.c base/task.c child/children.c */
 /* The child that opens events, in a fork of this program: its sandbox and its events are fakes. */
 #include "child/perf_opener.h"
 

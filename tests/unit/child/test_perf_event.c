@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/perf_event.c */
 /* The system call is a stand-in that keeps what it was asked for. */
 #include "child/perf_event.h"
 

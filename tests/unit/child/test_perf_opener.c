@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/perf_opener.c child/perf_event.c child/worker.c child/loop.c child/sandbox.c base/capabilities.c base/io.c base/task.c child/spawn.c child/children.c child/child.c */
 /* With a child, which is this program itself. */
 #include "child/perf_opener.h"
 

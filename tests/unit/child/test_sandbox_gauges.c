@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/sandbox.c base/capabilities.c child/children.c */
 /* A child enters the sandbox and tries what a vendor's code shall not do.  It tells by its exit
  * status what it could do all the same. */
 #include "child/sandbox.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/sandbox.c base/capabilities.c child/children.c */
 /* What the child that merges can still do, in a process of its own. */
 #include "child/sandbox.h"
 

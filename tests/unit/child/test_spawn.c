@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/spawn.c child/children.c */
 /* Children are this program, which looks at what it was given and says so by its exit status. */
 #include "child/spawn.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/worker.c base/task.c child/children.c child/child.c */
 /* A worker's children are the other end of its socket, in this process: starting, killing and
  * scheduling them, and the clocks, are fakes in this file. */
 #include "child/worker.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: collectors/job.c collectors/series.c config/relabel.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c pprof/unpack.c pprof/profile_read.c pprof/read_samples.c pprof/read_levels.c pprof/read_frames.c pprof/read_memory.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c profile/profile.c profile/stack_table.c base/kinds.c base/index_table.c base/intern.c base/io.c base/utf8.c profile/cuda_line.c base/regex_copies.c base/proto.c collectors/requests.c collectors/queue.c store/store_query.c store/store_names.c */
 /* A merged file and its windows. */
 #include "collectors/job.h"
 

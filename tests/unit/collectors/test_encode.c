@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: all */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>

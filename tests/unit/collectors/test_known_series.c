@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: collectors/series.c config/relabel.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c base/regex_copies.c */
 #include "collectors/series.h"
 
 #include <stddef.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: collectors/metrics.c */
 #include "collectors/metrics.h"
 
 #include <cmocka.h>

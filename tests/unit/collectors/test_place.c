@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: collectors/place.c base/io.c base/task.c */
 #include "collectors/place.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: collectors/queue.c store/store_query.c store/store_names.c base/io.c base/kinds.c */
 #include "collectors/queue.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: collectors/settings.c config/url.c config/secret.c config/plain_file.c store/store_names.c base/utf8.c base/io.c base/task.c base/sudo_user.c base/collectors.c */
 #include "collectors/settings.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: all */
 #include "collectors/target.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: config/config.c config/keys.c base/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/print.c config/secret.c config/plain_file.c base/sudo_user.c base/kinds.c base/utf8.c base/io.c base/regex_copies.c base/collectors.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: config/relabel.c base/utf8.c base/regex_copies.c */
 #include "config/relabel.h"
 
 #include <cmocka.h>

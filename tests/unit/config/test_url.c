@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: config/url.c base/collectors.c */
 #include "config/url.h"
 
 #include <stddef.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c diff/significance.c diff/comparable.c profile/comments.c diff/statistics.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: diff/statistics.c */
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: diff/table.c diff/significance.c diff/statistics.c render/code_table.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c render/short_paths.c */
 #include "../render/render_fixture.h"
 
 #include <math.h>

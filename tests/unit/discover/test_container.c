@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/container.c */
 #include "discover/container.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/cpus.c base/io.c */
 #include "discover/cpus.h"
 
 #include <cmocka.h>

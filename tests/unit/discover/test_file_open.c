@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/file_open.c base/root_file.c discover/proc_maps.c discover/mapping_set.c base/io.c */
 #include "discover/file_open.h"
 
 #include <cmocka.h>

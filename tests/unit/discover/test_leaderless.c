@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/file_open.c base/root_file.c discover/proc_maps.c discover/mapping_set.c base/io.c */
 /* A process whose main thread has ended while another one runs. */
 #include <cmocka.h>
 #include <errno.h>

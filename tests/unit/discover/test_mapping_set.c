@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/mapping_set.c */
 #include "discover/mapping_set.h"
 
 #include <cmocka.h>

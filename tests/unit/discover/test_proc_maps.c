@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/proc_maps.c discover/mapping_set.c base/io.c */
 #include "discover/proc_maps.h"
 
 #include <cmocka.h>

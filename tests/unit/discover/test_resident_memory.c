@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/resident_memory.c base/io.c */
 #include "discover/resident_memory.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/scheduler_times.c discover/proc_scan.c discover/process_table.c discover/mapping_set.c discover/proc_maps.c discover/container.c base/io.c base/intern.c base/index_table.c */
 #include "discover/scheduler_times.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: child/perf_opener.c child/perf_event.c child/worker.c peek/child.c child/loop.c child/sandbox.c child/children.c base/capabilities.c discover/sideband.c discover/cpus.c discover/process_table.c discover/mapping_set.c discover/proc_maps.c base/intern.c base/io.c base/task.c child/spawn.c child/child.c base/index_table.c */
 #include "discover/sideband.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/sideband.c discover/mapping_set.c discover/cpus.c child/perf_opener.c base/capabilities.c base/io.c child/worker.c child/perf_event.c base/task.c child/spawn.c child/children.c child/loop.c child/sandbox.c child/child.c */
 #include "discover/sideband.h"
 
 #include <cmocka.h>

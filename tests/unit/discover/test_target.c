@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/target.c discover/proc_scan.c discover/container.c discover/process_table.c discover/mapping_set.c discover/proc_maps.c base/intern.c base/io.c base/index_table.c */
 #include "discover/target.h"
 
 #include <cmocka.h>

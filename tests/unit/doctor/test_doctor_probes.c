@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: doctor/doctor_probes.c doctor/findings.c probes/probe_calibration.c attach/mapping_locks.c attach/probe_links.c base/task.c base/io.c */
 #include "doctor/doctor_probes.h"
 
 #include <cmocka.h>

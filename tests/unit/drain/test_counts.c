@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/counts.c drain/table.c base/index_table.c */
 #include "drain/counts.h"
 
 #include <bpf/bpf.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/cuda_names.c drain/hash_set.c base/index_table.c drain/text_table.c base/user_quota.c base/utf8.c */
 #include "drain/cuda_names.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/cuda_totals.c drain/hash_set.c drain/counts.c base/index_table.c */
 /* Totals and counters as the kernel side leaves them, and the counters that are made of them. */
 #include "drain/cuda_totals.h"
 

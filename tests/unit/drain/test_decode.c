@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/decode.c */
 #include "drain/decode.h"
 
 #include <errno.h>

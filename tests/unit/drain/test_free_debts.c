@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/free_debts.c */
 /* And the weights of include/pyprofd/alloc.h, which the kernel side computes. */
 #include "drain/free_debts.h"
 

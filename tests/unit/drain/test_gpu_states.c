@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/gpu_states.c */
 #include "drain/gpu_states.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/hash_set.c base/index_table.c */
 #include "drain/hash_set.h"
 
 #include <cmocka.h>

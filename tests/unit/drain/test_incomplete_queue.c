@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/incomplete_queue.c drain/decode.c base/user_quota.c */
 #include "drain/incomplete_queue.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/line_rows.c drain/counts.c drain/dictionary.c drain/hash_set.c drain/raw_codes.c symbolize/stitch.c python/python_code.c python/python_objects.c python/python_text.c base/io.c base/index_table.c base/user_quota.c */
 #include "drain/line_rows.h"
 
 #include <cmocka.h>

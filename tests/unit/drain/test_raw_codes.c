@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/raw_codes.c */
 #include "drain/raw_codes.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/ring.c */
 /* The kernel's side of a ring is an array here, and decoding is only noted. */
 #include "drain/ring.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/table.c */
 /* The kernel's hash is a stand-in, which gives its rows from the last one on. */
 #include "drain/table.h"
 

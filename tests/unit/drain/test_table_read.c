@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/table.c */
 /* Tables that are read and not emptied.  The kernel's hash is a stand-in: entry i has key i and
  * value 3 * i. */
 #include "drain/table.h"

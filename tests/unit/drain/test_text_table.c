@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/text_table.c drain/hash_set.c base/index_table.c base/utf8.c */
 #include "drain/text_table.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
 #include "drain/thread_slots.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/wait_shares.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
 /* Rows as the kernel side leaves them, and the rows that wait_shares_divide() makes of them. */
 #include "drain/wait_shares.h"
 

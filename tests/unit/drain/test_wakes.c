@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/wakes.c drain/counts.c base/index_table.c */
 /* Waits by waker, of a kernel table that is an array here. */
 #include "drain/wakes.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/call_constants_x86.c elf/call_constants_arm.c */
 /* Instructions as assemblers write them. */
 #include "elf/call_constants.h"
 

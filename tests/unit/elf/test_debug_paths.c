@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/debug_file.c base/root_file.c elf/elf_image.c */
 /* Debug files below a temporary directory, which is the root. */
 #include "elf/debug_file.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/demangle.c elf/demangle_cython.c */
 #include "elf/demangle.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_image.c elf/elf_symbol_table.c base/io.c */
 #include "elf/elf_image.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_image.c elf/elf_symbol_table.c base/io.c */
 /* Headers, notes and sections written by hand: what lies at each bound, on both sides. */
 #include "elf/elf_image.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_symbol_table.c elf/elf_image.c */
 /* Dynamic symbol tables and hash tables written by hand, as "GNU Hash ELF Sections" describes them.
  * The names' hashes are those that it and other descriptions print. */
 #include "elf/elf_symbol_table.h"

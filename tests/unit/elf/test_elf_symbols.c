@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_symbols.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c */
 #include "elf/elf_symbols.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_symbols.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c base/io.c */
 /* Files that claim far more than they store: each is given up within its budget, and none of their
  * holes is filled. */
 #include "elf/elf_image.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_image.c elf/elf_symbol_table.c */
 /* Registrations written by hand, as nvcc's host compilers make them, and as a hostile file has. */
 #include "elf/kernel_stubs.h"
 

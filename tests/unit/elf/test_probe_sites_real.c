@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/elf_image.c elf/elf_symbol_table.c base/nearest.c */
 /* Sites in files of the machine: what readelf -n says of Debian's python3.11, the C library's
  * allocator. */
 #include "elf/probe_sites.h"

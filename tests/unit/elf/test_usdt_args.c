@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/usdt_notes.c elf/elf_image.c */
 /* Operands as assemblers write them, on both machines. */
 #include "elf/usdt_notes.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/usdt_notes.c elf/elf_image.c elf/elf_symbol_table.c */
 /* Notes written by hand: sound ones, and what a hostile file says. */
 #include "elf/usdt_notes.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: export/perfetto.c export/tree_exports.c base/proto.c base/json_writer.c render/flame_tree.c render/format.c render/code_table.c render/short_paths.c render/groups.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c timeline/trace_format.c base/utf8.c */
 /* Files with values that no profiler counts: anyone may write them.  What the formats look like is
  * tested end to end. */
 #include "export/exports.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/check.c files/perf_lines.c */
 /* What the child may say of files, at each bound, and the lines of perf maps that it reads. */
 #include "files/check.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/child.c child/loop.c child/children.c */
 /* The child that parses files, in a fork of this program: its sandbox and what it parses are
  * fakes. */
 #include "files/child.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/client.c files/client_names.c files/user_time.c files/check.c files/child.c files/perf_lines.c files/serve.c files/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c child/worker.c child/late.c peek/child.c child/loop.c child/sandbox.c child/children.c base/capabilities.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c base/io.c elf/debug_file.c base/root_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols.c elf/symbol_sources.c files/thread_start.c files/code_objects.c python/python_text.c python/python_code.c python/python_objects.c base/task.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c base/nearest.c child/spawn.c child/child.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "files/client.h"
 

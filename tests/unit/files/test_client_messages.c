@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/client.c files/client_names.c files/check.c files/user_time.c child/late.c */
 /* What the client sends to the child, and what it takes of the answers: the child, its CPU time and
  * the clock are fakes in this file. */
 #include "files/client.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/code_objects.c files/check.c python/python_text.c python/python_code.c python/python_objects.c base/io.c */
 /* What the child answers about code objects, and what the agent believes of it. */
 #include "files/code_objects.h"
 

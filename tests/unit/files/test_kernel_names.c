@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/kernel_names.c files/check.c elf/demangle.c elf/demangle_cython.c */
 /* What the child answers about kernels: the file, its stubs and its symbols are fakes in this
  * file; functions are 0x100 bytes long. */
 #include "files/kernel_names.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/client.c files/client_names.c files/user_time.c files/serve.c files/kernel_names.c elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c files/check.c files/perf_lines.c files/code_objects.c files/thread_start.c child/late.c base/io.c base/nearest.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c elf/debug_file.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols.c elf/symbol_sources.c elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/greenlet.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c python/python_told.c python/python_text.c python/python_code.c python/python_objects.c */
 /* The question where probes are attached: the agent's side and the child's with a file written by
  * hand, and what either of them refuses. */
 #include "files/client.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/serve.c */
 /* What the child answers: files, their unwind information and their symbols are fakes in this
  * file. */
 #include "files/serve.h"

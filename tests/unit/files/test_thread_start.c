@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/thread_start.c */
 /* The file's bytes and rules are stand-ins. */
 #include "files/thread_start.h"
 

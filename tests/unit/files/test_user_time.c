@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/user_time.c */
 #include "files/user_time.h"
 
 #include <cmocka.h>

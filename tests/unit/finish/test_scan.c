@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: all */
 /* The scan of blocked threads over live processes, as the agent runs it.  Needs root; without it
  * the program says so and ends. */
 #include <cmocka.h>

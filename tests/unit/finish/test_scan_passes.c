@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/scan.c */
 /* The scan of blocked threads over a machine that each test invents: what the kernel's iterator
  * shows in each pass, who was seen at a switch, and what a walk finds, are fakes in this file. */
 #include "finish/scan.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/scan_reader.c */
 #include <cmocka.h>
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/scan_walk.c */
 /* Scanned threads of a process that does not exist: its stack, its interpreter and what unwinds
  * them are fakes in this file. */
 #include "finish/scan_walk.h"

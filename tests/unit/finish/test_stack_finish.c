@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/stack_finish.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c */
 /* Real stacks of this process are compared with glibc's backtrace(); test_stack_finish_rules.c has
  * what a sane program does not do. */
 #include "finish/stack_finish.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/stack_finish.c */
 /* Made-up stacks: each rule, each reason to stop and each limit. test_stack_finish.c has real
  * stacks. */
 #include "finish/stack_finish.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/stack_resume.c finish/stack_finish.c */
 /* A synthetic stack, and code with given rules: INTERPRETER + i * 16 has rule i.  The activation's
  * frame is [STACK + 0x100, CFA) and contains the stack anchor; its caller is the outermost
  * function. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/unwind_frames.c */
 /* Which frames an incomplete stack gets, by the decisions of bpf/lib/walk_native.bpf.h. */
 #include <cmocka.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/unwind_python.c base/io.c */
 /* Names of Python frames of a process that is this one: code objects are words of this program. */
 #include "finish/unwind_python.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/user_unwind.c finish/unwind_frames.c finish/stack_finish.c base/page_cache.c base/io.c */
 /* Stacks of a process that is this one, whose code is invented: a library's function n lies at
  * n * 0x100 and has a frame of 16 bytes. */
 #include "finish/user_unwind.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gauges/intake.c gauges/record.c profile/gpu_gauges.c */
 #include "gauges/intake.h"
 
 #include <cmocka.h>

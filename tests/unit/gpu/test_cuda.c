@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/cuda.c gpu/cuda_devices.c probes/cuda_functions.c windows/label.c base/intern.c base/index_table.c */
 /* The kernel side, totals, names, processes and modules are stand-ins. */
 #include "gpu/cuda.h"
 

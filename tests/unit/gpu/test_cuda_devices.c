@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/cuda_devices.c */
 #include "gpu/cuda_devices.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/cuda_live.c drain/counts.c base/index_table.c */
 /* The kernel side's tables, processes and the dictionary are stand-ins. */
 #include "gpu/cuda_live.h"
 

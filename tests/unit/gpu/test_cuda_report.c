@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/cuda_report.c profile/cuda_lines.c profile/cuda_line.c base/index_table.c base/intern.c */
 /* Rows, processes, profiles and clients are stand-ins. */
 #include "gpu/cuda_report.h"
 

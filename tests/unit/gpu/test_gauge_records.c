@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gauge_records.c windows/record_sink.c profile/gpu_gauges.c profile/record.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 /* Processes, profiles and clients are stand-ins: the process PID is of the user PID / 1000. */
 #include "gpu/gauge_records.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gauge_sums.c profile/gpu_gauges.c */
 #include "gpu/gauge_sums.h"
 
 #include <cmocka.h>

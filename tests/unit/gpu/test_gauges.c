@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gauges.c gpu/gauge_sums.c gauges/intake.c gauges/record.c profile/gpu_gauges.c base/log.c base/utf8.c child/child.c child/spawn.c child/children.c */
 /* The agent beside a child that is this program, and does what LD_LIBRARY_PATH says: all that the
  * child gets of the environment.  The agent's clock is the test's own. */
 #include "gpu/gauges.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gpu_metrics.c live/record.c gauges/record.c profile/gpu_gauges.c */
 /* The gauges are a stand-in. */
 #include "gpu/gpu_metrics.h"
 

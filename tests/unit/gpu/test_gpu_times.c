@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/gpu_times.c windows/record_sink.c profile/record.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 /* The kernel side, what reads it, processes, profiles and clients are stand-ins. */
 #include <cmocka.h>
 #include <errno.h>

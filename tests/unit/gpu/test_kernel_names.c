@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/kernel_names.c probes/cuda_functions.c drain/hash_set.c base/index_table.c */
 /* Handles, totals, stacks, files, processes and the child are stand-ins. */
 #include "gpu/kernel_names.h"
 

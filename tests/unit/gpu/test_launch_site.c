@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gpu/launch_site.c */
 /* Files are slots: 1 the driver, 2 the runtime, others the program's. */
 #include "gpu/launch_site.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/app_name.c identity/label_value.c base/utf8.c */
 #include "identity/app_name.h"
 
 #include <cmocka.h>

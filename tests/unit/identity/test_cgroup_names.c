@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/cgroup_names.c identity/label_value.c discover/container.c base/utf8.c */
 #include "identity/cgroup_names.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/label_value.c base/utf8.c */
 #include "identity/label_value.h"
 
 #include <cmocka.h>

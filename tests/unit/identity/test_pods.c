@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/pods.c identity/label_value.c base/utf8.c base/io.c */
 #include "identity/pods.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/identity.c identity/label_value.c base/utf8.c base/io.c base/user_quota.c */
 #include "identity/identity.h"
 
 #include <cmocka.h>

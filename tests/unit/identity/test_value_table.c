@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/identity.c base/user_quota.c base/io.c identity/label_value.c base/utf8.c */
 #include "identity/identity.h"
 
 #include <cmocka.h>

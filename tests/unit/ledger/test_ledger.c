@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: ledger/ledger.c drain/thread_slots.c */
 /* The map of exited threads is a fake in this file. */
 #include "ledger/ledger.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: ledger/ledger.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c */
 /* Times of threads without a slot. */
 #include "ledger/ledger.h"
 

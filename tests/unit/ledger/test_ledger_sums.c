@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: ledger/ledger_sums.c ledger/ledger.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c base/user_quota.c base/utf8.c */
 #include "ledger/ledger_sums.h"
 
 #include <cmocka.h>

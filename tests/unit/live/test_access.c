@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: live/access.c base/io.c */
 #include <cmocka.h>
 #include <linux/capability.h>
 #include <signal.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: live/feed.c live/record.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>

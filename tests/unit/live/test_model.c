@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: live/model.c live/record.c base/intern.c base/utf8.c base/index_table.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>

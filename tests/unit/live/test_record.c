@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: live/record.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c live/request.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>

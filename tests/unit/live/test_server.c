@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c live/server.c live/listener.c live/request.c live/record.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c options/options.c options/configured.c options/settings.c options/table.c options/rules.c options/probe_spec.c options/values.c config/config.c config/keys.c base/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/print.c config/secret.c config/plain_file.c base/sudo_user.c base/utf8.c base/io.c base/regex_copies.c base/collectors.c */
 /* Options out of a configuration file, --set and the command line. */
 #include <cmocka.h>
 #include <errno.h>

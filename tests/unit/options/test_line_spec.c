@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: options/values.c */
 #include "options/values.h"
 
 #include <cmocka.h>

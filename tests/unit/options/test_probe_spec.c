@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: options/probe_spec.c */
 #include "options/probe_spec.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: peek/child.c child/loop.c child/sandbox.c child/children.c */
 /* What the child does with requests, in this process and in a fork of it; how reading fails is a
  * fake in this file. */
 #include "peek/child.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: peek/client.c child/late.c */
 /* Reading through a child that is a fake in this file, as are time and whose process is whose. */
 #include "peek/client.h"
 

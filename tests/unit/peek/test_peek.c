@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: peek/client.c child/worker.c peek/child.c child/loop.c child/sandbox.c base/capabilities.c child/late.c base/io.c base/task.c child/spawn.c child/children.c child/child.c */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "peek/client.h"
 

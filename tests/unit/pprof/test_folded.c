@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
 #include "../profile/fixture.h"
 #include "pprof/folded.h"
 

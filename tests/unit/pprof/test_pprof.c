@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c base/proto.c */
 #include "../profile/fixture.h"
 
 #include <stdio.h>

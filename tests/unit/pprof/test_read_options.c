@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c base/proto.c */
 #include "read_fixture.h"
 
 #include "base/cleanup.h"

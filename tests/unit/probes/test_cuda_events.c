@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/cuda_events.c base/log.c base/utf8.c */
 /* The thread that attaches and the kernel side are stand-ins. */
 #include "probes/cuda_events.h"
 

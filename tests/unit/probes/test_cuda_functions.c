@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/cuda_functions.c */
 #include "probes/cuda_functions.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/exact_sites.c */
 /* The parser's child, the links and the kernel side are stand-ins. */
 #include "probes/exact_sites.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/lock_wait.c base/log.c base/utf8.c */
 #include "probes/lock_wait.h"
 
 #include <cmocka.h>

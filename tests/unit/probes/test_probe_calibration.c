@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probe_calibration.c attach/mapping_locks.c attach/probe_links.c base/task.c base/io.c elf/probe_instruction.c */
 #include "probes/probe_calibration.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probe_plan.c probes/cuda_functions.c options/probe_spec.c */
 #include "probes/probe_plan.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probe_times.c */
 #include "probes/probe_times.h"
 
 #include <cmocka.h>

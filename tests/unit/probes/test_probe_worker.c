@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probe_worker.c probes/probe_objects.c probes/lock_wait.c probes/probe_groups.c probes/probe_times.c base/background.c base/task.c base/io.c base/user_quota.c base/log.c base/utf8.c */
 /* The kernel's part, programs and links, are stand-ins that count what is attached. */
 #include "probes/probe_worker.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probes.c probes/probe_names.c probes/probe_warnings.c probes/site_numbers.c probes/probed_file.c probes/probe_plan.c probes/cuda_functions.c probes/cuda_events.c base/user_quota.c options/probe_spec.c base/log.c base/utf8.c */
 /* Files, the child that finds places, and the thread that attaches are stand-ins that write down
  * what they are asked for. */
 #include "probes/probes.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/probes_source.c windows/label.c base/intern.c base/index_table.c */
 /* The probes are stand-ins that write down what they are asked for. */
 #include "probes/probes.h"
 

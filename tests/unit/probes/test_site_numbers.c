@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: probes/site_numbers.c base/user_quota.c */
 #include "probes/site_numbers.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: processes/identities.c processes/process_list.c identity/identity.c identity/pods.c identity/cgroup_names.c identity/app_name.c identity/label_value.c discover/process_table.c files/user_time.c discover/mapping_set.c discover/proc_maps.c discover/container.c base/intern.c base/user_quota.c base/utf8.c base/index_table.c */
 /* What /proc and the directories of logs say are stand-ins. */
 #include "processes/identities.h"
 

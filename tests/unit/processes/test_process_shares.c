@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: processes/process_shares.c */
 /* The kernel side, the processes and their users are fakes in this file. */
 #include "processes/process_shares.h"
 

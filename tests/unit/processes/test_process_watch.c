@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: processes/process_watch.c processes/process_list.c */
 /* Tables, rings, /proc and interpreters are stand-ins that write down what they are asked to do. */
 #include "processes/process_watch.h"
 

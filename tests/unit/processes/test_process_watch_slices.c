@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: processes/process_watch.c processes/process_list.c base/log.c base/utf8.c */
 /* Many new programs with files that take long to read: how much of it one turn of the loop does.
  * The clock is a number that each file's reading moves on; tables, rings and /proc are
  * stand-ins. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: processes/thread_names.c processes/process_list.c */
 /* Interpreters are stand-ins that give a name a look, as if its slice was over then. */
 #include "processes/thread_names.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/cuda_line.c */
 #include "profile/cuda_line.h"
 
 #include <cmocka.h>

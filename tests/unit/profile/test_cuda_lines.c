@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/cuda_lines.c profile/cuda_line.c base/index_table.c base/intern.c */
 #include "profile/cuda_lines.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/comments.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>

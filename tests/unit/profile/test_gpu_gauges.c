@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/gpu_gauges.c */
 #include "profile/gpu_gauges.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "fixture.h"
 
 static struct profile_sample numbered_sample(const struct frame *frame, int64_t pid, int64_t tid)

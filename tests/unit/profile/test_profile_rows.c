@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "fixture.h"
 
 #include "profile/profile_data.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/record.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "profile/record.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/stack_table.c base/index_table.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <stdint.h>

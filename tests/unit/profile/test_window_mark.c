@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/comments.c */
 #include "profile/comments.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/greenlet.c elf/elf_image.c elf/elf_symbol_table.c */
 /* Compiles libraries in C that have the symbols of greenlet's releases; nm gives the function's
  * true address. */
 #include "python/greenlet.h"

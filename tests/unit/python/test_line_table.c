@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/python_code.c base/io.c python/python_objects.c python/python_text.c */
 #include <cmocka.h>
 
 #include "interpreters.h"

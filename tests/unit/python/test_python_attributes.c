@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/python_objects.c python/python_text.c python/python_offsets.c base/io.c */
 /* Where each version keeps the attributes of an instance, and how names are found in a dictionary,
  * on objects in this process's own memory.  The offsets are those of Include/cpython/object.h and
  * Include/internal/pycore_dict.h. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/python_code.c python/python_objects.c python/python_text.c python/python_offsets.c base/io.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <sys/mman.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c */
 /* struct _Py_DebugOffsets in files written by hand: which word is which field, and the bounds of
  * each. Words are numbered as in Include/internal/pycore_runtime.h of 3.13 and
  * pycore_debug_offsets.h of 3.14 and 3.15. */

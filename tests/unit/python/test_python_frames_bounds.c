@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c base/page_cache.c python/python_frames.c */
 /* Where a thread's state is found, what it says, and the bounds of a walk: on memory of our own,
  * with what lies next to each bound on both sides. */
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_process.c python/python_tls.c */
 /* Live threads that compete for the GIL: the words on which they wait, and the holder, by the same
  * steps as bpf/lib/gil.bpf.h. */
 #include <cmocka.h>

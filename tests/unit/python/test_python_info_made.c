@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c */
 /* Interpreters' files written by hand: versions, reasons, static variables.  Sizes of code objects
  * are PyCode_Type.tp_basicsize of the release builds. */
 #include "made_python.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/python_text.c */
 /* Names as UTF-8: RFC 3629, section 3, has the bytes of each range's ends. */
 #include <cmocka.h>
 #include <errno.h>

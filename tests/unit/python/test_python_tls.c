@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_process.c python/python_tls.c */
 /* Accessors as compilers write them: each test compiles a library with a thread-local variable in
  * one TLS model, loads it, and compares what the plan finds with what the accessor returns. */
 #include "python/python_tls.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_tls.c */
 /* Plans from files written by hand: each bound from both sides, machine code as the Intel manual
  * encodes it. */
 #include <cmocka.h>

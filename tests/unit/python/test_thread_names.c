@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_objects.c python/python_offsets.c python/python_text.c python/python_tls.c python/thread_names.c python/thread_place.c */
 #include <cmocka.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/io.c python/python_objects.c python/python_offsets.c python/python_text.c python/thread_names.c python/thread_place.c */
 /* Names of threads in interpreters that are written by hand into this process's own memory, with
  * the objects of 3.7 to 3.9 as Include/cpython/ and Objects/dict-common.h lay them out. */
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/coverage.c profile/comments.c base/kinds.c */
 #include "query/coverage.h"
 
 #include <cmocka.h>

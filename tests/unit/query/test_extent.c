@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/extent.c store/store_query.c store/store_names.c base/kinds.c */
 #include "query/extent.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/file_totals.c query/folder.c store/store_query.c store/store_names.c base/kinds.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c base/proto.c */
 /* Real profiles in a directory; whether a file is read again is told by what it has meanwhile, with
  * the same inode, size and time. */
 #include "query/file_totals.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/folder.c store/store_query.c store/store_names.c base/index_table.c base/kinds.c */
 /* Files without content in a directory: what they hold is what the fakes say, and somebody merges
  * them between two calls. */
 #include "query/folder.h"

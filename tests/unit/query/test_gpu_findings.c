@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/gpu_findings.c */
 #include "query/gpu_findings.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c base/index_table.c base/intern.c */
 #include "query/gpu_lines.h"
 
 #include <cmocka.h>

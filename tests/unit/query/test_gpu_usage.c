@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/gpu_usage.c profile/gpu_gauges.c profile/record.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "query/gpu_usage.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c query/live_windows.c query/why.c live/feed.c live/record.c live/request.c base/io.c */
 /* The client's connection is a fake in this file: a socket that already contains the answer. */
 #include <cmocka.h>
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c query/live_windows.c query/why.c base/io.c */
 /* Windows come by a script: each step is one poll(), which lets time pass.  The clock, the socket
  * and the disk are stand-ins. */
 #include <cmocka.h>

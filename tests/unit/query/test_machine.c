@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/machine.c profile/comments.c base/index_table.c */
 #include "query/machine.h"
 
 #include <cmocka.h>

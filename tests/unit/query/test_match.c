@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/match.c query/select.c base/intern.c base/index_table.c base/regex_copies.c */
 #include "query/match.h"
 
 #include <cmocka.h>

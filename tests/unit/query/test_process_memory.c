@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/process_memory.c profile/record.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "query/process_memory.h"
 
 #include <cmocka.h>

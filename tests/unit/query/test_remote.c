@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/remote.c query/why.c child/spawn.c child/children.c */
 /* pyprof-fetch is a script in the directory of this program. */
 #include "query/remote.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/select.c base/regex_copies.c */
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/gpu_groups.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/gpu_lines.c query/match.c profile/cuda_lines.c profile/cuda_line.c render/code_table.c render/short_paths.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c */
 #include "reader/gpu_groups.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c query/coverage.c profile/comments.c query/machine.c reader/machine_view.c reader/text.c render/code_table.c render/short_paths.c render/format.c base/io.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c base/proto.c render/table.c base/json_writer.c */
 #include "reader/machine_view.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/mem_table.c render/held.c render/code_table.c render/short_paths.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c */
 #include "reader/mem_table.h"
 
 #include <cmocka.h>

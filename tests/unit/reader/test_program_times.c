@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/program_times.c */
 #include "reader/program_times.h"
 
 #include <setjmp.h>

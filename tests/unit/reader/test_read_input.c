@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/read_input.c */
 /* Instead of input_read() a script; what is printed goes to a file. */
 #include <cmocka.h>
 #include <errno.h>

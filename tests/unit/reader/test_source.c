@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/source.c reader/source_open.c base/io.c base/root_file.c base/sudo_user.c base/utf8.c */
 #include "reader/source.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/flame_html.c render/markup.c base/utf8.c */
 #include "render/flame_html.h"
 
 #include <cmocka.h>

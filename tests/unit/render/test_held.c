@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/held.c */
 #include "render/held.h"
 
 #include <cmocka.h>

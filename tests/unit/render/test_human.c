@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/format.c */
 #include "render/format.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/markup.c base/utf8.c */
 #include "render/markup.h"
 
 #include <cmocka.h>

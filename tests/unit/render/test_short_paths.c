@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/short_paths.c render/code_table.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "render_fixture.h"
 
 #include "render/short_paths.h"

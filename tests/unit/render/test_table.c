@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/table.c render/format.c render/short_paths.c render/code_table.c base/json_writer.c base/intern.c base/index_table.c */
 #include "render/table.h"
 
 #include <cmocka.h>

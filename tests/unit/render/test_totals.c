@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/totals.c render/code_table.c render/short_paths.c render/groups.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "render_fixture.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: render/flame_tree.c render/flame_json.c base/json_writer.c render/totals.c render/call_graph.c export/call_exports.c render/code_table.c render/short_paths.c render/groups.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c render/format.c */
 #include "render_fixture.h"
 
 #include "export/call_exports.h"

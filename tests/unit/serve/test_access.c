@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/access.c */
 #include "serve/access.h"
 
 #include <cmocka.h>

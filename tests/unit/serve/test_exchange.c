@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/answer_head.c serve/exchange.c serve/access.c serve/request.c base/nearest.c serve/files.c query/select.c base/kinds.c store/store_names.c base/regex_copies.c store/store_query.c base/io.c */
 /* Whole requests without a socket: what is done, and for whom. */
 #include "serve/exchange.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/files.c serve/answer_head.c serve/answer.c serve/request.c base/nearest.c query/select.c base/kinds.c base/utf8.c base/io.c base/task.c store/store_names.c store/store_query.c base/regex_copies.c base/json_writer.c */
 #include "serve/files.h"
 
 #include <cmocka.h>

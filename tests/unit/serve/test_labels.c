@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/labels.c base/json_writer.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 #include "serve/labels.h"
 
 #include <cmocka.h>

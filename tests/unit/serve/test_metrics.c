@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/metrics.c live/record.c base/task.c base/io.c */
 /* The agent is a socket that already has its answer. */
 #include "serve/metrics.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/peer.c */
 #include "serve/peer.h"
 
 #include <arpa/inet.h>

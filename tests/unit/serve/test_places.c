@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/places.c base/user_quota.c */
 #include "serve/places.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/request.c base/nearest.c query/select.c base/kinds.c store/store_names.c base/regex_copies.c */
 #include "serve/request.h"
 
 #include <cmocka.h>

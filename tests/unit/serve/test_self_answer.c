@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/self_answer.c query/extent.c serve/answer.c serve/request.c base/nearest.c query/select.c base/json_writer.c base/kinds.c base/utf8.c store/store_query.c store/store_names.c base/regex_copies.c */
 #include "serve/self_answer.h"
 
 #include <cmocka.h>

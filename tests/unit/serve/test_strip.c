@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/strip.c base/json_writer.c */
 #include "serve/strip.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/waits.c query/machine.c profile/comments.c base/json_writer.c base/index_table.c base/utf8.c */
 #include "serve/waits.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/workers.c */
 #include "serve/workers.h"
 
 #include <cmocka.h>

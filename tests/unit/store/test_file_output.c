@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/file_output.c store/lock_file.c base/io.c base/safe_file.c base/sudo_user.c */
 #include "fixture.h"
 
 #include "libc.h"

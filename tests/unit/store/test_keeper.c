@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/keeper.c store/kept.c store/store_names.c store/store_query.c base/log.c base/utf8.c */
 /* What is due when which window is written; the store is a fake. */
 #include "store/keeper.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/kept.c store/store_names.c store/store_query.c */
 #include "fixture.h"
 
 #include "base/cleanup.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/lock_file.c base/io.c */
 #include "fixture.h"
 
 #include "libc.h"

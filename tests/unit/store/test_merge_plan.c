@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/merge_plan.c base/kinds.c */
 #include "store/merge_plan.h"
 
 #include <cmocka.h>

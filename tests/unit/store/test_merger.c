@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/merger.c store/merge_child.c child/sandbox.c child/children.c child/child.c child/spawn.c store/merge_plan.c store/merge_file.c store/merge_store.c store/store_query.c store/store_names.c profile/row_order.c profile/comments.c base/kinds.c base/io.c base/log.c base/capabilities.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/cuda_line.c profile/cuda_lines.c base/proto.c */
 /* The agent beside a child that is this program: the real one, or one that the variable MERGE_CHILD
  * tells what to do. */
 #include "store/merger.h"

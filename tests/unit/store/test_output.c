@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/output.c base/log.c base/sudo_user.c base/utf8.c */
 /* The store, the encoders and the writer, which has no thread here, are fakes in this file, so that
  * a test decides when the disk is full, or too slow. */
 #include "store/keeper.h"

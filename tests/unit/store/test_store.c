@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/store.c store/kept.c store/retention.c store/store_names.c store/store_query.c store/lock_file.c base/io.c */
 #include "fixture.h"
 
 #include "base/clock.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/store_query.c store/store_names.c */
 #include "fixture.h"
 
 #include "libc.h"

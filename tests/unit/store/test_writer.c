@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/writer.c base/background.c base/intern.c base/task.c base/io.c base/index_table.c */
 /* A disk that takes as long as the test wants, and profiles that are as large as it says. */
 #include "store/writer.h"
 

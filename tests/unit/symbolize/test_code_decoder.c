@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/code_decoder.c drain/raw_codes.c */
 /* The dictionary and the child are stand-ins. */
 #include "symbolize/code_decoder.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/kernel_symbols.c base/io.c */
 #include "symbolize/kernel_symbols.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/native_symbols.c elf/demangle.c elf/demangle_cython.c elf/elf_symbols.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/elf_image.c elf/elf_symbol_table.c */
 /* The child that parses files is a part of this program. */
 #include "symbolize/native_symbols.h"
 

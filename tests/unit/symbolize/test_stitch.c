@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/stitch.c drain/dictionary.c drain/hash_set.c base/index_table.c drain/raw_codes.c python/python_code.c python/python_text.c python/python_objects.c base/io.c base/user_quota.c */
 #include "symbolize/stitch.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/symbolizer.c symbolize/stitch.c drain/dictionary.c drain/hash_set.c base/index_table.c drain/raw_codes.c python/python_code.c python/python_objects.c python/python_text.c base/intern.c base/io.c base/user_quota.c */
 #include "symbolize/symbolizer.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: timeline/lanes.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c base/intern.c */
 #include "timeline/lanes.h"
 
 #include <cmocka.h>

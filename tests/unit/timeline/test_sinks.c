@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: timeline/chrome.c timeline/perfetto.c timeline/trace_file.c timeline/trace_writer.c base/background.c base/utf8.c base/io.c base/safe_file.c base/sudo_user.c base/intern.c base/task.c base/proto.c timeline/trace_format.c base/json_writer.c base/index_table.c */
 #include "timeline/trace_sink.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: timeline/trace_file.c timeline/trace_writer.c base/background.c base/io.c base/safe_file.c base/sudo_user.c base/task.c */
 #include "timeline/trace_file.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: timeline/trace_writer.c base/background.c base/io.c base/task.c */
 /* A disk that stands still is a pipe that nobody reads. */
 #include "timeline/trace_writer.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
 #include "cfi_fixture.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
 /* Heads of CIEs and FDEs, and .eh_frame_hdr, each form that is read and each that is not. LSB Core,
  * 10.6; DWARF 5, 6.4.1. */
 #include "cfi_fixture.h"

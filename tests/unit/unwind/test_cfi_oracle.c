@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
 /* Evaluates our rules and libdw's location expressions on the same synthetic registers and memory,
  * and compares the resulting numbers, not the form of the rules. */
 #include "unwind/cfi.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
 /* The limits of CFA instructions and expressions, each from both sides. DWARF 5, 6.4.2. */
 #include "cfi_fixture.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c base/io.c */
 /* Unwind information that claims more than the file stores, or asks for the same work again and
  * again: it costs the file its rows, and no more than the budget. */
 #include "cfi_fixture.h"

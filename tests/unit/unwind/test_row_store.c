@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/row_store.c unwind/row_space.c base/user_quota.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/elf_image.c */
 #include "unwind/row_store.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: windows/modules.c base/intern.c base/index_table.c */
 /* The table of files and the profiles are stand-ins. */
 #include "windows/modules.h"
 

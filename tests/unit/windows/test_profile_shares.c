@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: windows/profile_shares.c base/user_quota.c base/intern.c base/index_table.c */
 /* Whose a process is is a stand-in: the user that its struct has. */
 #include "windows/profile_shares.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c windows/profiles.c profile/comments.c */
 /* Profiles and the output are fakes in this file that record what they are given. */
 #include "windows/profiles.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: windows/record_sink.c profile/record.c base/kinds.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c */
 /* Profiles and clients are stand-ins. */
 #include "windows/record_sink.h"
 
