@@ -34,14 +34,14 @@ for option in $(sed -n '/OPTION_HIDDEN/d; s/^\t{"\([a-z-]*\)", .*/\1/p' userspac
 	}
 done
 page=docs/man/pyprofd.1
-for option in $(sed -n 's/^\t{"\([a-z-]*\)", .*/\1/p' userspace/options/table.c); do
+for option in $(sed -n 's/^\t{"\([a-z-]*\)", .*/\1/p' userspace/options/settings.c); do
 	sed 's/\\-/-/g' $page | grep -q -e "--$option" || {
 		echo "$page: --$option is missing"
 		failed=1
 	}
 done
 # The keys of the configuration file.
-for key in $(sed -n 's/^\tX([A-Z_]*, "\([a-z-]*\)", .*/\1/p' userspace/config/keys.h); do
+for key in $(sed -n 's/^\tX([A-Z_]*, "\([a-z-]*\)", .*/\1/p' userspace/config/config.h); do
 	sed 's/\\-/-/g' $page | awk '/^\.SH/ { inside = $2 == "CONFIGURATION" } inside' | grep -qw -e "$key" || {
 		echo "$page: the key $key of the configuration is missing"
 		failed=1

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "options/configured.h"
-
+/* Options from the configuration file and --set. */
 #include <errno.h>
 #include <string.h>
+
+#include "options/parser.h"
 
 /* What the first look at the command line finds. */
 struct found {

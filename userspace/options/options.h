@@ -16,7 +16,6 @@
 #include "base/kinds.h"
 #include "base/log.h"
 #include "config/config.h"
-#include "options/probe_spec.h"
 #include "options/values.h"
 
 #define OPTIONS_HZ_MAX 10000U

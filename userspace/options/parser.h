@@ -7,7 +7,6 @@
 
 #include "config/config.h"
 #include "options/options.h"
-#include "options/rules.h"
 
 /* Long options without a letter: larger than every character. */
 enum option_key {
@@ -46,9 +45,15 @@ extern const struct argp_option option_table[];
 /* What is set by the configuration file and --set alone; ends with an entry of zeros. */
 struct option_setting {
 	int key;
-	const char *name; /* as in config/keys.h */
+	const char *name; /* as in config/config.h */
 };
 extern const struct option_setting option_settings[];
+
+/* Whether an option was given, where its value does not tell. */
+struct option_given {
+	bool offcpu_min, timeline_max, live;
+	bool store_path; /* the output, as path= of [store]: a directory */
+};
 
 struct option_parser {
 	const struct options_streams *streams;
@@ -69,5 +74,23 @@ __attribute__((format(printf, 2, 3))) int usage(struct option_parser *parser, co
 /* Parses the value of an option, NULL where it takes none.  Returns 0; ARGP_ERR_UNKNOWN: the key is
  * none of these; -EINVAL: a line was printed; -ENOMEM. */
 int option_set(struct option_parser *parser, int key, const char *arg);
+
+/* ---- configured.c: options from the configuration file and --set ----
+ *
+ * They are parsed before the command line, by the options' own code.  Those that return something
+ * return 0; -EINVAL: a line was printed; -ENOMEM. */
+
+#define OPTION_WHY_BYTES 256U
+
+/* Looks through the command line for --config and --set, reads the file, and parses what both say
+ * about pyprofd's options.  A file at OPTIONS_CONFIG_DEFAULT need not exist. */
+int configured_parse(struct option_parser *parser, int argc, char **argv);
+/* Notes in the configuration what an option of the command line gave. */
+int configured_note(struct option_parser *parser, int key, const char *arg);
+/* Puts the place of a setting in front of a line that begins with its option. */
+void configured_locate(const struct option_parser *parser, char why[OPTION_WHY_BYTES]);
+/* Ends parsing: checks the sections of pyprofd-serve, and notes the defaults that depend on other
+ * options. */
+int configured_finish(struct option_parser *parser);
 
 #endif

@@ -1,13 +1,125 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The value of each option: from the command line and from the configuration by the same code. */
+/* All options, and the value of each: from the command line and from the configuration by the same
+ * code. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "base/kinds.h"
 #include "live/request.h"
 #include "options/parser.h"
-#include "options/values.h"
+
+/* ---- as --help prints them ---- */
+
+#define FIRST_EVENT(id, name, text, ...) name text
+#define NEXT_EVENT(id, name, text, ...) ", " name text
+#define IF_DEFAULT_0(name) ""
+#define IF_DEFAULT_1(name) ", " name
+#define FIRST_DEFAULT(id, name, ...) name
+#define NEXT_DEFAULT(id, name, text, waits, is_default) IF_DEFAULT_##is_default(name)
+
+const struct option_setting option_settings[] = {
+	{KEY_CLOCK, "clock"},
+	{KEY_OFFCPU_MIN, "offcpu-min"},
+	{KEY_LEAKS, "leaks"},
+	{KEY_AS_ROOT, "as-root"},
+	{KEY_STORE_AGE, "store-age"},
+	{KEY_TIMELINE_MAX, "timeline-max"},
+	{KEY_LIVE_USER, "live-user"},
+	{KEY_SERVE, "serve"},
+	{0},
+};
+
+const struct argp_option option_table[] = {
+	{.doc = "What is sampled:", .group = 1},
+	{"hz", 'F', "N", 0, "Samples per second on every CPU: 1 to 10000, default 99", 1},
+	{"events", KEY_EVENTS, "LIST", 0,
+	 "What is captured, by commas: " PP_CAPTURES(
+		 FIRST_EVENT,
+		 NEXT_EVENT) "; default: " PP_CAPTURES(FIRST_DEFAULT,
+						       NEXT_DEFAULT) " into a directory, cpu into "
+								     "one file",
+	 1},
+	{"probe", KEY_PROBE, "PROBE", 0,
+	 "Also count and take the stack where this is hit: usdt:BINARY:PROVIDER:NAME, "
+	 "uprobe:BINARY:SYMBOL, with +ret how long calls take, tracepoint:GROUP:NAME; may be "
+	 "repeated",
+	 1},
+	{"lines", KEY_LINES, "FILE[:FUNC]", 0,
+	 "Count how often each line of a Python function, or of a whole file, runs, and time it, "
+	 "in "
+	 "the processes of --pid: train.py:Model.step",
+	 1},
+	{"probes", KEY_PROBES, "yes|no", 0,
+	 "no: put no breakpoint into any program's memory, which leaves out gc, import, cuda "
+	 "and all other probes",
+	 1},
+	{"frames", KEY_FRAMES, "LIST", 0,
+	 "Which frames of a stack are kept, by commas: python, native, kernel (these three by "
+	 "default), interpreter (its own, such as _PyEval_EvalFrameDefault)",
+	 1},
+	{.doc = "Who is profiled (default: every process of the machine):", .group = 2},
+	{"pid", 'p', "PID[,PID...]", 0, "These processes and their children; may be repeated", 2},
+	{"comm", KEY_COMM, "REGEX", 0, "Processes whose name (/proc/PID/comm) matches", 2},
+	{"cgroup", KEY_CGROUP, "PATH", 0,
+	 "Processes in this cgroup and below: a directory, or a name as in /proc/PID/cgroup", 2},
+	{"uid", KEY_UID, "USER[,USER...]", 0, "Processes of these users, by number or name", 2},
+	{.doc = "When:", .group = 3},
+	{"duration", 'd', "TIME", 0, "Stop after this time: 5, 0.5, 500ms, 10s, 2m, 1h", 3},
+	{"delay", KEY_DELAY, "TIME", 0, "Wait this long before the first sample", 3},
+	{"interval", KEY_INTERVAL, "TIME", 0,
+	 "Length of a window, which is one file in a directory: 100ms to 10m, default 10s", 3},
+	{.doc = "Where the profiles go:", .group = 4},
+	{"output", 'o', "FILE|DIR|-|no", 0,
+	 "A directory gets one file a window and kind (default " OPTIONS_OUTPUT_DEFAULT
+	 "); a name in .folded "
+	 "or .txt gets folded text, any other name gzip pprof, - is standard output; no: none is "
+	 "written",
+	 4},
+	{"store-max", KEY_STORE_MAX, "SIZE", 0,
+	 "The oldest files of the directory are deleted above this size: default 200M", 4},
+	{"timeline", KEY_TIMELINE, "FILE", 0,
+	 "Besides: what each thread does and waits for, and who has the GIL, moment by moment; for "
+	 "Perfetto (.pftrace, .perfetto-trace, .pb) or as Chrome's JSON (.json, .json.gz)",
+	 4},
+	{"live", KEY_LIVE, "PATH|no", 0,
+	 "The socket that pyprof dump and top ask: default " LIVE_SOCKET_DEFAULT
+	 " when profiles go into a "
+	 "directory, else none",
+	 4},
+	{.doc = "What it may take:", .group = 5},
+	{"max-cpu", KEY_MAX_CPU, "PCT", 0,
+	 "Percent of one core that pyprofd and its walks in the kernel may take: beyond it the "
+	 "rate goes down in steps; where the run has an end, walks may take as much. By default "
+	 "walks alone are bounded, to 1 or 2% of each CPU at usual rates",
+	 5},
+	{"max-memory", KEY_MAX_MEMORY, "SIZE", 0,
+	 "Memory to aim at: unwind rows take half of it; default by number of CPUs", 5},
+	{"max-slowdown", KEY_MAX_SLOWDOWN, "PCT|Nx", 0,
+	 "How much longer probed programs may take: 10% by default, 1% of a CPU for launches of "
+	 "CUDA, 5x for --events calls and --lines; beyond it probes are on for a part of the "
+	 "time, and calls and lines end early",
+	 5},
+	{.doc = "The program itself:", .group = 6},
+	{"config", KEY_CONFIG, "FILE", 0,
+	 "Read the settings of this file; the command line goes before it", 6},
+	{"set", KEY_SET, "SECTION.KEY=VALUE", 0,
+	 "One setting, as if it stood in the file: pyprofd(1) lists all", 6},
+	{"doctor", KEY_DOCTOR, NULL, 0,
+	 "Print the settings that count, and where each comes from; look at the host, the "
+	 "configuration and the interpreters that run, say what to do about what is missing, and "
+	 "end",
+	 6},
+	{"verbose", 'v', NULL, 0, "Say more", 6},
+	{"quiet", 'q', NULL, 0, "Say nothing but warnings and errors", 6},
+	{"version", 'V', NULL, 0, "Print the version", 6},
+	{"help", KEY_HELP, NULL, 0, "Print this text", 6},
+	{0},
+};
+
+/* ---- values ---- */
 
 #define OPTION_LINE_BYTES 1024U
 
@@ -221,14 +333,6 @@ static int set_frames(struct option_parser *parser, const char *text)
 	return 0;
 }
 
-static int set_probes(struct option_parser *parser, const char *text)
-{
-	parser->options.no_probes = !strcmp(text, "no");
-	return parser->options.no_probes || !strcmp(text, "yes")
-		       ? 0
-		       : usage(parser, "--probes '%s': give yes or no", text);
-}
-
 static int set_max_slowdown(struct option_parser *parser, const char *text)
 {
 	if (option_slowdown(text, &parser->options.slowdown_ppm))
@@ -260,86 +364,96 @@ static int set_comm(struct option_parser *parser, const char *text)
 	return 0;
 }
 
-/* The range of a time option; both ends are allowed. */
-struct time_range {
-	const char *name, *text;
+static void *field_at(struct option_parser *parser, size_t at)
+{
+	return (char *)&parser->options + at;
+}
+
+#define FIELD(name) offsetof(struct options, name)
+
+/* Both ends of the range are allowed. */
+static const struct time_option {
+	int key;
+	const char *name, *range;
 	uint64_t min_ns, max_ns;
+	size_t at;
+} times[] = {
+	{'d', "duration", "more than 0, up to 366 days", 1, OPTIONS_TIME_MAX_NS,
+	 FIELD(duration_ns)},
+	{KEY_DELAY, "delay", "0 up to 366 days", 0, OPTIONS_TIME_MAX_NS, FIELD(delay_ns)},
+	{KEY_INTERVAL, "interval", "100ms to 10m", OPTIONS_INTERVAL_MIN_NS, OPTIONS_INTERVAL_MAX_NS,
+	 FIELD(interval_ns)},
+	{KEY_STORE_AGE, "store-age", "1m up to 366 days", OPTIONS_STORE_AGE_MIN_NS,
+	 OPTIONS_TIME_MAX_NS, FIELD(store_max_age_ns)},
 };
 
-static int set_time(struct option_parser *parser, const struct time_range *range, const char *text,
-		    uint64_t *ret_ns)
+static int set_time(struct option_parser *parser, const struct time_option *option,
+		    const char *text)
 {
 	uint64_t ns;
-	int err;
+	int err = options_parse_duration(text, &ns);
 
-	err = options_parse_duration(text, &ns);
 	if (err == -EINVAL)
 		return usage(parser, "--%s '%s' is not a time: give seconds, or 500ms, 10s, 2m, 1h",
-			     range->name, text);
-	if (err || ns < range->min_ns || ns > range->max_ns)
-		return usage(parser, "--%s '%s' is out of range: give %s", range->name, text,
-			     range->text);
-	*ret_ns = ns;
+			     option->name, text);
+	if (err || ns < option->min_ns || ns > option->max_ns)
+		return usage(parser, "--%s '%s' is out of range: give %s", option->name, text,
+			     option->range);
+	*(uint64_t *)field_at(parser, option->at) = ns;
 	return 0;
 }
 
-static int set_duration(struct option_parser *parser, const char *text)
+static const struct size_option {
+	int key;
+	const char *name;
+	uint64_t min_bytes;
+	size_t at;
+	bool takes_zero;
+} sizes[] = {
+	{KEY_STORE_MAX, "store-max", OPTIONS_STORE_MIN_BYTES, FIELD(store_max_bytes), false},
+	{KEY_TIMELINE_MAX, "timeline-max", OPTIONS_TIMELINE_MIN_BYTES, FIELD(timeline_max_bytes),
+	 false},
+	{KEY_MAX_MEMORY, "max-memory", OPTIONS_BUDGET_MIN_BYTES, FIELD(budget_bytes), true},
+};
+
+static int set_size(struct option_parser *parser, const struct size_option *option,
+		    const char *text)
 {
-	static const struct time_range range = {"duration", "more than 0, up to 366 days", 1,
-						OPTIONS_TIME_MAX_NS};
-
-	return set_time(parser, &range, text, &parser->options.duration_ns);
-}
-
-static int set_delay(struct option_parser *parser, const char *text)
-{
-	static const struct time_range range = {"delay", "0 up to 366 days", 0,
-						OPTIONS_TIME_MAX_NS};
-
-	return set_time(parser, &range, text, &parser->options.delay_ns);
-}
-
-static int set_interval(struct option_parser *parser, const char *text)
-{
-	static const struct time_range range = {"interval", "100ms to 10m", OPTIONS_INTERVAL_MIN_NS,
-						OPTIONS_INTERVAL_MAX_NS};
-
-	return set_time(parser, &range, text, &parser->options.interval_ns);
-}
-
-static int set_store_age(struct option_parser *parser, const char *text)
-{
-	static const struct time_range range = {"store-age", "1m up to 366 days",
-						OPTIONS_STORE_AGE_MIN_NS, OPTIONS_TIME_MAX_NS};
-
-	return set_time(parser, &range, text, &parser->options.store_max_age_ns);
-}
-
-static int set_size(struct option_parser *parser, const char *name, uint64_t min_bytes,
-		    const char *text, uint64_t *ret_bytes)
-{
+	const bool is_zero = option->takes_zero && !strcmp(text, "0");
 	uint64_t bytes;
-	int err;
+	int err = options_parse_size(text, &bytes);
 
-	err = options_parse_size(text, &bytes);
 	if (err == -EINVAL)
-		return usage(parser, "--%s '%s' is not a size: give bytes, or 64K, 200M, 2G", name,
-			     text);
-	if (err || bytes < min_bytes)
+		return usage(parser, "--%s '%s' is not a size: give bytes, or 64K, 200M, 2G",
+			     option->name, text);
+	if (err || (bytes < option->min_bytes && !is_zero))
 		return usage(parser, "--%s '%s' is out of range: give %lluM or more, up to 1024T",
-			     name, text, (unsigned long long)(min_bytes >> 20));
-	*ret_bytes = bytes;
+			     option->name, text, (unsigned long long)(option->min_bytes >> 20));
+	parser->given.timeline_max |= option->key == KEY_TIMELINE_MAX;
+	*(uint64_t *)field_at(parser, option->at) = bytes;
 	return 0;
 }
 
-static int set_max_memory(struct option_parser *parser, const char *text)
+/* What is true when it is given, or when it is given as "no". */
+static const struct switch_option {
+	int key;
+	size_t at;
+	const char *name; /* of one that is yes or no */
+} switches[] = {
+	{KEY_LEAKS, FIELD(leaks), NULL},       {KEY_AS_ROOT, FIELD(as_root), NULL},
+	{KEY_DOCTOR, FIELD(doctor), NULL},     {KEY_PROBES, FIELD(no_probes), "probes"},
+	{KEY_SERVE, FIELD(no_serve), "serve"},
+};
+
+static int set_switch(struct option_parser *parser, const struct switch_option *option,
+		      const char *text)
 {
-	if (!strcmp(text, "0")) {
-		parser->options.budget_bytes = 0;
-		return 0;
-	}
-	return set_size(parser, "max-memory", OPTIONS_BUDGET_MIN_BYTES, text,
-			&parser->options.budget_bytes);
+	bool *on = field_at(parser, option->at);
+
+	*on = !option->name || !strcmp(text, "no");
+	return *on || !strcmp(text, "yes")
+		       ? 0
+		       : usage(parser, "--%s '%s': give yes or no", option->name, text);
 }
 
 static int set_max_cpu(struct option_parser *parser, const char *text)
@@ -375,13 +489,6 @@ static int set_timeline(struct option_parser *parser, const char *text)
 	return 0;
 }
 
-static int set_timeline_max(struct option_parser *parser, const char *text)
-{
-	parser->given.timeline_max = true;
-	return set_size(parser, "timeline-max", OPTIONS_TIMELINE_MIN_BYTES, text,
-			&parser->options.timeline_max_bytes);
-}
-
 static int set_live(struct option_parser *parser, const char *text)
 {
 	if (!*text || strlen(text) >= LIVE_PATH_BYTES)
@@ -390,14 +497,6 @@ static int set_live(struct option_parser *parser, const char *text)
 	parser->given.live = true;
 	parser->options.live = strcmp(text, "no") ? text : NULL;
 	return 0;
-}
-
-static int set_serve(struct option_parser *parser, const char *text)
-{
-	parser->options.no_serve = !strcmp(text, "no");
-	return parser->options.no_serve || !strcmp(text, "yes")
-		       ? 0
-		       : usage(parser, "--serve '%s': give yes or no", text);
 }
 
 static int set_live_user(struct option_parser *parser, const char *text)
@@ -416,111 +515,51 @@ static int set_cgroup(struct option_parser *parser, const char *text)
 	return 0;
 }
 
-static void set_loudness(struct options *options, bool verbose)
+static int set_loudness(struct option_parser *parser, bool verbose)
 {
-	options->verbose = verbose;
-	options->quiet = !verbose;
+	parser->options.verbose = verbose;
+	parser->options.quiet = !verbose;
+	return 0;
 }
 
-static int parse_selection(struct option_parser *parser, int key, const char *arg)
-{
-	switch (key) {
-	case 'F':
-		return set_hz(parser, arg);
-	case KEY_CLOCK:
-		return set_clock(parser, arg);
-	case KEY_EVENTS:
-		return set_events(parser, arg);
-	case KEY_OFFCPU_MIN:
-		return set_offcpu_min(parser, arg);
-	case KEY_PROBE:
-		return add_probe(parser, arg);
-	case KEY_LINES:
-		return set_lines(parser, arg);
-	case KEY_PROBES:
-		return set_probes(parser, arg);
-	case KEY_FRAMES:
-		return set_frames(parser, arg);
-	case KEY_MAX_SLOWDOWN:
-		return set_max_slowdown(parser, arg);
-	case 'p':
-		return add_pids(parser, arg);
-	case KEY_COMM:
-		return set_comm(parser, arg);
-	case KEY_CGROUP:
-		return set_cgroup(parser, arg);
-	case KEY_UID:
-		return add_uids(parser, arg);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static int parse_course(struct option_parser *parser, int key, const char *arg)
-{
-	switch (key) {
-	case 'd':
-		return set_duration(parser, arg);
-	case KEY_DELAY:
-		return set_delay(parser, arg);
-	case KEY_INTERVAL:
-		return set_interval(parser, arg);
-	case 'o':
-		return set_output(parser, arg);
-	case KEY_STORE_MAX:
-		return set_size(parser, "store-max", OPTIONS_STORE_MIN_BYTES, arg,
-				&parser->options.store_max_bytes);
-	case KEY_STORE_AGE:
-		return set_store_age(parser, arg);
-	case KEY_TIMELINE:
-		return set_timeline(parser, arg);
-	case KEY_TIMELINE_MAX:
-		return set_timeline_max(parser, arg);
-	case KEY_LIVE:
-		return set_live(parser, arg);
-	case KEY_LIVE_USER:
-		return set_live_user(parser, arg);
-	case KEY_SERVE:
-		return set_serve(parser, arg);
-	case KEY_MAX_MEMORY:
-		return set_max_memory(parser, arg);
-	case KEY_MAX_CPU:
-		return set_max_cpu(parser, arg);
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static int parse_switch(struct option_parser *parser, int key)
-{
-	struct options *options = &parser->options;
-
-	switch (key) {
-	case KEY_LEAKS:
-		options->leaks = true;
-		return 0;
-	case KEY_AS_ROOT:
-		options->as_root = true;
-		return 0;
-	case KEY_DOCTOR:
-		options->doctor = true;
-		return 0;
-	case 'v':
-	case 'q':
-		set_loudness(options, key == 'v');
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct {
+	int key;
+	int (*set)(struct option_parser *parser, const char *text);
+} setters[] = {
+	{'F', set_hz},
+	{KEY_CLOCK, set_clock},
+	{KEY_EVENTS, set_events},
+	{KEY_OFFCPU_MIN, set_offcpu_min},
+	{KEY_PROBE, add_probe},
+	{KEY_LINES, set_lines},
+	{KEY_FRAMES, set_frames},
+	{KEY_MAX_SLOWDOWN, set_max_slowdown},
+	{'p', add_pids},
+	{KEY_COMM, set_comm},
+	{KEY_CGROUP, set_cgroup},
+	{KEY_UID, add_uids},
+	{'o', set_output},
+	{KEY_TIMELINE, set_timeline},
+	{KEY_LIVE, set_live},
+	{KEY_LIVE_USER, set_live_user},
+	{KEY_MAX_CPU, set_max_cpu},
+};
 
 int option_set(struct option_parser *parser, int key, const char *arg)
 {
-	int err = parse_selection(parser, key, arg);
-
-	if (err == ARGP_ERR_UNKNOWN)
-		err = parse_course(parser, key, arg);
-	if (err == ARGP_ERR_UNKNOWN)
-		err = parse_switch(parser, key);
-	return err;
+	if (key == 'v' || key == 'q')
+		return set_loudness(parser, key == 'v');
+	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
+		if (switches[i].key == key)
+			return set_switch(parser, &switches[i], arg);
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		if (times[i].key == key)
+			return set_time(parser, &times[i], arg);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		if (sizes[i].key == key)
+			return set_size(parser, &sizes[i], arg);
+	for (size_t i = 0; i < ARRAY_SIZE(setters); i++)
+		if (setters[i].key == key)
+			return setters[i].set(parser, arg);
+	return ARGP_ERR_UNKNOWN;
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses words of the command line: numbers, times, sizes and users, independent of the locale. */
+/* Parses words of the command line: numbers, times, sizes, users, probes and lines, independent of
+ * the locale. */
 #ifndef OPTIONS_VALUES_H
 #define OPTIONS_VALUES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -50,5 +52,24 @@ int option_timeline(const char *path, enum options_timeline *ret_kind);
 /* Returns the size of the next item of a comma-separated list, and its start; *text moves past
  * it. */
 size_t option_list_item(const char **text, const char **ret_item);
+
+#define PROBE_SPEC_NAME_BYTES 128U /* of a provider, name, symbol or group, with its NUL */
+#define PROBE_SPEC_WHY_BYTES 256U
+
+enum probe_spec_kind { PROBE_SPEC_USDT, PROBE_SPEC_UPROBE, PROBE_SPEC_TRACEPOINT };
+
+struct probe_spec {
+	enum probe_spec_kind kind;
+	char *text;   /* owned; as it was given */
+	char *binary; /* owned; a path, or the last part of one; NULL: a tracepoint */
+	char group[PROBE_SPEC_NAME_BYTES]; /* provider, or the group of a tracepoint; "" */
+	char name[PROBE_SPEC_NAME_BYTES];  /* of the probe, symbol or tracepoint */
+	bool is_return;			   /* +ret: from the call to the return */
+};
+
+/* Parses what --probe names: usdt:BINARY:PROVIDER:NAME, uprobe:BINARY:SYMBOL[+ret] or
+ * tracepoint:GROUP:NAME.  Returns 0; -EINVAL with what is wrong and the fix in `why`; -ENOMEM. */
+int probe_spec_parse(const char *text, struct probe_spec *ret_spec, char why[PROBE_SPEC_WHY_BYTES]);
+void probe_spec_release(struct probe_spec *spec);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "files/client.h"
-#include "options/probe_spec.h"
+#include "options/values.h"
 #include "probes/probe_plan.h"
 
 /* Lists what is looked for in one file: the legs of a plan's rows, and what raises the semaphore of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "options/probe_spec.h"
+#include "options/values.h"
 
 #include <cmocka.h>
 #include <errno.h>
