@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: live/feed.c live/record.c */
+/* sources: live/reply.c live/record.c base/intern.c base/utf8.c base/index_table.c */
 /* The reply to `top`: the windows must not depend on where the bytes are split, which the first
  * byte decides. */
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "live/feed.h"
+#include "live/reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

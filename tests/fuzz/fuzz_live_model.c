@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: live/model.c live/record.c base/intern.c base/utf8.c base/index_table.c */
+/* sources: live/reply.c live/record.c base/intern.c base/utf8.c base/index_table.c */
 /* A whole reply of the live socket, as pyprof reads it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "live/model.h"
+#include "live/reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -18,7 +18,7 @@
 #include "finish/scan.h"
 #include "finish/scan_walk.h"
 #include "finish/user_unwind.h"
-#include "live/access.h"
+#include "live/server.h"
 #include "processes/thread_names.h"
 #include "processes/who.h"
 #include "python/python_process.h"

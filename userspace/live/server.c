@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
@@ -19,6 +21,7 @@
 _Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == LIVE_PATH_BYTES, "unix(7)");
 /* What an epoll event is about, beside the clients' indices. */
 enum { SOURCE_ALL = LIVE_CLIENTS_MAX, SOURCE_ROOT, SOURCE_TIMER, SOURCE_COUNT };
+#define STATUS_MAX_BYTES 65536U
 #define CONNECT_NS (NS_PER_SEC / LIVE_CONNECTS_PER_S)
 
 enum client_state { CLIENT_FREE, CLIENT_ASKS, CLIENT_WAITS, CLIENT_WORKS, CLIENT_READS };
@@ -50,6 +53,49 @@ struct live_server {
 	struct live_server_facts facts;
 	struct client client[LIVE_CLIENTS_MAX];
 };
+
+/* ---- who may see what ---- */
+
+/* Returns whether all of "Uid:\treal\teffective\tsaved\tfs" are this uid. */
+static bool has_uid_alone(const char *status, uid_t uid)
+{
+	const char *line = strstr(status, "\nUid:\t");
+	unsigned int real, effective, saved, fs;
+
+	return line &&
+	       sscanf(line, "\nUid:\t%u\t%u\t%u\t%u", &real, &effective, &saved, &fs) == 4 &&
+	       real == uid && effective == uid && saved == uid && fs == uid;
+}
+
+static bool has_no_capabilities(const char *status)
+{
+	const char *line = strstr(status, "\nCapPrm:\t");
+	uint64_t permitted;
+
+	return line && sscanf(line, "\nCapPrm:\t%" SCNx64, &permitted) == 1 && !permitted;
+}
+
+bool live_may_see(uid_t uid, uint32_t tgid)
+{
+	OWNED_MEM char *status = NULL;
+	char path[64];
+	struct stat file;
+	size_t size;
+	pid_t tid;
+
+	if (!uid)
+		return true;
+	if (process_live_task((pid_t)tgid, &tid))
+		return false;
+	/* When a process is not dumpable, all files in its directory belong to root
+	 * (fs/proc/base.c, task_dump_owner()). */
+	snprintf(path, sizeof(path), "/proc/%d/environ", tid);
+	if (stat(path, &file) || file.st_uid != uid)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	return !read_file(path, STATUS_MAX_BYTES, &status, &size) && has_uid_alone(status, uid) &&
+	       has_no_capabilities(status);
+}
 
 /* ---- who asks ---- */
 

@@ -24,6 +24,11 @@
 #define LIVE_WAIT_NS 60000000000ULL   /* until work on the request begins */
 #define LIVE_IDLE_NS 10000000000ULL   /* a client that reads nothing of its reply is closed */
 
+/* Returns whether a user may see a process's stacks, as the kernel's PTRACE_MODE_READ: root may;
+ * others where the process's real, effective and saved uid are theirs, it has no capabilities and
+ * is dumpable, so that they own /proc/PID.  False when it is gone. */
+bool live_may_see(uid_t uid, uint32_t tgid);
+
 struct live_server;
 /* Binds the path; a socket that nobody serves any more is replaced.  Creates the socket's directory
  * when only that is missing.  Binds PATH.root too (LIVE_ROOT_SUFFIX), where only root may connect,

@@ -12,8 +12,8 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "live/feed.h"
 #include "live/record.h"
+#include "live/reply.h"
 #include "query/live_why.h"
 
 /* Windows take about a second: one that is slightly shorter also ends the time. */

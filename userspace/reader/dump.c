@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/model.h"
+#include "live/reply.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "live/access.h"
+#include "live/server.h"
 
 #define USER 54321
 

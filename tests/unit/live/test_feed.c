@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "live/feed.h"
 #include "live/record.h"
+#include "live/reply.h"
 
 struct seen {
 	unsigned int count;

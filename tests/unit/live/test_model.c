@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "live/model.h"
+#include "live/reply.h"
 
 #define HEAD "process\t7\t1000\tpython3\n"
 #define STACK "frame\t0\t12\tf\t/w.py\t\nframe\t1\t0\tread\t\t/lib/libc.so.6\n"

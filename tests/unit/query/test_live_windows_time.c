@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "live/feed.h"
 #include "live/record.h"
+#include "live/reply.h"
 #include "query/live_why.h"
 #include "query/live_windows.h"
 

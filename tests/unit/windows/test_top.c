@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "live/access.h"
 #include "live/record.h"
+#include "live/server.h"
 #include "pprof/profile_read.h"
 #include "profile/cuda_line.h"
 #include "profile/profile_data.h"

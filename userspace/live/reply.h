@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads a reply of the live socket process by process: threads, and stacks, of which equal ones are
- * stored once.  The reply is not trusted: everything is bounded and checked. */
-#ifndef LIVE_MODEL_H
-#define LIVE_MODEL_H
+/* Reads replies of the live socket: that to `dump` process by process, that to `top` window by
+ * window while its bytes arrive.  They are not trusted: everything is bounded and checked. */
+#ifndef LIVE_REPLY_H
+#define LIVE_REPLY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "base/intern.h"
 #include "live/record.h"
+
+/* ---- `dump`: threads, and stacks, of which equal ones are stored once ---- */
 
 #define LIVE_MODEL_THREADS_MAX 65536U /* of one process */
 #define LIVE_MODEL_STACKS_MAX 65536U
@@ -52,5 +55,31 @@ struct live_end {
 int live_model_read(FILE *stream,
 		    void (*on_process)(void *context, const struct live_process *process),
 		    void *context, struct live_end *ret_end, char **ret_why);
+
+/* ---- `top` ---- */
+
+/* Release with live_feed_release(); a zeroed feed is empty. */
+struct live_feed {
+	char *bytes; /* owned */
+	size_t size, capacity;
+	char *why; /* owned: the text of an error record */
+	uint64_t why_errno;
+};
+
+struct live_feed_handler {
+	/* Receives a window's file; flags: enum live_window.  An error ends the reading and is
+	 * returned. */
+	int (*on_window)(void *context, const char *file, size_t size, uint64_t flags);
+	void *context;
+};
+
+void live_feed_release(struct live_feed *feed);
+/* Takes the bytes that the socket holds now, without waiting.  Returns 0; -EPIPE: the reply has
+ * ended; -EBADMSG; -E2BIG; -EREMOTEIO: the server reported an error, in feed->why; -ENOMEM;
+ * -errno. */
+int live_feed_read(struct live_feed *feed, int fd, const struct live_feed_handler *handler);
+/* Takes bytes that came another way.  Returns as live_feed_read(). */
+int live_feed_take(struct live_feed *feed, const char *bytes, size_t size,
+		   const struct live_feed_handler *handler);
 
 #endif
