@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
-#include "child/child.h"
+#include "child/worker.h"
 #include "config/config.h"
 #include "options/options.h"
 

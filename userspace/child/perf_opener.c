@@ -7,7 +7,6 @@
 
 #include "base/capabilities.h"
 #include "base/io.h"
-#include "child/loop.h"
 #include "child/worker.h"
 
 #define PARANOID_MAX_BYTES 64U

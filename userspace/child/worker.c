@@ -4,15 +4,132 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/task.h"
-#include "child/child.h"
+#include "child/sandbox.h"
+
+/* ---- a child that is kept at work ---- */
+
+void child_init(struct child *child, enum child_kind kind)
+{
+	*child = (struct child){.kind = kind, .rest_ns = child_row(kind)->restart.first_ns};
+}
+
+bool child_is_due(const struct child *child, uint64_t now_ns)
+{
+	return !child->pid && now_ns >= child->start_after_ns;
+}
+
+int child_start(struct child *child, const struct child_start *start, uint64_t now_ns)
+{
+	int err = child_spawn(child->kind, start, &child->pid);
+
+	child->started_ns = now_ns;
+	if (err) {
+		child->pid = 0;
+		return err;
+	}
+	child->is_killed = false;
+	(void)clock_getcpuclockid(child->pid, &child->clock);
+	return 0;
+}
+
+void child_kill(struct child *child)
+{
+	if (!child->pid || child->is_killed)
+		return;
+	child->is_killed = true;
+	kill(child->pid, SIGKILL);
+}
+
+bool child_has_ended(struct child *child, int *ret_status)
+{
+	if (!child->pid || !waitpid(child->pid, ret_status, WNOHANG))
+		return false;
+	child->pid = 0;
+	return true;
+}
+
+void child_release(struct child *child)
+{
+	/* It may wait for a disk or a driver that does not answer: nobody waits for it. */
+	child_kill(child);
+	if (child->pid)
+		(void)waitpid(child->pid, NULL, WNOHANG);
+	child->pid = 0;
+}
+
+static bool was_steady(const struct child *child, uint64_t now_ns)
+{
+	return child_row(child->kind)->restart.steady_ns &&
+	       now_ns - child->started_ns >= child_row(child->kind)->restart.steady_ns;
+}
+
+void child_rest(struct child *child, uint64_t now_ns)
+{
+	const uint64_t most_ns = child_row(child->kind)->restart.most_ns;
+
+	if (was_steady(child, now_ns))
+		child->rest_ns = child_row(child->kind)->restart.first_ns;
+	child->started_ns = now_ns;
+	child->start_after_ns = now_ns + child->rest_ns;
+	child->rest_ns = 2 * child->rest_ns < most_ns ? 2 * child->rest_ns : most_ns;
+}
+
+void child_rest_long(struct child *child, uint64_t now_ns)
+{
+	child->rest_ns = child_row(child->kind)->restart.most_ns;
+	child->start_after_ns = now_ns + child->rest_ns;
+}
+
+void child_forgive(struct child *child)
+{
+	child->start_after_ns = 0;
+	child->rest_ns = child_row(child->kind)->restart.first_ns;
+}
+
+uint64_t child_cpu_ns(const struct child *child)
+{
+	struct timespec used;
+
+	if (!child->pid || child->is_killed || clock_gettime(child->clock, &used))
+		return 0;
+	return (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
+/* ---- messages, with descriptors ---- */
+
+/* Returns whether all of it was sent. */
+static bool send_message(int socket, const void *data, size_t bytes, const int *fd, size_t fd_count,
+			 int flags)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(WORKER_FDS_MAX * sizeof(int))];
+	} control = {0};
+	struct iovec part = {.iov_base = (void *)data, .iov_len = bytes};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (fd_count) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+		control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(fd_count * sizeof(int)),
+						  .cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.header), fd, fd_count * sizeof(int));
+	}
+	return sendmsg(socket, &message, MSG_NOSIGNAL | flags) == (ssize_t)bytes;
+}
+
+/* ---- workers ---- */
 
 struct worker {
 	const struct worker_kind *kind;
@@ -26,8 +143,6 @@ struct worker {
 	uint32_t serial;
 	struct worker_stats stats;
 };
-
-/* ---- children ---- */
 
 static void forget_child(struct worker *worker)
 {
@@ -190,7 +305,7 @@ static void note_end(struct worker *worker)
 {
 	const uint64_t now_ns = mono_ns();
 
-	if (!child_was_steady(&worker->child, now_ns))
+	if (!was_steady(&worker->child, now_ns))
 		child_rest(&worker->child, now_ns);
 }
 
@@ -246,28 +361,6 @@ bool worker_await(struct worker *worker)
 	return !err;
 }
 
-static int send_request(const struct worker *worker, const struct worker_request *request)
-{
-	union {
-		struct cmsghdr header;
-		char room[CMSG_SPACE(WORKER_FDS_MAX * sizeof(int))];
-	} control = {0};
-	struct iovec part = {.iov_base = request->message, .iov_len = request->bytes};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-	if (request->fd_count) {
-		const size_t bytes = request->fd_count * sizeof(int);
-
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(bytes);
-		control.header = (struct cmsghdr){.cmsg_len = CMSG_LEN(bytes),
-						  .cmsg_level = SOL_SOCKET,
-						  .cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(&control.header), request->fd, bytes);
-	}
-	return sendmsg(worker->socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
 static uint32_t next_serial(struct worker *worker)
 {
 	/* Never CHILD_HELLO. */
@@ -302,7 +395,8 @@ static int exchange(struct worker *worker, const struct worker_request *request,
 	int err;
 
 	memcpy(request->message, &serial, sizeof(serial));
-	if (send_request(worker, request))
+	if (!send_message(worker->socket_fd, request->message, request->bytes, request->fd,
+			  request->fd_count, MSG_DONTWAIT))
 		return -EPIPE;
 	err = await_reply(worker, request->limit_ms, cpu_ns);
 	return err ? err : await(worker, serial, 0, answer);
@@ -352,4 +446,22 @@ void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stat
 {
 	*ret_stats = worker->stats;
 	ret_stats->cpu_ns += child_cpu_ns(&worker->child);
+}
+
+/* ---- in the child ---- */
+
+bool child_answer(const struct child_reply *reply, int fd)
+{
+	return send_message(CHILD_SOCKET_FD, reply, sizeof(*reply), &fd, fd >= 0, 0);
+}
+
+_Noreturn void child_run(enum child_kind kind, bool (*serve)(void *context), void *context)
+{
+	static const struct child_reply hello = {.serial = CHILD_HELLO};
+
+	if (sandbox_begin(kind))
+		_exit(1);
+	for (bool goes_on = child_answer(&hello, -1); goes_on;)
+		goes_on = serve(context);
+	_exit(0);
 }

@@ -1,16 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A child of the agent: its own program under another name, which takes requests over a socket and
- * puts what it finds into memory that both map.  A child that is late or ends is replaced, so
- * whatever it does costs the agent one deadline.  One thread. */
+/* Children: how one is kept at work; how the agent asks a worker, its own program under another
+ * name, which takes requests over a socket and puts what it finds into memory that both map; and
+ * the worker's own end.  A worker that is late or ends is replaced, so whatever it does costs the
+ * agent one deadline.  One thread. */
 #ifndef CHILD_WORKER_H
 #define CHILD_WORKER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "child/children.h"
+#include "child/spawn.h"
+
+/* ---- a child that is kept at work ---- */
+
+/* Its row of child/children.h says when another one may be started. */
+struct child {
+	enum child_kind kind;
+	pid_t pid;	 /* 0: there is none */
+	clockid_t clock; /* its CPU time */
+	bool is_killed;
+	uint64_t started_ns;	 /* CLOCK_MONOTONIC, as all times */
+	uint64_t start_after_ns; /* another one may be started then */
+	uint64_t rest_ns;	 /* the next pause */
+};
+
+/* There is no child yet. */
+void child_init(struct child *child, enum child_kind kind);
+/* Returns whether there is none, and one may be started now. */
+bool child_is_due(const struct child *child, uint64_t now_ns);
+/* Starts one where there is none.  Returns 0 or -errno, as child_spawn(). */
+int child_start(struct child *child, const struct child_start *start, uint64_t now_ns);
+/* Kills it; it ends when what it waits for lets it. */
+void child_kill(struct child *child);
+/* Returns whether there was one, which has ended and is reaped: its wait status. */
+bool child_has_ended(struct child *child, int *ret_status);
+/* Kills it, and does not wait for its end. */
+void child_release(struct child *child);
+/* Has the next one started after the row's pause: the last one could not be started, or has ended
+ * or failed by itself. */
+void child_rest(struct child *child, uint64_t now_ns);
+/* ... after its longest pause: what keeps the child from working does not change soon. */
+void child_rest_long(struct child *child, uint64_t now_ns);
+/* Begins anew with the shortest pause, which is over. */
+void child_forgive(struct child *child);
+/* The CPU time of the one there is. */
+uint64_t child_cpu_ns(const struct child *child);
+
+/* ---- one that takes requests ---- */
 
 #define WORKER_FDS_MAX 6U	      /* that go to a child with a request */
 #define WORKER_RUNNING_MAX 4U	      /* so often a child that has no CPU is awaited once more */
@@ -85,5 +125,16 @@ const uint8_t *worker_memory(const struct worker *worker);
 /* Overwrites the first bytes of it, so that what an answer brought does not stay. */
 void worker_wipe(struct worker *worker, size_t bytes);
 void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats);
+
+/* What the agent's children have in common: each is this program, started again, and answers
+ * requests from CHILD_SOCKET_FD until the agent closes it. */
+
+/* Sends a reply, with a descriptor unless it is -1. Returns false when the agent has gone. */
+bool child_answer(const struct child_reply *reply, int fd);
+/* Begins as that child, says hello, answers requests, and ends the process: what libraries do at an
+ * exit needs more system calls than the child has.  serve() receives one request and answers it; it
+ * returns false when the agent has gone, or the request is none.  Exit status 1: there is no
+ * sandbox. */
+_Noreturn void child_run(enum child_kind kind, bool (*serve)(void *context), void *context);
 
 #endif

@@ -1,5 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#include "doctor/doctor.h"
+/* SPDX-License-Identifier: BSD-2-Clause */ #include "doctor/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +14,6 @@
 #include "base/io.h"
 #include "child/perf_opener.h"
 #include "discover/cpus.h"
-#include "doctor/doctor_probes.h"
-#include "doctor/doctor_pythons.h"
-#include "doctor/doctor_sinks.h"
 #include "doctor/findings.h"
 #include "options/host_check.h"
 #include "options/options.h"

@@ -1,5 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#include "doctor/doctor_sinks.h"
+/* SPDX-License-Identifier: BSD-2-Clause */ #include "doctor/findings.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -9,7 +8,6 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "config/plain_file.h"
 #include "config/secret.h"
 
 #define LOOK_UP_S 5

@@ -1,5 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#include "doctor/findings.h"
+/* SPDX-License-Identifier: BSD-2-Clause */ #include "doctor/findings.h"
 
 #include <stdarg.h>
 

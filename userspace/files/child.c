@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "child/loop.h"
+#include "child/worker.h"
 #include "elf/elf_image.h"
 #include "files/serve.h"
 

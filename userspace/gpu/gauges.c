@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "child/child.h"
+#include "child/worker.h"
 #include "gpu/gauge_records.h"
 #include "probes/probes.h"
 #include "windows/record_sink.h"

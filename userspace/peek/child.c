@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
-#include "child/loop.h"
+#include "child/worker.h"
 
 #define STACK_BYTES 65536U
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "child/late.h"
 #include "child/worker.h"
-#include "peek/protocol.h"
+#include "peek/child.h"
 
 struct peek {
 	struct worker *worker; /* owned */

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "child/child.h"
+#include "child/worker.h"
 #include "store/merge_child.h"
 
 /* Groups that a child ended at, which the next ones leave alone. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When a child is started again; starting, killing and awaiting are fakes in this file. */
-#include "child/child.h"
+#include "child/worker.h"
 
 #include <cmocka.h>
 #include <errno.h>

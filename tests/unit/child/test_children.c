@@ -26,7 +26,7 @@ static const char head[] =
 	"pyprofd, pyprofd-serve and pyprof start these processes. `userspace/child/children.c` has "
 	"the table that all of them\n"
 	"are started by (`child/spawn.c`), confined by (`child/sandbox.c`) and started again by "
-	"(`child/child.c`); this page is\n"
+	"(`child/worker.c`); this page is\n"
 	"that table. A name is argv[0] and what `ps` shows; those with a colon are pyprofd's own "
 	"program, started again.\n"
 	"Confined ones have no new privileges and no core files, and others cannot look at "

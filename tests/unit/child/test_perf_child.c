@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "child/loop.h"
 #include "child/sandbox.h"
+#include "child/worker.h"
 
 #define LEFT_OPEN 77
 

@@ -18,8 +18,8 @@
 
 #include "base/capabilities.h"
 #include "base/io.h"
-#include "child/loop.h"
 #include "child/sandbox.h"
+#include "child/worker.h"
 
 #define OURSELVES "/proc/self/exe"
 #define HZ 99U

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "doctor/doctor_probes.h"
+#include "doctor/findings.h"
 
 #include <cmocka.h>
 #include <errno.h>

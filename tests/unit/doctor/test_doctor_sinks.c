@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "doctor/doctor_sinks.h"
+#include "doctor/findings.h"
 
 #include <arpa/inet.h>
 #include <cmocka.h>

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "child/loop.h"
 #include "child/sandbox.h"
+#include "child/worker.h"
 #include "elf/elf_image.h"
 #include "files/serve.h"
 

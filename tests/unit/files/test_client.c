@@ -22,7 +22,7 @@
 #include "files/child.h"
 #include "files/protocol.h"
 #include "peek/client.h"
-#include "peek/protocol.h"
+#include "peek/child.h"
 
 #define NUMBER 16U
 /* one that computes is given its time of a busy CPU */

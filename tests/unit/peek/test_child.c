@@ -24,7 +24,6 @@
 #include "base/capabilities.h"
 #include "base/cleanup.h"
 #include "child/sandbox.h"
-#include "peek/protocol.h"
 
 #define LEFT_OPEN 77
 

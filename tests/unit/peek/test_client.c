@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "child/late.h"
 #include "child/worker.h"
-#include "peek/protocol.h"
+#include "peek/child.h"
 
 #define TASK 70
 #define USER 1000U

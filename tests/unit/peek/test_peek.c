@@ -18,11 +18,9 @@
 
 #include "base/clock.h"
 #include "child/late.h"
-#include "child/loop.h"
 #include "child/sandbox.h"
 #include "child/worker.h"
 #include "peek/child.h"
-#include "peek/protocol.h"
 
 #define US ((pid_t)getpid())
 #define LARGE_BYTES (3U * PEEK_MEMORY_BYTES + 100)
