@@ -7,15 +7,12 @@
 
 #include "base/clock.h"
 #include "diff/significance.h"
-#include "reader/complain.h"
 #include "reader/diff_view.h"
-#include "reader/page_sources.h"
+#include "reader/page.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
-#include "render/flame_html.h"
-#include "render/flame_json.h"
 #include "render/format.h"
 
 #define DEFAULT_ROWS 15U
@@ -209,18 +206,6 @@ static int check_alike(struct diff *diff, const struct input *input)
 
 /* ---- the page ---- */
 
-struct page {
-	const struct flame_tree *tree;
-	struct flame_json_facts facts;
-};
-
-static int write_data(FILE *out, void *arg)
-{
-	const struct page *page = arg;
-
-	return flame_json_write(page->tree, &page->facts, out);
-}
-
 /* There is no map of time: A and B are of two times, and which windows of one belong to
  * those of the other nobody knows. */
 static int put_more(void *context, struct json_writer *json, const struct flame_tree *tree)
@@ -243,7 +228,7 @@ static int write_html(const struct diff *diff, const struct input *input)
 		.row_value_count = b->value_count,
 		.row_base_count = a->value_count};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
-	struct page page = {0};
+	struct flame_json_facts facts;
 	struct profile_read_totals totals;
 	char title[512];
 	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
@@ -252,19 +237,15 @@ static int write_html(const struct diff *diff, const struct input *input)
 		return err;
 	snprintf(title, sizeof(title), "%s, before: %s", input_path(input, DIFF_B),
 		 input_path(input, DIFF_A));
-	page.tree = tree;
-	page.facts = (struct flame_json_facts){.title = title,
-					       .short_paths = input_short_paths(input),
-					       .windows = b->windows,
-					       .sample_count = (uint64_t)b->all.samples,
-					       .duration_ns = b->duration_ns,
-					       .put_more = diff->no_source ? NULL : put_more,
-					       .context = &totals};
 	profile_reader_totals(input_reader(input), &totals);
-	err = flame_html_write(stdout, title, write_data, &page);
-	if (fflush(stdout) && !err)
-		err = -errno;
-	return err;
+	facts = (struct flame_json_facts){.title = title,
+					  .short_paths = input_short_paths(input),
+					  .windows = b->windows,
+					  .sample_count = (uint64_t)b->all.samples,
+					  .duration_ns = b->duration_ns,
+					  .put_more = diff->no_source ? NULL : put_more,
+					  .context = &totals};
+	return page_write(tree, &facts);
 }
 
 /* ---- the verb ---- */

@@ -10,9 +10,7 @@
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
 #include "query/gpu_lines.h"
-#include "reader/output_file.h"
 #include "reader/read_input.h"
-#include "reader/report.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
@@ -32,7 +30,7 @@ struct format {
 struct export
 {
 	struct select_options shared;
-	const char *path; /* NULL: standard output */
+	const char *path; /* "-": standard output */
 	struct totals totals;
 	/* Of a pprof file: what processes had the GPU do, in all windows. */
 	struct gpu_lines lines;
@@ -251,7 +249,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		state->child_inputs[0] = &export->shared;
 		return 0;
 	case 'o':
-		export->path = strcmp(text, "-") ? text : NULL;
+		export->path = text;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -282,11 +280,10 @@ static int write_to(const struct export *export, const struct input *input, FILE
 
 static int write_out(const struct export *export, const struct input *input)
 {
-	const char *path = export->path ? export->path : "-";
 	FILE *out;
-	int status = output_file_open(path, &out);
+	int status = output_file_open(export->path, &out);
 
-	return status ? status : output_file_close(path, out, write_to(export, input, out));
+	return status ? status : output_file_close(export->path, out, write_to(export, input, out));
 }
 
 static int run(struct export *export)
@@ -304,7 +301,7 @@ static int run(struct export *export)
 	OWNED(input) struct input *input = NULL;
 	int err;
 
-	if (format->is_binary && !export->path && isatty(STDOUT_FILENO)) {
+	if (format->is_binary && !strcmp(export->path, "-") && isatty(STDOUT_FILENO)) {
 		fprintf(stderr,
 			"pyprof: %s is binary and not written to a terminal: give a file with -o "
 			"FILE or > FILE\n",
@@ -319,7 +316,7 @@ static int run(struct export *export)
 
 int verb_export(int argc, char **argv)
 {
-	struct export export = {.shared.formats = names};
+	struct export export = {.path = "-", .shared.formats = names};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &export))

@@ -8,14 +8,11 @@
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "pprof/profile_read.h"
-#include "reader/complain.h"
-#include "reader/page_sources.h"
+#include "reader/page.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
-#include "render/flame_html.h"
-#include "render/flame_json.h"
 #include "render/flame_svg.h"
 #include "render/flame_tree.h"
 
@@ -178,18 +175,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 /* ---- HTML ---- */
 
-struct page {
-	const struct flame_tree *tree;
-	struct flame_json_facts facts;
-};
-
-static int write_data(FILE *data, void *arg)
-{
-	const struct page *page = arg;
-
-	return flame_json_write(page->tree, &page->facts, data);
-}
-
 static int put_more(void *context, struct json_writer *json, const struct flame_tree *tree)
 {
 	const struct flame *flame = context;
@@ -203,24 +188,24 @@ static int write_html(struct flame *flame, const struct flame_tree *tree, const 
 {
 	const struct profile *profile = input_profile(input);
 	int count_index = profile_reader_count_index(input_reader(input));
-	struct page page = {.tree = tree, .facts = {.title = title}};
+	struct flame_json_facts facts = {.title = title,
+					 .short_paths = input_short_paths(input),
+					 .put_more = put_more,
+					 .context = flame};
 	struct profile_read_totals totals;
 
 	profile_reader_totals(input_reader(input), &totals);
-	page.facts.short_paths = input_short_paths(input);
 	flame->end_wall_ns = totals.end_wall_ns;
 	if (flame->times.is_full)
 		fprintf(stderr, "pyprof: the page has no time map, as there are too many values: "
 				"choose fewer "
 				"windows with --since and --until\n");
-	page.facts.put_more = put_more;
-	page.facts.context = flame;
-	page.facts.windows = totals.windows;
-	page.facts.start_wall_ns = totals.start_wall_ns;
-	page.facts.duration_ns = totals.duration_ns;
+	facts.windows = totals.windows;
+	facts.start_wall_ns = totals.start_wall_ns;
+	facts.duration_ns = totals.duration_ns;
 	for (uint32_t i = 0; count_index >= 0 && i < profile->row_count; i++)
-		page.facts.sample_count += (uint64_t)profile_row_values(profile, i)[count_index];
-	return flame_html_write(stdout, title, write_data, &page);
+		facts.sample_count += (uint64_t)profile_row_values(profile, i)[count_index];
+	return page_write(tree, &facts);
 }
 
 /* ---- SVG ---- */

@@ -6,11 +6,9 @@
 
 #include "base/kinds.h"
 #include "query/gpu_lines.h"
-#include "reader/complain.h"
-#include "reader/gauge_view.h"
 #include "reader/gpu_export.h"
-#include "reader/gpu_input.h"
 #include "reader/gpu_view.h"
+#include "reader/machine_view.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
 #include "reader/text.h"

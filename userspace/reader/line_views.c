@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Selects the lines of a source file that are shown. */
 #include "reader/line_views.h"
 
 #include <errno.h>
@@ -11,28 +10,324 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "reader/complain.h"
+#include "base/kinds.h"
+#include "base/saturating.h"
+#include "reader/source.h"
 #include "reader/text.h"
 #include "reader/verb.h"
 #include "render/format.h"
 #include "render/markup.h"
 
+/* ---- the figures of a file's lines ---- */
+
+struct line_row {
+	uint32_t line;
+	const struct totals_sum *self, *total; /* NULL: never seen on the CPU */
+	int64_t wait;			       /* in ns */
+	const char *reason;		       /* the reason of most of it; NULL: unknown */
+	int64_t reason_wait;
+	/* of exact lines */
+	int64_t hits, time; /* time in ns */
+	uint32_t function;  /* in function[] of struct line_file */
+};
+
+struct line_function {
+	const char *name;
+	uint32_t start_line, last_line; /* last_line: the last one with a sample */
+	int64_t time;			/* of exact lines: of all its lines */
+};
+
+/* Release with line_file_release(). */
+struct line_file {
+	const char *path;
+	uint32_t path_string;
+	struct line_row *row; /* sorted by line */
+	uint32_t count;
+	struct line_function *function; /* sorted by start_line */
+	uint32_t function_count;
+};
+
+bool line_path_matches(const char *path, const char *wanted)
+{
+	size_t path_size = strlen(path), size = strlen(wanted);
+
+	while (!strncmp(wanted, "./", 2)) {
+		wanted += 2;
+		size -= 2;
+	}
+	if (!size || path_size < size || strcmp(path + path_size - size, wanted))
+		return false;
+	return path_size == size || path[path_size - size - 1] == '/';
+}
+
+static void line_file_release(struct line_file *file)
+{
+	free(file->row);
+	free(file->function);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	uint32_t line_a = ((const struct line_row *)a)->line;
+	uint32_t line_b = ((const struct line_row *)b)->line;
+
+	return (line_a > line_b) - (line_a < line_b);
+}
+
+static struct line_row *find_row(const struct line_file *file, uint32_t line)
+{
+	const struct line_row key = {.line = line};
+
+	return file->count ? bsearch(&key, file->row, file->count, sizeof(key), compare_rows)
+			   : NULL;
+}
+
+/* ---- rows ---- */
+
+static const struct code *code_of(const struct totals *totals, uint32_t row)
+{
+	return &totals->code.code[totals->row[row].code];
+}
+
+/* Compares by text, because the two profiles have different tables of strings. */
+static bool is_of_file(const struct totals *totals, uint32_t row, const char *path)
+{
+	const struct code *code = code_of(totals, row);
+
+	return code->line && !strcmp(code_text(&totals->code, code->file), path);
+}
+
+static void add_ran(struct line_file *file, const struct totals *ran)
+{
+	for (uint32_t i = 0; i < ran->count; i++)
+		if (is_of_file(ran, i, file->path) && ran->row[i].total.value)
+			file->row[file->count++] = (struct line_row){.line = code_of(ran, i)->line,
+								     .self = &ran->row[i].self,
+								     .total = &ran->row[i].total};
+}
+
+static void add_wait(struct line_row *row, const struct totals *waited, uint32_t index)
+{
+	int64_t value = waited->row[index].self.value;
+	uint32_t wait = waited->groups.group[waited->row[index].group].wait;
+
+	row->wait += value;
+	if (value <= row->reason_wait)
+		return;
+	row->reason_wait = value;
+	row->reason = wait ? code_text(&waited->code, wait) : NULL;
+}
+
+static void add_waited(struct line_file *file, const struct totals *waited, bool has_cpu)
+{
+	for (uint32_t i = 0; waited && i < waited->count; i++) {
+		struct line_row *row;
+		bool is_cpu = has_cpu && !waited->groups.group[waited->row[i].group].wait;
+
+		if (is_cpu || !waited->row[i].self.value || !is_of_file(waited, i, file->path))
+			continue;
+		row = find_row(file, code_of(waited, i)->line);
+		if (!row) {
+			row = &file->row[file->count++];
+			*row = (struct line_row){.line = code_of(waited, i)->line};
+			qsort(file->row, file->count, sizeof(*row), compare_rows);
+			row = find_row(file, code_of(waited, i)->line);
+		}
+		add_wait(row, waited, i);
+	}
+}
+
+static uint32_t rows_at_most(const struct line_file *file, const struct lines_view *view)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < view->ran->count; i++)
+		count += is_of_file(view->ran, i, file->path);
+	for (uint32_t i = 0; view->waited && i < view->waited->count; i++)
+		count += is_of_file(view->waited, i, file->path);
+	return count;
+}
+
+/* ---- functions ---- */
+
+static int compare_functions(const void *a, const void *b)
+{
+	const struct line_function *function_a = a, *function_b = b;
+
+	if (function_a->start_line != function_b->start_line)
+		return function_a->start_line < function_b->start_line ? -1 : 1;
+	return strcmp(function_a->name, function_b->name);
+}
+
+/* Merges equal functions, which differ only in their lines. */
+static void merge_functions(struct line_file *file)
+{
+	uint32_t kept = 0;
+
+	qsort(file->function, file->function_count, sizeof(file->function[0]), compare_functions);
+	for (uint32_t i = 0; i < file->function_count; i++) {
+		struct line_function *last = kept ? &file->function[kept - 1] : NULL;
+
+		if (!last || compare_functions(last, &file->function[i]))
+			file->function[kept++] = file->function[i];
+		else if (file->function[i].last_line > last->last_line)
+			last->last_line = file->function[i].last_line;
+	}
+	file->function_count = kept;
+}
+
+static int list_functions(struct line_file *file, const struct profile *profile)
+{
+	const struct stack_table *stacks = &profile->stacks;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < stacks->location_count; i++)
+		count += stacks->location[i].file == file->path_string;
+	file->function = calloc((size_t)count + 1, sizeof(file->function[0]));
+	if (!file->function)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < stacks->location_count; i++) {
+		const struct frame *frame = &stacks->location[i];
+
+		if (frame->file != file->path_string)
+			continue;
+		file->function[file->function_count++] =
+			(struct line_function){.name = frame_name(profile, frame),
+					       .start_line = frame->start_line,
+					       .last_line = frame->line};
+	}
+	merge_functions(file);
+	return 0;
+}
+
+static int fill_sampled(struct line_file *file, const struct lines_view *view)
+{
+	bool has_cpu =
+		view->waited && kind_is(view->waited->code.profile->options.kind, PP_PROFILE_WALL);
+
+	file->row = calloc((size_t)rows_at_most(file, view) + 1, sizeof(file->row[0]));
+	if (!file->row)
+		return -ENOMEM;
+	add_ran(file, view->ran);
+	qsort(file->row, file->count, sizeof(file->row[0]), compare_rows);
+	add_waited(file, view->waited, has_cpu);
+	return list_functions(file, view->profile);
+}
+
+/* ---- exact lines ---- */
+
+static int value_of(const struct profile *profile, const char *type, const char *unit)
+{
+	for (size_t i = 0; i < profile->options.value_count; i++)
+		if (!strcmp(profile->options.value_type[i].type, type) &&
+		    !strcmp(profile->options.value_type[i].unit, unit))
+			return (int)i;
+	return -ENOENT;
+}
+
+/* As include/pyprofd/kinds.h names the values of LINES. */
+void lines_find_exact(struct lines_view *view, const struct profile *profile)
+{
+	const int hits = value_of(profile, "hits", "count");
+	const int time = value_of(profile, "time", "nanoseconds");
+
+	view->is_exact = hits >= 0 && time >= 0;
+	view->hits_value = (unsigned int)hits;
+	view->time_value = (unsigned int)time;
+}
+
+static uint32_t function_of(const struct line_file *file, const struct profile *profile,
+			    const struct frame *frame)
+{
+	const struct line_function key = {.name = frame_name(profile, frame),
+					  .start_line = frame->start_line};
+	const struct line_function *found =
+		bsearch(&key, file->function, file->function_count, sizeof(key), compare_functions);
+
+	return found ? (uint32_t)(found - file->function) : 0;
+}
+
+/* Makes one row of those of a line and function: processes have their own. */
+static void merge_rows(struct line_file *file)
+{
+	uint32_t kept = 0;
+
+	qsort(file->row, file->count, sizeof(file->row[0]), compare_rows);
+	for (uint32_t i = 0; i < file->count; i++) {
+		struct line_row *last = kept ? &file->row[kept - 1] : NULL;
+		const struct line_row *row = &file->row[i];
+
+		if (!last || last->line != row->line) {
+			file->row[kept++] = *row;
+			continue;
+		}
+		last->hits = add_saturating(last->hits, row->hits);
+		last->time = add_saturating(last->time, row->time);
+	}
+	file->count = kept;
+}
+
+/* Rows have `hits` and `time` alone. */
+static int fill_exact(struct line_file *file, const struct lines_view *view)
+{
+	const struct profile *profile = view->profile;
+	int err = list_functions(file, profile);
+
+	file->row = calloc((size_t)profile->row_count + 1, sizeof(file->row[0]));
+	if (err || !file->row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		const struct stack *stack = &profile->stacks.stack[profile->row[i].stack];
+		const int64_t *value = profile_row_values(profile, i);
+		const struct frame *frame;
+		struct line_row *row;
+
+		if (!stack->count)
+			continue;
+		frame = &profile->stacks.location[stack->location[0]];
+		if (frame->file != file->path_string || !frame->line)
+			continue;
+		row = &file->row[file->count++];
+		*row = (struct line_row){.line = frame->line,
+					 .hits = value[view->hits_value],
+					 .time = value[view->time_value],
+					 .function = function_of(file, profile, frame)};
+		file->function[row->function].time =
+			add_saturating(file->function[row->function].time, row->time);
+	}
+	merge_rows(file);
+	return 0;
+}
+
 /* ---- which lines are shown ---- */
 
 #define CONTEXT_LINES 2U
+#define NOTE_BYTES 256U
 
-void lines_page_release(struct lines_page *page)
+/* Lines [first, last] that are shown as one block. */
+struct span {
+	uint32_t first, last;
+};
+
+/* What is shown of a file.  Release with page_release(). */
+struct page {
+	struct source source;
+	char note[NOTE_BYTES]; /* about the source; "": it has not changed */
+	struct span *span;     /* ascending, without overlaps */
+	uint32_t count, capacity;
+};
+
+static void page_release(struct page *page)
 {
 	source_release(&page->source);
 	free(page->span);
-	*page = (struct lines_page){0};
 }
 
 /* Adds a span; spans come in ascending order of their first lines, and those that touch become
  * one. */
-static int add_span(struct lines_page *page, uint32_t first, uint32_t last)
+static int add_span(struct page *page, uint32_t first, uint32_t last)
 {
-	struct lines_span *before = page->count ? &page->span[page->count - 1] : NULL;
+	struct span *before = page->count ? &page->span[page->count - 1] : NULL;
 	int err;
 
 	if (!first)
@@ -46,7 +341,7 @@ static int add_span(struct lines_page *page, uint32_t first, uint32_t last)
 	}
 	err = ARRAY_RESERVE(page->span, page->count, page->capacity);
 	if (!err)
-		page->span[page->count++] = (struct lines_span){first, last};
+		page->span[page->count++] = (struct span){first, last};
 	return err;
 }
 
@@ -61,7 +356,7 @@ static bool function_matches(const char *name, const char *wanted)
 
 /* Adds the functions of a name.  Returns 0; -ENOENT: there is none; -ENOMEM. */
 static int add_named(const char *wanted, bool (*matches)(const char *, const char *),
-		     const struct line_file *file, struct lines_page *page)
+		     const struct line_file *file, struct page *page)
 {
 	bool found = false;
 	int err = 0;
@@ -87,7 +382,7 @@ static bool is_equal(const char *name, const char *wanted)
 /* Before 3.11 CPython does not tell a method's class: where "Model.step" is not there, "step"
  * is. */
 static int add_functions(const struct lines_view *view, const struct line_file *file,
-			 struct lines_page *page)
+			 struct page *page)
 {
 	const char *dot = strrchr(view->function, '.');
 	int err = add_named(view->function, function_matches, file, page);
@@ -104,7 +399,7 @@ static int add_functions(const struct lines_view *view, const struct line_file *
 	return err;
 }
 
-static int add_surroundings(const struct line_file *file, struct lines_page *page)
+static int add_surroundings(const struct line_file *file, struct page *page)
 {
 	int err = 0;
 
@@ -121,7 +416,7 @@ static int add_surroundings(const struct line_file *file, struct lines_page *pag
 }
 
 static void note_source(const struct lines_view *view, const struct line_file *file,
-			struct lines_page *page)
+			struct page *page)
 {
 	const struct source *source = &page->source;
 	uint32_t last = file->count ? file->row[file->count - 1].line : 0;
@@ -154,36 +449,29 @@ static void note_source(const struct lines_view *view, const struct line_file *f
 			 "the source was written after the profile: lines may have moved");
 }
 
-int lines_page_make(const struct lines_view *view, const struct line_file *file,
-		    struct lines_page *ret_page)
+/* Reads a file's figures and its source, and chooses what is shown of it.  Returns 0, -ENOMEM, or
+ * pyprof's exit code. */
+static int make_page(const struct lines_view *view, struct line_file *file, struct page *page)
 {
-	CLEANUP(lines_page_release) struct lines_page page = {0};
-	int err = view->source_path
-			  ? source_read(view->source_path, SOURCE_NAMED_BY_USER, &page.source)
-			  : source_read(file->path, SOURCE_NAMED_BY_PROFILE, &page.source);
+	int err = view->is_exact ? fill_exact(file, view) : fill_sampled(file, view);
 
+	if (!err)
+		err = view->source_path
+			      ? source_read(view->source_path, SOURCE_NAMED_BY_USER, &page->source)
+			      : source_read(file->path, SOURCE_NAMED_BY_PROFILE, &page->source);
 	if (err)
 		return err;
-	note_source(view, file, &page);
+	note_source(view, file, page);
 	if (view->function)
-		err = add_functions(view, file, &page);
-	else if (view->all && page.source.count)
-		err = add_span(&page, 1, page.source.count);
+		err = add_functions(view, file, page);
+	else if (view->all && page->source.count)
+		err = add_span(page, 1, page->source.count);
 	else
-		err = add_surroundings(file, &page);
-	if (err)
-		return err;
-	*ret_page = page;
-	page = (struct lines_page){0};
-	return 0;
-}
-
-static int explain(const struct lines_view *view, const struct line_file *file, int err)
-{
-	if (err != -ENOENT)
-		return err;
-	return complain("%s: no %s in a function '%s' of this file", file->path,
-			view->is_exact ? "line was counted" : "sample is", view->function);
+		err = add_surroundings(file, page);
+	return err != -ENOENT ? err
+			      : complain("%s: no %s in a function '%s' of this file", file->path,
+					 view->is_exact ? "line was counted" : "sample is",
+					 view->function);
 }
 
 /* ---- tables ---- */
@@ -296,7 +584,7 @@ static void put_sampled(const struct lines_view *view, const struct line_row *ro
 static void put_line(const struct lines_view *view, const struct line_file *file,
 		     const struct source *source, uint32_t line, struct table *table)
 {
-	const struct line_row *row = line_file_find(file, line);
+	const struct line_row *row = find_row(file, line);
 	const char *text = source_line(source, line) ? source_line(source, line) : "";
 	char fitted[SOURCE_BYTES];
 	unsigned int taken = 2, room;
@@ -343,37 +631,33 @@ void lines_begin(struct lines_view *view, struct table *table)
 	memcpy(column, sampled, sizeof(sampled));
 	if (is_narrow())
 		column[2].title = column[4].title = column[5].title = NULL;
-	if (!view->has_waits)
+	if (!view->waited)
 		column[6].title = NULL;
 	table_begin(table, "rows", column, LINES_MAX_TABLE_COLUMNS);
 }
 
-int lines_put(struct lines_view *view, const struct line_file *file, struct table *table)
+static void put_table(struct lines_view *view, const struct line_file *file,
+		      const struct page *page, struct table *table)
 {
-	CLEANUP(lines_page_release) struct lines_page page = {0};
 	const bool is_for_people = table_is_for_people(table);
-	int err = lines_page_make(view, file, &page);
 
-	if (err)
-		return explain(view, file, err);
 	if (is_for_people) {
 		fprintf(table->out, "\n%s%s%s\n", text_color(table->color, TEXT_BLUE), file->path,
 			text_color(table->color, TEXT_PLAIN));
-		if (page.note[0])
-			fprintf(table->out, "Note: %s\n", page.note);
+		if (page->note[0])
+			fprintf(table->out, "Note: %s\n", page->note);
 		if (table->format == TABLE_MARKDOWN)
 			fputs("\n", table->out);
 		lines_begin(view, table);
 	}
-	for (uint32_t i = 0; i < page.count; i++) {
+	for (uint32_t i = 0; i < page->count; i++) {
 		if (i && table->format == TABLE_TEXT)
 			fputs("   ...\n", table->out);
-		for (uint32_t line = page.span[i].first; line <= page.span[i].last; line++)
-			put_line(view, file, &page.source, line, table);
+		for (uint32_t line = page->span[i].first; line <= page->span[i].last; line++)
+			put_line(view, file, &page->source, line, table);
 	}
 	if (is_for_people)
 		table_end(table);
-	return 0;
 }
 
 /* ---- HTML ---- */
@@ -452,7 +736,7 @@ static void html_sampled(const struct lines_view *view, const struct line_row *r
 
 	html_share(view, row ? row->self : NULL);
 	html_share(view, row ? row->total : NULL);
-	if (view->has_waits) {
+	if (view->waited) {
 		printf("<td>");
 		if (row && row->wait) {
 			printf("%s ", format_value(row->wait, "nanoseconds", value));
@@ -465,7 +749,7 @@ static void html_sampled(const struct lines_view *view, const struct line_row *r
 static void html_line(const struct lines_view *view, const struct line_file *file,
 		      const struct source *source, uint32_t line)
 {
-	const struct line_row *row = line_file_find(file, line);
+	const struct line_row *row = find_row(file, line);
 	const char *text = source_line(source, line);
 
 	printf("<tr><td>%" PRIu32 "</td>", line);
@@ -478,32 +762,44 @@ static void html_line(const struct lines_view *view, const struct line_file *fil
 	printf("</td></tr>\n");
 }
 
-int lines_print_html(const struct lines_view *view, const struct line_file *file)
+static void put_html(const struct lines_view *view, const struct line_file *file,
+		     const struct page *page)
 {
-	CLEANUP(lines_page_release) struct lines_page page = {0};
-	int err = lines_page_make(view, file, &page);
-
-	if (err)
-		return explain(view, file, err);
 	printf("<h2>");
 	html_text(file->path);
 	printf("</h2>\n");
-	if (page.note[0]) {
+	if (page->note[0]) {
 		printf("<p class=\"note\">");
-		html_text(page.note);
+		html_text(page->note);
 		printf("</p>\n");
 	}
 	printf("<table><thead><tr><th>line</th>%s%s<th "
 	       "class=\"s\">source</th></tr></thead><tbody>\n",
 	       view->is_exact ? "<th>hits</th><th>time</th><th>per hit</th><th>time %</th>"
 			      : "<th>self</th><th></th><th>total</th><th></th>",
-	       view->has_waits ? "<th>wait</th>" : "");
-	for (uint32_t i = 0; i < page.count; i++) {
+	       view->waited ? "<th>wait</th>" : "");
+	for (uint32_t i = 0; i < page->count; i++) {
 		if (i)
 			printf("<tr class=\"gap\"><td>...</td></tr>\n");
-		for (uint32_t line = page.span[i].first; line <= page.span[i].last; line++)
-			html_line(view, file, &page.source, line);
+		for (uint32_t line = page->span[i].first; line <= page->span[i].last; line++)
+			html_line(view, file, &page->source, line);
 	}
 	printf("</tbody></table>\n");
+}
+
+int lines_put(struct lines_view *view, uint32_t path_string, struct table *table)
+{
+	CLEANUP(line_file_release) struct line_file file = {
+		.path = intern_get(view->profile->strings, path_string, NULL),
+		.path_string = path_string};
+	CLEANUP(page_release) struct page page = {0};
+	int err = make_page(view, &file, &page);
+
+	if (err)
+		return err;
+	if (table)
+		put_table(view, &file, &page, table);
+	else
+		put_html(view, &file, &page);
 	return 0;
 }

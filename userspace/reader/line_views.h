@@ -1,50 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shows source code with its figures, as text and as HTML. */
+/* Shows source code with its figures, as text, as a table and as HTML. */
 #ifndef READER_LINE_VIEWS_H
 #define READER_LINE_VIEWS_H
 
-#include "reader/line_table.h"
-#include "reader/source.h"
+#include "query/input.h"
 #include "render/table.h"
+#include "render/totals.h"
 
-#define LINES_MAX_NOTE_BYTES 256U
 #define LINES_MAX_TABLE_COLUMNS 10U
 
 struct lines_view {
 	const char *file, *function; /* as the user typed them; function NULL: all */
 	const char *source_path;     /* where to read the source; NULL: the path in the profile */
 	const char *title, *unit;
+	const struct profile *profile;
+	/* Totals by CODE_BY_SOURCE_LINE of samples on the CPU, and of waits grouped by
+	 * GROUP_BY_WAIT. */
 	const struct totals *ran;
-	uint64_t end_wall_ns; /* of the profile */
-	bool all, is_python, has_waits;
-	bool is_exact;					     /* lines were counted */
+	const struct totals *waited; /* NULL: not known */
+	uint64_t end_wall_ns;	     /* of the profile */
+	bool all, is_python;
+	bool is_exact;			     /* lines were counted: lines_are_exact() */
+	unsigned int hits_value, time_value; /* of exact lines, where they stand in samples */
 	struct table_column column[LINES_MAX_TABLE_COLUMNS]; /* of the table that is written */
 };
 
-/* Lines [first, last] that are shown as one block. */
-struct lines_span {
-	uint32_t first, last;
-};
-
-/* Release with lines_page_release(). */
-struct lines_page {
-	struct source source;
-	char note[LINES_MAX_NOTE_BYTES]; /* about the source; "": it has not changed */
-	struct lines_span *span;	 /* ascending, without overlaps */
-	uint32_t count, capacity;
-};
-
-/* Selects what to show of a file.  Returns 0; -ENOENT: it has no such function; -ENOMEM. */
-int lines_page_make(const struct lines_view *view, const struct line_file *file,
-		    struct lines_page *ret_page);
-void lines_page_release(struct lines_page *page);
+/* Returns whether a profile's path matches what the user typed: "w.py", "pkg/w.py",
+ * "/app/pkg/w.py". */
+bool line_path_matches(const char *path, const char *wanted);
+/* Finds whether lines were counted in the profile, and where their values stand. */
+void lines_find_exact(struct lines_view *view, const struct profile *profile);
 
 /* Begins the table of lines, for programs one of all files; for people lines_put() begins one a
  * file. */
 void lines_begin(struct lines_view *view, struct table *table);
-/* Write a file.  Return 0, -ENOMEM, or pyprof's exit code. */
-int lines_put(struct lines_view *view, const struct line_file *file, struct table *table);
-int lines_print_html(const struct lines_view *view, const struct line_file *file);
+/* Writes a file, the path of which is a string of the profile.  table NULL: into a page of HTML.
+ * Returns 0, -ENOMEM, or pyprof's exit code. */
+int lines_put(struct lines_view *view, uint32_t path_string, struct table *table);
 void lines_begin_html(const struct lines_view *view);
 void lines_end_html(void);
 

@@ -7,11 +7,9 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/collectors.h"
 #include "base/kinds.h"
 #include "base/line_target.h"
-#include "base/collectors.h"
-#include "reader/complain.h"
-#include "reader/exact.h"
 #include "reader/line_views.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
@@ -22,10 +20,9 @@
 struct lines {
 	struct select_options shared;
 	struct lines_view view;
-	const char *waits;	   /* a profile of waits */
-	const char *slowdown;	   /* --max-slowdown; NULL: not given */
-	char *target;		   /* owned: as it was typed; NULL: it was not */
-	struct line_values values; /* of exact lines */
+	const char *waits;    /* a profile of waits */
+	const char *slowdown; /* --max-slowdown; NULL: not given */
+	char *target;	      /* owned: as it was typed; NULL: it was not */
 	struct totals ran, waited;
 };
 
@@ -176,27 +173,6 @@ static int read_waits(struct lines *lines, const struct input *ran, struct input
 
 /* ---- which files ---- */
 
-static int show_file(struct lines *lines, const struct input *input, uint32_t path_string,
-		     struct table *table)
-{
-	const struct profile *profile = input_profile(input);
-	struct line_sources sources = {.profile = profile,
-				       .ran = &lines->ran,
-				       .waited = lines->waited.windows ? &lines->waited : NULL};
-	CLEANUP(line_file_release) struct line_file file = {.path = intern_get(profile->strings,
-									       path_string, NULL),
-							    .path_string = path_string};
-	int err = lines->view.is_exact ? line_file_fill_exact(&file, profile, &lines->values)
-				       : line_file_fill(&file, &sources);
-
-	if (err)
-		return err;
-	lines->view.ran = &lines->ran;
-	lines->view.has_waits = sources.waited;
-	return lines->shared.format == FORMAT_HTML ? lines_print_html(&lines->view, &file)
-						   : lines_put(&lines->view, &file, table);
-}
-
 static int show_files(struct lines *lines, const struct input *input, struct table *table)
 {
 	const struct profile *profile = input_profile(input);
@@ -214,7 +190,7 @@ static int show_files(struct lines *lines, const struct input *input, struct tab
 			continue;
 		seen[file] = 1;
 		count++;
-		err = show_file(lines, input, file, table);
+		err = lines_put(&lines->view, file, table);
 	}
 	if (err)
 		return err;
@@ -256,7 +232,6 @@ static int write_table(struct lines *lines, const struct input *input,
 		print_exact_head(totals);
 	else
 		text_table_head(&table, input);
-	lines->view.has_waits = lines->waited.windows;
 	if (!table_is_for_people(&table))
 		lines_begin(&lines->view, &table);
 	err = show_files(lines, input, &table);
@@ -272,6 +247,9 @@ static int show(struct lines *lines, const struct input *input)
 	int err;
 
 	profile_reader_totals(input_reader(input), &totals);
+	lines->view.profile = input_profile(input);
+	lines->view.ran = &lines->ran;
+	lines->view.waited = lines->waited.windows ? &lines->waited : NULL;
 	lines->view.end_wall_ns = totals.end_wall_ns;
 	lines->view.unit =
 		input_profile(input)
@@ -298,7 +276,7 @@ static int run(struct lines *lines)
 	totals_init(&lines->waited, &waited);
 	err = read_ran(lines, &input);
 	if (!err)
-		lines->view.is_exact = line_values_find(input_profile(input), &lines->values);
+		lines_find_exact(&lines->view, input_profile(input));
 	if (!err && !lines->view.is_exact && !lines->waited.windows)
 		err = read_waits(lines, input, &waits);
 	return err ? err : show(lines, input);

@@ -12,13 +12,16 @@
 
 #include "base/cleanup.h"
 #include "base/kinds.h"
-#include "reader/complain.h"
 #include "reader/verb.h"
 #include "store/store_query.h"
 #include "version.h"
 
 /* In the order of `pyprof --help`. */
-static const struct verb verbs[] = {
+static const struct verb {
+	const char *name;
+	const char *summary; /* one line of `pyprof --help` */
+	int (*run)(int argc, char **argv);
+} verbs[] = {
 	{"report", "a table: self and total time of functions, lines, files, threads ...",
 	 verb_report},
 	{"flame", "a page with the flame graph, or a picture", verb_flame},
@@ -39,21 +42,14 @@ static const struct verb verbs[] = {
 	 verb_dump},
 	{"top", "live: processes, functions and lines; %CPU, %GIL, what is waited for", verb_top},
 	{"info", "what is in a profile, how whole it is, what it cost", verb_info},
-	{NULL, NULL, NULL},
 };
-
-/* Returns the i-th verb, or NULL after the last. */
-static const struct verb *verb_at(unsigned int index)
-{
-	return verbs[index].name ? &verbs[index] : NULL;
-}
 
 /* Returns NULL when no verb has that name. */
 static const struct verb *verb_find(const char *name)
 {
-	for (const struct verb *verb = verbs; verb->name; verb++)
-		if (!strcmp(verb->name, name))
-			return verb;
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!strcmp(verbs[i].name, name))
+			return &verbs[i];
 	return NULL;
 }
 
@@ -145,12 +141,10 @@ static void newest_print(const char *store, FILE *out)
 
 static void help(FILE *out)
 {
-	const struct verb *verb;
-
 	fprintf(out, "Usage: pyprof VERB [OPTION...] [PROFILE|DIR...|--live]\n"
 		     "Shows profiles: what pyprofd wrote, and pprof files of other tools.\n\n");
-	for (unsigned int i = 0; (verb = verb_at(i)); i++)
-		fprintf(out, "  %-8s %s\n", verb->name, verb->summary);
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		fprintf(out, "  %-8s %s\n", verbs[i].name, verbs[i].summary);
 	fprintf(out, "\n`pyprof VERB --help` tells its options; pyprof(1) the rest.\n");
 }
 

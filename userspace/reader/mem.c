@@ -17,7 +17,6 @@
 #include "query/extent.h"
 #include "query/process_memory.h"
 #include "query/select.h"
-#include "reader/complain.h"
 #include "reader/mem_view.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"

@@ -7,13 +7,8 @@
 #include <string.h>
 
 #include "base/kinds.h"
-#include "reader/callers.h"
-#include "reader/complain.h"
-#include "reader/gauge_view.h"
 #include "reader/machine_view.h"
-#include "reader/output_file.h"
 #include "reader/read_input.h"
-#include "reader/report.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
@@ -45,7 +40,7 @@ struct report {
 	unsigned long rows; /* 0: all */
 	regex_t *callers, *callees;
 	bool is_scaled;	  /* of some probe */
-	const char *path; /* NULL: standard output */
+	const char *path; /* "-": standard output */
 	struct table_column column[COLUMNS_MAX];
 };
 
@@ -519,17 +514,16 @@ static int print_report(struct report *report, const struct input *input, struct
 
 static int print(struct report *report, const struct input *input)
 {
-	const char *path = report->path ? report->path : "-";
 	struct table table;
 	FILE *out;
-	int status = output_file_open(path, &out), err, written;
+	int status = output_file_open(report->path, &out), err, written;
 
 	if (status)
 		return status;
 	table_open(&table, out, (enum table_format)report->shared.format, text_wants_color());
 	err = print_report(report, input, &table);
 	written = table_close(&table);
-	return output_file_close(path, out, err ? err : written);
+	return output_file_close(report->path, out, err ? err : written);
 }
 
 /* Of kinds that tell of processors: each takes another look at a directory.  *ret_input has the
@@ -602,7 +596,8 @@ int report_write_csv(const struct select_options *shared, const char *path)
 
 int verb_report(int argc, char **argv)
 {
-	struct report report = {.rows = DEFAULT_ROWS, .shared.formats = select_table_formats};
+	struct report report = {
+		.rows = DEFAULT_ROWS, .path = "-", .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
 	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &report))

@@ -8,11 +8,10 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/kinds.h"
 #include "base/collectors.h"
+#include "base/kinds.h"
 #include "live/request.h"
 #include "query/live_why.h"
-#include "reader/complain.h"
 #include "reader/verb.h"
 #include "store/store_names.h"
 
@@ -538,8 +537,7 @@ static error_t parse_asking(int key, char *text, struct argp_state *state)
 error_t live_options_parse(const struct argp_option *verb_options, argp_parser_t parser,
 			   const char *doc, int argc, char **argv, void *input)
 {
-	static const struct argp live_argp = {.options = asking_options,
-					      .parser = parse_asking};
+	static const struct argp live_argp = {.options = asking_options, .parser = parse_asking};
 	const struct argp_child children[] = {{&live_argp, 0, NULL, 8}, {0}};
 	const struct argp argp = {
 		.options = verb_options, .parser = parser, .doc = doc, .children = children};

@@ -7,7 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "reader/source_open.h"
+enum source_named {
+	/* A regular file on a disk, whose name, and the name of the file that a link leads to, ends
+	 * as source files do; under sudo, with the rights of the user who called it. */
+	SOURCE_NAMED_BY_PROFILE,
+	SOURCE_NAMED_BY_USER, /* any regular file, with our own rights */
+};
 
 #define SOURCE_MAX_BYTES (8U << 20) /* generated sources have some MiB */
 
@@ -16,7 +21,7 @@ struct source {
 	char *text;  /* NUL-terminated; utf8_clean() of each line, but tabs stay */
 	char **line; /* line i + 1; in text */
 	uint32_t count;
-	const char *error;  /* why there is no text; NULL: there is */
+	const char *error;  /* why there is no text, as "is not here"; NULL: there is */
 	int64_t modified_s; /* since 1970 */
 };
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader/complain.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
 #include "reader/text.h"

@@ -10,12 +10,80 @@
 #include "base/io.h"
 #include "base/json_writer.h"
 #include "reader/text.h"
-#include "reader/why_texts.h"
 #include "render/format.h"
+
+/* ---- texts ---- */
+
+/* By id. */
+static const struct {
+	const char *rests_on, *cannot_know;
+	const char *next; /* what to try */
+} texts[GPU_FINDING_COUNT] = {
+	[GPU_FINDING_SYNC] =
+		{"the exact time inside synchronisations on the host, divided among threads and "
+		 "lines by sampled stacks",
+		 "device time: a wait has the kernels in it that were queued before, and they may "
+		 "have kept the GPU busy all the while",
+		 "Read results back less often: keep losses and masks on the device, and copy them "
+		 "every so many steps."},
+	[GPU_FINDING_STARVED] =
+		{"samples and waits of the launching thread with the label gpu=drained, which the "
+		 "process's own calls prove",
+		 "whether another process used the GPU meanwhile, and idle gaps between kernels "
+		 "that were queued",
+		 "Let what the thread did meanwhile run ahead of the GPU: prefetch batches, use "
+		 "more loader workers, or do less between launches."},
+	[GPU_FINDING_LAUNCH] =
+		{"launches counted by probes, the median synchronisation, and samples of the "
+		 "launching thread",
+		 "device time: that the GPU is idle between launches is concluded from short "
+		 "waits; "
+		 "time in launch calls has the probe's own cost in it",
+		 "Launch fewer and larger kernels: fuse operations (torch.compile), use a CUDA "
+		 "graph, or larger batches."},
+	[GPU_FINDING_COPY] =
+		{"the exact time inside synchronous copies on the host, divided among threads and "
+		 "lines by sampled stacks",
+		 "device time: a copy's time has in it what was queued before; and whether memory "
+		 "was pinned",
+		 "Copy asynchronously from pinned memory, and synchronise once where the data is "
+		 "needed."},
+	[GPU_FINDING_TINY] =
+		{"exact numbers of copies and bytes; the median is that of each line's mean size, "
+		 "so that a few large copies of a line hide its small ones",
+		 "device time: what an asynchronous copy takes there is not measured",
+		 "Gather small values into one buffer, and copy that once."},
+	[GPU_FINDING_ALLOC] =
+		{"exact numbers of cuMemAlloc, cuMemFree and their kind without Async, and their "
+		 "time on the host",
+		 "device time: for how long a free made the device wait",
+		 "Let a caching allocator keep memory: no empty_cache() in the loop, shapes that "
+		 "repeat, or cudaMallocAsync."},
+	[GPU_FINDING_GRAPH] =
+		{"numbers of launches and synchronisations, by window; no graph was launched",
+		 "device time, and whether kernels and their arguments are the same each time: "
+		 "only how many there are",
+		 "Capture what repeats as a CUDA graph: torch.cuda.graph(), or torch.compile() "
+		 "with mode=\"reduce-overhead\"."},
+	[GPU_FINDING_SMS] =
+		{"NVML's gauges of the GPU, of all processes on it, one reading a second",
+		 "which kernels they are, and whose: a GPU is the one that NVML counts so, which "
+		 "need not be the program's number",
+		 "Give each kernel more work: larger batches, fused operations, or several streams "
+		 "at once; Nsight Compute tells what limits a kernel."},
+};
+
+/* By the number of the bit in enum gpu_doubt. */
+static const char *const doubts[] = {
+	"numbers of launches are estimates: they were probed for a part of the time "
+	"(--max-slowdown)",
+	"whether as many are launched each time: there is one window only",
+	"what the thread did off the CPU: no waits of kind offcpu are beside it",
+	"how long the program had run before: in its first minute allocations are normal",
+};
 
 #define WIDTH 100U /* of text that is not for a terminal */
 #define HEAD_COLUMNS 13U
-#define ALL_DOUBTS 4U
 #define CANNOT "Cannot be judged:"
 
 /* ---- figures ---- */
@@ -114,7 +182,6 @@ static void print_lines(const struct why_shown *shown, const struct why_lines *l
 static void print_finding(const struct why_shown *shown, const struct why_lines *lines,
 			  const struct gpu_finding *finding, unsigned int number)
 {
-	const struct why_text *text = &why_texts[finding->id];
 	char lost[FORMAT_BYTES];
 
 	printf("\n  %u. %s%s%s", number, text_color(shown->color, TEXT_RED),
@@ -126,12 +193,12 @@ static void print_finding(const struct why_shown *shown, const struct why_lines 
 	print_evidence(finding);
 	if (lines)
 		print_lines(shown, lines);
-	print_about("rests on", text->rests_on);
-	print_about("cannot know", text->cannot_know);
-	for (unsigned int i = 0; i < ALL_DOUBTS; i++)
+	print_about("rests on", texts[finding->id].rests_on);
+	print_about("cannot know", texts[finding->id].cannot_know);
+	for (unsigned int i = 0; i < ARRAY_SIZE(doubts); i++)
 		if (finding->doubts & 1U << i)
-			print_about("", why_doubt_text(1U << i));
-	print_about("try", text->next);
+			print_about("", doubts[i]);
+	print_about("try", texts[finding->id].next);
 }
 
 /* Prints the rules with one verdict, a line each. */
@@ -279,8 +346,6 @@ static const char *const verdicts[] = {
 static void json_finding(struct json_writer *json, const struct why_lines *lines,
 			 const struct gpu_finding *finding)
 {
-	const struct why_text *text = &why_texts[finding->id];
-
 	json_newline(json);
 	json_open(json, '{');
 	json_put_string(json, "finding", gpu_finding_key(finding->id));
@@ -295,15 +360,15 @@ static void json_finding(struct json_writer *json, const struct why_lines *lines
 	json_close(json, ']');
 	if (lines)
 		json_lines(json, lines);
-	json_put_string(json, "rests_on", text->rests_on);
+	json_put_string(json, "rests_on", texts[finding->id].rests_on);
 	json_key(json, "cannot_know");
 	json_open(json, '[');
-	json_string(json, text->cannot_know);
-	for (unsigned int i = 0; i < ALL_DOUBTS; i++)
+	json_string(json, texts[finding->id].cannot_know);
+	for (unsigned int i = 0; i < ARRAY_SIZE(doubts); i++)
 		if (finding->doubts & 1U << i)
-			json_string(json, why_doubt_text(1U << i));
+			json_string(json, doubts[i]);
 	json_close(json, ']');
-	json_put_string(json, "next", text->next);
+	json_put_string(json, "next", texts[finding->id].next);
 	json_close(json, '}');
 }
 
@@ -390,7 +455,7 @@ static int put_finding(const struct gpu_finding *finding, struct table *table)
 	table_string(table, verdicts[finding->verdict], NULL);
 	table_real(table, finding->lost_ns, 0, lost);
 	table_string(table, text, NULL);
-	table_string(table, finding->verdict == GPU_FOUND ? why_texts[finding->id].next : "", NULL);
+	table_string(table, finding->verdict == GPU_FOUND ? texts[finding->id].next : "", NULL);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/gauge_view.h"
+#include "reader/machine_view.h"
 
 #include <cmocka.h>
 #include <stdlib.h>
@@ -7,9 +7,8 @@
 
 #include "../query/gpu_rows.h"
 #include "base/cleanup.h"
-#include "no_input.h"
-#include "reader/complain.h"
 #include "reader/read_input.h"
+#include "reader/verb.h"
 
 #define HEAD                                                                                       \
 	"  GPU  %BUSY   MOST    %SM   %OCC %TENSOR  %DRAM     MEMORY    POWER  DEG C    SM MHZ  "  \
@@ -143,12 +142,6 @@ static void view__a_narrow_terminal_cuts_names(void **state)
 /* ---- which inputs are read a second time ---- */
 
 static struct select asked;
-
-int complain_of(const char *path, int err)
-{
-	(void)path;
-	return err;
-}
 
 int read_input(struct input_options options, struct input **ret_input)
 {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "no_input.h"
 #include "reader/text.h"
 #include "render/short_paths.h"
 

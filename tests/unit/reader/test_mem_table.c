@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/mem_table.h"
+#include "reader/mem_view.h"
 
 #include <cmocka.h>
 #include <errno.h>

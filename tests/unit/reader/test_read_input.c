@@ -4,14 +4,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "reader/complain.h"
 #include "reader/read_input.h"
 #include "reader/verb.h"
 
@@ -22,18 +20,6 @@ int isatty(int fd)
 {
 	assert_int_equal(fd, STDERR_FILENO);
 	return is_terminal;
-}
-
-int complain(const char *format, ...)
-{
-	va_list args;
-
-	fputs("pyprof: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputs("\n", stderr);
-	return READER_BAD_INPUT;
 }
 
 int input_read(const struct input_options *options, char why[WHY_BYTES], struct input **ret_input)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "no_input.h"
 #include "pprof/pprof.h"
 #include "query/input.h"
 #include "reader/text.h"
@@ -319,7 +318,10 @@ static void top__head_fits_the_terminal(void **state)
 static void top__names_cannot_speak_to_the_terminal(void **state)
 {
 	static const struct given evil[] = {
-		{"p:a\033[31mb:1", 7, "x\033]0;title\007\xc2\x9b" "2J", NULL, NULL, 500},
+		{"p:a\033[31mb:1", 7,
+		 "x\033]0;title\007\xc2\x9b"
+		 "2J",
+		 NULL, NULL, 500},
 		{"p:c\x9b\r\n:1", 8, "\177y", "odd\033[1m", NULL, 500},
 	};
 	OWNED(top_model) struct top_model *model = NULL;

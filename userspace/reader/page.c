@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/page_sources.h"
+#include "reader/page.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "reader/source.h"
+#include "render/flame_html.h"
 
+/* Of all files together; files with more time come first. */
+#define PAGE_SOURCES_MAX_BYTES (4U << 20)
+#define PAGE_SOURCES_MAX_FILES 400U
 #define CONTEXT_LINES 4U
 #define LINE_MAX_BYTES 400U
 #define NOTE_BYTES 128U
@@ -243,4 +247,26 @@ int page_sources_write(struct json_writer *json, const struct flame_tree *tree,
 	json_close(json, ']');
 	json_newline(json);
 	return err;
+}
+
+/* ---- the page ---- */
+
+struct page {
+	const struct flame_tree *tree;
+	const struct flame_json_facts *facts;
+};
+
+static int write_data(FILE *data, void *arg)
+{
+	const struct page *page = arg;
+
+	return flame_json_write(page->tree, page->facts, data);
+}
+
+int page_write(const struct flame_tree *tree, const struct flame_json_facts *facts)
+{
+	struct page page = {.tree = tree, .facts = facts};
+	int err = flame_html_write(stdout, facts->title, write_data, &page);
+
+	return fflush(stdout) && !err ? -errno : err;
 }
