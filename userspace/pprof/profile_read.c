@@ -101,22 +101,14 @@ static int value_type(struct profile_reader *reader, const struct pprof_value_ty
 	return err ? err : text_of(reader, type->unit, &ret_type->unit);
 }
 
-static int find_value(const struct profile_options *options, const char *type)
-{
-	for (size_t i = 0; i < options->value_count; i++)
-		if (!strcmp(options->value_type[i].type, type))
-			return (int)i;
-	return -ENOENT;
-}
-
 /* Chooses the kind by the default sample type: the first kind that has it. */
 static const char *guess_kind(const struct profile_options *options)
 {
 	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++) {
 		const struct kind *kind = kind_get((enum pp_profile)i);
 
-		if (find_value(options, kind->value[kind->default_value].type) >= 0 ||
-		    (i == PP_PROFILE_CPU && find_value(options, PP_CYCLES_TYPE) >= 0))
+		if (profile_find_value(options, kind->value[kind->default_value].type, NULL) >= 0 ||
+		    (i == PP_PROFILE_CPU && profile_find_value(options, PP_CYCLES_TYPE, NULL) >= 0))
 			return kind->name;
 	}
 	return options->value_type[options->value_count - 1].type;
@@ -130,9 +122,9 @@ static int choose_value(struct profile_reader *reader, const struct profile_opti
 	int index = -ENOENT;
 
 	if (!wanted && options->default_value_type[0])
-		index = find_value(options, options->default_value_type);
+		index = profile_find_value(options, options->default_value_type, NULL);
 	if (wanted) {
-		index = find_value(options, wanted);
+		index = profile_find_value(options, wanted, NULL);
 		if (index < 0)
 			return reader_fail(reader, -ENOENT, "has no such sample type");
 	}
@@ -140,7 +132,7 @@ static int choose_value(struct profile_reader *reader, const struct profile_opti
 	reader->value_index =
 		index < 0 ? (unsigned int)options->value_count - 1 : (unsigned int)index;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]) && reader->count_index < 0; i++) {
-		index = find_value(options, counts[i]);
+		index = profile_find_value(options, counts[i], NULL);
 		if (index >= 0 && !strcmp(options->value_type[index].unit, "count"))
 			reader->count_index = index;
 	}
@@ -162,7 +154,7 @@ static bool is_of_kind(const struct profile_options *options, const char *name)
 	enum pp_profile kind;
 
 	return !name || !kind_find(name, strlen(name), &kind) ||
-	       find_value(options, kind_get(kind)->value[0].type) >= 0;
+	       profile_find_value(options, kind_get(kind)->value[0].type, NULL) >= 0;
 }
 
 /* Leaves only the types of a kind of records, in the order of its table: the file may have them
@@ -176,7 +168,7 @@ static int take_records(struct profile_reader *reader, struct profile_options *o
 	options->value_count = kind_value_count(kind);
 	options->default_value_type = known->value[known->default_value].type;
 	for (size_t i = 0; i < options->value_count; i++) {
-		const int at = find_value(&all, known->value[i].type);
+		const int at = profile_find_value(&all, known->value[i].type, NULL);
 
 		if (at < 0)
 			return reader_fail(reader, -EPROTO, "has none of these records");

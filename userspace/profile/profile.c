@@ -164,6 +164,29 @@ const struct stored_label *profile_find_label(const struct profile *profile, uin
 	return NULL;
 }
 
+int64_t profile_label_number(const struct profile *profile, uint32_t label_set, const char *name)
+{
+	const struct stored_label *label = profile_find_label(profile, label_set, name);
+
+	return label && label->is_number ? label->value : 0;
+}
+
+uint32_t profile_label_text(const struct profile *profile, uint32_t label_set, const char *name)
+{
+	const struct stored_label *label = profile_find_label(profile, label_set, name);
+
+	return label && !label->is_number ? (uint32_t)label->value : 0;
+}
+
+int profile_find_value(const struct profile_options *options, const char *type, const char *unit)
+{
+	for (size_t i = 0; i < options->value_count; i++)
+		if (!strcmp(options->value_type[i].type, type) &&
+		    (!unit || !strcmp(options->value_type[i].unit, unit)))
+			return (int)i;
+	return -ENOENT;
+}
+
 struct label_list {
 	struct stored_label label[PROFILE_MAX_LABELS];
 	uint32_t count;

@@ -64,6 +64,12 @@ static inline const int64_t *profile_row_values(const struct profile *profile, u
 /* Returns the label with that name in a set, or NULL. */
 const struct stored_label *profile_find_label(const struct profile *profile, uint32_t label_set,
 					      const char *name);
+/* Return a label's number; the id of its text.  0: there is none, or it is of the other sort. */
+int64_t profile_label_number(const struct profile *profile, uint32_t label_set, const char *name);
+uint32_t profile_label_text(const struct profile *profile, uint32_t label_set, const char *name);
+/* Returns which of the values has that type and unit (NULL: any), or -ENOENT: another program may
+ * have written them in another order. */
+int profile_find_value(const struct profile_options *options, const char *type, const char *unit);
 
 /* Returns the module of a frame of this profile, or NULL. */
 static inline const struct module *profile_frame_module(const struct profile *profile,

@@ -100,18 +100,12 @@ int profile_add_record(struct profile *profile, const struct record *record)
 
 const char *record_text(const struct profile *profile, uint32_t row, const char *key)
 {
-	const struct stored_label *label =
-		profile_find_label(profile, profile->row[row].label_set, key);
+	const uint32_t text = profile_label_text(profile, profile->row[row].label_set, key);
 
-	return label && !label->is_number
-		       ? intern_get(profile->strings, (uint32_t)label->value, NULL)
-		       : "";
+	return intern_get(profile->strings, text, NULL);
 }
 
 int64_t record_number(const struct profile *profile, uint32_t row, const char *key)
 {
-	const struct stored_label *label =
-		profile_find_label(profile, profile->row[row].label_set, key);
-
-	return label && label->is_number ? label->value : 0;
+	return profile_label_number(profile, profile->row[row].label_set, key);
 }

@@ -47,17 +47,21 @@ struct line_file {
 	uint32_t function_count;
 };
 
+/* Returns whether text is `end`, or ends with it behind the separator. */
+static bool ends_with(const char *text, const char *end, char separator)
+{
+	size_t text_size = strlen(text), size = strlen(end);
+
+	if (text_size < size || strcmp(text + text_size - size, end))
+		return false;
+	return text_size == size || text[text_size - size - 1] == separator;
+}
+
 bool line_path_matches(const char *path, const char *wanted)
 {
-	size_t path_size = strlen(path), size = strlen(wanted);
-
-	while (!strncmp(wanted, "./", 2)) {
+	while (!strncmp(wanted, "./", 2))
 		wanted += 2;
-		size -= 2;
-	}
-	if (!size || path_size < size || strcmp(path + path_size - size, wanted))
-		return false;
-	return path_size == size || path[path_size - size - 1] == '/';
+	return wanted[0] && ends_with(path, wanted, '/');
 }
 
 static void line_file_release(struct line_file *file)
@@ -216,20 +220,11 @@ static int fill_sampled(struct line_file *file, const struct lines_view *view)
 
 /* ---- exact lines ---- */
 
-static int value_of(const struct profile *profile, const char *type, const char *unit)
-{
-	for (size_t i = 0; i < profile->options.value_count; i++)
-		if (!strcmp(profile->options.value_type[i].type, type) &&
-		    !strcmp(profile->options.value_type[i].unit, unit))
-			return (int)i;
-	return -ENOENT;
-}
-
 /* As include/pyprofd/kinds.h names the values of LINES. */
 void lines_find_exact(struct lines_view *view, const struct profile *profile)
 {
-	const int hits = value_of(profile, "hits", "count");
-	const int time = value_of(profile, "time", "nanoseconds");
+	const int hits = profile_find_value(&profile->options, "hits", "count");
+	const int time = profile_find_value(&profile->options, "time", "nanoseconds");
 
 	view->is_exact = hits >= 0 && time >= 0;
 	view->hits_value = (unsigned int)hits;
@@ -345,18 +340,10 @@ static int add_span(struct page *page, uint32_t first, uint32_t last)
 	return err;
 }
 
-static bool function_matches(const char *name, const char *wanted)
-{
-	size_t name_size = strlen(name), size = strlen(wanted);
-
-	if (name_size < size || strcmp(name + name_size - size, wanted))
-		return false;
-	return name_size == size || name[name_size - size - 1] == '.';
-}
-
-/* Adds the functions of a name.  Returns 0; -ENOENT: there is none; -ENOMEM. */
-static int add_named(const char *wanted, bool (*matches)(const char *, const char *),
-		     const struct line_file *file, struct page *page)
+/* Adds the functions of a name, or also methods that end with it.  Returns 0; -ENOENT: there is
+ * none; -ENOMEM. */
+static int add_named(const char *wanted, bool or_methods, const struct line_file *file,
+		     struct page *page)
 {
 	bool found = false;
 	int err = 0;
@@ -365,7 +352,8 @@ static int add_named(const char *wanted, bool (*matches)(const char *, const cha
 		const struct line_function *function = &file->function[i];
 		uint32_t last = function->last_line, end;
 
-		if (!matches(function->name, wanted))
+		if (or_methods ? !ends_with(function->name, wanted, '.')
+			       : strcmp(function->name, wanted) != 0)
 			continue;
 		found = true;
 		end = source_block_end(&page->source, function->start_line);
@@ -374,22 +362,17 @@ static int add_named(const char *wanted, bool (*matches)(const char *, const cha
 	return err ? err : found ? 0 : -ENOENT;
 }
 
-static bool is_equal(const char *name, const char *wanted)
-{
-	return !strcmp(name, wanted);
-}
-
 /* Before 3.11 CPython does not tell a method's class: where "Model.step" is not there, "step"
  * is. */
 static int add_functions(const struct lines_view *view, const struct line_file *file,
 			 struct page *page)
 {
 	const char *dot = strrchr(view->function, '.');
-	int err = add_named(view->function, function_matches, file, page);
+	int err = add_named(view->function, true, file, page);
 
 	if (err != -ENOENT || !dot)
 		return err;
-	err = add_named(dot + 1, is_equal, file, page);
+	err = add_named(dot + 1, false, file, page);
 	if (!err && !page->note[0])
 		snprintf(
 			page->note, sizeof(page->note),
@@ -694,18 +677,22 @@ void lines_end_html(void)
 	printf("</body></html>\n");
 }
 
+static void html_heat(double share)
+{
+	printf("<td style=\"background:rgb(var(--heat)/%.2f)\">%.1f %%</td>",
+	       share > 0.7 ? 0.7 : share, share * 100);
+}
+
 static void html_share(const struct lines_view *view, const struct totals_sum *sum)
 {
-	double share, error;
+	double error;
 
 	if (!sum || !sum->value) {
 		printf("<td></td><td></td>");
 		return;
 	}
-	share = totals_share(view->ran, sum);
+	html_heat(totals_share(view->ran, sum));
 	error = totals_share_error(view->ran, sum);
-	printf("<td style=\"background:rgb(var(--heat)/%.2f)\">%.1f %%</td>",
-	       share > 0.7 ? 0.7 : share, share * 100);
 	if (error < 0)
 		printf("<td class=\"e\">?</td>");
 	else
@@ -715,19 +702,16 @@ static void html_share(const struct lines_view *view, const struct totals_sum *s
 static void html_exact(const struct line_file *file, const struct line_row *row)
 {
 	char time[FORMAT_BYTES], each[FORMAT_BYTES] = "";
-	double share;
 
 	if (!row) {
 		printf("<td></td><td></td><td></td><td></td>");
 		return;
 	}
-	share = exact_share(file, row);
 	if (row->hits)
 		format_value(row->time / row->hits, "nanoseconds", each);
-	printf("<td>%" PRId64 "</td><td>%s</td><td>%s</td>"
-	       "<td style=\"background:rgb(var(--heat)/%.2f)\">%.1f %%</td>",
-	       row->hits, format_value(row->time, "nanoseconds", time), each,
-	       share > 0.7 ? 0.7 : share, share * 100);
+	printf("<td>%" PRId64 "</td><td>%s</td><td>%s</td>", row->hits,
+	       format_value(row->time, "nanoseconds", time), each);
+	html_heat(exact_share(file, row));
 }
 
 static void html_sampled(const struct lines_view *view, const struct line_row *row)

@@ -23,22 +23,17 @@ void mem_table_release(struct mem_table *table)
 	*table = (struct mem_table){0};
 }
 
-/* Finds the sample types by their names: another program may have written them in another order. */
 static bool find_columns(const struct profile *profile, enum pp_profile kind,
 			 unsigned int column[MEM_COLUMNS])
 {
 	const struct kind *own = kind_get(kind);
-	const struct profile_options *options = &profile->options;
 
 	for (unsigned int i = 0; own->value[i].type; i++) {
-		unsigned int at = 0;
+		const int at = profile_find_value(&profile->options, own->value[i].type, NULL);
 
-		while (at < options->value_count &&
-		       strcmp(options->value_type[at].type, own->value[i].type) != 0)
-			at++;
-		if (at == options->value_count)
+		if (at < 0)
 			return false;
-		column[i] = at;
+		column[i] = (unsigned int)at;
 	}
 	return true;
 }

@@ -167,34 +167,26 @@ static int add_code(struct top_model *model, const struct sample *sample)
 	return err ? err : add_to(model, &key, sample, &line);
 }
 
-static uint32_t string_label(const struct profile *profile, uint32_t set, const char *name)
-{
-	const struct stored_label *label = profile_find_label(profile, set, name);
-
-	return label && !label->is_number ? (uint32_t)label->value : 0;
-}
-
 static int add_row(struct top_model *model, const struct profile *profile,
 		   const struct profile_delta *delta)
 {
 	const struct profile_row *from = &profile->row[delta->row];
-	const struct stored_label *pid = profile_find_label(profile, from->label_set, "pid");
 	struct sample sample = {
 		.stack = &profile->stacks.stack[from->stack],
 		.value = delta->value,
-		.wait = string_label(profile, from->label_set, "wait"),
-		.has_gil = string_label(profile, from->label_set, "gil"),
+		.wait = profile_label_text(profile, from->label_set, "wait"),
+		.has_gil = profile_label_text(profile, from->label_set, "gil"),
 	};
 	const struct row_key key = {.level = TOP_PROCESS,
 				    .parent = TOP_NONE,
-				    .id = pid && pid->is_number ? pid->value : 0};
+				    .id = profile_label_number(profile, from->label_set, "pid")};
 	uint32_t had = model->count, row;
 	int err = add_to(model, &key, &sample, &sample.process);
 
 	if (err)
 		return err;
 	/* A process may change its name: the last one is shown. */
-	model->row[sample.process].name = string_label(profile, from->label_set, "comm");
+	model->row[sample.process].name = profile_label_text(profile, from->label_set, "comm");
 	model->processes += model->count - had;
 	if (sample.wait) {
 		const struct row_key wait = {

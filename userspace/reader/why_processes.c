@@ -198,20 +198,9 @@ static int find_thread(struct why_processes *processes, uint32_t process, int64_
 
 /* ---- labels ---- */
 
-static int64_t number_label(const struct profile *profile, uint32_t set, const char *name)
-{
-	const struct stored_label *label = profile_find_label(profile, set, name);
-
-	return label && label->is_number ? label->value : 0;
-}
-
 static const char *text_label(const struct profile *profile, uint32_t set, const char *name)
 {
-	const struct stored_label *label = profile_find_label(profile, set, name);
-
-	return label && !label->is_number
-		       ? intern_get(profile->strings, (uint32_t)label->value, NULL)
-		       : "";
+	return intern_get(profile->strings, profile_label_text(profile, set, name), NULL);
 }
 
 /* Memory of the device that no pool gives: what a caching allocator asks the driver for. */
@@ -265,7 +254,7 @@ int why_add_window(struct why_processes *processes, struct profile *profile,
 		const enum gpu_class class = gpu_class_of(api);
 		struct why_process *process;
 
-		err = why_find_process(processes, number_label(profile, set, "pid"), true,
+		err = why_find_process(processes, profile_label_number(profile, set, "pid"), true,
 				       &process);
 		if (err || !process || delta->value <= 0)
 			continue;
@@ -287,20 +276,8 @@ int why_add_window(struct why_processes *processes, struct profile *profile,
 
 /* Which values of a sample are calls and waits. */
 struct columns {
-	unsigned int calls, wait;
+	int calls, wait;
 };
-
-/* Finds the values by their names, as another program may have written them in another order. */
-static bool find_value(const struct profile *profile, const char *type, unsigned int *ret_value)
-{
-	for (unsigned int i = 0; i < profile->options.value_count; i++) {
-		if (!strcmp(profile->options.value_type[i].type, type)) {
-			*ret_value = i;
-			return true;
-		}
-	}
-	return false;
-}
 
 static int add_row(struct why_processes *processes, const struct profile *profile, uint32_t row,
 		   const struct columns *at)
@@ -311,7 +288,8 @@ static int add_row(struct why_processes *processes, const struct profile *profil
 	const enum gpu_class class = gpu_class_of(text_label(profile, set, "api"));
 	struct why_process *process;
 	struct why_thread *thread = NULL;
-	int err = why_find_process(processes, number_label(profile, set, "pid"), true, &process);
+	int err = why_find_process(processes, profile_label_number(profile, set, "pid"), true,
+				   &process);
 
 	if (!err && process && !process->comm) {
 		process->comm = strdup(text_label(profile, set, "comm"));
@@ -319,7 +297,7 @@ static int add_row(struct why_processes *processes, const struct profile *profil
 	}
 	if (!err && process)
 		err = find_thread(processes, (uint32_t)(process - processes->process),
-				  number_label(profile, set, "tid"), &thread);
+				  profile_label_number(profile, set, "tid"), &thread);
 	if (err || !thread)
 		return err;
 	thread->calls += calls;
@@ -419,7 +397,7 @@ static int add_weights(const struct why_processes *processes, struct gpu_table *
 	const uint32_t findings =
 		findings_of(api, gpu_class_of(api),
 			    processes->thread[lead].tid ==
-				    number_label(table->profile, sample->label_set, "tid"));
+				    profile_label_number(table->profile, sample->label_set, "tid"));
 	struct why_weight weight = {.process = process};
 	int err;
 
@@ -450,9 +428,9 @@ static int add_lines(struct why_processes *processes, struct gpu_table *table,
 	for (uint32_t i = 0; i < profile->row_count && !err; i++) {
 		struct why_process *process;
 
-		err = why_find_process(processes,
-				       number_label(profile, profile->row[i].label_set, "pid"),
-				       false, &process);
+		err = why_find_process(
+			processes, profile_label_number(profile, profile->row[i].label_set, "pid"),
+			false, &process);
 		if (!err && process && process->lead != UINT32_MAX)
 			err = add_weights(processes, table, i, at,
 					  (uint32_t)(process - processes->process), &weights);
@@ -593,11 +571,12 @@ static void end_windows(struct why_processes *processes)
 int why_add_calls(struct why_processes *processes, struct gpu_table *table)
 {
 	OWNED_MEM uint32_t *process_of = calloc((size_t)table->call_count + 1, sizeof(*process_of));
-	struct columns at = {0};
+	const struct profile_options *options = &table->profile->options;
+	const struct columns at = {.calls = profile_find_value(options, "calls", NULL),
+				   .wait = profile_find_value(options, "cuda_wait", NULL)};
 	int err = process_of ? 0 : -ENOMEM;
 
-	if (!err && (!find_value(table->profile, "calls", &at.calls) ||
-		     !find_value(table->profile, "cuda_wait", &at.wait)))
+	if (!err && (at.calls < 0 || at.wait < 0))
 		return -EPROTO;
 	for (uint32_t i = 0; !err && i < table->profile->row_count; i++)
 		err = add_row(processes, table->profile, i, &at);

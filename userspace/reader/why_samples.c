@@ -19,19 +19,11 @@ void why_samples_release(struct why_samples *samples)
 	*samples = (struct why_samples){0};
 }
 
-static const struct stored_label *find_label(const struct why_samples *samples, uint32_t set,
-					     const char *name)
-{
-	return profile_find_label(samples->profile, set, name);
-}
-
 static const char *text_of(const struct why_samples *samples, uint32_t set, const char *name)
 {
-	const struct stored_label *label = find_label(samples, set, name);
+	const struct profile *profile = samples->profile;
 
-	return label && !label->is_number
-		       ? intern_get(samples->profile->strings, (uint32_t)label->value, NULL)
-		       : "";
+	return intern_get(profile->strings, profile_label_text(profile, set, name), NULL);
 }
 
 static const struct frame *frame_at(const struct why_samples *samples, const struct stack *stack,
@@ -150,8 +142,8 @@ static int add_row(struct why_samples *samples, struct why_process *process,
 static int find_lead(const struct why_samples *samples, uint32_t set,
 		     struct why_process **ret_process)
 {
-	const struct stored_label *pid = find_label(samples, set, "pid");
-	const struct stored_label *tid = find_label(samples, set, "tid");
+	const struct stored_label *pid = profile_find_label(samples->profile, set, "pid");
+	const struct stored_label *tid = profile_find_label(samples->profile, set, "tid");
 	struct why_process *process;
 	int err;
 

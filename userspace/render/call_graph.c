@@ -157,11 +157,7 @@ static int add_stack(struct call_graph *graph, const struct profile_row *row,
 
 int call_graph_calls_index(const struct profile *profile)
 {
-	for (size_t i = 0; i < profile->options.value_count; i++)
-		if (!strcmp(profile->options.value_type[i].type, "calls") &&
-		    !strcmp(profile->options.value_type[i].unit, "count"))
-			return (int)i;
-	return -ENOENT;
+	return profile_find_value(&profile->options, "calls", "count");
 }
 
 int call_graph_new(struct profile *profile, unsigned int value_index, int count_index,

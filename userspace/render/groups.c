@@ -53,13 +53,6 @@ void groups_label_keys(const struct grouping *by, const char *key[GROUPS_MAX_KEY
 	key[count] = NULL;
 }
 
-static int64_t number_label(const struct groups *groups, uint32_t set, const char *name)
-{
-	const struct stored_label *label = profile_find_label(groups->profile, set, name);
-
-	return label && label->is_number ? label->value : 0;
-}
-
 static uint32_t text_label(const struct groups *groups, uint32_t set, const char *name,
 			   const char *other_name)
 {
@@ -89,9 +82,9 @@ static int read_labels(struct groups *groups, uint32_t set, struct group *group)
 	int err = 0;
 
 	if (by & (GROUP_BY_PROCESS | GROUP_BY_THREAD))
-		group->pid = number_label(groups, set, "pid");
+		group->pid = profile_label_number(groups->profile, set, "pid");
 	if (by & GROUP_BY_THREAD)
-		group->tid = number_label(groups, set, "tid");
+		group->tid = profile_label_number(groups->profile, set, "tid");
 	if (by & (GROUP_BY_PROCESS | GROUP_BY_THREAD | GROUP_BY_COMM))
 		group->comm = text_label(groups, set, "comm", NULL);
 	if (by & (GROUP_BY_THREAD | GROUP_BY_THREAD_NAME))

@@ -140,13 +140,6 @@ static int compare_sets(const void *a, const void *b)
 	return left->set < right->set ? -1 : left->set > right->set;
 }
 
-static uint32_t string_of(const struct profile *profile, uint32_t set, const char *name)
-{
-	const struct stored_label *label = profile_find_label(profile, set, name);
-
-	return label && !label->is_number ? (uint32_t)label->value : 0;
-}
-
 static int add_set(struct labels *labels, const struct set_total *sum, const uint32_t *told)
 {
 	const struct profile *profile = labels->profile;
@@ -166,11 +159,11 @@ static int add_set(struct labels *labels, const struct set_total *sum, const uin
 	}
 	if (err || !pid || !pid->is_number)
 		return err;
-	return add_process(labels,
-			   &(struct labels_process){.pid = pid->value,
-						    .total = sum->total,
-						    .comm = string_of(profile, sum->set, "comm"),
-						    .app = string_of(profile, sum->set, "app")});
+	return add_process(labels, &(struct labels_process){
+					   .pid = pid->value,
+					   .total = sum->total,
+					   .comm = profile_label_text(profile, sum->set, "comm"),
+					   .app = profile_label_text(profile, sum->set, "app")});
 }
 
 /* Adds the label sets, the largest first, as a process has the names of its largest one. */
