@@ -3,15 +3,12 @@
  * it runs at the end of a call only where it has asked for that at the beginning; elsewhere the
  * ends of all calls are sites of their own. */
 #include "lib/chance.bpf.h"
-#include "lib/maps.bpf.h"
 #include "lib/probe.bpf.h"
 
 #include <pyprofd/alloc.h>
 
 /* Allocations: which are sampled (include/pyprofd/alloc.h), and which of them are still held.
  * Most calls are not: for these all that is done is a subtraction. */
-
-/* The maps of allocations.  They are in the probes' object alone. */
 
 /* One call of an allocator, as its first instruction shows it. */
 struct alloc_call {
@@ -29,55 +26,25 @@ struct alloc_cpu {
 	__u64 hits;
 	struct alloc_call last;
 };
-struct alloc_cpus_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct alloc_cpu);
-};
-struct alloc_cpus_map alloc_cpus SEC(".maps");
+MAP(alloc_cpus, PERCPU_ARRAY, 1, __u32, struct alloc_cpu);
 
-/* A sampled call that has not returned.  Threads may end in it: the oldest go. */
+/* A sampled call that has not returned, by pid and tgid.  Threads may end in it: the oldest go. */
 struct allocating {
 	struct pp_block block;
 	__u64 sp;
 	__u64 result_at; /* where the block's address will be stored; 0: it is returned */
 	__u64 function;
 };
-struct allocatings_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u64); /* pid and tgid */
-	__type(value, struct allocating);
-};
-struct allocatings_map allocatings SEC(".maps");
+MAP(allocatings, LRU_HASH, 4096, __u64, struct allocating);
 
 /* Sampled blocks that are held (agent: size). */
-struct blocks_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct pp_block_key);
-	__type(value, struct pp_block);
-};
-struct blocks_map blocks SEC(".maps");
+MAP(blocks, HASH, 1, struct pp_block_key, struct pp_block);
 
 /* Bytes that were freed unseen, by stack. */
-struct debts_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PP_DEBTS_MAX);
-	__type(key, struct pp_debt_key);
-	__type(value, __u64);
-};
-struct debts_map debts SEC(".maps");
+MAP(debts, LRU_HASH, PP_DEBTS_MAX, struct pp_debt_key, __u64);
 
 /* Files with allocators in them, by their number in frames (agent). */
-struct allocators_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
-	__type(key, __u32);
-	__type(value, __u32);
-};
-struct allocators_map allocators SEC(".maps");
+MAP(allocators, HASH, 256, __u32, __u32);
 
 #define MAP_ANONYMOUS_FLAG 0x20U
 #define ERRNO_MAX 4095U
@@ -303,33 +270,14 @@ __noinline int alloc_returned(__u32 function, __u64 result)
 /* The program is a session's. */
 const volatile bool is_session;
 
-/* As probe_programs of lib/private_stack.bpf.h, which has a map for programs of another type: on
- * kernels without cookies stubs jump to on_alloc by it.  The program itself never does: that it
- * could keeps the kernel from giving it a private stack. */
-struct alloc_programs_map {
-	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-};
-struct alloc_programs_map alloc_programs SEC(".maps");
-const volatile bool is_alloc_tail_called;
+/* As probe_programs, for programs of another type. */
+MAP(alloc_programs, PROG_ARRAY, 1, __u32, __u32);
 
 static __always_inline struct alloc_cpu *alloc_cpu_get(void)
 {
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&alloc_cpus, &zero);
-}
-
-static __always_inline __u32 alloc_site_number(struct pt_regs *ctx)
-{
-	__u32 zero = 0, *stubs;
-
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
-		return bpf_get_attach_cookie(ctx);
-	stubs = bpf_map_lookup_elem(&site_now, &zero);
-	return stubs ? *stubs : 0;
 }
 
 /* In a session the function's address stays the same, and pc is where it returns to. */
@@ -387,7 +335,7 @@ static __always_inline bool call_sampled(struct pt_regs *ctx, __u32 number, __u6
 /* Returns whether the call's end is wanted. */
 static __always_inline bool alloc_hit(struct pt_regs *ctx)
 {
-	const __u32 number = alloc_site_number(ctx);
+	const __u32 number = site_hit(ctx, &site_now);
 	const struct pp_site *site = site_get(number);
 	const struct pp_config *cfg = config_get();
 	struct alloc_cpu *cpu = alloc_cpu_get();
@@ -415,8 +363,7 @@ int on_alloc(struct pt_regs *ctx)
 {
 	bool wants_end;
 
-	if (is_alloc_tail_called)
-		bpf_tail_call(ctx, &alloc_programs, 0);
+	REFUSE_PRIVATE_STACK(ctx, alloc_programs);
 	wants_end = alloc_hit(ctx);
 	/* A session's 1: its end is not wanted.  Others return 0, or the event is recorded. */
 	return is_session && !wants_end;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Counts the entries and returns of Python functions.  Only a new thread or a new path of calls is
  * unwound; any other hit costs four look-ups. */
-#define PP_CALL_MAP
 #include "lib/call_hit.bpf.h"
 #include "lib/identify.bpf.h"
-#include "lib/private_stack.bpf.h"
+
+MAP(call_nodes, HASH, PP_CALL_NODES_MAX, __u64, struct pp_call_node);
+MAP(call_threads, LRU_HASH, PP_CALL_THREADS_MAX, __u32, struct pp_call_thread);
+MAP(call_costs, ARRAY, 1, __u32, struct pp_call_costs);
+MAP(call_sums, PERCPU_ARRAY, 1, __u32, struct pp_call_sums);
 
 /* ---- the shadow stack of a thread (include/pyprofd/calls.h) ----
  * Nodes need no lock: a thread changes its own nodes only. */

@@ -2,23 +2,12 @@
 /* The program of the functions of libcuda, or of libcudart where a process has no libcuda.  A site
  * says what its function does (include/pyprofd/cuda.h); ends of calls are sites of their own. */
 #include "lib/cuda.bpf.h"
+#include "lib/budget.bpf.h"
 #include "lib/cuda_memory.bpf.h"
 #include "lib/identify.bpf.h"
-#include "lib/private_stack.bpf.h"
-#include "lib/scratch_pool.bpf.h"
 #include "lib/text.bpf.h"
-#include "lib/times.bpf.h"
+#include "lib/user_probe.bpf.h"
 #include "lib/user_registers.bpf.h"
-
-static __always_inline __u32 cuda_site_number(struct pt_regs *ctx)
-{
-	__u32 zero = 0, *stubs;
-
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
-		return bpf_get_attach_cookie(ctx);
-	stubs = bpf_map_lookup_elem(&cuda_site_now, &zero);
-	return stubs ? *stubs : 0;
-}
 
 /* ---- calls under way ---- */
 
@@ -591,7 +580,7 @@ static __always_inline void cuda_end(struct pt_regs *ctx, const struct cuda_hit 
 
 static __always_inline void cuda_handle(struct pt_regs *ctx)
 {
-	const __u32 number = cuda_site_number(ctx);
+	const __u32 number = site_hit(ctx, &cuda_site_now);
 	const struct pp_site *site = bpf_map_lookup_elem(&cuda_sites, &number);
 	const struct pp_config *cfg = config_get();
 	struct cuda_hit h = {};

@@ -2,8 +2,6 @@
 /* Lines of chosen functions (include/pyprofd/lines.h).  A hit of a known line walks nothing. */
 #include "lib/call_hit.bpf.h"
 #include "lib/identify.bpf.h"
-#include "lib/maps.bpf.h"
-#include "lib/private_stack.bpf.h"
 
 #include <pyprofd/lines.h>
 
@@ -13,62 +11,20 @@
 
 /* The maps of exact lines alone. */
 
-struct line_target_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct pp_line_target);
-};
-struct line_target_map line_target SEC(".maps");
+MAP(line_target, ARRAY, 1, __u32, struct pp_line_target);
 
 /* By the process and the addresses of names: whether lines of the function count. */
-struct line_functions_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PP_LINE_FUNCTIONS_MAX);
-	__type(key, __u64);
-	__type(value, __u32);
-};
-struct line_functions_map line_functions SEC(".maps");
+MAP(line_functions, LRU_HASH, PP_LINE_FUNCTIONS_MAX, __u64, __u32);
 
-struct line_rows_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PP_LINE_ROWS_MAX);
-	__type(key, __u64);
-	__type(value, struct pp_line_row);
-};
-struct line_rows_map line_rows SEC(".maps");
+MAP(line_rows, HASH, PP_LINE_ROWS_MAX, __u64, struct pp_line_row);
 
-struct line_threads_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PP_LINE_THREADS_MAX);
-	__type(key, __u32);
-	__type(value, struct pp_line_thread);
-};
-struct line_threads_map line_threads SEC(".maps");
+MAP(line_threads, LRU_HASH, PP_LINE_THREADS_MAX, __u32, struct pp_line_thread);
 
-struct line_runs_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PP_LINE_THREADS_MAX);
-	__type(key, struct pp_line_run_key);
-	__type(value, struct pp_line_run);
-};
-struct line_runs_map line_runs SEC(".maps");
+MAP(line_runs, LRU_HASH, PP_LINE_THREADS_MAX, struct pp_line_run_key, struct pp_line_run);
 
-struct line_costs_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct pp_line_costs);
-};
-struct line_costs_map line_costs SEC(".maps");
+MAP(line_costs, ARRAY, 1, __u32, struct pp_line_costs);
 
-struct line_sums_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct pp_line_sums);
-};
-struct line_sums_map line_sums SEC(".maps");
+MAP(line_sums, PERCPU_ARRAY, 1, __u32, struct pp_line_sums);
 
 /* ---- sums ---- */
 

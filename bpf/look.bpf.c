@@ -3,9 +3,7 @@
  * GIL.  All of this runs within the switch, as that thread. */
 #include "lib/look.bpf.h"
 #include "lib/budget.bpf.h"
-#include "lib/gil.bpf.h"
 #include "lib/identify.bpf.h"
-#include "lib/times.bpf.h"
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 

@@ -1,13 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* One program for every site of a user probe, and one for tracepoints: the cookie of the link tells
  * which site was hit, and sites[] what a hit does (include/pyprofd/probe.h). */
-#define PP_PROBE_MAP
-#include "lib/private_stack.bpf.h"
 #include "lib/probe.bpf.h"
 #include "lib/text.bpf.h"
 
 /* Follows calls from their beginning, where the stack is taken, to their end, where the time is
  * added.  Calls that end without having begun, and such as never end, are counted. */
+
+/* A call that is under way: its beginning was seen. */
+struct call_key {
+	__u64 thread; /* pid and tgid */
+	__u64 place;  /* tells calls of one thread apart */
+};
+struct call {
+	__u64 began_ns;
+	__u64 inner_ns;		 /* of calls inside that have ended, of the same probe */
+	__u64 name;		 /* imports: address of the module's name */
+	__u64 scale;		 /* struct pp_gate */
+	__u64 user;		 /* who answers for the thread */
+	struct pp_count_key key; /* under which its end is counted */
+};
+/* Threads may end in mid-call: the oldest go, and their ends count as unmatched. */
+MAP(calls, LRU_HASH, PP_PROBE_CALLS_MAX, struct call_key, struct call);
+
+/* A struct call does not fit on BPF's stack beside its key.  One a slot of `scratch`, whose claim
+ * covers it (agent: size). */
+MAP(call_scratch, ARRAY, PP_WALK_LEVELS, __u32, struct call);
 
 /* What tells calls of one thread apart.  Functions: sp at their first instruction, below 2^48, and
  * the probe above it.  A thread collects garbage once at a time; imports are numbered by depth. */
@@ -178,14 +196,7 @@ const volatile bool tracepoints_have_cookies;
 
 static __always_inline __u32 site_number(void *ctx)
 {
-	__u32 zero = 0, *stubs;
-
-	if (only_site)
-		return only_site;
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
-		return bpf_get_attach_cookie(ctx);
-	stubs = bpf_map_lookup_elem(&site_now, &zero);
-	return stubs ? *stubs : 0;
+	return only_site ? only_site : site_hit(ctx, &site_now);
 }
 
 /* Takes the stack and counts the hit. */

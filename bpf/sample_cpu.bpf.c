@@ -2,10 +2,8 @@
 /* Samples threads on the CPU: decides how many periods a sample counts for, and whether it is
  * taken. */
 #include "lib/budget.bpf.h"
-#include "lib/gpu.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/timeline.bpf.h"
-#include "lib/times.bpf.h"
 #include "lib/user_registers.bpf.h"
 #include "lib/walk.bpf.h"
 

@@ -3,12 +3,10 @@
  * switch-in.  The program runs as the thread that is switched out, with its run queue locked: no
  * allocation, no sleep, no page fault. */
 #include "lib/budget.bpf.h"
-#include "lib/gil.bpf.h"
-#include "lib/gpu.bpf.h"
+#include "lib/identify.bpf.h"
 #include "lib/look.bpf.h"
 #include "lib/threads.bpf.h"
 #include "lib/timeline.bpf.h"
-#include "lib/times.bpf.h"
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Moves the sums of threads to the counters, in functions of their own for the verifier. */
-#include "lib/chance.bpf.h"
-#include "lib/gpu.bpf.h"
 #include "lib/threads.bpf.h"
+#include "lib/chance.bpf.h"
+#include "lib/identify.bpf.h"
 
 /* How many waits may reuse a cached stack before we unwind again: at a new wait site, and at most
  * where unwinds agree. */

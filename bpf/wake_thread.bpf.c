@@ -5,7 +5,6 @@
 #include "lib/budget.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/threads.bpf.h"
-#include "lib/times.bpf.h"
 #include "lib/wait_reason.bpf.h"
 #include "lib/walk.bpf.h"
 

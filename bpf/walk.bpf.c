@@ -3,7 +3,6 @@
 #include "lib/emit.bpf.h"
 #include "lib/maps.bpf.h"
 #include "lib/walk.bpf.h"
-#include "lib/walk_clock.bpf.h"
 #include "lib/walk_native.bpf.h"
 #include "lib/walk_python.bpf.h"
 

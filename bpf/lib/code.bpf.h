@@ -6,7 +6,7 @@
 
 #include "lib/frames.bpf.h"
 #include "lib/user_share.bpf.h"
-#include "lib/walk_clock.bpf.h"
+#include "lib/walk.bpf.h"
 
 static __always_inline __u64 code_field(const struct pp_walk *w, __u16 offset)
 {

@@ -167,7 +167,7 @@ struct cuda_hit {
 	__u64 thread; /* pid and tgid */
 	__u32 user;   /* who answers for it */
 	__u64 id;     /* of the totals */
-	__u64 scale;  /* of what it counts as (lib/gate.bpf.h) */
+	__u64 scale;  /* of what it counts as (lib/user_probe.bpf.h) */
 	struct pp_cuda_what what;
 };
 

@@ -11,7 +11,7 @@
 
 #include "lib/cuda_walks.bpf.h"
 #include "lib/frames.bpf.h"
-#include "lib/gate.bpf.h"
+#include "lib/user_probe.bpf.h"
 
 /* cuda.h: CUstreamCaptureMode, and results with which cuStreamEndCapture() ends one that has gone
  * wrong: invalidated, not joined. */

@@ -9,31 +9,13 @@
 #include <pyprofd/probe.h>
 
 /* By the cookie of the link that was hit (agent). */
-struct cuda_sites_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PP_SITES_MAX);
-	__type(key, __u32);
-	__type(value, struct pp_site);
-};
-struct cuda_sites_map cuda_sites SEC(".maps");
+MAP(cuda_sites, ARRAY, PP_SITES_MAX, __u32, struct pp_site);
 
-/* As site_now of lib/probe_maps.bpf.h. */
-struct cuda_site_now_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-};
-struct cuda_site_now_map cuda_site_now SEC(".maps");
+/* As site_now of lib/probe.bpf.h. */
+MAP(cuda_site_now, PERCPU_ARRAY, 1, __u32, __u32);
 
 /* By id.  The agent removes those of ended processes. */
-struct cuda_totals_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PP_CUDA_TOTALS_MAX);
-	__type(key, __u64);
-	__type(value, struct pp_cuda_totals);
-};
-struct cuda_totals_map cuda_totals SEC(".maps");
+MAP(cuda_totals, HASH, PP_CUDA_TOTALS_MAX, __u64, struct pp_cuda_totals);
 
 /* What all processes share: one value. */
 struct cuda_machine {
@@ -42,40 +24,16 @@ struct cuda_machine {
 	__u32 changes; /* of what struct cuda_process says behind `generation` */
 	__u32 pad;
 };
-struct cuda_machine_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct cuda_machine);
-};
-struct cuda_machine_map cuda_machine SEC(".maps");
+MAP(cuda_machine, ARRAY, 1, __u32, struct cuda_machine);
 
 /* By enum pp_cuda_events. */
-struct cuda_events_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PP_CUDA_EVENTS);
-	__type(key, __u32);
-	__type(value, __u32);
-};
-struct cuda_events_map cuda_events SEC(".maps");
+MAP(cuda_events, ARRAY, PP_CUDA_EVENTS, __u32, __u32);
 
 /* How many rows cuda_totals has: one value, which the agent writes when it has removed some. */
-struct cuda_rows_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-};
-struct cuda_rows_map cuda_rows SEC(".maps");
+MAP(cuda_rows, ARRAY, 1, __u32, __u64);
 
 /* How many rows of a process that goes on the agent has removed. */
-struct cuda_removed_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct pp_process_id);
-	__type(value, __u64);
-};
-struct cuda_removed_map cuda_removed SEC(".maps");
+MAP(cuda_removed, HASH, 1024, struct pp_process_id, __u64);
 
 /* By tgid. */
 struct cuda_process {
@@ -87,13 +45,7 @@ struct cuda_process {
 	__u32 life;	  /* struct pp_cuda_what */
 	__u32 user;	  /* who answers for it */
 };
-struct cuda_processes_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, struct cuda_process);
-};
-struct cuda_processes_map cuda_processes SEC(".maps");
+MAP(cuda_processes, LRU_HASH, 1024, __u32, struct cuda_process);
 
 /* By pid and tgid: what is looked up once for many calls. */
 struct cuda_thread {
@@ -121,33 +73,15 @@ struct cuda_thread {
 	__u32 launcher;	   /* 1 + index among those of its process; 0: none */
 	__u32 was_unknown; /* it has queued or waited before it chose a context */
 };
-struct cuda_threads_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PP_CUDA_THREADS_MAX);
-	__type(key, __u64);
-	__type(value, struct cuda_thread);
-};
-struct cuda_threads_map cuda_threads SEC(".maps");
+MAP(cuda_threads, LRU_HASH, PP_CUDA_THREADS_MAX, __u64, struct cuda_thread);
 
 /* Of launches, by enum pp_cuda_hit. */
-struct cuda_gates_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PP_CUDA_LAUNCHES);
-	__type(key, __u32);
-	__type(value, struct pp_gate);
-};
-struct cuda_gates_map cuda_gates SEC(".maps");
+MAP(cuda_gates, ARRAY, PP_CUDA_LAUNCHES, __u32, struct pp_gate);
 
 /* Of each process: the round that its last synchronisation has begun (pyprofd/gpu.h).  Processes
  * with one hash share it, which costs them look-ups. */
 #define CUDA_ROUNDS 256U
-struct cuda_rounds_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, CUDA_ROUNDS);
-	__type(key, __u32);
-	__type(value, __u64);
-};
-struct cuda_rounds_map cuda_rounds SEC(".maps");
+MAP(cuda_rounds, ARRAY, CUDA_ROUNDS, __u32, __u64);
 
 /* The streams of a process that had work.  Values of `handle` and `context` that are none: see
  * lib/cuda_streams.bpf.h. */
@@ -167,44 +101,20 @@ struct cuda_streams {
 	struct cuda_stream stream[CUDA_STREAMS];
 	__u32 launcher[CUDA_LAUNCHERS]; /* tid; 0: free */
 };
-struct cuda_streams_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PP_GPU_PROCESSES_MAX);
-	__type(key, struct pp_process_id);
-	__type(value, struct cuda_streams);
-};
-struct cuda_streams_map cuda_streams SEC(".maps");
+MAP(cuda_streams, HASH, PP_GPU_PROCESSES_MAX, struct pp_process_id, struct cuda_streams);
 
 /* A new one of these, which is too large for the stack. */
-struct cuda_no_streams_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct cuda_streams);
-};
-struct cuda_no_streams_map cuda_no_streams SEC(".maps");
+MAP(cuda_no_streams, ARRAY, 1, __u32, struct cuda_streams);
 
 /* Rows of cuda_streams that are being taken, those of launchers behind those of streams: only one
  * CPU can insert the entry. */
 struct cuda_claim {
 	__u32 tgid, row;
 };
-struct cuda_claims_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 256);
-	__type(key, struct cuda_claim);
-	__type(value, __u32);
-};
-struct cuda_claims_map cuda_claims SEC(".maps");
+MAP(cuda_claims, HASH, 256, struct cuda_claim, __u32);
 
 /* tgid -> generation of processes that began when their library had all its probes (agent). */
-struct cuda_wholes_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4 * PP_GPU_PROCESSES_MAX);
-	__type(key, __u32);
-	__type(value, __u32);
-};
-struct cuda_wholes_map cuda_wholes SEC(".maps");
+MAP(cuda_wholes, HASH, 4 * PP_GPU_PROCESSES_MAX, __u32, __u32);
 
 /* A call under way, whose end is a site.  Threads may end in it: the oldest go.  Of memory `what`
  * and `more` are those of lib/cuda_memory.bpf.h: cuda_block_begin(). */
@@ -220,31 +130,13 @@ struct cuda_call {
 	__u64 more;		 /* a name's module, a capture's mode, a node's kind */
 	struct pp_count_key row; /* of its stack */
 };
-struct cuda_calls_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PP_CUDA_CALLS_MAX);
-	__type(key, struct cuda_call_key);
-	__type(value, struct cuda_call);
-};
-struct cuda_calls_map cuda_calls SEC(".maps");
+MAP(cuda_calls, LRU_HASH, PP_CUDA_CALLS_MAX, struct cuda_call_key, struct cuda_call);
 
 /* By handle. */
-struct cuda_names_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PP_CUDA_NAMES_MAX);
-	__type(key, struct pp_cuda_handle);
-	__type(value, struct pp_cuda_name);
-};
-struct cuda_names_map cuda_names SEC(".maps");
+MAP(cuda_names, LRU_HASH, PP_CUDA_NAMES_MAX, struct pp_cuda_handle, struct pp_cuda_name);
 
 /* Devices of the driver's contexts, as struct pp_cuda_what has them. */
-struct cuda_contexts_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PP_CUDA_CONTEXTS_MAX);
-	__type(key, struct pp_cuda_handle);
-	__type(value, __u32);
-};
-struct cuda_contexts_map cuda_contexts SEC(".maps");
+MAP(cuda_contexts, LRU_HASH, PP_CUDA_CONTEXTS_MAX, struct pp_cuda_handle, __u32);
 
 /* What is known of graphs, of captures of streams, and of which of these a stream or an event is
  * part (lib/cuda_graphs.bpf.h). */
@@ -262,38 +154,14 @@ struct cuda_object {
 	__u32 life;	  /* of a module: the process's since it was unloaded */
 	__u32 adds;	  /* of a capture: to a graph that was there before */
 };
-struct cuda_objects_map {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, PP_CUDA_OBJECTS_MAX);
-	__type(key, struct cuda_object_key);
-	__type(value, struct cuda_object);
-};
-struct cuda_objects_map cuda_objects SEC(".maps");
+MAP(cuda_objects, LRU_HASH, PP_CUDA_OBJECTS_MAX, struct cuda_object_key, struct cuda_object);
 
 /* The device's memory that is allocated. */
-struct cuda_blocks_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PP_CUDA_BLOCKS_MAX);
-	__type(key, struct pp_cuda_block_key);
-	__type(value, struct pp_cuda_block);
-};
-struct cuda_blocks_map cuda_blocks SEC(".maps");
+MAP(cuda_blocks, HASH, PP_CUDA_BLOCKS_MAX, struct pp_cuda_block_key, struct pp_cuda_block);
 
-struct cuda_block_counts_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PP_CUDA_BLOCK_COUNTS);
-	__type(key, __u32);
-	__type(value, __u64);
-};
-struct cuda_block_counts_map cuda_block_counts SEC(".maps");
+MAP(cuda_block_counts, ARRAY, PP_CUDA_BLOCK_COUNTS, __u32, __u64);
 
 /* When contexts ended (include/pyprofd/cuda.h).  The agent removes what it has read. */
-struct cuda_ended_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PP_CUDA_ENDED_MAX);
-	__type(key, struct pp_cuda_handle);
-	__type(value, __u64);
-};
-struct cuda_ended_map cuda_ended SEC(".maps");
+MAP(cuda_ended, HASH, PP_CUDA_ENDED_MAX, struct pp_cuda_handle, __u64);
 
 #endif

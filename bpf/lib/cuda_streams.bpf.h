@@ -29,7 +29,7 @@
 
 #include "lib/count.bpf.h"
 #include "lib/cuda_launchers.bpf.h"
-#include "lib/gpu.bpf.h"
+#include "lib/identify.bpf.h"
 #include "lib/threads.bpf.h"
 
 /* CU_STREAM_LEGACY and CU_STREAM_PER_THREAD of cuda.h; a stream's handle is a pointer. */

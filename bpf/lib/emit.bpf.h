@@ -6,7 +6,6 @@
 
 #include "lib/count.bpf.h"
 #include "lib/return_probe.bpf.h"
-#include "lib/sent.bpf.h"
 #include "lib/user_share.bpf.h"
 #include "lib/walk.bpf.h"
 

@@ -4,16 +4,17 @@
 #ifndef BPF_LIB_KERNEL_H
 #define BPF_LIB_KERNEL_H
 
-#include <linux/types.h>
-#include <linux/bpf.h>
 #include <asm/ptrace.h>
-#include <stdbool.h>
-#include <linux/bpf_perf_event.h>
-#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <linux/types.h>
+#include <stdbool.h>
 
 #include <pyprofd/limits.h>
+#include <pyprofd/sample.h>
 
 /* The fields that a BPF program reads at each switch lie together in its first cache lines. */
 #define likely(condition) __builtin_expect(!!(condition), 1)
@@ -299,5 +300,14 @@ static __always_inline struct task_struct *task_current(void)
 /* A number in what task_current() returned. */
 #define CURRENT_READ(task, field)                                                                  \
 	(task_fields_can_be_loaded() ? (task)->field : BPF_CORE_READ(task, field))
+
+/* Reads the kernel's list of a thread's return probes.  Its records may be freed beside us (from
+ * 6.13 on by RCU): every read is a checked one, and a wrong address only ends a walk. */
+static __always_inline void return_read(const struct return_instance *instance,
+					struct pp_return *ret_return)
+{
+	ret_return->stack = BPF_CORE_READ(instance, stack);
+	ret_return->address = BPF_CORE_READ(instance, orig_ret_vaddr);
+}
 
 #endif

@@ -146,13 +146,7 @@ struct fault {
 };
 #define FAULT_PLACES_SHIFT 10U
 #define FAULT_PLACES (1U << FAULT_PLACES_SHIFT)
-struct last_faults_map {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FAULT_PLACES);
-	__type(key, __u32);
-	__type(value, struct fault);
-};
-struct last_faults_map last_faults SEC(".maps");
+MAP(last_faults, ARRAY, FAULT_PLACES, __u32, struct fault);
 
 /* A number that nobody knows: a program can have threads whose ids are those of another program's
  * but for a multiple of FAULT_PLACES, and take that one's faults by its own. */
@@ -204,13 +198,7 @@ struct memory_state {
 	__u32 shift;  /* of its group */
 	__u32 second; /* memory_second(): when a group was last ended */
 };
-struct memory_states_map {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct memory_state);
-};
-struct memory_states_map memory_states SEC(".maps");
+MAP(memory_states, PERCPU_ARRAY, 1, __u32, struct memory_state);
 
 /* Programs touch memory in bursts, when they start or load their data: what was not spent in a
  * second is there for one. */

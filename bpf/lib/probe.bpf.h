@@ -4,15 +4,27 @@
 #ifndef BPF_LIB_PROBE_H
 #define BPF_LIB_PROBE_H
 
+#include "lib/budget.bpf.h"
 #include "lib/count.bpf.h"
-#include "lib/gate.bpf.h"
 #include "lib/identify.bpf.h"
 #include "lib/news.bpf.h"
-#include "lib/probe_maps.bpf.h"
-#include "lib/scratch_pool.bpf.h"
-#include "lib/sent.bpf.h"
-#include "lib/times.bpf.h"
+#include "lib/user_probe.bpf.h"
 #include "lib/user_registers.bpf.h"
+
+#include <pyprofd/probe.h>
+
+/* The maps of the probes' object alone.  Weak: its files have them together. */
+
+/* By the cookie of the link that was hit (agent). */
+__weak MAP(sites, ARRAY, PP_SITES_MAX, __u32, struct pp_site);
+
+__weak MAP(hits, PERCPU_ARRAY, PP_PROBES_MAX, __u32, struct pp_hits);
+
+/* Which hits are counted (agent). */
+__weak MAP(gates, ARRAY, PP_PROBES_MAX, __u32, struct pp_gate);
+
+/* Which site is hit, on kernels without cookies: site_hit(). */
+__weak MAP(site_now, PERCPU_ARRAY, 1, __u32, __u32);
 
 /* One hit, while it is handled. */
 struct hit {

@@ -4,8 +4,8 @@
 #ifndef BPF_LIB_RETURN_PROBE_H
 #define BPF_LIB_RETURN_PROBE_H
 
+#include "lib/kernel.bpf.h"
 #include "lib/maps.bpf.h"
-#include "lib/return_instance.bpf.h"
 
 /* Replaces w->pc, which was read at the address `at` of the stack (aarch64: at the function's entry
  * sp was there).  Returns nonzero, with nothing done, when the kernel has replaced none there. */

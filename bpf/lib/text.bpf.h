@@ -3,8 +3,8 @@
 #ifndef BPF_LIB_TEXT_H
 #define BPF_LIB_TEXT_H
 
+#include "lib/count.bpf.h"
 #include "lib/news.bpf.h"
-#include "lib/sent.bpf.h"
 #include "lib/walk.bpf.h"
 
 /* Sends a text of the process once, and sets w->detail to its id; 0: it cannot be read. */

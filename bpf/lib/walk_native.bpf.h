@@ -6,7 +6,7 @@
 
 #include "lib/frames.bpf.h"
 #include "lib/return_probe.bpf.h"
-#include "lib/walk_clock.bpf.h"
+#include "lib/walk.bpf.h"
 
 /* Finds the unwind rule of an address: map set -> page -> row -> rule.  Both searches are
  * branch-free in the verifier's eyes: the index starts from a value it cannot know, so each step

@@ -4,10 +4,9 @@
  * is, only its allocation says.  So faults are remembered and allocations counted
  * (docs/design/memory.md).  Programs of tracepoints run with preemption off. */
 #include "lib/memory.bpf.h"
+#include "lib/budget.bpf.h"
 #include "lib/count.bpf.h"
 #include "lib/identify.bpf.h"
-#include "lib/sent.bpf.h"
-#include "lib/times.bpf.h"
 #include "lib/user_registers.bpf.h"
 #include "lib/walk.bpf.h"
 

@@ -45,7 +45,7 @@ _Static_assert(sizeof(struct pp_scan_record) % 8 == 0, "records follow each othe
 #define PP_SCAN_RECORD_SHORT                                                                       \
 	(sizeof(struct pp_scan_record) - PP_MAX_RETURNS * sizeof(struct pp_return))
 
-/* A process whose mappings are locked (bpf/mapping_locks.bpf.c).  Where two looks differ, somebody
+/* A process whose mappings are locked (bpf/scan_threads.bpf.c).  Where two looks differ, somebody
  * has let go of the lock in between: a writer has it alone. */
 struct pp_lock_record {
 	__u32 tgid;

@@ -8,7 +8,7 @@ program that loads on the machine it is built on may be refused there.  This rea
 from the object files.  -v prints the deepest chain of each program.
 
 Programs that can be preempted, those of user probes and of raw tracepoints, must have a tail call
-(bpf/lib/private_stack.bpf.h): else the kernel gives them a stack of the CPU's from 6.13 on.
+(bpf/lib/user_probe.bpf.h): else the kernel gives them a stack of the CPU's from 6.13 on.
 
 No atomic instruction but cmpxchg and xchg may have a result, or be anything but an addition: Linux
 before 5.12 refuses it ("BPF_STX uses reserved fields"), and those two alone stand behind

@@ -21,7 +21,7 @@
 #define GLIBC_KEY_BLOCK 32U
 #define MUSL_KEYS_OFFSET 0x80U
 
-/* Where the words of GIL waits are, relative to last_holder: as bpf/lib/gil.bpf.h. */
+/* Where the words of GIL waits are, relative to last_holder: as bpf/lib/look.bpf.h. */
 #define GIL_WAIT_LOW 24U
 #if defined(__aarch64__)
 #define GIL_WAIT_HIGH 216U

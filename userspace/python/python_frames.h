@@ -51,7 +51,7 @@ struct python_resume {
 int python_frames_resume(const struct python_where *where, const struct python_resume *from,
 			 struct python_frames *frames);
 /* Returns whether a futex word belongs to the GIL of the thread that these frames are of (as
- * gil.bpf.h). */
+ * look.bpf.h). */
 bool python_gil_owns(const struct python_where *where, const struct python_frames *frames,
 		     uint64_t word);
 

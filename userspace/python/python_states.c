@@ -5,7 +5,7 @@
 
 #include "base/io.h"
 
-/* As in bpf/lib/find_state.bpf.h. */
+/* As in bpf/lib/walk_python.bpf.h. */
 #define STATES_MAX 256U
 #define RUNNING_MAX 8U
 #define STACK_SPAN_BYTES (8ULL << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which thread state a sleeping thread runs in a process with several interpreters: what
- * bpf/lib/find_state.bpf.h does for a thread that runs, with the same results.  Reads live memory;
+ * bpf/lib/walk_python.bpf.h does for a thread that runs, with the same results.  Reads live memory;
  * nothing of it is trusted. */
 #ifndef PYTHON_PYTHON_STATES_H
 #define PYTHON_PYTHON_STATES_H

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/watch_oom.bpf.c: whom the kernel ends for want of memory, by each of the two arguments that
- * it tells. */
+/* bpf/watch_process.bpf.c: whom the kernel ends for want of memory, by each of the two arguments
+ * that it tells. */
 #define HOST_WHOLE_PROGRAM
 #include "host.h"
-
-#include <watch_oom.bpf.c>
 
 static void know(uint32_t tgid, uint32_t generation)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/gil.bpf.h: waits for the GIL, and the holder that they are attributed to. */
+/* bpf/lib/look.bpf.h: waits for the GIL, and the holder that they are attributed to. */
 #include "switch.h"
 
 #include "python.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/gpu.bpf.h at switches: label `gpu` of waits, and waits for the GPU. */
+/* bpf/lib/identify.bpf.h at switches: label `gpu` of waits, and waits for the GPU. */
 #include "switch.h"
 
 #define FUTEX_WORD 0x7f00dead0000ULL

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/lib/find_state.bpf.h and thread_state.bpf.h: from a thread to its PyThreadState. */
+/* bpf/lib/walk_python.bpf.h and thread_state.bpf.h: from a thread to its PyThreadState. */
 #include "host.h"
 #include "python.h"
 

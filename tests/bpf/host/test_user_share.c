@@ -3,7 +3,7 @@
 #include "sample.h"
 
 #include <lib/news.bpf.h>
-#include <lib/scratch_pool.bpf.h>
+#include <lib/user_probe.bpf.h>
 
 #define RING_BYTES (1U << 20)
 #define RECORD_BYTES 16384U

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* bpf/lib/walk.bpf.h: the memory of a walk, kernel stacks, and what the agent is to finish;
- * bpf/lib/walk_clock.bpf.h: when a walk reads the clock and when its time is over. */
+ * bpf/lib/walk.bpf.h: when a walk reads the clock and when its time is over. */
 #define HOST_WHOLE_PROGRAM
 #include "host.h"
 

@@ -10,7 +10,7 @@
 
 /* ---- memory of our own plays the target ---- */
 
-/* bpf/lib/gil.bpf.h */
+/* bpf/lib/look.bpf.h */
 #define GIL_WAIT_LOW 24U
 #if defined(__aarch64__)
 #define GIL_WAIT_HIGH 216U

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Live threads that compete for the GIL: the words on which they wait, and the holder, by the same
- * steps as bpf/lib/gil.bpf.h. */
+ * steps as bpf/lib/look.bpf.h. */
 #include <cmocka.h>
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 #define LOOKS 300U
 #define MAX_GILS 8U
-/* As in bpf/lib/gil.bpf.h. */
+/* As in bpf/lib/look.bpf.h. */
 #define GIL_WAIT_LOW 24U
 #define GIL_WAIT_HIGH 200U
 

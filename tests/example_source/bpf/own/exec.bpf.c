@@ -2,7 +2,6 @@
 /* Counts programs that begin, by the number of their arguments, at the kernel's stack. */
 #include "lib/count.bpf.h"
 #include "lib/identify.bpf.h"
-#include "lib/sent.bpf.h"
 #include "lib/walk.bpf.h"
 
 /* From include/linux/binfmts.h. */

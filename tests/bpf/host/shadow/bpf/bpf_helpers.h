@@ -36,6 +36,7 @@ void *bpf_get_current_task_btf(void);
 long bpf_task_pt_regs(void *task);
 void *bpf_rdonly_cast(const void *address, __u32 btf_id);
 #define bpf_rdonly_cast bpf_rdonly_cast
+__u64 bpf_get_attach_cookie(void *context);
 __u32 bpf_get_smp_processor_id(void);
 __u32 bpf_get_prandom_u32(void);
 long bpf_get_stack(void *context, void *to, __u32 size, __u64 flags);
