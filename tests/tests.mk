@@ -56,7 +56,7 @@ FUZZ_RUNS ?= 10000
 FUZZ_SECONDS ?= 0
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(BUILD)/fuzz/%)
-FUZZ_CFLAGS := -O1 -gline-tables-only -fsanitize=address,undefined -fno-sanitize-recover=all -std=gnu17 -MMD -MP
+FUZZ_CFLAGS := -O1 -gline-tables-only -fsanitize=address,undefined -fno-sanitize-recover=all -ffunction-sections -fdata-sections -std=gnu17 -MMD -MP
 $(BUILD)/fuzz/%.o: %.c
 	@mkdir -p $(@D)
 	$(call msg,FUZZCC,$@)$(CLANG) $(CPPFLAGS) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link -c $< -o $@
@@ -67,7 +67,7 @@ comma := ,
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/userspace/%.o,$(subst $(comma), ,$(patsubst $(1)=%,%,$(filter $(1)=%,$(SOURCES_OF)))))
 define fuzz_rule
 $(1:tests/fuzz/%.c=$(BUILD)/fuzz/%): $(BUILD)/fuzz/$(1:%.c=%.o) $(call fuzz_objects,$(1))
-	$$(call msg,LINK,$$@)$$(CLANG) $$(FUZZ_CFLAGS) -fsanitize=fuzzer $$^ $$(LIBS) -o $$@
+	$$(call msg,LINK,$$@)$$(CLANG) $$(FUZZ_CFLAGS) -fsanitize=fuzzer -Wl,--gc-sections,-z,start-stop-gc $$^ $$(LIBS) -o $$@
 endef
 $(LIB_SRC:%.c=$(BUILD)/fuzz/%.o): | $(BUILD)/gen/version.h
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: collectors/policy.c collectors/queue.c base/io.c base/kinds.c store/store_query.c store/store_names.c */
+/* sources: collectors/collector.c collectors/queue.c base/io.c base/kinds.c store/store_query.c store/store_names.c */
 /* What collectors answer, and a cursor's file as anyone may have left it: every answer has a
  * verdict, every pause its bounds, and a file that is taken says the same when it is written. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectors/policy.h"
+#include "collectors/collector.h"
 #include "collectors/queue.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -70,7 +70,7 @@ MORE_AREAS = {
     "timeline": r"/timeline/\w+\.c$",
     "render": r"/render/\w+\.c$",
     "export": r"/export/\w+\.c$",
-    "collectors": (r"/collectors/(place|policy|queue|series|settings)\.c$|"
+    "collectors": (r"/collectors/(collector|queue|series|session|settings)\.c$|"
                    r"/(remote|base/collectors)\.c$"),
     "http": r"/serve/(access|exchange|metrics|peer|places|request|workers)\.c$",
     "query": r"/query/(?!live_windows)\w+\.c$",

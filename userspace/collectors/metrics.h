@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "collectors/queue.h"
+#include "collectors/collector.h"
 
 /* ---- counting ---- */
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectors/collector.h"
 #include "collectors/requests.h"
-#include "collectors/target.h"
 #include "export/exports.h"
 #include "pprof/gzip_sink.h"
 #include "profile/profile_data.h"

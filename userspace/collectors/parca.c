@@ -11,9 +11,9 @@
 #include <time.h>
 
 #include "base/json_writer.h"
+#include "collectors/collector.h"
 #include "collectors/requests.h"
 #include "collectors/session.h"
-#include "collectors/target.h"
 #include "profile/profile_data.h"
 
 #define PRODUCER "pyprofd"

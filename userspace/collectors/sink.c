@@ -13,9 +13,9 @@
 
 #include "base/clock.h"
 #include "base/kinds.h"
+#include "collectors/collector.h"
 #include "collectors/http_client.h"
-#include "collectors/job.h"
-#include "collectors/policy.h"
+#include "collectors/queue.h"
 
 #define LINE_BYTES 1024U
 /* The same drops are told so often; /metrics has them all. */

@@ -5,8 +5,8 @@
 #ifndef COLLECTORS_SINK_H
 #define COLLECTORS_SINK_H
 
+#include "collectors/collector.h"
 #include "collectors/metrics.h"
-#include "collectors/target.h"
 
 /* What is sent at most, unpacked, while a sink catches up: a quarter of what Pyroscope takes of one
  * tenant, which may be a fleet. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A merged file and its windows. */
-#include "collectors/job.h"
+#include "collectors/queue.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "collectors/place.h"
+#include "collectors/session.h"
 
 #include <cmocka.h>
 #include <errno.h>

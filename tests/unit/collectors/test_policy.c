@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "collectors/policy.h"
+#include "collectors/collector.h"
 
 #include <cmocka.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "collectors/target.h"
+#include "collectors/collector.h"
 
 #include <cmocka.h>
 #include <errno.h>
