@@ -27,7 +27,7 @@ for verb in $(sed -n 's/^\t{"\([a-z]*\)", .*/\1/p' userspace/reader/main.c); do
 		failed=1
 	}
 done
-for option in $(sed -n '/OPTION_HIDDEN/d; s/^\t{"\([a-z-]*\)", .*/\1/p' userspace/serve/options.c); do
+for option in $(sed -n '/OPTION_HIDDEN/d; s/^\t{"\([a-z-]*\)", .*/\1/p' userspace/serve/main.c); do
 	sed 's/\\-/-/g' docs/man/pyprofd-serve.1 | grep -q -e "--$option" || {
 		echo "docs/man/pyprofd-serve.1: --$option is missing"
 		failed=1

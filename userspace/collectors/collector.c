@@ -28,24 +28,11 @@ void push_target_free(struct push_target *target)
 {
 	if (!target)
 		return;
-	if (target->token)
-		explicit_bzero(target->token, strlen(target->token));
-	for (size_t i = 0; i < target->header_count; i++) {
-		explicit_bzero(target->header[i], strlen(target->header[i]));
-		free(target->header[i]);
-	}
+	http_identity_release(&target->as);
 	for (size_t i = 0; i < target->label_count; i++)
 		free(target->label[i]);
 	relabel_rules_free(target->rules);
 	free(target->url);
-	free(target->token_file);
-	free(target->token);
-	free(target->user);
-	free(target->ca);
-	free(target->cert);
-	free(target->key);
-	free(target->proxy);
-	free(target->tenant);
 	free(target);
 }
 
@@ -55,25 +42,16 @@ int push_target_complain(const struct push_target *target, char *why, const char
 	return -EINVAL;
 }
 
-/* Copies a text; NULL stays NULL. */
-static int copy(const char *text, char **ret_copy)
-{
-	if (!text)
-		return 0;
-	*ret_copy = strdup(text);
-	return *ret_copy ? 0 : -ENOMEM;
-}
-
 int push_target_add_header(struct push_target *target, const char *item, size_t size, char *why)
 {
 	char *header;
 
-	if (target->header_count == PUSH_HEADERS_MAX)
+	if (target->as.header_count == HTTP_CLIENT_HEADERS_MAX)
 		return push_target_complain(target, why, "has more than 32 headers");
 	header = strndup(item, size);
 	if (!header)
 		return -ENOMEM;
-	target->header[target->header_count++] = header;
+	target->as.header[target->as.header_count++] = header;
 	return 0;
 }
 
@@ -140,22 +118,21 @@ bool push_sink_name_is_valid(const char *name)
 static int take_configuration(struct push_target *target, const struct config_push *push,
 			      char why[CONFIG_WHY_BYTES])
 {
+	const struct {
+		const char *from;
+		char **to;
+	} text[] = {{push->token_file.text, &target->as.token_file},
+		    {push->user.text, &target->as.user},
+		    {push->ca.text, &target->as.ca},
+		    {push->cert.text, &target->as.cert},
+		    {push->key.text, &target->as.key},
+		    {push->proxy.text, &target->as.proxy},
+		    {push->tenant.text, &target->as.tenant}};
 	int err = push->url.text ? push_target_set_url(target, push->url.text, false) : 0;
 
-	if (!err)
-		err = copy(push->token_file.text, &target->token_file);
-	if (!err)
-		err = copy(push->user.text, &target->user);
-	if (!err)
-		err = copy(push->ca.text, &target->ca);
-	if (!err)
-		err = copy(push->cert.text, &target->cert);
-	if (!err)
-		err = copy(push->key.text, &target->key);
-	if (!err)
-		err = copy(push->proxy.text, &target->proxy);
-	if (!err)
-		err = copy(push->tenant.text, &target->tenant);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(text); i++)
+		if (text[i].from && !(*text[i].to = strdup(text[i].from)))
+			err = -ENOMEM;
 	if (!err && push->header.text)
 		err = add_headers(target, push->header.text, why);
 	if (!err && push->labels.text)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pyprofd/kinds.h>
+
 #include "base/cleanup.h"
 #include "base/collectors.h"
 #include "collectors/http_client.h"
@@ -65,7 +67,6 @@ const struct collector *collector_get(enum collector_id id);
 #define PUSH_TIMEOUT_DEFAULT_MS 30000U
 #define PUSH_TIMEOUT_MIN_MS 1000U
 #define PUSH_TIMEOUT_MAX_MS 300000U
-#define PUSH_HEADERS_MAX 32U
 #define PUSH_SINK_NAME_CHARS 33U /* [A-Za-z0-9_-][A-Za-z0-9_.-]{0,31} */
 
 struct push_target {
@@ -74,11 +75,7 @@ struct push_target {
 	uint32_t kind_bits; /* 1 << enum pp_profile */
 	char *url;	    /* with the protocol's path; may have a token in its query */
 	char shown_url[CONFIG_URL_SHOWN_BYTES]; /* what may be told of it */
-	char *token_file, *token;		/* one of them, or NULL both */
-	char *user; /* with the token as its password; NULL: a bearer token */
-	char *ca, *cert, *key, *proxy, *tenant; /* NULL: none */
-	char *header[PUSH_HEADERS_MAX];		/* "Name: value" */
-	size_t header_count;
+	struct http_identity as;
 	char *label[PUSH_LABELS_MAX];
 	size_t label_count;
 	struct relabel_rules *rules; /* NULL: none */

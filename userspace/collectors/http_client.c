@@ -27,12 +27,25 @@ struct http_client {
 	char error[CURL_ERROR_SIZE];
 };
 
-static void forget(char **token)
+/* The text may be a secret. */
+static void forget(char **text)
 {
-	if (*token)
-		explicit_bzero(*token, strlen(*token));
-	free(*token);
-	*token = NULL;
+	if (*text)
+		explicit_bzero(*text, strlen(*text));
+	free(TAKE(*text));
+}
+
+void http_identity_release(struct http_identity *identity)
+{
+	char **const text[] = {&identity->token_file, &identity->token,	 &identity->user,
+			       &identity->ca,	      &identity->cert,	 &identity->key,
+			       &identity->proxy,      &identity->tenant};
+
+	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
+		forget(text[i]);
+	for (size_t i = 0; i < identity->header_count; i++)
+		forget(&identity->header[i]);
+	identity->header_count = 0;
 }
 
 void http_client_free(struct http_client *client)
@@ -154,15 +167,15 @@ static void tell(struct http_client *client, CURLcode code)
 /* Reads the token anew: whoever changes it need not tell us. */
 static int read_token(struct http_client *client)
 {
-	const struct http_client_options *options = &client->options;
+	const struct http_identity *as = client->options.as;
 	char why[CONFIG_WHY_BYTES] = "";
 	char *token = NULL;
 	int err = 0;
 
-	if (options->token_file)
-		err = config_read_secret(options->token_file, &token, why);
-	else if (options->token)
-		err = (token = strdup(options->token)) ? 0 : -ENOMEM;
+	if (as->token_file)
+		err = config_read_secret(as->token_file, &token, why);
+	else if (as->token)
+		err = (token = strdup(as->token)) ? 0 : -ENOMEM;
 	if (err) {
 		snprintf(client->reply->fault, sizeof(client->reply->fault), "%.500s", why);
 		return err;
@@ -178,8 +191,8 @@ bool http_client_has_new_token(struct http_client *client)
 	char *token = NULL;
 	bool is_new;
 
-	if (!client->options.token_file ||
-	    config_read_secret(client->options.token_file, &token, why))
+	if (!client->options.as->token_file ||
+	    config_read_secret(client->options.as->token_file, &token, why))
 		return false;
 	is_new = !client->token || strcmp(client->token, token) != 0;
 	forget(&token);
@@ -215,18 +228,18 @@ static int add_pair(struct curl_slist **list, const char *name, const char *sche
 static int make_headers(const struct http_client *client, const struct http_client_request *request,
 			struct curl_slist **list)
 {
-	const struct http_client_options *options = &client->options;
+	const struct http_identity *as = client->options.as;
 	/* curl would wait for a permission that no server gives. */
 	int err = add_header(list, "Expect:");
 
 	for (size_t i = 0; !err && request->header && request->header[i]; i++)
 		err = add_header(list, request->header[i]);
-	if (!err && options->tenant)
-		err = add_pair(list, "X-Scope-OrgID", "", options->tenant);
-	if (!err && client->token && !options->user)
+	if (!err && as->tenant)
+		err = add_pair(list, "X-Scope-OrgID", "", as->tenant);
+	if (!err && client->token && !as->user)
 		err = add_pair(list, "Authorization", "Bearer ", client->token);
-	for (size_t i = 0; !err && i < options->header_count; i++)
-		err = add_header(list, options->header[i]);
+	for (size_t i = 0; !err && i < as->header_count; i++)
+		err = add_header(list, as->header[i]);
 	return err;
 }
 
@@ -247,8 +260,8 @@ static void set_request(struct http_client *client, const struct http_client_req
 	} else {
 		curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
 	}
-	if (client->options.user) {
-		curl_easy_setopt(curl, CURLOPT_USERNAME, client->options.user);
+	if (client->options.as->user) {
+		curl_easy_setopt(curl, CURLOPT_USERNAME, client->options.as->user);
 		curl_easy_setopt(curl, CURLOPT_PASSWORD, client->token ? client->token : "");
 		curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
 	}
@@ -288,14 +301,14 @@ int http_client_send(struct http_client *client, const struct http_client_reques
 
 /* ---- the handle ---- */
 
-static int set_peer(CURL *curl, const struct http_client_options *options)
+static int set_peer(CURL *curl, const struct http_identity *as)
 {
-	if (options->ca && curl_easy_setopt(curl, CURLOPT_CAINFO, options->ca))
+	if (as->ca && curl_easy_setopt(curl, CURLOPT_CAINFO, as->ca))
 		return -ENOMEM;
-	if (options->cert && (curl_easy_setopt(curl, CURLOPT_SSLCERT, options->cert) ||
-			      curl_easy_setopt(curl, CURLOPT_SSLKEY, options->key)))
+	if (as->cert && (curl_easy_setopt(curl, CURLOPT_SSLCERT, as->cert) ||
+			      curl_easy_setopt(curl, CURLOPT_SSLKEY, as->key)))
 		return -ENOMEM;
-	if (options->proxy && curl_easy_setopt(curl, CURLOPT_PROXY, options->proxy))
+	if (as->proxy && curl_easy_setopt(curl, CURLOPT_PROXY, as->proxy))
 		return -ENOMEM;
 	return 0;
 }
@@ -327,7 +340,7 @@ static int set_options(struct http_client *client)
 	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_for_end);
 	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, client);
-	return set_peer(curl, options);
+	return set_peer(curl, options->as);
 }
 
 int http_client_new(const struct http_client_options *options, struct http_client **ret_client)

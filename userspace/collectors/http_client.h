@@ -15,16 +15,23 @@
 #define HTTP_CLIENT_FAULT_BYTES 512U
 #define HTTP_CLIENT_RETRY_AFTER_BYTES 64U
 
-/* As whom requests are sent, and how.  Texts are borrowed while the client is there; NULL: none. */
-struct http_client_options {
+#define HTTP_CLIENT_HEADERS_MAX 32U
+
+/* As whom requests are sent.  Texts are owned; NULL: none.  Release with http_identity_release(). */
+struct http_identity {
 	/* One of the two: the token, or the file that it is read from anew for each request. */
-	const char *token_file, *token;
-	const char *user;	     /* the token is its password; NULL: a bearer token */
-	const char *ca, *cert, *key; /* PEM files: the authority's; one's own, both or none */
-	const char *proxy, *tenant;
-	char *const *header; /* "Name: value" */
+	char *token_file, *token;
+	char *user;	       /* the token is its password; NULL: a bearer token */
+	char *ca, *cert, *key; /* PEM files: the authority's; one's own, both or none */
+	char *proxy, *tenant;
+	char *header[HTTP_CLIENT_HEADERS_MAX]; /* "Name: value" */
 	size_t header_count;
-	uint32_t timeout_ms; /* of a request; 0: as long as something comes */
+};
+void http_identity_release(struct http_identity *identity);
+
+struct http_client_options {
+	const struct http_identity *as; /* borrowed while the client is there */
+	uint32_t timeout_ms;		/* of a request; 0: as long as something comes */
 	uint32_t idle_s;     /* a server from which, or to which, nothing moves for so long hangs */
 	/* Connections are used again.  curl then sends a request once more by itself when one ends
 	 * without an answer: for requests that may come twice. */

@@ -81,18 +81,14 @@ static void block_signals(void)
 static int confine(const struct fetch_settings *settings, const struct place *place)
 {
 	/* The directory, as a token may be replaced by renaming another file over it. */
-	OWNED_MEM char *token = settings->token_file ? strdup(settings->token_file) : NULL;
+	OWNED_MEM char *token = settings->as.token_file ? strdup(settings->as.token_file) : NULL;
+	const char *const read[] = {token ? dirname(token) : NULL, settings->as.ca,
+				    settings->as.cert, settings->as.key};
 	struct sandbox_paths paths = {.count = 0};
 	int err = sandbox_add(&paths, place_path(place), true);
 
-	if (!err)
-		err = sandbox_add(&paths, token ? dirname(token) : NULL, false);
-	if (!err)
-		err = sandbox_add(&paths, settings->ca, false);
-	if (!err)
-		err = sandbox_add(&paths, settings->cert, false);
-	if (!err)
-		err = sandbox_add(&paths, settings->key, false);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(read); i++)
+		err = sandbox_add(&paths, read[i], false);
 	if (!err)
 		err = sandbox_add_network(&paths);
 	return err ? err : sandbox_enter(CHILD_FETCH, &paths, NULL);
@@ -128,15 +124,7 @@ static int run(const struct fetch_settings *settings, const struct fetch_address
 	       struct place *place)
 {
 	const struct http_client_options options = {
-		.token_file = settings->token_file,
-		.user = settings->user,
-		.ca = settings->ca,
-		.cert = settings->cert,
-		.key = settings->key,
-		.proxy = settings->proxy,
-		.tenant = settings->tenant,
-		.header = settings->header,
-		.header_count = settings->header_count,
+		.as = &settings->as,
 		.idle_s = collector_get(address->collector)->is_slow ? PROFILE_IDLE_S : NODE_IDLE_S,
 		.keeps_connections = true};
 	OWNED(http_client) struct http_client *client = NULL;

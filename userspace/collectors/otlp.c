@@ -219,11 +219,11 @@ static int take_environment(struct push_target *target, push_environment *enviro
 	int err = target->url ? 0 : take_endpoint(target, environment, why);
 
 	value = look_otlp(environment, "HEADERS", &is_own);
-	if (!err && !target->header_count && value)
+	if (!err && !target->as.header_count && value)
 		err = add_otlp_headers(target, value, why);
 	value = look_otlp(environment, "CERTIFICATE", &is_own);
-	if (!err && !target->ca && value)
-		err = (target->ca = strdup(value)) ? 0 : -ENOMEM;
+	if (!err && !target->as.ca && value)
+		err = (target->as.ca = strdup(value)) ? 0 : -ENOMEM;
 	value = look_otlp(environment, "COMPRESSION", &is_own);
 	if (!err && value && strcmp(value, "gzip") != 0) {
 		if (strcmp(value, "none") != 0)

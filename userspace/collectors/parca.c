@@ -162,7 +162,7 @@ static int encode(struct push_writer *writer, struct profile *profile,
 
 static int take_environment(struct push_target *target, push_environment *environment, char *why)
 {
-	const char *token = target->token_file ? NULL : environment("PARCA_BEARER_TOKEN");
+	const char *token = target->as.token_file ? NULL : environment("PARCA_BEARER_TOKEN");
 
 	if (!token || !*token)
 		return 0;
@@ -171,8 +171,8 @@ static int take_environment(struct push_target *target, push_environment *enviro
 	for (const char *c = token; *c; c++)
 		if ((unsigned char)*c <= ' ' || *c == 0x7f)
 			return push_target_complain(target, why, "PARCA_BEARER_TOKEN has blanks");
-	target->token = strdup(token);
-	return target->token ? 0 : -ENOMEM;
+	target->as.token = strdup(token);
+	return target->as.token ? 0 : -ENOMEM;
 }
 
 /* ---- reading: it merges a range itself ---- */

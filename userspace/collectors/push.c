@@ -4,14 +4,18 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "collectors/metrics.h"
+#include "config/secret.h"
 #include "store/lock_file.h"
 
 #define LOCK_NAME ".push.lock"
+#define STATE_DEFAULT "/var/lib/pyprofd-serve"
+#define STATE_MODE 0750
 #define HOST_BYTES 256U
 
 struct push {
@@ -59,7 +63,7 @@ static int open_state(struct push *push, const char *path, char why[CONFIG_WHY_B
 {
 	int err = 0;
 
-	if (mkdir(path, 0750) && errno != EEXIST)
+	if (mkdir(path, STATE_MODE) && errno != EEXIST)
 		err = -errno;
 	if (!err) {
 		push->state_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -141,6 +145,109 @@ int push_new(const struct push_options *options, const struct config *config,
 	if (err && err != -ENOENT)
 		return err;
 	*ret_push = TAKE(push);
+	return 0;
+}
+
+/* ---- what sinks need of the file system ---- */
+
+void push_folders_release(struct push_folders *folders)
+{
+	for (size_t i = 0; i < folders->count; i++)
+		free(folders->token[i]);
+	*folders = (struct push_folders){0};
+}
+
+const char *push_state(const char *given)
+{
+	const char *systemd = getenv("STATE_DIRECTORY");
+
+	if (given)
+		return given;
+	return systemd && systemd[0] == '/' ? systemd : STATE_DEFAULT;
+}
+
+static int add_files(struct sandbox_paths *paths, const char *const *path, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++)
+		err = sandbox_add(paths, path[i], false);
+	return err;
+}
+
+/* The folder, as a token is replaced by renaming another file over it. */
+static int add_token(const char *path, struct sandbox_paths *paths, struct push_folders *folders)
+{
+	char *copy = path ? strdup(path) : NULL;
+
+	if (!path)
+		return 0;
+	if (!copy)
+		return -ENOMEM;
+	folders->token[folders->count++] = copy;
+	return sandbox_add(paths, dirname(copy), false);
+}
+
+/* A key that is not there, or cannot be read, is told when it is needed. */
+static int check_key(const struct config_push *push, char why[CONFIG_WHY_BYTES])
+{
+	char line[CONFIG_WHY_BYTES];
+
+	if (!push->key.text || config_check_secret(push->key.text, geteuid(), line) != -EPERM)
+		return 0;
+	config_complain(&push->key, why, "cannot be used: %s", line);
+	return -EPERM;
+}
+
+static int add_of_sink(const struct config_push *push, struct sandbox_paths *paths,
+		       struct push_folders *folders, char why[CONFIG_WHY_BYTES])
+{
+	const char *const files[] = {push->ca.text, push->cert.text, push->key.text};
+	int err = check_key(push, why);
+
+	if (!err)
+		err = add_files(paths, files, ARRAY_SIZE(files));
+	return err ? err : add_token(push->token_file.text, paths, folders);
+}
+
+static int add_of_all(const char *state, struct sandbox_paths *paths, char why[CONFIG_WHY_BYTES])
+{
+	/* The environment's, of OTLP. */
+	const char *const files[] = {getenv("OTEL_EXPORTER_OTLP_CERTIFICATE"),
+				     getenv("OTEL_EXPORTER_OTLP_PROFILES_CERTIFICATE")};
+	int err;
+
+	if (mkdir(state, STATE_MODE) && errno != EEXIST) {
+		err = -errno;
+		snprintf(why, CONFIG_WHY_BYTES,
+			 "cannot make '%.200s', where pushing keeps how far it has come: %s: give "
+			 "--state",
+			 state, strerror(-err));
+		return err;
+	}
+	err = sandbox_add(paths, state, true);
+	if (!err)
+		err = sandbox_add_network(paths);
+	return err ? err : add_files(paths, files, ARRAY_SIZE(files));
+}
+
+int push_paths(const struct config *config, const char *state, struct sandbox_paths *paths,
+	       struct push_folders *folders, char why[CONFIG_WHY_BYTES])
+{
+	struct config_push push;
+
+	for (size_t i = 0; i < CONFIG_SECTIONS_MAX; i++) {
+		int err = config_push(config, i, &push, why);
+
+		if (err == -ENOENT)
+			break;
+		if (!err && !i)
+			err = add_of_all(state, paths, why);
+		if (!err)
+			err = add_of_sink(&push, paths, folders, why);
+		if (err)
+			return err;
+	}
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #ifndef COLLECTORS_PUSH_H
 #define COLLECTORS_PUSH_H
 
+#include "child/sandbox.h"
 #include "collectors/sink.h"
 
 struct push;
@@ -27,6 +28,22 @@ int push_new(const struct push_options *options, const struct config *config,
 void push_end(struct push *push);
 void push_free(struct push *push);
 DEFINE_OWNED(struct push, push)
+
+/* Returns the folder of cursors.  given: --state, or NULL: systemd's StateDirectory=, or the default. */
+const char *push_state(const char *given);
+
+/* Texts of sandbox paths.  Release with push_folders_release(). */
+struct push_folders {
+	char *token[CONFIG_SECTIONS_MAX]; /* owned */
+	size_t count;
+};
+void push_folders_release(struct push_folders *folders);
+/* Adds the paths that sinks need later: their certificates, the folders of their tokens, the folder
+ * of cursors, which is made, and what names of hosts and the system's authorities are found by.
+ * Nothing without a [push NAME].  Returns 0; -E2BIG; -EINVAL, -errno with one line in `why`;
+ * -ENOMEM. */
+int push_paths(const struct config *config, const char *state, struct sandbox_paths *paths,
+	       struct push_folders *folders, char why[CONFIG_WHY_BYTES]);
 
 /* Writes the metrics of all sinks in the text format of Prometheus. */
 void push_write_metrics(struct push *push, FILE *out);

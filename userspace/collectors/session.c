@@ -248,7 +248,7 @@ static int complain_status(struct session *session, const struct http_client_rep
 	if (reply->status == 401 || reply->status == 403)
 		return session_complain(session, "%s: give --from-set token-file=FILE%s",
 					reply->fault,
-					session->settings->token_file ? " of a token that is "
+					session->settings->as.token_file ? " of a token that is "
 									"right"
 								      : "");
 	return session_complain(session, "%s", reply->fault);

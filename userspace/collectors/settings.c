@@ -18,14 +18,8 @@
 
 void fetch_settings_release(struct fetch_settings *settings)
 {
-	char *const text[] = {settings->url,   settings->token_file, settings->user,
-			      settings->ca,    settings->cert,	     settings->key,
-			      settings->proxy, settings->tenant};
-
-	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
-		free(text[i]);
-	for (size_t i = 0; i < settings->header_count; i++)
-		free(settings->header[i]);
+	http_identity_release(&settings->as);
+	free(settings->url);
 	*settings = (struct fetch_settings){0};
 }
 
@@ -53,39 +47,39 @@ static int keep(char **text, const char *value)
 
 /* ---- --from-set ---- */
 
-static int add_header(struct fetch_settings *settings, const char *value,
+static int add_header(struct http_identity *as, const char *value,
 		      char why[CONFIG_WHY_BYTES])
 {
 	const char *colon = strchr(value, ':');
 
 	if (!colon || colon == value)
 		return complain(why, "--from-set header: is not \"Name: value\"");
-	if (settings->header_count == FETCH_HEADERS_MAX)
-		return complain(why, "--from-set header: more than %u", FETCH_HEADERS_MAX);
-	return keep(&settings->header[settings->header_count++], value);
+	if (as->header_count == HTTP_CLIENT_HEADERS_MAX)
+		return complain(why, "--from-set header: more than %u", HTTP_CLIENT_HEADERS_MAX);
+	return keep(&as->header[as->header_count++], value);
 }
 
 /* The value may be a secret: it is not repeated. */
-static int take_set(struct fetch_settings *settings, const char *assignment,
+static int take_set(struct http_identity *as, const char *assignment,
 		    char why[CONFIG_WHY_BYTES])
 {
 	const struct {
 		const char *key;
 		char **text;
-	} keys[] = {{"token-file", &settings->token_file},
-		    {"user", &settings->user},
-		    {"ca", &settings->ca},
-		    {"cert", &settings->cert},
-		    {"key", &settings->key},
-		    {"proxy", &settings->proxy},
-		    {"tenant", &settings->tenant}};
+	} keys[] = {{"token-file", &as->token_file},
+		    {"user", &as->user},
+		    {"ca", &as->ca},
+		    {"cert", &as->cert},
+		    {"key", &as->key},
+		    {"proxy", &as->proxy},
+		    {"tenant", &as->tenant}};
 	const char *equals = strchr(assignment, '=');
 	const size_t size = equals ? (size_t)(equals - assignment) : 0;
 
 	if (!size || !equals[1])
 		return complain(why, "--from-set %.*s: is not KEY=VALUE", SHOWN_CHARS, assignment);
 	if (size == strlen("header") && !strncmp(assignment, "header", size))
-		return add_header(settings, equals + 1, why);
+		return add_header(as, equals + 1, why);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (size == strlen(keys[i].key) && !strncmp(assignment, keys[i].key, size))
 			return keep(keys[i].text, equals + 1);
@@ -115,7 +109,7 @@ static int take_line(struct fetch_settings *settings, const char *line, char why
 	if (!strncmp(line, "url=", 4))
 		return keep(&settings->url, value);
 	if (!strncmp(line, "set=", 4))
-		return take_set(settings, value, why);
+		return take_set(&settings->as, value, why);
 	if (!strncmp(line, "since-ms=", 9))
 		return take_number(value, &settings->since_ms);
 	if (!strncmp(line, "until-ms=", 9))
@@ -135,19 +129,19 @@ static int take_line(struct fetch_settings *settings, const char *line, char why
 /* Checks what the settings say together. */
 static int check(const struct fetch_settings *settings, char why[CONFIG_WHY_BYTES])
 {
-	const char *fault = settings->proxy ? config_url_proxy_fault(settings->proxy) : NULL;
+	const char *fault = settings->as.proxy ? config_url_proxy_fault(settings->as.proxy) : NULL;
 
 	if (!settings->url)
 		return complain(why, "the URL is missing");
 	if (fault)
 		return complain(why, "--from-set proxy: %s", fault);
-	if (!settings->cert != !settings->key)
+	if (!settings->as.cert != !settings->as.key)
 		return complain(why, "--from-set %s: needs --from-set %s, too",
-				settings->cert ? "cert" : "key", settings->cert ? "key" : "cert");
-	if (settings->user && !settings->token_file)
+				settings->as.cert ? "cert" : "key", settings->as.cert ? "key" : "cert");
+	if (settings->as.user && !settings->as.token_file)
 		return complain(why, "--from-set user: needs its password: --from-set "
 				     "token-file=FILE");
-	return settings->key ? config_check_secret(settings->key, geteuid(), why) : 0;
+	return settings->as.key ? config_check_secret(settings->as.key, geteuid(), why) : 0;
 }
 
 int fetch_settings_read(FILE *file, struct fetch_settings *settings, char why[CONFIG_WHY_BYTES])

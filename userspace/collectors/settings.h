@@ -10,12 +10,12 @@
 #include <stdio.h>
 
 #include "base/collectors.h"
+#include "collectors/http_client.h"
 #include "config/config.h"
 #include "store/store_names.h"
 
 /* ---- settings ---- */
 
-#define FETCH_HEADERS_MAX 32U
 #define FETCH_TYPE_BYTES 64U
 
 /* Texts are owned; NULL: not given.  Release with fetch_settings_release(). */
@@ -24,9 +24,7 @@ struct fetch_settings {
 	char kind[STORE_KIND_CHARS];	    /* "": the default */
 	char sample_type[FETCH_TYPE_BYTES]; /* "": the kind's default */
 	uint64_t since_ms, until_ms;	    /* since 1970; 0: not given */
-	char *token_file, *user, *ca, *cert, *key, *proxy, *tenant;
-	char *header[FETCH_HEADERS_MAX]; /* "Name: value" */
-	size_t header_count;
+	struct http_identity as;
 };
 
 /* Reads "NAME=VALUE" lines: url, kind, sample-type, since-ms, until-ms, and set=KEY=VALUE for what

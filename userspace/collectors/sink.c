@@ -294,16 +294,7 @@ static int post(struct push_sink *sink, const struct push_request *request, stru
 static int new_client(struct push_sink *sink)
 {
 	const struct push_target *target = sink->target;
-	const struct http_client_options options = {.token_file = target->token_file,
-						    .token = target->token,
-						    .user = target->user,
-						    .ca = target->ca,
-						    .cert = target->cert,
-						    .key = target->key,
-						    .proxy = target->proxy,
-						    .tenant = target->tenant,
-						    .header = target->header,
-						    .header_count = target->header_count,
+	const struct http_client_options options = {.as = &target->as,
 						    .timeout_ms = target->timeout_ms,
 						    .idle_s = HANGS_AFTER_S,
 						    .has_to_stop = &sink->has_to_stop};

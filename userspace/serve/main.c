@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pyprofd-serve: profiles over HTTP, and to collectors. */
+#include <argp.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -30,10 +30,240 @@
 #include "config/config.h"
 #include "config/secret.h"
 #include "live/listener.h"
+#include "live/request.h"
 #include "serve/http.h"
-#include "serve/options.h"
 #include "serve/peer.h"
+#include "version.h"
 
+/* ---- what it is told: by its command line and by the configuration file ---- */
+
+/* Release with serve_options_release(). */
+struct serve_options {
+	struct config *config; /* owned; all texts below are its own, or argv's */
+	pid_t parent; /* who started it, and takes it along; 0: nobody */
+	bool has_http;
+	struct config_http http; /* with has_http */
+	const char *store, *live;
+	const char *state; /* where pushing keeps how far it has come; NULL: not given */
+	const char *host[CONFIG_HOSTS_MAX]; /* names that Host may say; in host_text */
+	char *host_text; /* owned; NULL: none */
+	size_t host_count;
+};
+
+#define OPTION_HTTP 0x1000 /* + enum config_http_key */
+enum { OPTION_STORE = 0x2000, OPTION_LIVE, OPTION_CONFIG, OPTION_SET, OPTION_STATE,
+       OPTION_PARENT, OPTION_SETTINGS };
+
+static const struct argp_option option_rows[] = {
+	{.doc = "Where it serves:", .group = 1},
+	{"listen", OPTION_HTTP + CONFIG_HTTP_LISTEN, "ADDRESS", 0,
+	 "ADDRESS:PORT, :PORT for every address, or unix:/PATH; default: 127.0.0.1:4041", 1},
+	{"host", OPTION_HTTP + CONFIG_HTTP_HOST, "NAME", 0,
+	 "A name by which clients reach this server; may be repeated.  Addresses and localhost "
+	 "need none",
+	 1},
+	{.doc = "Who sees everything, beside root; other users see their own processes:",
+	 .group = 2},
+	{"token-file", OPTION_HTTP + CONFIG_HTTP_TOKEN_FILE, "FILE", 0,
+	 "Who shows the token in this file", 2},
+	{"cert", OPTION_HTTP + CONFIG_HTTP_CERT, "FILE", 0,
+	 "Serve TLS with this certificate (PEM)", 2},
+	{"key", OPTION_HTTP + CONFIG_HTTP_KEY, "FILE", 0, "Its private key (PEM)", 2},
+	{"client-ca", OPTION_HTTP + CONFIG_HTTP_CLIENT_CA, "FILE", 0,
+	 "Who shows a certificate of this authority (PEM)", 2},
+	{.doc = "What it serves:", .group = 3},
+	{"store", OPTION_STORE, "DIR", 0, "Where pyprofd writes; default: /var/lib/pyprofd", 3},
+	{"live", OPTION_LIVE, "PATH", 0, "Where pyprofd answers; default: " LIVE_SOCKET_DEFAULT, 3},
+	{"state", OPTION_STATE, "DIR", 0,
+	 "Where it notes what [push] has sent; default: $STATE_DIRECTORY, else "
+	 "/var/lib/pyprofd-serve",
+	 3},
+	{.doc = "The configuration:", .group = 4},
+	{"config", OPTION_CONFIG, "FILE", 0,
+	 "pyprofd's file: [http], [push], and path and live of the store; the command line goes "
+	 "before it",
+	 4},
+	{"set", OPTION_SET, "SECTION.KEY=VALUE", 0, "As if it stood in that file; may be repeated",
+	 4},
+	{"with-parent", OPTION_PARENT, "PID", OPTION_HIDDEN, "End when this process ends", 4},
+	{"settings-fd", OPTION_SETTINGS, "FD", OPTION_HIDDEN, "What that process configures", 4},
+	{0},
+};
+
+static const char doc[] =
+	"Serves profiles over HTTP, of what runs now and of the store, and pushes the store to\n"
+	"collectors: to each [push NAME] of the configuration."
+	"\vExamples:\n"
+	"  pyprofd-serve\n"
+	"  curl 'http://127.0.0.1:4041/debug/pprof/profile?seconds=10&pid=1234' > cpu.pb.gz\n"
+	"  go tool pprof http://127.0.0.1:4041/debug/pprof/profile\n"
+	"  pyprofd-serve --listen :4041 --token-file /etc/pyprofd/token --cert c.pem --key k.pem\n";
+
+/* Of the service; it may be missing. */
+#define CONFIG_DEFAULT "/etc/pyprofd/pyprofd.conf"
+
+struct parsing {
+	struct serve_options *options;
+	char *why;
+};
+
+/* What is wrong is in `why`.  Returns 0 or -errno. */
+static int note(const struct parsing *parsing, enum config_kind kind, size_t key,
+		const char *text)
+{
+	const struct config_value given = {.text = text, .source = CONFIG_FROM_OPTION};
+
+	return config_note(parsing->options->config, kind, key, &given, parsing->why);
+}
+
+static int read_file_of(const struct parsing *parsing, const char *path)
+{
+	int err = config_read(parsing->options->config, path, parsing->why);
+
+	return err == -ENOENT && !strcmp(path, CONFIG_DEFAULT) ? 0 : err;
+}
+
+static int take_over(const struct parsing *parsing, const char *text)
+{
+	OWNED_FILE FILE *file = fdopen((int)strtol(text, NULL, 10), "re");
+
+	if (!file) {
+		snprintf(parsing->why, CONFIG_WHY_BYTES, "--settings-fd %.20s: %s", text,
+			 strerror(errno));
+		return -EINVAL;
+	}
+	rewind(file); /* the one before this child has read it, too */
+	return config_take_over(parsing->options->config, file, parsing->why);
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+	struct parsing *parsing = state->input;
+	struct config *config = parsing->options->config;
+
+	if (key >= OPTION_HTTP && key < OPTION_HTTP + CONFIG_HTTP_KEY_COUNT)
+		return -note(parsing, CONFIG_HTTP, (size_t)(key - OPTION_HTTP), text);
+	switch (key) {
+	case OPTION_STORE:
+		return -note(parsing, CONFIG_STORE, CONFIG_STORE_PATH, text);
+	case OPTION_LIVE:
+		return -note(parsing, CONFIG_CAPTURE, CONFIG_CAPTURE_LIVE, text);
+	case OPTION_STATE:
+		parsing->options->state = text;
+		return 0;
+	case OPTION_PARENT:
+		parsing->options->parent = (pid_t)strtol(text, NULL, 10);
+		return 0;
+	case OPTION_CONFIG:
+		return -read_file_of(parsing, text);
+	case OPTION_SETTINGS:
+		return -take_over(parsing, text);
+	case OPTION_SET:
+		return -config_set(config, text, parsing->why);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Without [http] its defaults hold, unless there is a [push] to be there for, or pyprofd has
+ * started this program: what it was not told to open it leaves closed. */
+static int take_http(const struct parsing *parsing)
+{
+	struct serve_options *served = parsing->options;
+	struct config_push push;
+	int err = config_http(served->config, &served->http, parsing->why);
+
+	if (err == -ENOENT && !served->parent &&
+	    config_push(served->config, 0, &push, parsing->why) == -ENOENT) {
+		size_t count;
+		const struct config_key *key = config_keys(CONFIG_HTTP, &count);
+
+		err = note(parsing, CONFIG_HTTP, CONFIG_HTTP_LISTEN,
+			   key[CONFIG_HTTP_LISTEN].fallback);
+		if (!err)
+			err = config_http(served->config, &served->http, parsing->why);
+	}
+	if (err && err != -ENOENT)
+		return err;
+	served->has_http = !err;
+	return 0;
+}
+
+/* Makes the list of names.  Returns 0 or -ENOMEM. */
+static int take_hosts(struct serve_options *served)
+{
+	const char *item, *list;
+	size_t size;
+
+	if (!served->has_http || !served->http.host.text)
+		return 0;
+	list = served->host_text = strdup(served->http.host.text);
+	if (!list)
+		return -ENOMEM;
+	/* config_http() has counted them. */
+	while (served->host_count < CONFIG_HOSTS_MAX &&
+	       config_next_item(&list, ',', &item, &size)) {
+		served->host[served->host_count++] = item;
+		served->host_text[item + size - served->host_text] = '\0';
+	}
+	return 0;
+}
+
+static int parse_all(struct parsing *parsing, int argc, char **argv)
+{
+	static const struct argp argp = {.options = option_rows, .parser = parse_option, .doc = doc};
+	struct serve_options *served = parsing->options;
+	struct config_value live;
+	error_t error = argp_parse(&argp, argc, argv, 0, NULL, parsing);
+	int err;
+
+	if (error)
+		return -error;
+	err = take_http(parsing);
+	if (!err)
+		err = take_hosts(served);
+	if (err)
+		return err;
+	live = config_get(served->config, CONFIG_CAPTURE, CONFIG_CAPTURE_LIVE);
+	served->live = live.text ? live.text : LIVE_SOCKET_DEFAULT;
+	served->store = config_get(served->config, CONFIG_STORE, CONFIG_STORE_PATH).text;
+	return 0;
+}
+
+static void serve_options_release(struct serve_options *served)
+{
+	config_free(served->config);
+	free(served->host_text);
+	*served = (struct serve_options){0};
+}
+
+/* Parses argv; --help, --version and what is no option end the program.  Returns 0; -EINVAL and one
+ * line in `why`; -ENOMEM. */
+static int serve_options_parse(int argc, char **argv, char why[CONFIG_WHY_BYTES],
+			       struct serve_options *ret_options)
+{
+	struct serve_options served = {0};
+	struct parsing parsing = {.options = &served, .why = why};
+	int err = config_new(&served.config);
+
+	argp_program_version = "pyprofd-serve " PYPROFD_VERSION;
+	argp_err_exit_status = 2;
+	if (!err)
+		err = parse_all(&parsing, argc, argv);
+	if (err) {
+		serve_options_release(&served);
+		return err;
+	}
+	*ret_options = served;
+	return 0;
+}
+
+/* ---- memory ---- */
+
+/* How much memory pyprofd-serve may take, of which each part has a bound of its own: so it answers
+ * 503, where it would else be killed.  MemoryMax= of its unit is above that by the files of live
+ * windows, which lie in memory where /tmp does, and by the program's text and tables
+ * (tests/lint/check_unit.sh). */
 #define MEMORY_STACK_BYTES (8U << 20) /* of a thread, at most */
 #define MEMORY_THREADS (HTTP_WATCHES_MAX + HTTP_MERGES_MAX + 1)
 #define MEMORY_TLS_BYTES (40U << 10) /* of a connection's session, beside its request */
@@ -53,124 +283,7 @@ _Static_assert(HTTP_MERGES_MAX *(uint64_t)ANSWER_STORED_MAX_BYTES +
 		       MEMORY_DATA_MAX_BYTES,
 	       "everything at once fits");
 
-/* How much memory pyprofd-serve may take, of which each part has a bound of its own: so it answers
- * 503, where it would else be killed.  MemoryMax= of its unit is above that by the files of live
- * windows, which lie in memory where /tmp does, and by the program's text and tables
- * (tests/lint/check_unit.sh). */
-
-/* Where cursors are, unless the command line or systemd's StateDirectory= say otherwise. */
-#define PUSHING_STATE_DEFAULT "/var/lib/pyprofd-serve"
-
-/* Adds the paths that sinks need later: their certificates, the folders of their tokens, the folder
- * of cursors, which is made, and what names of hosts and the system's authorities are found by.
- * Nothing without a [push NAME].  folders: owns texts of `paths`.  Returns 0; -E2BIG; -EINVAL,
- * -errno with one line in `why`; -ENOMEM. */
-struct pushing_folders {
-	char *token[CONFIG_SECTIONS_MAX]; /* owned */
-	size_t count;
-};
-
-/* Pushing (push/) as a part of pyprofd-serve. */
-
-static void pushing_folders_release(struct pushing_folders *folders)
-{
-	for (size_t i = 0; i < folders->count; i++)
-		free(folders->token[i]);
-	*folders = (struct pushing_folders){0};
-}
-
-/* Returns the folder of cursors.  given: --state, or NULL. */
-static const char *pushing_state(const char *given)
-{
-	const char *systemd = getenv("STATE_DIRECTORY");
-
-	if (given)
-		return given;
-	return systemd && systemd[0] == '/' ? systemd : PUSHING_STATE_DEFAULT;
-}
-
-/* The folder, as a token is replaced by renaming another file over it. */
-static int add_token(const char *path, struct sandbox_paths *paths, struct pushing_folders *folders)
-{
-	char *copy = path ? strdup(path) : NULL;
-
-	if (!path)
-		return 0;
-	if (!copy)
-		return -ENOMEM;
-	folders->token[folders->count++] = copy;
-	return sandbox_add(paths, dirname(copy), false);
-}
-
-/* A key that is not there, or cannot be read, is told when it is needed. */
-static int check_key(const struct config_push *push, char why[CONFIG_WHY_BYTES])
-{
-	char line[CONFIG_WHY_BYTES];
-
-	if (!push->key.text || config_check_secret(push->key.text, geteuid(), line) != -EPERM)
-		return 0;
-	config_complain(&push->key, why, "cannot be used: %s", line);
-	return -EPERM;
-}
-
-static int add_sink(const struct config_push *push, struct sandbox_paths *paths,
-		    struct pushing_folders *folders, char why[CONFIG_WHY_BYTES])
-{
-	int err = check_key(push, why);
-
-	if (!err)
-		err = sandbox_add(paths, push->ca.text, false);
-
-	if (!err)
-		err = sandbox_add(paths, push->cert.text, false);
-	if (!err)
-		err = sandbox_add(paths, push->key.text, false);
-	return err ? err : add_token(push->token_file.text, paths, folders);
-}
-
-static int add_always(const char *state, struct sandbox_paths *paths, char why[CONFIG_WHY_BYTES])
-{
-	int err = 0;
-
-	if (mkdir(state, 0750) && errno != EEXIST) {
-		err = -errno;
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "cannot make '%.200s', where pushing keeps how far it has come: %s: give "
-			 "--state",
-			 state, strerror(-err));
-		return err;
-	}
-	err = sandbox_add(paths, state, true);
-	if (!err)
-		err = sandbox_add_network(paths);
-	/* The environment's, of OTLP. */
-	if (!err)
-		err = sandbox_add(paths, getenv("OTEL_EXPORTER_OTLP_CERTIFICATE"), false);
-	if (!err)
-		err = sandbox_add(paths, getenv("OTEL_EXPORTER_OTLP_PROFILES_CERTIFICATE"), false);
-	return err;
-}
-
-static int pushing_paths(const struct config *config, const char *state,
-			 struct sandbox_paths *paths, struct pushing_folders *folders,
-			 char why[CONFIG_WHY_BYTES])
-{
-	struct config_push push;
-	int err = 0;
-
-	for (size_t i = 0; i < CONFIG_SECTIONS_MAX; i++) {
-		err = config_push(config, i, &push, why);
-		if (err == -ENOENT)
-			break;
-		if (!err && !i)
-			err = add_always(state, paths, why);
-		if (!err)
-			err = add_sink(&push, paths, folders, why);
-		if (err)
-			return err;
-	}
-	return 0;
-}
+/* ---- the socket where clients connect ---- */
 
 /* Removes the path of a unix socket when the server ends, however that ends.  The server itself may
  * not: Landlock leaves it no file to remove, and a right to remove this one would be one to remove
@@ -183,10 +296,6 @@ struct socket_keeper {
 	pid_t pid;
 };
 #define SOCKET_KEEPER_NONE {.fd = -1}
-
-/* The socket where clients connect. */
-
-/* ---- the keeper of the socket ---- */
 
 /* The server's end is the end of the pipe. */
 static int keep(void *context)
@@ -298,6 +407,8 @@ static int listen_at(const struct config_address *address, int *ret_fd,
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
+
+/* ---- its own rights and bounds ---- */
 
 #define SWEEP_MS 1000
 #define FILE_MAX_BYTES (1U << 20) /* of a certificate, with those above it */
@@ -534,12 +645,12 @@ static int prepare(const struct serve_options *options, struct secrets *secrets,
 static int confine(const struct serve_options *options, const char *state, bool *ret_has_landlock,
 		   char why[CONFIG_WHY_BYTES])
 {
-	CLEANUP(pushing_folders_release) struct pushing_folders folders = {0};
+	CLEANUP(push_folders_release) struct push_folders folders = {0};
 	struct sandbox_paths paths = {.count = 0};
 	int err;
 
 	why[0] = '\0';
-	err = pushing_paths(options->config, state, &paths, &folders, why);
+	err = push_paths(options->config, state, &paths, &folders, why);
 	if (!err)
 		err = sandbox_add(&paths, options->store, false);
 	if (!err)
@@ -552,7 +663,7 @@ static int confine(const struct serve_options *options, const char *state, bool 
 static int run(const struct serve_options *options)
 {
 	CLEANUP(secrets_release) struct secrets secrets = {0};
-	const char *state = pushing_state(options->state);
+	const char *state = push_state(options->state);
 	OWNED(push) struct push *push = NULL;
 	OWNED(http) struct http *http = NULL;
 	CLEANUP(socket_keeper_end) struct socket_keeper keeper = SOCKET_KEEPER_NONE;

@@ -37,15 +37,15 @@ static void read__takes_every_setting(void **state)
 	assert_string_equal(settings.sample_type, "events");
 	assert_int_equal(settings.since_ms, 1795273360165);
 	assert_int_equal(settings.until_ms, 1795273370165);
-	assert_string_equal(settings.token_file, "/t");
-	assert_string_equal(settings.user, "u");
-	assert_string_equal(settings.ca, "/ca");
-	assert_string_equal(settings.proxy, "http://p:1");
-	assert_string_equal(settings.tenant, "t"); /* the last one counts */
-	assert_int_equal(settings.header_count, 2);
-	assert_string_equal(settings.header[1], "B: 2");
-	assert_null(settings.cert);
-	assert_null(settings.key);
+	assert_string_equal(settings.as.token_file, "/t");
+	assert_string_equal(settings.as.user, "u");
+	assert_string_equal(settings.as.ca, "/ca");
+	assert_string_equal(settings.as.proxy, "http://p:1");
+	assert_string_equal(settings.as.tenant, "t"); /* the last one counts */
+	assert_int_equal(settings.as.header_count, 2);
+	assert_string_equal(settings.as.header[1], "B: 2");
+	assert_null(settings.as.cert);
+	assert_null(settings.as.key);
 }
 
 static void read__says_what_is_wrong_and_no_secret(void **state)
@@ -87,7 +87,7 @@ static void read__bounds_the_headers(void **state)
 	char text[2048] = "url=h\n";
 
 	(void)state;
-	for (unsigned int i = 0; i <= FETCH_HEADERS_MAX; i++)
+	for (unsigned int i = 0; i <= HTTP_CLIENT_HEADERS_MAX; i++)
 		strcat(text, "set=header=A: 1\n");
 	assert_int_equal(read_text(text, &settings), -EINVAL);
 	assert_non_null(strstr(why, "more than 32"));

@@ -77,17 +77,17 @@ static void push_target_new__takes_the_whole_section(void **state)
 	assert_int_equal(target->label_count, 3);
 	assert_string_equal(target->label[1], "team");
 	assert_string_equal(target->label[2], "rank");
-	assert_int_equal(target->header_count, 2);
-	assert_string_equal(target->header[0], "X-A: b c");
-	assert_string_equal(target->header[1], "X-D: e");
-	assert_string_equal(target->tenant, "t");
-	assert_string_equal(target->user, "u");
-	assert_string_equal(target->token_file, "/t");
-	assert_null(target->token);
-	assert_string_equal(target->ca, "/ca");
-	assert_string_equal(target->cert, "/c");
-	assert_string_equal(target->key, "/k");
-	assert_string_equal(target->proxy, "http://p:3128");
+	assert_int_equal(target->as.header_count, 2);
+	assert_string_equal(target->as.header[0], "X-A: b c");
+	assert_string_equal(target->as.header[1], "X-D: e");
+	assert_string_equal(target->as.tenant, "t");
+	assert_string_equal(target->as.user, "u");
+	assert_string_equal(target->as.token_file, "/t");
+	assert_null(target->as.token);
+	assert_string_equal(target->as.ca, "/ca");
+	assert_string_equal(target->as.cert, "/c");
+	assert_string_equal(target->as.key, "/k");
+	assert_string_equal(target->as.proxy, "http://p:3128");
 	assert_non_null(target->rules);
 }
 
@@ -103,28 +103,28 @@ static void push_target_new__the_environment_is_behind_the_configuration(void **
 	(void)state;
 	assert_non_null(target);
 	assert_string_equal(target->url, "http://all:1/v1development/profiles");
-	assert_string_equal(target->ca, "/all");
-	assert_int_equal(target->header_count, 2);
-	assert_string_equal(target->header[0], "a: b c");
-	assert_string_equal(target->header[1], "d: e");
+	assert_string_equal(target->as.ca, "/all");
+	assert_int_equal(target->as.header_count, 2);
+	assert_string_equal(target->as.header[0], "a: b c");
+	assert_string_equal(target->as.header[1], "d: e");
 	assert_false(target->is_packed);
 	assert_int_equal(target->timeout_ms, 2500);
-	assert_null(target->token);
+	assert_null(target->as.token);
 	push_target_free(target);
 
 	target = target_of("type=otlp\nurl=http://own\nca=/own\nheader=X: 1\n", environment, why);
 	assert_string_equal(target->url, "http://own/v1development/profiles");
-	assert_string_equal(target->ca, "/own");
-	assert_int_equal(target->header_count, 1);
+	assert_string_equal(target->as.ca, "/own");
+	assert_int_equal(target->as.header_count, 1);
 	push_target_free(target);
 
 	target = target_of("type=parca\nurl=http://own\n", environment, why);
-	assert_string_equal(target->token, "z");
-	assert_null(target->ca);
-	assert_int_equal(target->header_count, 0);
+	assert_string_equal(target->as.token, "z");
+	assert_null(target->as.ca);
+	assert_int_equal(target->as.header_count, 0);
 	push_target_free(target);
 	target = target_of("type=parca\nurl=http://own\ntoken-file=/t\n", environment, why);
-	assert_null(target->token);
+	assert_null(target->as.token);
 	push_target_free(target);
 }
 
