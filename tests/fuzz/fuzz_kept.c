@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/kept.c store/store_names.c store/store_query.c */
+/* sources: store/kept.c store/store_query.c */
 /* The name of a directory in kept/, as anyone who may write there chose it: a name that parses is
  * printed as the same name. */
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: collectors/collector.c collectors/queue.c base/io.c base/kinds.c store/store_query.c store/store_names.c */
+/* sources: collectors/collector.c collectors/queue.c base/io.c base/kinds.c store/store_query.c */
 /* What collectors answer, and a cursor's file as anyone may have left it: every answer has a
  * verdict, every pause its bounds, and a file that is taken says the same when it is written. */
 #include <assert.h>

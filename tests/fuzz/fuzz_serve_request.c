@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/answer_head.c serve/exchange.c serve/access.c serve/request.c base/nearest.c serve/files.c query/select.c base/kinds.c store/store_names.c base/regex_copies.c store/store_query.c base/io.c */
+/* sources: serve/answer_head.c serve/exchange.c serve/access.c serve/request.c base/nearest.c serve/files.c query/select.c base/kinds.c store/store_query.c base/regex_copies.c base/io.c */
 /* A request of anybody: method, path, Host, Authorization, cookie and parameters, one a line; of a
  * stranger, a user or root by the first byte. */
 #include <assert.h>

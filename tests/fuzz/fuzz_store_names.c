@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: store/store_names.c */
+/* sources: store/store_query.c */
 /* The name of a file in the store, as anyone who may write there chose it: one that parses is
  * printed as the same name, and any time has names of their fixed sizes. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/store_names.h"
+#include "store/store_query.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 #include "options/host_check.h"
 #include "options/options.h"
 #include "peek/child.h"
-#include "store/merge_child.h"
+#include "store/merger.h"
 
 /* This program, started under a child's name, is that child. */
 static void be_child(enum child_kind kind)

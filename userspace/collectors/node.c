@@ -11,7 +11,7 @@
 #include "base/kinds.h"
 #include "collectors/collector.h"
 #include "collectors/session.h"
-#include "store/store_names.h"
+#include "store/store_query.h"
 
 /* A year of merged windows of four kinds is half of it. */
 #define FILES_MAX (1U << 20)

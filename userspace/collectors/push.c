@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "collectors/metrics.h"
 #include "config/secret.h"
-#include "store/lock_file.h"
+#include "store/file_output.h"
 
 #define LOCK_NAME ".push.lock"
 #define STATE_DEFAULT "/var/lib/pyprofd-serve"

@@ -12,7 +12,7 @@
 #include "base/collectors.h"
 #include "collectors/http_client.h"
 #include "config/config.h"
-#include "store/store_names.h"
+#include "store/store_query.h"
 
 /* ---- settings ---- */
 

@@ -13,7 +13,7 @@
 #include "live/request.h"
 #include "query/live_why.h"
 #include "reader/verb.h"
-#include "store/store_names.h"
+#include "store/store_query.h"
 
 #define LIVE_SECONDS_DEFAULT 10UL
 #define LIVE_SECONDS_MAX 3600UL

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/kinds.h"
-#include "store/store_names.h"
+#include "store/store_query.h"
 
 #define REQUEST_SECONDS_DEFAULT 30U
 #define REQUEST_SECONDS_MAX 3600U

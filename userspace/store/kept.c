@@ -145,25 +145,12 @@ void kept_list_release(struct kept_list *list)
 	*list = (struct kept_list){0};
 }
 
-/* Opens a directory to list it. */
-static int open_listing(int parent_fd, const char *name, DIR **ret_dir)
-{
-	OWNED_FD int fd = openat(parent_fd, name, DIRECTORY_FLAGS);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!dir)
-		return -errno;
-	(void)TAKE_FD(fd);
-	*ret_dir = dir;
-	return 0;
-}
-
 /* Sums the parts that one directory has of its files' bytes. */
 static int count_bytes(int kept_fd, const char *name, uint64_t *ret_bytes)
 {
 	OWNED_DIR DIR *dir = NULL;
 	uint64_t bytes = 0;
-	int err = open_listing(kept_fd, name, &dir);
+	int err = store_open_listing(kept_fd, name, O_NOFOLLOW, &dir);
 
 	for (size_t i = 0; !err && i < MAX_NAMES; i++) {
 		const struct dirent *item = readdir(dir);
@@ -205,7 +192,7 @@ static int list(int kept_fd, struct kept_list *ret_list)
 {
 	CLEANUP(kept_list_release) struct kept_list list = {0};
 	OWNED_DIR DIR *dir = NULL;
-	int err = open_listing(kept_fd, ".", &dir);
+	int err = store_open_listing(kept_fd, ".", O_NOFOLLOW, &dir);
 
 	for (size_t i = 0; !err && i < MAX_NAMES && list.count < LISTED_MAX; i++) {
 		const struct dirent *item = readdir(dir);
@@ -238,7 +225,7 @@ int kept_list(int store_fd, struct kept_list *ret_list)
 static int remove_directory(int kept_fd, const char *name)
 {
 	OWNED_DIR DIR *dir = NULL;
-	int err = open_listing(kept_fd, name, &dir);
+	int err = store_open_listing(kept_fd, name, O_NOFOLLOW, &dir);
 
 	for (size_t i = 0; !err && i < MAX_NAMES; i++) {
 		const struct dirent *item = readdir(dir);
@@ -267,7 +254,7 @@ static void remove_temporary(int kept_fd)
 {
 	OWNED_DIR DIR *dir = NULL;
 
-	if (open_listing(kept_fd, ".", &dir))
+	if (store_open_listing(kept_fd, ".", O_NOFOLLOW, &dir))
 		return;
 	for (size_t i = 0; i < MAX_NAMES; i++) {
 		const struct dirent *item = readdir(dir);
@@ -468,7 +455,7 @@ static int add_hour(struct windows *windows, int store_fd, uint64_t hour_ms,
 		day_fd < 0 ? -1 : openat(day_fd, path, DIRECTORY_FLAGS);
 	if (windows->hour_fd[hour] < 0)
 		return errno == ENOENT ? 0 : -errno;
-	err = open_listing(windows->hour_fd[hour], ".", &dir);
+	err = store_open_listing(windows->hour_fd[hour], ".", O_NOFOLLOW, &dir);
 	for (size_t i = 0; !err && i < MAX_NAMES; i++) {
 		const struct dirent *item = readdir(dir);
 

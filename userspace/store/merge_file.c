@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/merge_file.h"
+#include "store/merge_store.h"
 
 #include <errno.h>
 #include <fcntl.h>

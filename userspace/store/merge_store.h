@@ -4,11 +4,68 @@
 #ifndef STORE_MERGE_STORE_H
 #define STORE_MERGE_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/merge_file.h"
-#include "store/store_names.h"
+#include "profile/profile.h"
+#include "store/store_query.h"
+
+/* ---- which files become one: those of the windows that begin in the same five minutes, an hour
+ * after these are over (docs/design/profiles.md) ---- */
+
+#define MERGE_SLOT_MS 300000U
+#define MERGE_AFTER_MS 3600000U
+/* Of one file; with the comments of so many ledgers it stays below PPROF_MAX_COMMENTS. */
+#define MERGE_WINDOWS_MAX 64U
+
+/* A window of a group, with its file of the kind. */
+struct merge_window {
+	uint64_t start_ms, duration_ms; /* as in names */
+	bool has_file;			/* else it has no samples of the kind, as cpu tells */
+};
+
+/* What becomes one file. */
+struct merge_group {
+	char kind[STORE_KIND_CHARS];
+	struct merge_window window[MERGE_WINDOWS_MAX]; /* by start, then by duration */
+	size_t window_count, file_count;
+};
+
+/* Entries [begin, end) of a listing: whole files of one window each, of all kinds, which begin in
+ * the same five minutes and lie in the same directory. */
+struct merge_slot {
+	size_t begin, end;
+};
+
+/* Finds the next slot at or behind ret_slot->end that is old enough at now_ms.  The listing is
+ * sorted as store_list() does.  Returns false when there is none. */
+bool merge_plan_slot(const struct store_listing *listing, uint64_t now_ms,
+		     struct merge_slot *ret_slot);
+/* Makes the group of a kind out of the first MERGE_WINDOWS_MAX windows of a slot.  Returns false
+ * when there is nothing to do: a single window, no file of the kind, or a .merging file of the same
+ * five minutes, which has to be finished first. */
+bool merge_plan_group(const struct store_listing *listing, const struct merge_slot *slot,
+		      const char *kind, struct merge_group *ret_group);
+
+/* ---- one file of the files of several windows: merge_file.c ---- */
+
+#define MERGE_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+
+/* A merged file, not yet written.  Release with merged_file_release(). */
+struct merged_file {
+	struct store_file name;
+	void *bytes; /* owned */
+	size_t size;
+};
+void merged_file_release(struct merged_file *file); /* safe on a zeroed one */
+
+/* Reads the files of a group in their directory.  Returns 0; -ENOENT: one is gone; -EBADMSG,
+ * -EPROTO, -EFBIG, ...: what profile_reader_add() says of one of them; -E2BIG: more comments than
+ * a file may have; -ENODATA: it has no file; -ENOMEM. */
+int merge_group_files(int hour_fd, const struct merge_group *group, struct merged_file *ret_file);
+
+/* ---- a pass over the store ---- */
 
 /* Does all steps.  The file's name becomes longer by milliseconds where one is taken.  Returns 0;
  * -EEXIST; -errno (-ENOSPC, -EROFS, ...): the windows are in their own files, or, after step 2, for

@@ -8,16 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "store/kept.h"
-
-/* What the calling thread had before. */
-struct fs_user {
-	uid_t uid;
-	gid_t gid;
-	bool is_changed;
-};
+#include "store/store_query.h"
 
 struct store;
 
@@ -55,17 +50,29 @@ struct store_stats {
 int store_directory_fd(const struct store *store);
 void store_get_stats(const struct store *store, struct store_stats *ret_stats);
 
-/* Writes one file by name, whole or not at all, mode 0640.  owner: uid and gid to give it to, -1:
- * keep; without the right to give it away it stays ours.  Locks PATH.lock while file_output_lock()
- * holds `lock`.  "-", /dev/stdout and /dev/fd/N mean those descriptors; a symbolic link or a FIFO
- * is replaced, because others may have put it there; a device is -EINVAL. */
-int file_output_write(const char *path, const void *bytes, size_t size, uid_t uid, gid_t gid);
-/* Checks at the start that PATH can be written (its directory exists and is writable, there is
- * nothing but a regular file or a link) and takes a lock against a second instance.  Returns a lock
- * fd in *ret_fd (-1: PATH is a descriptor and needs no lock); -EBUSY; -EISDIR; -EINVAL: a device or
- * FIFO; -errno. */
-int file_output_lock(const char *path, int *ret_fd);
-/* Removes the lock file and closes the fd (-1: does nothing). */
-void file_output_unlock(const char *path, int fd);
+/* ---- retention: counts the files of a store and deletes the oldest and those that are too old ----
+ * Only files and directories with names of the store are counted or deleted; symbolic links are
+ * never followed. */
+
+#define STORE_STALE_TEMPORARY_SECONDS 3600
+
+struct retention_totals {
+	uint64_t files, bytes;
+};
+
+/* Counts the files, and deletes temporary files last written before `stale`.  Returns 0 or
+ * -errno. */
+int retention_count(int store_fd, time_t stale, struct retention_totals *ret_totals);
+/* Deletes files, never `keep`, until at most max_bytes are left, and the directories that become
+ * empty: first those that begin after `keep` ends, as the clock was set back since they were
+ * written, then the oldest.  totals: the current totals, which are kept up to date.  Returns 0 or
+ * -errno; *ret_deleted is always set. */
+int retention_trim(int store_fd, uint64_t max_bytes, const struct store_file *keep,
+		   struct retention_totals *totals, uint64_t *ret_deleted);
+/* Deletes files, never `keep`, that end at or before end_ms (since 1970), and the directories that
+ * become empty.  Reads no further than the first hour that has none.  totals, ret_deleted: as
+ * above.  Returns 0 or -errno. */
+int retention_expire(int store_fd, uint64_t end_ms, const struct store_file *keep,
+		     struct retention_totals *totals, uint64_t *ret_deleted);
 
 #endif

@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 
-#include "store/store_names.h"
+#include "store/store_query.h"
 
 /* ---- a process that ends at a call ---- */
 

@@ -8,7 +8,8 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 
-#include "store/store.h"
+#include "base/cleanup.h"
+#include "store/file_output.h"
 
 #define NOBODY ((uid_t) - 1), ((gid_t) - 1)
 

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "store/kept.h"
-#include "store/store_names.h"
+#include "store/store_query.h"
 
 /* 2026-11-27T22:40:59Z, by `date -u -d @1795819259`. */
 #define TIME_MS 1795819259000ULL

@@ -4,7 +4,7 @@
 #include "libc.h"
 
 #include "base/cleanup.h"
-#include "store/lock_file.h"
+#include "store/file_output.h"
 
 static void lock_file_take__writes_its_own_pid_whole(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/merge_plan.h"
+#include "store/merge_store.h"
 
 #include <cmocka.h>
 #include <stdio.h>

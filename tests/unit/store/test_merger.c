@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "child/children.h"
-#include "store/merge_child.h"
 
 #define LIMIT_NS (20 * NS_PER_SEC)
 

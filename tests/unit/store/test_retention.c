@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "store/retention.h"
+#include "store/store.h"
 
 #define USER 54321
 

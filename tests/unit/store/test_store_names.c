@@ -2,7 +2,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "store/store_names.h"
+#include "store/store_query.h"
 
 #define A32 "aaaaaaaaaabbbbbbbbbbccccccccccdd"
 
