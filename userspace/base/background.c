@@ -61,6 +61,16 @@ void background_begin(struct background *background)
 	(void)setpriority(PRIO_PROCESS, 0, background->nice); /* 0: this thread alone */
 }
 
+bool background_end(struct background *background)
+{
+	const bool is_left = background->is_left;
+
+	background->has_ended = true;
+	pthread_cond_broadcast(&background->has_changed);
+	pthread_mutex_unlock(&background->mutex);
+	return is_left;
+}
+
 void background_hurry(struct background *background, uint64_t limit_ns,
 		      struct background_patience *ret_patience)
 {
@@ -106,4 +116,38 @@ bool background_wait(struct background *background, struct background_patience *
 	if (is_running)
 		patience->until_ns = earlier_ns(now_ns + patience->limit_ns, patience->last_ns);
 	return now_ns < patience->until_ns;
+}
+
+bool background_finish(struct background *background, uint64_t limit_ns)
+{
+	struct background_patience patience;
+	bool has_ended;
+
+	pthread_mutex_lock(&background->mutex);
+	background->is_ending = true;
+	pthread_cond_broadcast(&background->has_changed);
+	if (!background->has_ended)
+		background_hurry(background, limit_ns, &patience);
+	while (!background->has_ended && background_wait(background, &patience))
+		;
+	has_ended = background->has_ended;
+	pthread_mutex_unlock(&background->mutex);
+	return has_ended;
+}
+
+bool background_join(struct background *background)
+{
+	bool has_ended;
+
+	pthread_mutex_lock(&background->mutex);
+	has_ended = background->has_ended;
+	background->is_ending = true;
+	background->is_left = !has_ended;
+	if (!has_ended)
+		pthread_detach(background->thread);
+	pthread_cond_broadcast(&background->has_changed);
+	pthread_mutex_unlock(&background->mutex);
+	if (has_ended)
+		pthread_join(background->thread, NULL);
+	return has_ended;
 }

@@ -18,6 +18,8 @@ struct background {
 	/* Guarded by the mutex. */
 	pid_t tid; /* 0: the thread has not begun */
 	int nice;  /* the thread's */
+	bool is_ending; /* the thread is to end when its work is done */
+	bool has_ended, is_left;
 };
 
 void background_init(struct background *background);
@@ -26,6 +28,9 @@ void background_destroy(struct background *background);
 
 /* Starts the thread, which gets no signals.  Returns 0; -EAGAIN: there may be no more. */
 int background_start(struct background *background, void *(*run)(void *context), void *context);
+/* Called by the thread as the last thing, with the mutex, which it releases.  Returns whether the
+ * loop has left it: then whatever it worked at is the thread's to release. */
+bool background_end(struct background *background);
 /* Called by the thread before all else: it runs after the loop, which has a higher priority because
  * late unwind rows cut stacks.  A late file does no harm.  Returns with the mutex held. */
 void background_begin(struct background *background);
@@ -46,5 +51,12 @@ void background_hurry(struct background *background, uint64_t limit_ns,
  * Returns false when it is too late: the thread has slept for the limit, on a disk that does not
  * answer, or BACKGROUND_LIMITS_MAX limits are over. */
 bool background_wait(struct background *background, struct background_patience *patience);
+
+/* Tells the thread to end (is_ending), and waits as background_wait() does.  Returns whether it has
+ * ended; it is still to be joined. */
+bool background_finish(struct background *background, uint64_t limit_ns);
+/* Joins a thread that has ended, or leaves one that has not: it goes on by itself.  Returns whether
+ * it has ended. */
+bool background_join(struct background *background);
 
 #endif

@@ -51,7 +51,7 @@ struct probe_worker {
 	/* Guarded by the background's mutex. */
 	struct task *todo, *attached, *done; /* lists; `done` has results that nobody has taken */
 	struct probe_objects objects;
-	bool has_thread, is_busy, is_ending, has_ended;
+	bool has_thread, is_busy;
 	const struct task *running; /* in `todo`, which nobody else takes from meanwhile */
 	uint64_t running_since_ns;
 	bool is_late_told;
@@ -89,7 +89,7 @@ static bool note_holder(struct probe_worker *worker, uint32_t holder)
 
 	pthread_mutex_lock(&worker->background.mutex);
 	lock_wait_note(&worker->lock_wait, holder, mono_ns());
-	is_ending = worker->is_ending;
+	is_ending = worker->background.is_ending;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return holder && !is_ending;
 }
@@ -415,7 +415,7 @@ static void take_turns(struct probe_worker *worker)
 		if (await_locks(worker))
 			(void)set_groups(task, off);
 		pthread_mutex_lock(&background->mutex);
-		if (worker->is_ending)
+		if (worker->background.is_ending)
 			break;
 	}
 	if (worker->times.off != was_off)
@@ -450,16 +450,14 @@ static void *run(void *context)
 	struct probe_worker *worker = context;
 
 	background_begin(&worker->background);
-	while (!worker->is_ending) {
+	while (!worker->background.is_ending) {
 		worker->is_busy = step(worker);
 		pthread_cond_broadcast(&worker->background.has_changed);
 		take_turns(worker);
-		if (!worker->is_busy && !worker->is_ending)
+		if (!worker->is_busy && !worker->background.is_ending)
 			wait_for_work(worker);
 	}
-	worker->has_ended = true;
-	pthread_cond_broadcast(&worker->background.has_changed);
-	pthread_mutex_unlock(&worker->background.mutex);
+	(void)background_end(&worker->background);
 	return NULL;
 }
 
@@ -496,24 +494,11 @@ static void free_list(struct task **list)
 /* Returns false when the thread is in the kernel for good: it ends with the process. */
 static bool end_thread(struct probe_worker *worker)
 {
-	struct background_patience patience;
-	bool has_ended;
-
-	pthread_mutex_lock(&worker->background.mutex);
-	worker->is_ending = true;
-	pthread_cond_broadcast(&worker->background.has_changed);
-	background_hurry(&worker->background, END_LIMIT_NS, &patience);
-	while (!worker->has_ended && background_wait(&worker->background, &patience))
-		;
-	has_ended = worker->has_ended;
-	if (!has_ended)
-		pthread_detach(worker->background.thread);
-	pthread_mutex_unlock(&worker->background.mutex);
-	if (has_ended)
-		pthread_join(worker->background.thread, NULL);
-	else
-		log_debug("the kernel holds up the thread of probes: it is left");
-	return has_ended;
+	(void)background_finish(&worker->background, END_LIMIT_NS);
+	if (background_join(&worker->background))
+		return true;
+	log_debug("the kernel holds up the thread of probes: it is left");
+	return false;
 }
 
 static void free_lists(struct probe_worker *worker)

@@ -14,10 +14,7 @@ struct writer {
 	struct background background;			/* its mutex guards what follows */
 	struct writer_window queue[WRITER_WINDOWS_MAX]; /* oldest first */
 	size_t count, bytes;
-	bool is_busy;	/* with a window that is no longer in the queue */
-	bool is_ending; /* the thread ends when the queue is empty */
-	bool has_ended;
-	bool is_left; /* writer_free() did not wait: the thread releases all */
+	bool is_busy; /* with a window that is no longer in the queue */
 	int last_err; /* of the window that was written last */
 };
 
@@ -84,21 +81,16 @@ static void release(struct writer *writer)
 static void *run(void *context)
 {
 	struct writer *writer = context;
-	bool is_left;
 
 	background_begin(&writer->background);
-	while (writer->count || !writer->is_ending) {
+	while (writer->count || !writer->background.is_ending) {
 		if (writer->count)
 			write_oldest(writer);
 		else
 			pthread_cond_wait(&writer->background.has_changed,
 					  &writer->background.mutex);
 	}
-	writer->has_ended = true;
-	is_left = writer->is_left;
-	pthread_cond_broadcast(&writer->background.has_changed);
-	pthread_mutex_unlock(&writer->background.mutex);
-	if (is_left)
+	if (background_end(&writer->background))
 		release(writer);
 	return NULL;
 }
@@ -177,25 +169,11 @@ size_t writer_waiting(struct writer *writer)
 
 bool writer_free(struct writer *writer, uint64_t limit_ns)
 {
-	struct background_patience patience;
-	bool has_ended;
-
 	if (!writer)
 		return true;
-	pthread_mutex_lock(&writer->background.mutex);
-	writer->is_ending = true;
-	pthread_cond_broadcast(&writer->background.has_changed);
-	background_hurry(&writer->background, limit_ns, &patience);
-	while (!writer->has_ended && background_wait(&writer->background, &patience))
-		;
-	has_ended = writer->has_ended;
-	writer->is_left = !has_ended;
-	if (!has_ended)
-		pthread_detach(writer->background.thread);
-	pthread_mutex_unlock(&writer->background.mutex);
-	if (!has_ended)
+	(void)background_finish(&writer->background, limit_ns);
+	if (!background_join(&writer->background))
 		return false;
-	pthread_join(writer->background.thread, NULL);
 	release(writer);
 	return true;
 }

@@ -33,10 +33,7 @@ struct trace_writer {
 
 	struct background background; /* its mutex guards what follows */
 	struct block *first, **end;
-	size_t bytes;	/* of all blocks */
-	bool is_ending; /* the thread ends when there are no more blocks */
-	bool has_ended;
-	bool is_left; /* the thread releases all */
+	size_t bytes; /* of all blocks */
 	int err;      /* the first that a block gave */
 };
 
@@ -90,11 +87,10 @@ static void write_first(struct trace_writer *writer)
 static void *run(void *context)
 {
 	struct trace_writer *writer = context;
-	bool is_left;
 	int fd, err;
 
 	background_begin(&writer->background);
-	while (writer->first || !writer->is_ending) {
+	while (writer->first || !writer->background.is_ending) {
 		if (writer->first)
 			write_first(writer);
 		else
@@ -108,11 +104,7 @@ static void *run(void *context)
 	pthread_mutex_lock(&writer->background.mutex);
 	if (!writer->err)
 		writer->err = err;
-	writer->has_ended = true;
-	is_left = writer->is_left;
-	pthread_cond_broadcast(&writer->background.has_changed);
-	pthread_mutex_unlock(&writer->background.mutex);
-	if (is_left)
+	if (background_end(&writer->background))
 		release(writer);
 	return NULL;
 }
@@ -180,19 +172,8 @@ int trace_writer_put(struct trace_writer *writer, const void *bytes, size_t size
 
 int trace_writer_end(struct trace_writer *writer, uint64_t limit_ns)
 {
-	struct background_patience patience = {};
-	int err;
-
-	pthread_mutex_lock(&writer->background.mutex);
-	writer->is_ending = true;
-	pthread_cond_broadcast(&writer->background.has_changed);
-	if (!writer->has_ended)
-		background_hurry(&writer->background, limit_ns, &patience);
-	while (!writer->has_ended && background_wait(&writer->background, &patience))
-		;
-	err = writer->has_ended ? writer->err : -ETIMEDOUT;
-	pthread_mutex_unlock(&writer->background.mutex);
-	return err;
+	/* Once it has ended, nobody else changes it. */
+	return background_finish(&writer->background, limit_ns) ? writer->err : -ETIMEDOUT;
 }
 
 static void drop_blocks(struct trace_writer *writer)
@@ -209,21 +190,11 @@ static void drop_blocks(struct trace_writer *writer)
 
 void trace_writer_free(struct trace_writer *writer)
 {
-	bool has_ended;
-
 	if (!writer)
 		return;
 	pthread_mutex_lock(&writer->background.mutex);
 	drop_blocks(writer);
-	has_ended = writer->has_ended;
-	writer->is_ending = true;
-	writer->is_left = !has_ended;
-	if (!has_ended)
-		pthread_detach(writer->background.thread);
-	pthread_cond_broadcast(&writer->background.has_changed);
 	pthread_mutex_unlock(&writer->background.mutex);
-	if (!has_ended)
-		return;
-	pthread_join(writer->background.thread, NULL);
-	release(writer);
+	if (background_join(&writer->background))
+		release(writer);
 }
