@@ -12,14 +12,6 @@
 #include "base/kinds.h"
 #include "base/proto.h"
 
-const struct collector *collector_get(enum collector_id id)
-{
-#define COLLECTOR_POINTER(id, name, ...) [COLLECTOR_##id] = &collector_##name,
-	static const struct collector *const all[] = {COLLECTORS(COLLECTOR_POINTER)};
-
-	return all[id];
-}
-
 /* ---- a target ---- */
 
 #define DEFAULT_KINDS (1U << PP_PROFILE_CPU | 1U << PP_PROFILE_OFFCPU)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a collector is: how profiles are sent to it, how its answers are judged, and how profiles are
- * read from it; and a target, which is one with its address.  Each collector has a file here, and a
- * row in base/collectors.h. */
+/* What a collector is: how profiles are sent to it, how its answers are judged, and how profiles
+ * are read from it; and a target, which is one with its address.  Each collector has a file here,
+ * and a row in base/collectors.h. */
 #ifndef COLLECTORS_COLLECTOR_H
 #define COLLECTORS_COLLECTOR_H
 
@@ -57,7 +57,13 @@ struct collector {
 #define COLLECTOR_DECLARE(id, name, ...) extern const struct collector collector_##name;
 COLLECTORS(COLLECTOR_DECLARE)
 
-const struct collector *collector_get(enum collector_id id);
+static inline const struct collector *collector_get(enum collector_id id)
+{
+#define COLLECTOR_POINTER(id, name, ...) [COLLECTOR_##id] = &collector_##name,
+	static const struct collector *const all[] = {COLLECTORS(COLLECTOR_POINTER)};
+
+	return all[id];
+}
 
 /* ---- a target ---- */
 

@@ -17,7 +17,8 @@
 
 #define HTTP_CLIENT_HEADERS_MAX 32U
 
-/* As whom requests are sent.  Texts are owned; NULL: none.  Release with http_identity_release(). */
+/* As whom requests are sent.  Texts are owned; NULL: none.  Release with
+ * http_identity_release(). */
 struct http_identity {
 	/* One of the two: the token, or the file that it is read from anew for each request. */
 	char *token_file, *token;

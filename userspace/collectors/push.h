@@ -29,7 +29,8 @@ void push_end(struct push *push);
 void push_free(struct push *push);
 DEFINE_OWNED(struct push, push)
 
-/* Returns the folder of cursors.  given: --state, or NULL: systemd's StateDirectory=, or the default. */
+/* Returns the folder of cursors.  given: --state; NULL: systemd's StateDirectory=, or the
+ * default. */
 const char *push_state(const char *given);
 
 /* Texts of sandbox paths.  Release with push_folders_release(). */

@@ -129,19 +129,20 @@ static int take_line(struct fetch_settings *settings, const char *line, char why
 /* Checks what the settings say together. */
 static int check(const struct fetch_settings *settings, char why[CONFIG_WHY_BYTES])
 {
-	const char *fault = settings->as.proxy ? config_url_proxy_fault(settings->as.proxy) : NULL;
+	const struct http_identity *as = &settings->as;
+	const char *fault = as->proxy ? config_url_proxy_fault(as->proxy) : NULL;
 
 	if (!settings->url)
 		return complain(why, "the URL is missing");
 	if (fault)
 		return complain(why, "--from-set proxy: %s", fault);
-	if (!settings->as.cert != !settings->as.key)
+	if (!as->cert != !as->key)
 		return complain(why, "--from-set %s: needs --from-set %s, too",
-				settings->as.cert ? "cert" : "key", settings->as.cert ? "key" : "cert");
-	if (settings->as.user && !settings->as.token_file)
+				as->cert ? "cert" : "key", as->cert ? "key" : "cert");
+	if (as->user && !as->token_file)
 		return complain(why, "--from-set user: needs its password: --from-set "
 				     "token-file=FILE");
-	return settings->as.key ? config_check_secret(settings->as.key, geteuid(), why) : 0;
+	return as->key ? config_check_secret(as->key, geteuid(), why) : 0;
 }
 
 int fetch_settings_read(FILE *file, struct fetch_settings *settings, char why[CONFIG_WHY_BYTES])

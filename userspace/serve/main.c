@@ -211,7 +211,8 @@ static int take_hosts(struct serve_options *served)
 
 static int parse_all(struct parsing *parsing, int argc, char **argv)
 {
-	static const struct argp argp = {.options = option_rows, .parser = parse_option, .doc = doc};
+	static const struct argp argp = {
+		.options = option_rows, .parser = parse_option, .doc = doc};
 	struct serve_options *served = parsing->options;
 	struct config_value live;
 	error_t error = argp_parse(&argp, argc, argv, 0, NULL, parsing);

@@ -50,7 +50,7 @@ struct store_stats {
 int store_directory_fd(const struct store *store);
 void store_get_stats(const struct store *store, struct store_stats *ret_stats);
 
-/* ---- retention: counts the files of a store and deletes the oldest and those that are too old ----
+/* ---- retention: counts files, and deletes the oldest and those that are too old ----
  * Only files and directories with names of the store are counted or deleted; symbolic links are
  * never followed. */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names of a store's files, and lists of them: of a store, or of any directory with its layout. */
+/* The names of a store's files, and lists of them: of a store, or of any directory with its
+ * layout. */
 #ifndef STORE_STORE_QUERY_H
 #define STORE_STORE_QUERY_H
 
