@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a sink has still to send, and what it is at.  The store is the spool: it deletes and merges
- * files meanwhile, and knows nothing of sinks.  The cursor is how far one sink has come: durable, so
- * that a restart repeats nothing.  Its times are those of windows, not of files: a merged file has
- * windows in front of the mark and behind it.  One thread an object. */
+ * files meanwhile, and knows nothing of sinks.  The cursor is how far one sink has come: durable,
+ * so that a restart repeats nothing.  Its times are those of windows, not of files: a merged file
+ * has windows in front of the mark and behind it.  One thread an object. */
 #ifndef COLLECTORS_QUEUE_H
 #define COLLECTORS_QUEUE_H
 
