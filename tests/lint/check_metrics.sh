@@ -19,7 +19,7 @@ make_page() {
 	echo
 	echo '| name | type | label | what it says |'
 	echo '|---|---|---|---|'
-	rows userspace/agent/metrics.h
+	rows userspace/agent/progress.h
 	echo
 	echo '## Of GPUs'
 	echo

@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$(realpath "$0")")/../.." || exit 1
 # Without CAP_SYS_NICE it cannot give itself more than the unit does.
-wanted=$(sed -n 's/^#define AGENT_NICE (\(-[0-9]*\)).*/\1/p' userspace/agent/agent.c)
+wanted=$(sed -n 's/^#define AGENT_NICE (\(-[0-9]*\)).*/\1/p' userspace/agent/main.c)
 given=$(sed -n 's/^Nice=//p' deploy/systemd/pyprofd.service)
 if [ -z "$wanted" ] || [ "$wanted" != "$given" ]; then
 	echo "deploy/systemd/pyprofd.service: Nice=$given, but the agent runs at '$wanted' (AGENT_NICE)"

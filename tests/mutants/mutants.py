@@ -51,7 +51,7 @@ AREAS = {
     "unwind": r"/(unwind|finish)/(row|cfi|rule|fde|stack_)\w*\.c$",
     "python": r"/python/(line_table|python_(code|text|objects|info|frames|tls)|thread_names)\.c$",
     "ledger": r"/ledger/\w+\.c$",
-    "window": r"/(live_windows|window|window_facts|samples|tables|epochs|profile|stack_table)\.c$",
+    "window": r"/(live_windows|window|window_facts|samples|tables|profile|stack_table)\.c$",
     "labels": r"/(labels|profiles|identify_process)\.c$",
     "diff": r"/diff/(significance|statistics|rule|table|comparable)\.c$",
     "store": r"/store/\w+\.c$",

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/dump.h"
-#include "agent/metrics.h"
+#include "agent/progress.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/server.h"

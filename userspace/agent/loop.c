@@ -9,13 +9,11 @@
 
 #include "agent/live.h"
 #include "agent/naming.h"
-#include "agent/quotas.h"
 #include "agent/rate.h"
 #include "agent/reload.h"
 #include "agent/server.h"
 #include "agent/stages.h"
 #include "agent/timeline.h"
-#include "agent/turn_questions.h"
 #include "attach/cpu_events.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -61,6 +59,24 @@ enum wake {
 	WAKES_LIVE,
 	WAKES_RELOAD,
 };
+
+/* ---- questions to the child that parses files ---- */
+
+void turn_questions_begin(struct turn_questions *questions, uint64_t used_ns)
+{
+	questions->began_ns = used_ns;
+	questions->put_off = questions->has_put_off ? questions->put_off + 1 : 0;
+	questions->has_put_off = false;
+}
+
+bool turn_questions_allow(struct turn_questions *questions, uint64_t used_ns)
+{
+	if (used_ns - questions->began_ns < TURN_QUESTIONS_LONG_NS ||
+	    questions->put_off >= TURN_QUESTIONS_PUT_OFF_MAX)
+		return true;
+	questions->has_put_off = true;
+	return false;
+}
 
 static int watch(const struct loop *loop, int fd, enum wake by)
 {
@@ -259,7 +275,7 @@ static void slow_tick(struct agent *agent, struct loop *loop)
 	live_serve(agent->live); /* closes connections that are late */
 	server_turn(loop->server, mono_ns());
 	window_facts_update(&agent->facts);
-	quotas_tell(&agent->facts.quotas);
+	window_facts_tell_quotas(&agent->facts);
 	loop->has_unused_files = true;
 	if (agent->summary.loss[PP_LOSS_EVENTS_FULL] != lost)
 		process_watch_want_rescan(agent->watch);

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/progress.h"
 
+#include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
+#include "gpu/gpu_metrics.h"
+#include "live/record.h"
+#include "version.h"
 
 #define UPDATE_NS NS_PER_SEC
 #define MIB (1ULL << 20)
@@ -338,4 +344,114 @@ void progress_finish(struct progress *progress, const struct summary *summary, b
 	summary_format(summary, text, sizeof(text));
 	fprintf(progress->stream, "pyprofd: %s\n", text);
 	fflush(progress->stream);
+}
+
+/* ---- metrics ---- */
+
+#define LABELS_BYTES 96U
+
+static const char *const time_names[] = {"cpu", "offcpu"};
+static const char *const memory_names[] = {"anonymous", "file", "shared"};
+_Static_assert(offsetof(struct summary, wait_ns) == offsetof(struct summary, cpu_ns) + 8 &&
+		       offsetof(struct summary, memory_shared_bytes) ==
+			       offsetof(struct summary, memory_anonymous_bytes) + 16,
+	       "they lie side by side, as those of arrays");
+
+static bool is_cut(unsigned int stop)
+{
+	return stop != PP_STOP_NONE && !summary_is_whole(stop);
+}
+
+static bool lacks_python(unsigned int stop)
+{
+	return !pp_py_stop_is_whole(stop);
+}
+
+static bool is_other_loss(unsigned int loss)
+{
+	return !summary_is_sample_loss(loss);
+}
+
+struct metric {
+	const char *name;
+	unsigned int kind; /* enum live_metric */
+	const char *label, *help;
+	size_t at;		     /* in the summary: of its number, or of the first of a list */
+	size_t count;		     /* of the list; 0: it is one number */
+	const char *const *value;    /* the label's values in a list; NULL: 1, 2, ... */
+	bool (*has)(unsigned int i); /* which of the list are told; NULL: all */
+	const char *only;	     /* the label's value of the one number; NULL: no label */
+	bool is_one;		     /* the one number is 1 */
+};
+
+#define COUNTER LIVE_METRIC_COUNTER
+#define GAUGE LIVE_METRIC_GAUGE
+#define COUNTER_NS (LIVE_METRIC_COUNTER | LIVE_METRIC_NS)
+#define GAUGE_NS (LIVE_METRIC_GAUGE | LIVE_METRIC_NS)
+#define VERSION .is_one = true, .only = PYPROFD_VERSION
+#define NUMBER(field) .at = offsetof(struct summary, field)
+#define KIND_CPU(field) .only = "cpu", .at = offsetof(struct summary, field)
+#define LIST(first, names) NUMBER(first), .value = (names), .count = ARRAY_SIZE(names)
+#define KIND_TIMES LIST(cpu_ns, time_names)
+#define MEMORIES LIST(memory_anonymous_bytes, memory_names)
+#define LARGEST NUMBER(memory_largest_bytes), .count = SUMMARY_LARGEST
+#define STOPS LIST(stop, stop_names), .has = is_cut
+#define PYTHON_STOPS LIST(py_stop, py_stop_names), .has = lacks_python
+#define SAMPLE_LOSSES LIST(loss, loss_names), .has = summary_is_sample_loss
+#define OTHER_LOSSES LIST(loss, loss_names), .has = is_other_loss
+#define METRIC(metric_name, metric_kind, label_name, where, text)                                  \
+	{.name = (metric_name),                                                                    \
+	 .kind = (metric_kind),                                                                    \
+	 .label = (label_name),                                                                    \
+	 .help = (text),                                                                           \
+	 where},
+
+static const struct metric metrics[] = {AGENT_METRICS(METRIC)};
+
+/* value: NULL: the metric has no label. */
+static void put(FILE *out, const struct metric *metric, const char *value, uint64_t number)
+{
+	char labels[LABELS_BYTES] = "";
+
+	if (value)
+		snprintf(labels, sizeof(labels), "%s=\"%s\"", metric->label, value);
+	live_record_write(out, &(struct live_record){
+				       .kind = LIVE_VALUE, .number = {number}, .text = {labels}});
+}
+
+static void put_metric(FILE *out, const struct metric *metric, const struct summary *summary)
+{
+	const struct live_record head = {.kind = LIVE_METRIC,
+					 .number = {metric->kind},
+					 .text = {metric->name, metric->help}};
+	const uint64_t *number = (const uint64_t *)((const char *)summary + metric->at);
+	char place[16];
+
+	live_record_write(out, &head);
+	if (!metric->count)
+		put(out, metric, metric->only, metric->is_one ? 1 : *number);
+	for (unsigned int i = 0; i < metric->count; i++) {
+		snprintf(place, sizeof(place), "%u", i + 1);
+		if (!metric->has || metric->has(i))
+			put(out, metric, metric->value ? metric->value[i] : place, number[i]);
+	}
+}
+
+int metrics_tell(const struct metrics_sources *sources, char **ret_text, size_t *ret_size)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
+		put_metric(out, &metrics[i], sources->summary);
+	gpu_metrics_write(sources->gauges, out);
+	live_record_write(out, &(struct live_record){.kind = LIVE_END});
+	if (close_memory_file(out, &text))
+		return -ENOMEM;
+	*ret_text = TAKE(text);
+	*ret_size = size;
+	return 0;
 }

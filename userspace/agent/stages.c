@@ -7,11 +7,11 @@
 
 #include <pyprofd/user_share.h>
 
-#include "agent/coverage.h"
 #include "agent/live.h"
-#include "agent/metrics.h"
 #include "agent/naming.h"
+#include "agent/progress.h"
 #include "agent/timeline.h"
+#include "agent/window_facts.h"
 #include "attach/cpu_events.h"
 #include "attach/probe_links.h"
 #include "base/clock.h"
@@ -490,13 +490,13 @@ static void prepare_window(struct agent *agent)
 				      .texts = agent->texts,
 				      .watch = agent->watch,
 				      .stacks_ring = agent->stacks_ring,
-				      .quotas = {.rows = agent->rows,
-						 .files = agent->files,
-						 .contexts = agent->contexts,
-						 .incompletes = &agent->incomplete,
-						 .profiles = &agent->shares.quota,
-						 .labels = identities_quota(agent->identities),
-						 .probes = probes},
+				      .rows = agent->rows,
+				      .files = agent->files,
+				      .contexts = agent->contexts,
+				      .incomplete = &agent->incomplete,
+				      .profile_quota = &agent->shares.quota,
+				      .label_quota = identities_quota(agent->identities),
+				      .probes = probes,
 				      .tables = &agent->tables,
 				      .sources = &agent->sources,
 				      .peek = agent->peek,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All stages of the agent, and how they are wired: who borrows what.  Only agent.c, stages.c and
+/* All stages of the agent, and how they are wired: who borrows what.  Only main.c, stages.c and
  * loop.c use this struct; every other file of this directory gets what it needs by a struct of its
  * own.
  *
  *   process_watch.c  processes start, change, end    who.c       the process of a counter
- *   stack_intake.c   the ring of stacks              tables.c    swaps the kernel's tables
- *   incomplete_counts.c    samples that finish/ completes
- *   window.c         collects what was counted       epochs.c    when stacks are sent again
+ *   stack_intake.c   the ring of stacks              incomplete_counts.c  what finish/ completes
+ *   window.c         collects what was counted       tables.c    swaps the kernel's tables, epochs
  *   sources.c        what makes counters: the table of all sources (source.h), and of these
  *     waits.c        slots of threads, the ledger    scans.c    threads asleep since the start
  *     resident.c     resident memory of processes    memory_watch.c  what touches memory
@@ -18,7 +17,7 @@
  *   labels.c         labels of a sample              thread_names.c, switch_frames.c
  *   identities.c     who processes are, for labels
  *   profiles.c       kinds of profiles               profile_shares.c  what a user may add
- *   window_facts.c   how a profile was taken         coverage.c  the scheduler's CPU time
+ *   window_facts.c   how a profile was taken
  *   timeline.c       records -> a trace file         stack_texts.c  its stacks as text
  *   live.c           clients of the live socket      dump.c      all stacks of this moment
  *   top.c            clients that get every window   progress.c  what the terminal shows */
@@ -29,7 +28,6 @@
 #include <stdint.h>
 
 #include "agent/dump.h"
-#include "agent/epochs.h"
 #include "agent/incomplete_counts.h"
 #include "agent/rate.h"
 #include "agent/stack_intake.h"

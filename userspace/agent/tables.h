@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Swaps the kernel side's tables of counters, and empties the closed ones. */
+/* Swaps the kernel side's tables of counters and empties the closed ones; begins its epochs, so
+ * that the dictionary can forget what is not sent again. */
 #ifndef AGENT_TABLES_H
 #define AGENT_TABLES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "drain/counts.h"
 #include "drain/wakes.h"
 
+struct context_table;
+struct dictionary;
+struct file_table;
 struct kernel_side;
+struct process_table;
+struct text_table;
 
 struct tables {
 	struct kernel_side *kernel; /* borrowed */
@@ -42,5 +49,34 @@ int tables_drain(struct tables *tables, uint32_t number, struct counts *counts,
 /* Swaps and empties the open tables if one of them is half full.  Call it often.  Returns 0;
  * -ENOMEM; -errno. */
 int tables_relieve(struct tables *tables);
+
+/* ---- epochs: when the kernel side sends stacks and code again ---- */
+
+/* How large the dictionary may get: CPUs bring samples, and processes bring code. */
+struct dictionary_limits {
+	uint64_t budget_bytes; /* --max-memory; 0: none */
+	uint32_t cpus;
+};
+size_t dictionary_limit(const struct dictionary_limits *limits, size_t processes);
+
+struct epochs {
+	/* Borrowed. */
+	struct kernel_side *kernel;
+	struct dictionary *dictionary;
+	struct text_table *texts;
+	struct file_table *files;
+	struct context_table *contexts;
+	const struct process_table *processes;
+	struct dictionary_limits limits;
+	/* Its own. */
+	uint32_t epoch;
+	uint32_t windows_closed;
+	uint64_t refused; /* by the dictionary, when it made room last */
+};
+/* Begins the first epoch.  The dictionary is empty. */
+void epochs_start(struct epochs *epochs);
+/* Call it at the end of each window.  The dictionary makes room when it refused something.  Returns
+ * whether a new epoch has begun: stacks that no thread will send again must be kept in use. */
+bool epochs_end_window(struct epochs *epochs);
 
 #endif

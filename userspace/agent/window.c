@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "agent/coverage.h"
-#include "agent/epochs.h"
 #include "agent/live.h"
 #include "agent/naming.h"
 #include "agent/stack_intake.h"

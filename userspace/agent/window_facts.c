@@ -5,44 +5,249 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <uthash.h>
+
+#include "agent/incomplete_counts.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/tables.h"
+#include "attach/context_table.h"
+#include "attach/file_table.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/task.h"
+#include "base/user_quota.h"
+#include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "drain/dictionary.h"
+#include "drain/incomplete_queue.h"
 #include "drain/ring.h"
 #include "drain/text_table.h"
 #include "files/client.h"
 #include "peek/client.h"
+#include "probes/probes.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "profile/comments.h"
 #include "store/keeper.h"
 #include "store/output.h"
+#include "unwind/row_store.h"
 #include "windows/source.h"
+
+/* ---- what the host did ---- */
 
 /* Its line of interrupts holds a number for each of thousands. */
 #define HOST_STAT_BYTES (1U << 20)
+
+/* proc_stat(5).  Steal: a hypervisor took it. */
+enum host_time {
+	HOST_USER,
+	HOST_NICE,
+	HOST_KERNEL,
+	HOST_IDLE,
+	HOST_WAIT,
+	HOST_IRQ,
+	HOST_SOFTIRQ,
+	HOST_STEAL,
+	HOST_TIMES
+};
+
+/* Reads what all CPUs did since boot.  Returns how many times there are: others are 0. */
+static int read_host(uint64_t ret_ns[HOST_TIMES])
+{
+	const uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	unsigned long long ticks[HOST_TIMES] = {0};
+	OWNED_MEM char *text = NULL;
+	int count;
+
+	if (read_file("/proc/stat", HOST_STAT_BYTES, &text, NULL))
+		return 0;
+	count = sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &ticks[HOST_USER],
+		       &ticks[HOST_NICE], &ticks[HOST_KERNEL], &ticks[HOST_IDLE], &ticks[HOST_WAIT],
+		       &ticks[HOST_IRQ], &ticks[HOST_SOFTIRQ], &ticks[HOST_STEAL]);
+	for (unsigned int i = 0; i < HOST_TIMES; i++)
+		ret_ns[i] = ticks[i] * tick_ns;
+	return count;
+}
+
+/* ---- the scheduler's CPU time ---- */
+
+#define PROCESSES_MAX 4096U
+
+struct seen {
+	uint32_t tgid;
+	uint64_t start_ns, cpu_ns;
+	uint32_t pass; /* number of the last reading that found it */
+	UT_hash_handle hh;
+};
+
+struct coverage {
+	const struct process_table *processes; /* NULL: the whole machine */
+	uint64_t began_ns;		       /* CLOCK_MONOTONIC */
+	uint64_t host_ns;
+	struct seen *seen;
+	uint32_t pass;
+};
+
+/* Of a process that is older than this measurement, only the CPU time from now on counts. */
+static uint64_t take_process(struct coverage *coverage, uint32_t tgid)
+{
+	struct proc_stat stat;
+	struct seen *seen;
+	uint64_t before_ns = 0;
+
+	if (proc_stat_read(tgid, &stat))
+		return 0;
+	HASH_FIND(hh, coverage->seen, &tgid, sizeof(tgid), seen);
+	if (seen && seen->start_ns == stat.start_ns)
+		before_ns = seen->cpu_ns;
+	else if (stat.start_ns < coverage->began_ns)
+		before_ns = stat.cpu_ns;
+	if (!seen) {
+		if (HASH_COUNT(coverage->seen) >= PROCESSES_MAX)
+			return 0;
+		seen = calloc(1, sizeof(*seen));
+		if (!seen)
+			return 0;
+		seen->tgid = tgid;
+		HASH_ADD(hh, coverage->seen, tgid, sizeof(seen->tgid), seen);
+	}
+	seen->start_ns = stat.start_ns;
+	seen->cpu_ns = stat.cpu_ns;
+	seen->pass = coverage->pass;
+	return stat.cpu_ns > before_ns ? stat.cpu_ns - before_ns : 0;
+}
+
+static uint64_t take_processes(struct coverage *coverage)
+{
+	const struct process *process = NULL;
+	struct seen *seen, *next;
+	uint64_t cpu_ns = 0;
+
+	coverage->pass++;
+	while ((process = process_table_next(coverage->processes, process)))
+		if (!process->exit_ns && context_table_flags(process) & PP_CONTEXT_MATCHES)
+			cpu_ns += take_process(coverage, process->id.tgid);
+	HASH_ITER (hh, coverage->seen, seen, next) {
+		if (seen->pass == coverage->pass)
+			continue;
+		HASH_DEL(coverage->seen, seen);
+		free(seen);
+	}
+	return cpu_ns;
+}
+
+int coverage_new(const struct process_table *processes, struct coverage **ret_coverage)
+{
+	struct coverage *coverage = calloc(1, sizeof(*coverage));
+
+	if (!coverage)
+		return -ENOMEM;
+	coverage->processes = processes;
+	coverage->began_ns = mono_ns();
+	(void)coverage_take(coverage);
+	*ret_coverage = coverage;
+	return 0;
+}
+
+void coverage_free(struct coverage *coverage)
+{
+	struct seen *seen, *next;
+
+	if (!coverage)
+		return;
+	HASH_ITER (hh, coverage->seen, seen, next) {
+		HASH_DEL(coverage->seen, seen);
+		free(seen);
+	}
+	free(coverage);
+}
+
+uint64_t coverage_take(struct coverage *coverage)
+{
+	uint64_t before_ns, ns[HOST_TIMES];
+
+	if (!coverage)
+		return 0;
+	if (coverage->processes)
+		return take_processes(coverage);
+	before_ns = coverage->host_ns;
+	coverage->host_ns = 0;
+	if (read_host(ns) > HOST_KERNEL)
+		coverage->host_ns = ns[HOST_USER] + ns[HOST_NICE] + ns[HOST_KERNEL];
+	return before_ns && coverage->host_ns > before_ns ? coverage->host_ns - before_ns : 0;
+}
+
+/* ---- users' shares of tables ---- */
+
+static void count_quotas(const struct window_facts *facts, uint64_t loss[PP_LOSS_COUNT])
+{
+	const struct row_store_quotas rows = row_store_quotas(facts->rows);
+	struct row_store_stats room;
+	struct context_table_stats contexts;
+	struct file_table_stats files;
+
+	file_table_get_stats(facts->files, &files);
+	loss[PP_LOSS_TEXT_REFUSED] = files.text_refused;
+	loss[PP_LOSS_FILES_LOST] = files.lost;
+	row_store_get_stats(facts->rows, &room);
+	loss[PP_LOSS_ROWS_FULL] = files.no_space + room.rules_exhausted;
+	context_table_get_stats(facts->contexts, &contexts);
+	loss[PP_LOSS_PYTHONS_REFUSED] = contexts.pythons_refused;
+	loss[PP_LOSS_PROFILE_REFUSED] = facts->profile_quota->refused;
+	loss[PP_LOSS_MAP_SETS_REFUSED] = contexts.sets_refused;
+	loss[PP_LOSS_ROWS_REFUSED] = rows.rows->refused + rows.rules->refused;
+	loss[PP_LOSS_SITES_REFUSED] = probes_refused(facts->probes);
+	loss[PP_LOSS_STACKS_LEFT_OUT] = incomplete_queue_quota(facts->incomplete->queue)->refused +
+					facts->incomplete->left_out;
+}
+
+static void tell(struct user_quota *quota, const char *what, const char *counter)
+{
+	uint32_t uid;
+
+	while (user_quota_tell(quota, &uid))
+		log_warn("user %u: %s; the user's share of that table is used up, and others keep "
+			 "theirs (%s)",
+			 uid, what, counter);
+}
+
+void window_facts_tell_quotas(const struct window_facts *facts)
+{
+	const struct row_store_quotas rows = row_store_quotas(facts->rows);
+
+	tell(rows.pages, "more files are mapped and get no unwind rows", "text_refused");
+	tell(rows.rows, "unwind rows are not loaded, or dropped", "rows_refused");
+	tell(context_table_python_quota(facts->contexts),
+	     "more interpreter files are mapped and get no Python frames", "pythons_refused");
+	tell(incomplete_queue_quota(facts->incomplete->queue),
+	     "more stacks are incomplete and stay so", "stacks_left_out");
+	tell(facts->profile_quota, "stacks are left out of the profiles, and counted without them",
+	     "profile_refused");
+	tell(facts->label_quota, "labels of more processes are left out", "labels_refused");
+	tell(context_table_sets_quota(facts->contexts),
+	     "the mappings of more processes find no room, and only the agent can unwind them",
+	     "map_sets_refused");
+	tell(rows.rules, "code with new unwind rules has none", "rows_refused");
+}
+
+/* ---- facts ---- */
+
 #define STOP_NAME(id, name, text) name,
 #define PROGRAM_NAME(id, name) name,
 
-/* Reads the time that tasks and interrupts, and a hypervisor (proc_stat(5): steal), took on all
- * CPUs since boot. The results are untouched when /proc/stat cannot be read. */
-static void read_host(uint64_t *ret_busy_ns, uint64_t *ret_steal_ns)
+/* The results are untouched when /proc/stat cannot be read. */
+static void read_busy_host(uint64_t *ret_busy_ns, uint64_t *ret_steal_ns)
 {
-	OWNED_MEM char *text = NULL;
-	unsigned long long user, nice, kernel, idle, wait, irq, softirq, steal = 0;
-	uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t ns[HOST_TIMES];
 
-	if (read_file("/proc/stat", HOST_STAT_BYTES, &text, NULL) ||
-	    sscanf(text, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &kernel,
-		   &idle, &wait, &irq, &softirq, &steal) < 7)
+	if (read_host(ns) < HOST_STEAL)
 		return;
-	*ret_busy_ns = (user + nice + kernel + irq + softirq + steal) * tick_ns;
-	*ret_steal_ns = steal * tick_ns;
+	*ret_busy_ns = ns[HOST_USER] + ns[HOST_NICE] + ns[HOST_KERNEL] + ns[HOST_IRQ] +
+		       ns[HOST_SOFTIRQ] + ns[HOST_STEAL];
+	*ret_steal_ns = ns[HOST_STEAL];
 }
 
 void window_facts_start(const struct window_facts *facts, struct summary *told)
@@ -50,7 +255,7 @@ void window_facts_start(const struct window_facts *facts, struct summary *told)
 	struct summary *summary = facts->summary;
 
 	summary->is_cycles = facts->is_cycles;
-	read_host(&summary->host_busy_ns, &summary->host_steal_ns);
+	read_busy_host(&summary->host_busy_ns, &summary->host_steal_ns);
 	told->host_busy_ns = summary->host_busy_ns;
 	told->host_steal_ns = summary->host_steal_ns;
 	summary->host_steal_start_ns = summary->host_steal_ns;
@@ -91,7 +296,7 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 	process_watch_count(facts->watch, loss);
 	naming_count(facts->naming, loss);
 	output_count(facts->output, loss);
-	quotas_count(&facts->quotas, loss);
+	count_quotas(facts, loss);
 	loss[PP_LOSS_FILES_PUT_OFF] = parsing->put_off;
 	loss[PP_LOSS_TEXTS_REFUSED] = text_table_refused(facts->texts);
 	loss[PP_LOSS_MEMORY_LATE] = reads->late;
@@ -151,11 +356,6 @@ uint64_t window_facts_cost_ns(const struct window_facts *facts)
 	return facts->summary->own_cpu_ns + facts->summary->bpf_cpu_ns;
 }
 
-static bool is_complete(unsigned int stop)
-{
-	return stop == PP_STOP_ROOT || stop == PP_STOP_FINISHED || stop == PP_STOP_NO_USER;
-}
-
 static void put(FILE *out, const char *prefix, const char *name, uint64_t now, uint64_t before)
 {
 	if (now > before)
@@ -195,7 +395,7 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 	put(out, "", "coarse_wait_ns", now->coarse_wait_ns, before->coarse_wait_ns);
 	put(out, "", "loop_stall_max_ns", now->loop_stall_max_ns, 0);
 	for (unsigned int i = 0; i < PP_STOP_COUNT; i++)
-		if (!is_complete(i))
+		if (!summary_is_whole(i))
 			put(out, "cut_", stops[i], now->stop[i], before->stop[i]);
 	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++)
 		put(out, "lost_", losses[i], now->loss[i], before->loss[i]);
@@ -229,7 +429,7 @@ int window_facts_tell(const struct window_facts *facts, struct summary *told, ch
 	if (!out)
 		return -ENOMEM;
 	window_facts_update(facts);
-	read_host(&summary->host_busy_ns, &summary->host_steal_ns);
+	read_busy_host(&summary->host_busy_ns, &summary->host_steal_ns);
 	read_times(facts);
 	put_facts(out, summary, told);
 	put_times(out, summary, told);

@@ -6,22 +6,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/quotas.h"
+#include <pyprofd/stops.h>
 
+struct context_table;
+struct coverage;
 struct dictionary;
+struct file_table;
 struct foreign;
 struct identities;
+struct incomplete_counts;
 struct keeper;
 struct kernel_side;
 struct naming;
 struct output;
 struct peek;
+struct probes;
+struct process_table;
 struct process_watch;
 struct ring;
+struct row_store;
 struct sources;
 struct summary;
 struct tables;
 struct text_table;
+struct user_quota;
 
 /* Where the counters are; all is borrowed. */
 struct window_facts {
@@ -32,7 +40,13 @@ struct window_facts {
 	const struct text_table *texts;
 	const struct process_watch *watch;
 	const struct ring *stacks_ring;
-	struct quotas quotas;
+	struct row_store *rows;
+	struct file_table *files;
+	struct context_table *contexts;
+	const struct incomplete_counts *incomplete;
+	struct user_quota *profile_quota; /* windows/profile_shares.h */
+	struct user_quota *label_quota;	  /* processes/identities.h */
+	const struct probes *probes;	  /* NULL: none */
 	const struct tables *tables;
 	const struct sources *sources;
 	const struct peek *peek;
@@ -55,5 +69,25 @@ uint64_t window_facts_cost_ns(const struct window_facts *facts);
 /* Writes a comment on what changed since *told, which becomes the summary.  *ret_text is heap.
  * Returns 0 or -ENOMEM. */
 int window_facts_tell(const struct window_facts *facts, struct summary *told, char **ret_text);
+/* Logs once each user who has used up a share of a table, and the table. */
+void window_facts_tell_quotas(const struct window_facts *facts);
+
+/* ---- coverage ----
+ *
+ * How much CPU time the scheduler gave to what is profiled, as an independent measure of what the
+ * profiles contain.
+ *
+ * For the whole machine this is user, nice and system of /proc/stat.  Those leave out interrupts
+ * and what a hypervisor took; samples that hit a task in an interrupt include both, so there can be
+ * more samples than this time but never fewer.  For chosen processes it is their lines of
+ * /proc/PID/stat; what a process got between the last reading and its end is missing.  Where there
+ * is a ledger, waits.c uses its sums instead. */
+
+/* processes: those of this table that the filters let through; borrowed.  NULL: the whole machine.
+ * Returns 0 or -ENOMEM. */
+int coverage_new(const struct process_table *processes, struct coverage **ret_coverage);
+void coverage_free(struct coverage *coverage);
+/* Returns the CPU time since the last call, or since coverage_new(); 0 for NULL. */
+uint64_t coverage_take(struct coverage *coverage);
 
 #endif

@@ -8,8 +8,8 @@
 
 struct options;
 
-/* Prints one line a check.  child_program: as for agent_run().  Returns the exit status: 1 when a
- * check has failed, else 0. */
+/* Prints one line a check.  child_program: what children are, this program itself.  Returns the
+ * exit status: 1 when a check has failed, else 0. */
 int doctor_run(const struct options *options, const char *child_program, FILE *out);
 
 #endif

@@ -38,7 +38,7 @@ void doctor_sinks(struct findings *findings, const struct config *config);
 
 /* Adds two lines for each interpreter file that a process maps: its version, its processes and what
  * the self-test says of one of them; its probes and what a hit of each costs.  Other processes'
- * memory is read, and files are parsed, by children (child_program: as for agent_run()). */
+ * memory is read, and files are parsed, by children (child_program: as for doctor_run()). */
 void doctor_pythons(struct findings *findings, const char *child_program,
 		    const struct probe_prices *prices);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* /proc and the table of processes are stand-ins. */
-#include "agent/coverage.h"
+#include "agent/window_facts.h"
 
 #include <cmocka.h>
 #include <errno.h>

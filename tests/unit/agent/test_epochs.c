@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel side, the dictionary and the table of files are stand-ins. */
-#include "agent/epochs.h"
+#include "agent/tables.h"
 
 #include <cmocka.h>
 #include <string.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Those of GPUs are a stand-in. */
-#include "agent/metrics.h"
+#include "agent/progress.h"
 
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/progress.h"
 #include "base/cleanup.h"
 #include "gpu/gpu_metrics.h"
 #include "live/record.h"

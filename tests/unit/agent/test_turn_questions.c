@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/turn_questions.h"
+#include "agent/loop.h"
 
 #include <cmocka.h>
 

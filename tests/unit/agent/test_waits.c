@@ -419,7 +419,7 @@ static void open_waits(bool is_filtered, bool has_short_waits)
 	calls[0] = '\0';
 }
 
-/* agent/agent.c names it by the table of kinds.h. */
+/* agent/stages.c names it by the table of kinds.h. */
 extern const struct source waits_source;
 
 static uint64_t loss_of(enum pp_loss which)

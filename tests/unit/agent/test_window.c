@@ -11,8 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/coverage.h"
-#include "agent/epochs.h"
 #include "agent/live.h"
 #include "agent/naming.h"
 #include "agent/stack_intake.h"

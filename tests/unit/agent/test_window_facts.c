@@ -10,22 +10,29 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/incomplete_counts.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/tables.h"
+#include "attach/context_table.h"
+#include "attach/file_table.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/user_quota.h"
 #include "drain/dictionary.h"
+#include "drain/incomplete_queue.h"
 #include "drain/ring.h"
 #include "drain/text_table.h"
 #include "files/client.h"
 #include "peek/client.h"
+#include "probes/probes.h"
 #include "processes/identities.h"
 #include "processes/process_watch.h"
 #include "profile/comments.h"
 #include "store/keeper.h"
 #include "store/output.h"
+#include "unwind/row_store.h"
 #include "windows/source.h"
 
 static const char *host, *statm;
@@ -137,13 +144,47 @@ void process_watch_count(const struct process_watch *watch, uint64_t loss[PP_LOS
 	loss[PP_LOSS_RECORDS_BAD] += 2;
 }
 
-void quotas_count(const struct quotas *quotas, uint64_t loss[PP_LOSS_COUNT])
+/* Of users' shares: who was refused how often. */
+static struct user_quota refused_12 = {.refused = 12}, refused_17 = {.refused = 17};
+
+struct row_store_quotas row_store_quotas(struct row_store *store)
 {
-	(void)quotas;
-	loss[PP_LOSS_TEXT_REFUSED] = 28;
-	loss[PP_LOSS_ROWS_REFUSED] = 29;
+	(void)store;
+	return (struct row_store_quotas){.rows = &refused_12, .rules = &refused_17};
 }
 
+void row_store_get_stats(const struct row_store *store, struct row_store_stats *ret_stats)
+{
+	(void)store;
+	*ret_stats = (struct row_store_stats){.rules_exhausted = 42};
+}
+
+void file_table_get_stats(const struct file_table *table, struct file_table_stats *ret_stats)
+{
+	(void)table;
+	*ret_stats = (struct file_table_stats){.text_refused = 28, .lost = 43, .no_space = 1};
+}
+
+void context_table_get_stats(const struct context_table *table,
+			     struct context_table_stats *ret_stats)
+{
+	(void)table;
+	*ret_stats = (struct context_table_stats){.sets_refused = 44, .pythons_refused = 45};
+}
+
+uint64_t probes_refused(const struct probes *probes)
+{
+	(void)probes;
+	return 46;
+}
+
+struct user_quota *incomplete_queue_quota(struct incomplete_queue *queue)
+{
+	(void)queue;
+	return &refused_12;
+}
+
+static const struct incomplete_counts incomplete = {.left_out = 47};
 static struct foreign_stats asked;
 static uint64_t reads_cpu_ns;
 
@@ -173,6 +214,8 @@ static int setup(void **state)
 	reads_cpu_ns = 0;
 	summary = (struct summary){};
 	facts = (struct window_facts){.sources = (const struct sources *)&losses,
+				      .incomplete = &incomplete,
+				      .profile_quota = &refused_17,
 				      .summary = &summary,
 				      .tables = &tables,
 				      .foreign = (void *)&asked,
@@ -260,7 +303,14 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_ROWS_BOUNDED], 26);
 	assert_int_equal(summary.early_swaps, 27);
 	assert_int_equal(summary.loss[PP_LOSS_TEXT_REFUSED], 28);
-	assert_int_equal(summary.loss[PP_LOSS_ROWS_REFUSED], 29);
+	assert_int_equal(summary.loss[PP_LOSS_ROWS_REFUSED], 12 + 17);
+	assert_int_equal(summary.loss[PP_LOSS_ROWS_FULL], 42 + 1);
+	assert_int_equal(summary.loss[PP_LOSS_FILES_LOST], 43);
+	assert_int_equal(summary.loss[PP_LOSS_MAP_SETS_REFUSED], 44);
+	assert_int_equal(summary.loss[PP_LOSS_PYTHONS_REFUSED], 45);
+	assert_int_equal(summary.loss[PP_LOSS_SITES_REFUSED], 46);
+	assert_int_equal(summary.loss[PP_LOSS_STACKS_LEFT_OUT], 12 + 47);
+	assert_int_equal(summary.loss[PP_LOSS_PROFILE_REFUSED], 17);
 	assert_int_equal(summary.loss[PP_LOSS_FILES_PUT_OFF], 31);
 	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_SHARE], 32);
 	assert_int_equal(summary.loss[PP_LOSS_LABELS_REFUSED], 34);
