@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/resident.h"
-
-#include <errno.h>
+/* SPDX-License-Identifier: BSD-2-Clause */ #include<errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +6,8 @@
 
 #include "attach/context_table.h"
 #include "base/clock.h"
-#include "discover/process_table.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "discover/resident_memory.h"
 #include "processes/process_list.h"
 #include "windows/process_record.h"
@@ -20,6 +17,32 @@
 #include "windows/summary.h"
 #include "windows/top.h"
 
+/* Reads the resident memory of the profiled processes once a window, and adds it to the window's
+ * profile of kind resident. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "attach/context_table.h"
+#include "base/clock.h"
+#include "discover/proc_scan.h"
+#include "discover/process_table.h"
+#include "discover/resident_memory.h"
+#include "processes/process_list.h"
+#include "windows/process_record.h"
+#include "windows/profiles.h"
+#include "windows/record_sink.h"
+#include "windows/source.h"
+#include "windows/summary.h"
+#include "windows/top.h"
+
+/* Reading one file takes some 20 us.  With more processes than this, they take turns, and each
+ * window has the last known figures of those whose turn it is not. */
+#define READS_MAX 1024U
+/* Processes whose figures are kept; those of further ones are not read. */
+#define KEPT_MAX 16384U
 /* After the reading of a part of a window, none is read for so many times as long. */
 #define REST_FACTOR 20U
 
@@ -57,33 +80,10 @@ struct resident {
 	uint64_t rests_until_ns;
 };
 
-int resident_new(const struct services *services, struct resident **ret_resident)
-{
-	struct resident *resident = calloc(1, sizeof(*resident));
-
-	if (!resident)
-		return -ENOMEM;
-	resident->services = services;
-	*ret_resident = resident;
-	return 0;
-}
-
 static void forget(struct resident *resident, struct entry *entry)
 {
 	HASH_DEL(resident->entry, entry);
 	free(entry);
-}
-
-void resident_free(struct resident *resident)
-{
-	struct entry *entry, *next;
-
-	if (!resident)
-		return;
-	HASH_ITER (hh, resident->entry, entry, next)
-		forget(resident, entry);
-	free(resident->pending.id);
-	free(resident);
 }
 
 static uint64_t all_bytes(const struct resident_memory *memory)
@@ -118,7 +118,7 @@ static void make_room(struct resident *resident)
 {
 	struct entry *entry, *next;
 
-	if (HASH_COUNT(resident->entry) < RESIDENT_KEPT_MAX)
+	if (HASH_COUNT(resident->entry) < KEPT_MAX)
 		return;
 	HASH_ITER (hh, resident->entry, entry, next) {
 		if (!has_ended(resident, entry->id))
@@ -149,7 +149,7 @@ static int begin(struct resident *resident)
 		return err;
 	for (struct entry *entry = resident->entry; entry; entry = entry->hh.next)
 		entry->was_read = false;
-	resident->start = resident->pending.count > RESIDENT_READS_MAX
+	resident->start = resident->pending.count > READS_MAX
 				  ? resident->rotation % resident->pending.count
 				  : 0;
 	resident->is_reading = true;
@@ -161,7 +161,7 @@ static int find_entry(struct resident *resident, struct pp_process_id id, struct
 	struct entry *entry;
 
 	HASH_FIND(hh, resident->entry, &id, sizeof(id), entry);
-	if (!entry && HASH_COUNT(resident->entry) < RESIDENT_KEPT_MAX) {
+	if (!entry && HASH_COUNT(resident->entry) < KEPT_MAX) {
 		entry = calloc(1, sizeof(*entry));
 		if (!entry)
 			return -ENOMEM;
@@ -209,7 +209,7 @@ static size_t wanted(const struct resident *resident)
 {
 	const size_t count = resident->pending.count;
 
-	return count < RESIDENT_READS_MAX ? count : RESIDENT_READS_MAX;
+	return count < READS_MAX ? count : READS_MAX;
 }
 
 static int read_some(struct resident *resident, const struct slice *slice)
@@ -402,13 +402,15 @@ static int end(struct resident *resident)
 	return err;
 }
 
-int resident_read(struct resident *resident, bool is_part, const struct slice *slice)
+/* Goes on with a reading until the slice is over (NULL: all), and at the end sends its rows to
+ * clients.  is_part: the window goes on and ends only for clients, so nothing is read when none of
+ * these wants memory, or when the last reading took too long.  Returns 1: there is more; 0;
+ * -ENOMEM. */
+static int read_all(struct resident *resident, bool is_part, const struct slice *slice)
 {
 	const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int more = 0;
 
-	if (!resident)
-		return 0;
 	if (!resident->is_reading) {
 		if (is_part && (!is_watched(resident) || mono_ns() < resident->rests_until_ns))
 			return 0;
@@ -423,11 +425,6 @@ int resident_read(struct resident *resident, bool is_part, const struct slice *s
 	resident->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
 	resident->rests_until_ns = mono_ns() + REST_FACTOR * resident->spent_ns;
 	return more;
-}
-
-int resident_start(struct resident *resident)
-{
-	return resident_read(resident, false, NULL);
 }
 
 /* ---- the window's profile ---- */
@@ -446,17 +443,54 @@ static void begin_profile(struct resident *resident)
 	resident->gone_count = 0;
 }
 
-int resident_describe(struct resident *resident, struct profiles *profiles)
+/* ---- as a source ---- */
+
+static int source_open(const struct services *services, void **ret_state)
 {
-	OWNED_MEM struct record_turn *turn = NULL;
-	struct record_sink sink;
-	size_t count;
-	int err;
+	struct resident *resident = calloc(1, sizeof(*resident));
 
 	if (!resident)
-		return 0;
-	sink = record_sink_profiles(resident->services, profiles);
-	err = take_turns(resident, &turn, &count);
+		return -ENOMEM;
+	resident->services = services;
+	*ret_state = resident;
+	return 0;
+}
+
+static bool source_close(void *state)
+{
+	struct resident *resident = state;
+	struct entry *entry, *next;
+
+	HASH_ITER (hh, resident->entry, entry, next)
+		forget(resident, entry);
+	free(resident->pending.id);
+	free(resident);
+	return true;
+}
+
+/* Takes the figures that growth is counted from, in one go of READS_MAX files. */
+static int source_begin(void *state, uint64_t started_ns)
+{
+	(void)started_ns;
+	return read_all(state, false, NULL);
+}
+
+static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
+{
+	return read_all(state, window->is_part, slice);
+}
+
+/* Adds the last figures of each process, and how much they have grown since the profile before;
+ * processes beyond RECORD_PROCESSES_MAX share their rows.  The largest of each user come first,
+ * users in turn. */
+static int source_describe(void *state, struct profiles *profiles)
+{
+	struct resident *resident = state;
+	struct record_sink sink = record_sink_profiles(resident->services, profiles);
+	OWNED_MEM struct record_turn *turn = NULL;
+	size_t count;
+	int err = take_turns(resident, &turn, &count);
+
 	for (size_t i = 0; i < count && !err; i++) {
 		sink.is_other = i >= RECORD_PROCESSES_MAX;
 		err = put_entry(&sink, turn[i].of);
@@ -469,39 +503,6 @@ int resident_describe(struct resident *resident, struct profiles *profiles)
 			       &(struct resident_memory){0});
 	begin_profile(resident);
 	return err;
-}
-
-/* ---- as a source ---- */
-
-static int source_open(const struct services *services, void **ret_state)
-{
-	struct resident *resident = NULL;
-	int err = resident_new(services, &resident);
-
-	*ret_state = resident;
-	return err;
-}
-
-static bool source_close(void *state)
-{
-	resident_free(state);
-	return true;
-}
-
-static int source_begin(void *state, uint64_t started_ns)
-{
-	(void)started_ns;
-	return resident_start(state);
-}
-
-static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
-{
-	return resident_read(state, window->is_part, slice);
-}
-
-static int source_describe(void *state, struct profiles *profiles)
-{
-	return resident_describe(state, profiles);
 }
 
 const struct source resident_source = {.name = "resident",

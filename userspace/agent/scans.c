@@ -1,6 +1,24 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/scans.h"
+/* SPDX-License-Identifier: BSD-2-Clause */ #include<errno.h>
+#include <string.h>
 
+#include "agent/waits.h"
+#include "attach/kernel_side.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "discover/proc_scan.h"
+#include "drain/counts.h"
+#include "drain/thread_slots.h"
+#include "finish/finisher.h"
+#include "finish/scan.h"
+#include "ledger/ledger.h"
+#include "options/options.h"
+#include "windows/source.h"
+#include "windows/summary.h"
+
+/* Decides when the agent scans, and counts in each window the threads that a scan found for as long
+ * as they sleep.  The first scan is made at the start, in steps beside the first samples; later ones
+ * when processes match the filters that did not before.  Finishing one may take a part of a window's
+ * length. */
 #include <errno.h>
 #include <string.h>
 
@@ -42,7 +60,7 @@ struct scans {
 	uint64_t wanted_ns; /* when another scan was asked for; 0: none is */
 	uint64_t next_step_ns, next_scan_ns;
 	uint64_t no_slot; /* threads that found none, at the last look */
-	uint64_t lost;
+	uint64_t lost;	  /* threads whose times or stacks are missing */
 };
 
 /* The window that is counted. */
@@ -56,34 +74,20 @@ struct counting {
 	bool was_full; /* a thread found no slot, so that one without a slot may run */
 };
 
-int scans_new(const struct services *services, struct scans **ret_scans)
+static const struct scanned *find(const struct scans *scans, uint32_t tid)
 {
-	struct scans *scans = calloc(1, sizeof(*scans));
+	const struct scanned *scanned = NULL;
 
-	if (!scans)
-		return -ENOMEM;
-	scans->services = services;
-	*ret_scans = scans;
-	return 0;
-}
-
-void scans_free(struct scans *scans)
-{
-	for (size_t i = 0; scans && i < scans->count; i++)
-		scan_free(scans->one[i].scan);
-	free(scans);
-}
-
-uint64_t scans_lost(const struct scans *scans)
-{
-	return scans ? scans->lost : 0;
+	for (size_t i = 0; i < scans->count && !scanned; i++)
+		scanned = scan_find(scans->one[i].scan, tid);
+	return scanned;
 }
 
 /* ---- scanning ---- */
 
 static bool is_known(void *context, uint32_t tid)
 {
-	return scans_find(context, tid);
+	return find(context, tid);
 }
 
 static void begin(struct scans *scans, uint64_t since_ns)
@@ -108,18 +112,6 @@ static void begin(struct scans *scans, uint64_t since_ns)
 	scans->count++;
 	scans->is_running = true;
 	scans->next_step_ns = 0;
-}
-
-void scans_start(struct scans *scans, uint64_t since_ns)
-{
-	if (scans)
-		begin(scans, since_ns);
-}
-
-void scans_want(struct scans *scans)
-{
-	if (scans)
-		scans->wanted_ns = mono_ns();
 }
 
 static void end(struct scans *scans)
@@ -151,58 +143,6 @@ static bool go_on(struct scans *scans, uint64_t budget_ns)
 	if (more <= 0)
 		end(scans);
 	return more > 0;
-}
-
-void scans_step(struct scans *scans)
-{
-	uint64_t now_ns = mono_ns();
-
-	if (!scans)
-		return;
-	if (!scans->is_running && scans->wanted_ns && scans->next_scan_ns &&
-	    now_ns >= scans->next_scan_ns && now_ns >= scans->wanted_ns + WANTED_NS)
-		begin(scans, now_ns);
-	if (!scans->is_running || now_ns < scans->next_step_ns)
-		return;
-	(void)go_on(scans, STEP_NS);
-	scans->next_step_ns = scans->is_hurried ? 0 : mono_ns() + PAUSE_NS;
-}
-
-bool scans_hurry(struct scans *scans)
-{
-	if (!scans || !scans->is_running)
-		return false;
-	if (!scans->is_hurried)
-		scans->next_step_ns = 0;
-	scans->is_hurried = true;
-	return true;
-}
-
-int scans_timeout_ms(const struct scans *scans, int longest_ms)
-{
-	uint64_t now_ns = mono_ns();
-	int ms = 0;
-
-	if (!scans || !scans->is_running)
-		return longest_ms;
-	if (now_ns < scans->next_step_ns)
-		ms = (int)((scans->next_step_ns - now_ns) / NS_PER_MS) + 1;
-	return ms < longest_ms ? ms : longest_ms;
-}
-
-const struct scanned *scans_find(const struct scans *scans, uint32_t tid)
-{
-	const struct scanned *scanned = NULL;
-
-	for (size_t i = 0; scans && i < scans->count && !scanned; i++)
-		scanned = scan_find(scans->one[i].scan, tid);
-	return scanned;
-}
-
-void scans_refresh(struct scans *scans)
-{
-	for (size_t i = 0; scans && i < scans->count; i++)
-		(void)scan_refresh(scans->one[i].scan);
 }
 
 /* ---- counting ---- */
@@ -352,21 +292,105 @@ static void tidy(struct scans *scans)
 	scans->count = kept;
 }
 
-int scans_collect(struct scans *scans, const struct slots_window *window, bool is_last,
-		  struct ledger *ledger, struct counts *counts)
+/* ---- as a source ---- */
+
+static int source_open(const struct services *services, void **ret_state)
 {
+	struct scans *scans = calloc(1, sizeof(*scans));
+
+	if (!scans)
+		return -ENOMEM;
+	scans->services = services;
+	*ret_state = scans;
+	return 0;
+}
+
+static bool source_close(void *state)
+{
+	struct scans *scans = state;
+
+	for (size_t i = 0; i < scans->count; i++)
+		scan_free(scans->one[i].scan);
+	free(scans);
+	return true;
+}
+
+/* The program of context switches runs since started_ns: a thread that sleeps now and has not passed
+ * it has slept since then at least. */
+static int source_begin(void *state, uint64_t started_ns)
+{
+	begin(state, started_ns);
+	return 0;
+}
+
+/* The threads of a process that did not match the filter before may sleep already. */
+static void source_see_process(void *state, const struct process *process, bool is_new)
+{
+	struct scans *scans = state;
+
+	(void)process;
+	if (is_new)
+		scans->wanted_ns = mono_ns();
+}
+
+static void source_step(void *state)
+{
+	struct scans *scans = state;
+	const uint64_t now_ns = mono_ns();
+
+	if (!scans->is_running && scans->wanted_ns && scans->next_scan_ns &&
+	    now_ns >= scans->next_scan_ns && now_ns >= scans->wanted_ns + WANTED_NS)
+		begin(scans, now_ns);
+	if (!scans->is_running || now_ns < scans->next_step_ns)
+		return;
+	(void)go_on(scans, STEP_NS);
+	scans->next_step_ns = scans->is_hurried ? 0 : mono_ns() + PAUSE_NS;
+}
+
+/* Steps are due without a pause until the window ends. */
+static bool source_hurry(void *state)
+{
+	struct scans *scans = state;
+
+	if (!scans->is_running)
+		return false;
+	if (!scans->is_hurried)
+		scans->next_step_ns = 0;
+	scans->is_hurried = true;
+	return true;
+}
+
+static int source_timeout_ms(void *state, int longest_ms)
+{
+	const struct scans *scans = state;
+	const uint64_t now_ns = mono_ns();
+	int ms = 0;
+
+	if (!scans->is_running)
+		return longest_ms;
+	if (now_ns < scans->next_step_ns)
+		ms = (int)((scans->next_step_ns - now_ns) / NS_PER_MS) + 1;
+	return ms < longest_ms ? ms : longest_ms;
+}
+
+/* A scan that is not done is continued first, within a bound, which is longer for the last
+ * window. */
+static int source_collect_slots(void *state, const struct source_window *window)
+{
+	struct scans *scans = state;
+	const struct kernel_side *kernel = scans->services->finisher->kernel;
 	struct counting counting = {
-		.scans = scans, .window = window, .ledger = ledger, .counts = counts};
+		.scans = scans,
+		.window = &window->slots,
+		.ledger = waits_ledger(scans->services->sources->state[PP_SOURCE_WAITS]),
+		.counts = window->counts};
 	uint64_t loss[PP_LOSS_COUNT] = {}, no_slot;
 	int err = 0;
 
-	if (!scans)
-		return 0;
-	reach_end(scans, is_last);
-	counting.slot =
-		kernel_side_threads(scans->services->finisher->kernel, &counting.slot_count);
-	counting.slot_seed = kernel_side_config(scans->services->finisher->kernel)->thread_seed;
-	if (kernel_side_get_losses(scans->services->finisher->kernel, loss))
+	reach_end(scans, window->is_last);
+	counting.slot = kernel_side_threads(kernel, &counting.slot_count);
+	counting.slot_seed = kernel_side_config(kernel)->thread_seed;
+	if (kernel_side_get_losses(kernel, loss))
 		loss[PP_LOSS_THREADS_FULL] = UINT64_MAX;
 	no_slot = loss[PP_LOSS_THREADS_FULL] + loss[PP_LOSS_THREADS_SHARE];
 	counting.was_full = no_slot != scans->no_slot;
@@ -377,68 +401,19 @@ int scans_collect(struct scans *scans, const struct slots_window *window, bool i
 	return err;
 }
 
-/* ---- as a source ---- */
-
-static int source_open(const struct services *services, void **ret_state)
-{
-	struct scans *scans = NULL;
-	int err = scans_new(services, &scans);
-
-	*ret_state = scans;
-	return err;
-}
-
-static bool source_close(void *state)
-{
-	scans_free(state);
-	return true;
-}
-
-static int source_begin(void *state, uint64_t started_ns)
-{
-	scans_start(state, started_ns);
-	return 0;
-}
-
-static void source_see_process(void *state, const struct process *process, bool is_new)
-{
-	(void)process;
-	if (is_new)
-		scans_want(state);
-}
-
-static void source_step(void *state)
-{
-	scans_step(state);
-}
-
-static int source_timeout_ms(void *state, int longest_ms)
-{
-	return scans_timeout_ms(state, longest_ms);
-}
-
-static bool source_hurry(void *state)
-{
-	return scans_hurry(state);
-}
-
-static int source_collect_slots(void *state, const struct source_window *window)
-{
-	const struct scans *scans = state;
-	struct waits *waits = scans->services->sources->state[PP_SOURCE_WAITS];
-
-	return scans_collect(state, &window->slots, window->is_last, waits_ledger(waits),
-			     window->counts);
-}
-
 static void source_refresh(void *state)
 {
-	scans_refresh(state);
+	const struct scans *scans = state;
+
+	for (size_t i = 0; i < scans->count; i++)
+		(void)scan_refresh(scans->one[i].scan);
 }
 
 static void source_summarize(void *state, struct summary *summary)
 {
-	summary->loss[PP_LOSS_SWEPT_LOST] = scans_lost(state);
+	const struct scans *scans = state;
+
+	summary->loss[PP_LOSS_SWEPT_LOST] = scans->lost;
 }
 
 const struct source scans_source = {.name = "scans",

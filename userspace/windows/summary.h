@@ -43,7 +43,7 @@ struct summary {
 	uint64_t own_rss_bytes;	    /* resident */
 	uint64_t own_map_bytes;	    /* kernel maps */
 	uint64_t loop_stall_max_ns; /* longest turn of the loop since facts were written */
-	/* Resident memory of the profiled processes, as it was read last (agent/resident.h). */
+	/* Resident memory of the profiled processes, as it was read last (agent/resident.c). */
 	uint64_t memory_processes; /* those that were read */
 	uint64_t memory_anonymous_bytes, memory_file_bytes, memory_shared_bytes;
 	uint64_t memory_largest_bytes[SUMMARY_LARGEST]; /* of one process in all, largest first */

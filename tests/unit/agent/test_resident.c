@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes, their files and the clients are stand-ins: the process PID has PID KiB, and the
  * kernel thread has none. */
-#include "agent/resident.h"
-
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,14 +9,16 @@
 
 #include "attach/context_table.h"
 #include "base/clock.h"
-#include "discover/process_table.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "discover/resident_memory.h"
 #include "windows/process_record.h"
 #include "windows/profiles.h"
 #include "windows/source.h"
 #include "windows/summary.h"
 #include "windows/top.h"
+
+extern const struct source resident_source;
 
 #define PROCESSES 20000U
 #define KERNEL_THREAD 2U
@@ -41,7 +41,7 @@ static size_t rows;
 static struct intern *strings;
 static struct profiles profiles;
 static struct summary summary;
-static struct resident *resident;
+static void *resident; /* the source's state */
 
 struct process *process_table_next(const struct process_table *table, const struct process *before)
 {
@@ -132,6 +132,8 @@ int profiles_add_record(struct profiles *of, const struct record *record)
 
 /* ---- */
 
+#define READS_MAX 1024U /* agent/resident.c */
+
 static struct services services;
 
 static void begin(uint32_t processes, bool is_filtered)
@@ -144,7 +146,14 @@ static void begin(uint32_t processes, bool is_filtered)
 					      .user = i < 3 ? SMALL_USER : 7};
 		snprintf(process[i].comm, sizeof(process[i].comm), "p %u", i + 1);
 	}
-	assert_int_equal(resident_new(&services, &resident), 0);
+	assert_int_equal(resident_source.open(&services, &resident), 0);
+}
+
+static int read_all(const struct slice *slice)
+{
+	const struct source_window window = {};
+
+	return resident_source.finish(resident, &window, slice);
 }
 
 static int setup(void **state)
@@ -169,8 +178,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	forget_rows();
-	resident_free(resident);
-	resident = NULL;
+	resident_source.close(resident);
 	intern_free(strings);
 	return 0;
 }
@@ -212,11 +220,11 @@ static void read__tells_each_process_once_users_in_turn(void **state)
 {
 	(void)state;
 	begin(5, false);
-	assert_int_equal(resident_read(resident, false, NULL), 0);
+	assert_int_equal(read_all(NULL), 0);
 	assert_int_equal(reads, 5);
 	/* 3 is the largest one of its user, and 2 a kernel thread. */
 	assert_string_equal(sent, " 5 3 4 1");
-	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(resident_source.describe(resident, &profiles), 0);
 	assert_int_equal(processes(), 4);
 	assert_int_equal(row[0].pid, 5);
 	assert_string_equal(row[0].comm, "p 5");
@@ -236,7 +244,7 @@ static void read__tells_each_process_once_users_in_turn(void **state)
 	assert_int_equal(summary.memory_largest_bytes[3], 1024 + 11);
 	assert_int_equal(summary.memory_largest_bytes[4], 0);
 	/* A kernel thread is not read again. */
-	assert_int_equal(resident_read(resident, false, NULL), 0);
+	assert_int_equal(read_all(NULL), 0);
 	assert_int_equal(reads, 5 + 4);
 }
 
@@ -247,7 +255,7 @@ static void read__of_a_filter_only_what_matches(void **state)
 	process[3].inner_pid = 1;
 	process[4].inner_pid = 1;
 	process[4].exit_ns = 1;
-	assert_int_equal(resident_read(resident, false, NULL), 0);
+	assert_int_equal(read_all(NULL), 0);
 	assert_int_equal(reads, 1);
 	assert_string_equal(sent, " 4");
 }
@@ -259,7 +267,7 @@ static void read__goes_on_in_slices(void **state)
 
 	(void)state;
 	begin(5, false);
-	while (resident_read(resident, false, &over) == 1) {
+	while (read_all(&over) == 1) {
 		assert_string_equal(sent, "");
 		assert_true(++steps < 10);
 	}
@@ -269,13 +277,15 @@ static void read__goes_on_in_slices(void **state)
 
 static void read__of_a_part_only_for_clients_that_want_it(void **state)
 {
+	const struct source_window part = {.is_part = true};
+
 	(void)state;
 	begin(5, false);
 	clients_want = false;
-	assert_int_equal(resident_read(resident, true, NULL), 0);
+	assert_int_equal(resident_source.finish(resident, &part, NULL), 0);
 	assert_int_equal(reads, 0);
 	clients_want = true;
-	assert_int_equal(resident_read(resident, true, NULL), 0);
+	assert_int_equal(resident_source.finish(resident, &part, NULL), 0);
 	assert_int_equal(reads, 5);
 }
 
@@ -283,8 +293,8 @@ static void describe__beyond_256_are_summed_up(void **state)
 {
 	(void)state;
 	begin(300, false);
-	assert_int_equal(resident_read(resident, false, NULL), 0);
-	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(read_all(NULL), 0);
+	assert_int_equal(resident_source.describe(resident, &profiles), 0);
 	assert_int_equal(processes(), RECORD_PROCESSES_MAX);
 	assert_int_equal(value_of(0, "", PP_RESIDENT_PROCESSES), 299 - RECORD_PROCESSES_MAX);
 	assert_int_equal(unread(), 0);
@@ -296,14 +306,14 @@ static void read__more_than_fit_take_turns(void **state)
 {
 	(void)state;
 	begin(2500, false);
-	assert_int_equal(resident_read(resident, false, NULL), 0);
-	assert_int_equal(reads, RESIDENT_READS_MAX);
-	assert_int_equal(resident_describe(resident, &profiles), 0);
-	assert_int_equal(unread(), 2500 - RESIDENT_READS_MAX);
+	assert_int_equal(read_all(NULL), 0);
+	assert_int_equal(reads, READS_MAX);
+	assert_int_equal(resident_source.describe(resident, &profiles), 0);
+	assert_int_equal(unread(), 2500 - READS_MAX);
 	for (unsigned int i = 0; i < 2; i++) {
-		assert_int_equal(resident_read(resident, false, NULL), 0);
+		assert_int_equal(read_all(NULL), 0);
 		forget_rows();
-		assert_int_equal(resident_describe(resident, &profiles), 0);
+		assert_int_equal(resident_source.describe(resident, &profiles), 0);
 	}
 	/* All have had a turn. */
 	assert_int_equal(row[0].pid, 2500);
@@ -318,19 +328,19 @@ static void describe__growth_is_since_the_profile_before(void **state)
 
 	(void)state;
 	begin(1, false);
-	assert_int_equal(resident_start(resident), 0);
+	assert_int_equal(resident_source.begin(resident, 0), 0);
 	nanosleep(&pause, NULL);
 	added_kib = 100;
-	assert_int_equal(resident_read(resident, false, NULL), 0);
-	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(read_all(NULL), 0);
+	assert_int_equal(resident_source.describe(resident, &profiles), 0);
 	assert_int_equal(value_of(1, "anonymous", PP_RESIDENT_BYTES), 101 * 1024);
 	assert_int_equal(value_of(1, "", PP_RESIDENT_GROWTH), 100 * 1024);
 	assert_in_range(value_of(1, "", PP_RESIDENT_GROWTH_TIME), 1000000, 60 * NS_PER_SEC);
 	/* The next profile goes on where this one ends. */
 	forget_rows();
 	added_kib = 70;
-	assert_int_equal(resident_read(resident, false, NULL), 0);
-	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(read_all(NULL), 0);
+	assert_int_equal(resident_source.describe(resident, &profiles), 0);
 	assert_int_equal(value_of(1, "", PP_RESIDENT_GROWTH), -30 * 1024);
 }
 
@@ -338,23 +348,14 @@ static void describe__ended_process_is_told_for_the_last_time(void **state)
 {
 	(void)state;
 	begin(4, false);
-	assert_int_equal(resident_read(resident, false, NULL), 0);
+	assert_int_equal(read_all(NULL), 0);
 	process[3].exit_ns = 1;
-	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(resident_source.describe(resident, &profiles), 0);
 	assert_int_equal(row[0].pid, 4);
 	forget_rows();
-	assert_int_equal(resident_describe(resident, &profiles), 0);
+	assert_int_equal(resident_source.describe(resident, &profiles), 0);
 	assert_int_equal(processes(), 2);
 	assert_int_equal(row[0].pid, 3);
-}
-
-static void resident__none_is_not_captured(void **state)
-{
-	(void)state;
-	assert_int_equal(resident_start(NULL), 0);
-	assert_int_equal(resident_read(NULL, false, NULL), 0);
-	assert_int_equal(resident_describe(NULL, NULL), 0);
-	resident_free(NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -370,7 +371,6 @@ int main(void)
 		TEST(read__more_than_fit_take_turns),
 		TEST(describe__growth_is_since_the_profile_before),
 		TEST(describe__ended_process_is_told_for_the_last_time),
-		TEST(resident__none_is_not_captured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scans, slots and /proc are stand-ins; time stands still unless a test moves it. */
-#include "agent/scans.h"
-
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,9 +13,13 @@
 #include "base/log.h"
 #include "discover/proc_scan.h"
 #include "finish/finisher.h"
+#include "finish/scan.h"
 #include "ledger/ledger.h"
 #include "options/options.h"
 #include "windows/source.h"
+#include "windows/summary.h"
+
+extern const struct source scans_source;
 
 #define SCANS_MAX 16U
 #define SEED 31U
@@ -230,7 +232,7 @@ int ledger_add_sleep(struct ledger *ledger, struct pp_process_id id, enum pp_wai
 
 /* ---- */
 
-static struct scans *scans;
+static void *scans; /* the source's state */
 static struct counts counts;
 
 /* For the source. */
@@ -241,7 +243,9 @@ struct ledger *waits_ledger(struct waits *waits)
 }
 
 static struct options options;
-static const struct services services = {.options = &options, .finisher = &finisher};
+static const struct sources sources;
+static const struct services services = {
+	.options = &options, .finisher = &finisher, .sources = &sources};
 
 static int setup(void **state)
 {
@@ -260,7 +264,7 @@ static int setup(void **state)
 	status = (struct proc_status){.tgid = 70, .switches = 40};
 	fails = NULL;
 	options.interval_ns = WINDOW_NS;
-	assert_int_equal(scans_new(&services, &scans), 0);
+	assert_int_equal(scans_source.open(&services, &scans), 0);
 	return 0;
 }
 
@@ -269,7 +273,7 @@ static int teardown(void **state)
 	int open = 0;
 
 	(void)state;
-	scans_free(scans);
+	scans_source.close(scans);
 	for (size_t i = 0; i < scan_count; i++)
 		open += scan[i].is_open;
 	return open;
@@ -288,13 +292,33 @@ static void add_sleeper(struct scan *of, uint32_t tid)
 	of->stats.threads = of->count;
 }
 
+static uint64_t lost(void)
+{
+	struct summary summary = {};
+
+	scans_source.summarize(scans, &summary);
+	return summary.loss[PP_LOSS_SWEPT_LOST];
+}
+
+/* Whether any scan has found a thread that is not known to have moved: the next one passes it
+ * over. */
+static bool is_known(uint32_t tid)
+{
+	const struct scan_scope *scope = &scan[scan_count - 1].scope;
+
+	return scope->is_known(scope->context, tid);
+}
+
 /* Counts a window, and returns what was counted. */
 static const char *collected_in(uint64_t start_ns, uint64_t end_ns)
 {
-	const struct slots_window window = {.number = 6, .start_ns = start_ns, .end_ns = end_ns};
+	const struct source_window window = {
+		.slots = {.number = 6, .start_ns = start_ns, .end_ns = end_ns},
+		.is_last = is_last,
+		.counts = &counts};
 
 	calls[0] = '\0';
-	assert_int_equal(scans_collect(scans, &window, is_last, NULL, &counts), 0);
+	assert_int_equal(scans_source.collect_slots(scans, &window), 0);
 	return calls;
 }
 
@@ -303,33 +327,16 @@ static const char *collected(void)
 	return collected_in(START_NS, END_NS);
 }
 
-static void nothing__is_done_where_nothing_is_scanned(void **state)
-{
-	const struct slots_window window = {};
-
-	(void)state;
-	scans_start(NULL, 1);
-	scans_want(NULL);
-	scans_step(NULL);
-	scans_refresh(NULL);
-	assert_int_equal(scans_timeout_ms(NULL, 250), 250);
-	assert_null(scans_find(NULL, 71));
-	assert_int_equal(scans_collect(NULL, &window, true, NULL, &counts), 0);
-	assert_int_equal(scans_lost(NULL), 0);
-	scans_free(NULL);
-	assert_int_equal(scan_count, 0);
-}
-
 static void start__that_fails_is_told_and_counted(void **state)
 {
 	(void)state;
 	scan_err = -ENOTSUP;
-	scans_start(scans, SINCE_NS);
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 	assert_string_equal(told,
 			    "threads that have slept since before the start are not measured: "
 			    "Operation not supported");
-	assert_int_equal(scans_lost(scans), 1);
-	scans_step(scans);
+	assert_int_equal(lost(), 1);
+	scans_source.step(scans);
 	assert_int_equal(steps, 0);
 	assert_string_equal(collected(), "");
 }
@@ -337,62 +344,62 @@ static void start__that_fails_is_told_and_counted(void **state)
 static void step__leaves_pauses(void **state)
 {
 	(void)state;
-	scans_step(scans); /* none was started */
-	assert_int_equal(scans_timeout_ms(scans, 250), 250);
-	scans_start(scans, SINCE_NS);
+	scans_source.step(scans); /* none was started */
+	assert_int_equal(scans_source.timeout_ms(scans, 250), 250);
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 	scan[0].steps = 2;
-	assert_int_equal(scans_timeout_ms(scans, 250), 0);
-	scans_step(scans);
+	assert_int_equal(scans_source.timeout_ms(scans, 250), 0);
+	scans_source.step(scans);
 	assert_int_equal(steps, 1);
 	assert_int_equal(budget_ns, 10 * NS_PER_MS);
-	assert_int_equal(scans_timeout_ms(scans, 250), 21);
-	assert_int_equal(scans_timeout_ms(scans, 15), 15);
-	scans_step(scans);
+	assert_int_equal(scans_source.timeout_ms(scans, 250), 21);
+	assert_int_equal(scans_source.timeout_ms(scans, 15), 15);
+	scans_source.step(scans);
 	now_ns += 20 * NS_PER_MS - 1;
-	scans_step(scans);
+	scans_source.step(scans);
 	assert_int_equal(steps, 1);
 	now_ns++;
-	assert_int_equal(scans_timeout_ms(scans, 250), 0);
-	scans_step(scans);
+	assert_int_equal(scans_source.timeout_ms(scans, 250), 0);
+	scans_source.step(scans);
 	assert_int_equal(steps, 2);
 	now_ns += NS_PER_SEC;
-	scans_step(scans); /* done */
+	scans_source.step(scans); /* done */
 	assert_int_equal(steps, 3);
-	assert_int_equal(scans_timeout_ms(scans, 250), 250);
+	assert_int_equal(scans_source.timeout_ms(scans, 250), 250);
 	now_ns += NS_PER_SEC;
-	scans_step(scans);
+	scans_source.step(scans);
 	assert_int_equal(steps, 3);
 }
 
 static void another_scan__waits_for_the_first_and_costs_little(void **state)
 {
 	(void)state;
-	scans_want(scans);
+	scans_source.see_process(scans, NULL, true);
 	now_ns += 100 * NS_PER_SEC;
-	scans_step(scans); /* the first one is still to come */
+	scans_source.step(scans); /* the first one is still to come */
 	assert_int_equal(scan_count, 0);
-	scans_start(scans, SINCE_NS);
-	scans_want(scans);
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
+	scans_source.see_process(scans, NULL, true);
 	scan[0].stats.spent_ns = 10 * NS_PER_MS;
-	scans_step(scans); /* done: the next one in 1 + 200 * 0.01 s */
+	scans_source.step(scans); /* done: the next one in 1 + 200 * 0.01 s */
 	now_ns += 3 * NS_PER_SEC - 1;
-	scans_step(scans);
+	scans_source.step(scans);
 	assert_int_equal(scan_count, 1);
 	now_ns++;
-	scans_step(scans);
+	scans_source.step(scans);
 	assert_int_equal(scan_count, 2);
 	assert_int_equal(steps, 2);
 	/* It was asked for once. */
 	now_ns += 100 * NS_PER_SEC;
-	scans_step(scans);
+	scans_source.step(scans);
 	assert_int_equal(scan_count, 2);
 	/* A thread may switch out unseen until the filter was evaluated again. */
-	scans_want(scans);
+	scans_source.see_process(scans, NULL, true);
 	now_ns += 200 * NS_PER_MS - 1;
-	scans_step(scans);
+	scans_source.step(scans);
 	assert_int_equal(scan_count, 2);
 	now_ns++;
-	scans_step(scans);
+	scans_source.step(scans);
 	assert_int_equal(scan_count, 3);
 }
 
@@ -403,31 +410,31 @@ static void scan_again(uint32_t tid)
 
 	if (next < ARRAY_SIZE(scan))
 		add_sleeper(&scan[next], tid);
-	scans_want(scans);
+	scans_source.see_process(scans, NULL, true);
 	now_ns += 10 * NS_PER_SEC;
-	scans_step(scans);
+	scans_source.step(scans);
 }
 
 static void scans__with_sleepers_are_bounded(void **state)
 {
 	(void)state;
-	scans_start(scans, SINCE_NS);
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 	add_sleeper(&scan[0], 71);
-	scans_step(scans);
+	scans_source.step(scans);
 	for (uint32_t i = 1; i < SCANS_MAX; i++)
 		scan_again(71 + i);
 	assert_int_equal(scan_count, SCANS_MAX);
-	assert_int_equal(scans_lost(scans), 0);
+	assert_int_equal(lost(), 0);
 	scan_again(1000);
 	assert_int_equal(scan_count, SCANS_MAX);
-	assert_int_equal(scans_lost(scans), 1);
+	assert_int_equal(lost(), 1);
 	/* All are looked through, and none is found again. */
-	assert_ptr_equal(scans_find(scans, 71), &scan[0].sleeper[0]);
-	assert_ptr_equal(scans_find(scans, 71 + SCANS_MAX - 1), &scan[SCANS_MAX - 1].sleeper[0]);
-	assert_null(scans_find(scans, 70));
+	assert_true(is_known(71));
+	assert_true(is_known(71 + SCANS_MAX - 1));
+	assert_false(is_known(70));
 	assert_true(scan[1].scope.is_known(scan[1].scope.context, 71));
 	assert_false(scan[1].scope.is_known(scan[1].scope.context, 70));
-	scans_refresh(scans);
+	scans_source.refresh(scans);
 	assert_int_equal(scan[0].refreshed, 1);
 	assert_int_equal(scan[SCANS_MAX - 1].refreshed, 1);
 }
@@ -435,101 +442,100 @@ static void scans__with_sleepers_are_bounded(void **state)
 static void lost__are_all_that_a_scan_left_out(void **state)
 {
 	(void)state;
-	scans_start(scans, SINCE_NS);
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 	scan[0].stats = (struct scan_stats){.threads = 1000, .torn = 1, .late = 20, .refused = 300};
-	scans_step(scans);
-	assert_int_equal(scans_lost(scans), 321);
+	scans_source.step(scans);
+	assert_int_equal(lost(), 321);
 	scan[1].steps = -EIO;
 	scan_again(71);
 	assert_int_equal(scan_count, 2);
-	assert_int_equal(scans_lost(scans), 322);
-	assert_int_equal(scans_timeout_ms(scans, 250), 250); /* it is done all the same */
-	assert_non_null(scans_find(scans, 71));
+	assert_int_equal(lost(), 322);
+	assert_int_equal(scans_source.timeout_ms(scans, 250), 250); /* it is done all the same */
+	assert_true(is_known(71));
 }
 
 /* ---- counting ---- */
 
 static void scan_one_sleeper(void)
 {
-	scans_start(scans, SINCE_NS);
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 	add_sleeper(&scan[0], 71);
-	scans_step(scans);
+	scans_source.step(scans);
 }
 
 static void window__hurries_a_scan_within_a_bound(void **state)
 {
 	(void)state;
-	scans_start(scans, SINCE_NS);
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 	assert_string_equal(collected(), "");
 	assert_int_equal(steps, 1);
 	assert_int_equal(budget_ns, 40 * NS_PER_MS);
 	for (unsigned int seconds = 1; seconds <= 10; seconds += 9) {
-		scans_free(scans);
+		scans_source.close(scans);
 		options.interval_ns = seconds * NS_PER_SEC;
-		assert_int_equal(scans_new(&services, &scans), 0);
-		scans_start(scans, SINCE_NS);
+		assert_int_equal(scans_source.open(&services, &scans), 0);
+		assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 		is_last = true;
 		assert_string_equal(collected(), "");
 		assert_int_equal(budget_ns, seconds == 1 ? NS_PER_SEC / 2 : NS_PER_SEC);
 	}
 	assert_string_equal(collected(), "");
 	assert_int_equal(steps, 3);
-	assert_int_equal(scans_lost(scans), 0);
+	assert_int_equal(lost(), 0);
 }
 
 /* The loop waits for a scan before it ends a window. */
 static void window__that_waits_leaves_no_pauses(void **state)
 {
 	(void)state;
-	assert_false(scans_hurry(NULL));
-	assert_false(scans_hurry(scans));
-	scans_start(scans, SINCE_NS);
+	assert_false(scans_source.hurry(scans));
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 	scan[0].steps = 4;
 	scan[0].stats.passes = 2;
-	scans_step(scans);
-	scans_step(scans);
+	scans_source.step(scans);
+	scans_source.step(scans);
 	assert_int_equal(steps, 1);
-	assert_true(scans_hurry(scans));
-	scans_step(scans);
-	scans_step(scans);
+	assert_true(scans_source.hurry(scans));
+	scans_source.step(scans);
+	scans_source.step(scans);
 	assert_int_equal(steps, 3);
 	assert_string_equal(collected(), "");
 	assert_int_equal(steps, 4);
-	scans_step(scans);
+	scans_source.step(scans);
 	assert_int_equal(steps, 5);
-	assert_false(scans_hurry(scans)); /* done */
+	assert_false(scans_source.hurry(scans)); /* done */
 }
 
 static void window__that_ends_before_the_scan_misses_what_is_found_later(void **state)
 {
 	(void)state;
-	scans_start(scans, SINCE_NS);
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 	scan[0].steps = 1;
 	scan[0].stats.passes = 1;
 	add_sleeper(&scan[0], 71);
 	assert_string_equal(collected(), "71:100-110 10|");
-	assert_int_equal(scans_lost(scans), 1);
+	assert_int_equal(lost(), 1);
 	add_sleeper(&scan[0], 72);
 	add_sleeper(&scan[0], 73);
 	now_ns += NS_PER_SEC;
-	scans_step(scans);
-	assert_int_equal(scans_lost(scans), 3);
+	scans_source.step(scans);
+	assert_int_equal(lost(), 3);
 	scan_again(74);
-	assert_int_equal(scans_lost(scans), 3);
+	assert_int_equal(lost(), 3);
 }
 
 static void window__misses_none_when_all_threads_were_reached(void **state)
 {
 	(void)state;
-	scans_start(scans, SINCE_NS);
+	assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 	scan[0].steps = 1;
 	scan[0].stats.passes = 2;
 	add_sleeper(&scan[0], 71);
 	assert_string_equal(collected(), "71:100-110 10|");
 	add_sleeper(&scan[0], 72);
 	now_ns += NS_PER_SEC;
-	scans_step(scans);
-	assert_int_equal(scans_lost(scans), 0);
+	scans_source.step(scans);
+	assert_int_equal(lost(), 0);
 }
 
 static void sleep__is_counted_window_by_window(void **state)
@@ -541,7 +547,7 @@ static void sleep__is_counted_window_by_window(void **state)
 	assert_int_equal(status_reads, 0);
 	/* Not before it was known to sleep. */
 	assert_string_equal(collected_in(SINCE_NS - NS_PER_SEC, END_NS), "71:95-110 15|");
-	assert_int_equal(scans_lost(scans), 0);
+	assert_int_equal(lost(), 0);
 }
 
 static void sleep__is_counted_as_a_slot_would_be(void **state)
@@ -589,8 +595,8 @@ static void waking__is_when_the_thread_first_took_a_slot(void **state)
 					.created_ns = START_NS + 6 * NS_PER_SEC,
 					.flags = PP_THREAD_MATCHES};
 	assert_string_equal(collected(), "71:100-104 4+|");
-	assert_null(scans_find(scans, 71));
-	assert_int_equal(scans_lost(scans), 0);
+	assert_false(is_known(71));
+	assert_int_equal(lost(), 0);
 	assert_int_equal(status_reads, 0);
 	assert_false(scan[0].is_open); /* none sleeps any more */
 }
@@ -602,9 +608,9 @@ static void waking__after_the_window_is_for_the_next(void **state)
 	has_slot = true;
 	glance = (struct thread_glance){.first_ns = END_NS, .created_ns = END_NS};
 	assert_string_equal(collected(), "71:100-110 10|");
-	assert_non_null(scans_find(scans, 71));
+	assert_true(is_known(71));
 	assert_string_equal(collected_in(END_NS, END_NS + WINDOW_NS), "");
-	assert_null(scans_find(scans, 71));
+	assert_false(is_known(71));
 }
 
 static void waking__is_when_an_older_slot_was_made_anew(void **state)
@@ -619,7 +625,7 @@ static void waking__is_when_an_older_slot_was_made_anew(void **state)
 	/* It woke up at once. */
 	glance = (struct thread_glance){.first_ns = now_ns, .created_ns = END_NS};
 	assert_string_equal(collected(), "");
-	assert_null(scans_find(scans, 72));
+	assert_false(is_known(72));
 }
 
 static void waking__is_unknown_where_slots_were_full(void **state)
@@ -630,8 +636,8 @@ static void waking__is_unknown_where_slots_were_full(void **state)
 	threads_full = 3;
 	glance = (struct thread_glance){.first_ns = START_NS + 4 * NS_PER_SEC};
 	assert_string_equal(collected(), "");
-	assert_int_equal(scans_lost(scans), 1);
-	assert_null(scans_find(scans, 71));
+	assert_int_equal(lost(), 1);
+	assert_false(is_known(71));
 }
 
 static void proc__is_asked_where_slots_do_not_tell(void **state)
@@ -664,7 +670,7 @@ static void proc__is_asked_where_slots_do_not_tell(void **state)
 	assert_int_equal(status_reads, 5);
 	glance.flags = PP_THREAD_MATCHES;
 	assert_string_equal(collected(), "71:100-110 10+|");
-	assert_int_equal(scans_lost(scans), 0);
+	assert_int_equal(lost(), 0);
 }
 
 static void proc__that_tells_of_a_run_ends_the_sleep(void **state)
@@ -679,16 +685,16 @@ static void proc__that_tells_of_a_run_ends_the_sleep(void **state)
 			{.tgid = 70, .switches = 40}, /* cannot be read */
 		};
 
-		scans_free(scans);
+		scans_source.close(scans);
 		memset(scan, 0, sizeof(scan));
 		scan_count = 0;
-		assert_int_equal(scans_new(&services, &scans), 0);
+		assert_int_equal(scans_source.open(&services, &scans), 0);
 		scan_one_sleeper();
 		status = each[i];
 		status_err = i == 3 ? -ESRCH : 0;
 		assert_string_equal(collected(), "");
-		assert_null(scans_find(scans, 71));
-		assert_int_equal(scans_lost(scans), 1);
+		assert_false(is_known(71));
+		assert_int_equal(lost(), 1);
 	}
 }
 
@@ -696,10 +702,10 @@ static void tidy__keeps_the_scan_that_is_not_done(void **state)
 {
 	(void)state;
 	scan_one_sleeper();
-	scans_want(scans);
+	scans_source.see_process(scans, NULL, true);
 	now_ns += 10 * NS_PER_SEC;
 	scan[1].steps = 100;
-	scans_step(scans);
+	scans_source.step(scans);
 	assert_int_equal(scan_count, 2);
 	scan_forget(&scan[0], &scan[0].sleeper[0]);
 	(void)collected();
@@ -708,19 +714,20 @@ static void tidy__keeps_the_scan_that_is_not_done(void **state)
 	scan[1].steps = 0;
 	add_sleeper(&scan[1], 72);
 	(void)collected();
-	assert_ptr_equal(scans_find(scans, 72), &scan[1].sleeper[0]);
+	assert_true(is_known(72));
 }
 
 static void collect__ends_where_memory_ends(void **state)
 {
 	static const char *const part_of[] = {"count", "ledger"};
-	const struct slots_window window = {.start_ns = START_NS, .end_ns = END_NS};
+	const struct source_window window = {.slots = {.start_ns = START_NS, .end_ns = END_NS},
+					     .counts = &counts};
 
 	(void)state;
 	scan_one_sleeper();
 	for (size_t i = 0; i < ARRAY_SIZE(part_of); i++) {
 		fails = part_of[i];
-		assert_int_equal(scans_collect(scans, &window, false, NULL, &counts), -ENOMEM);
+		assert_int_equal(scans_source.collect_slots(scans, &window), -ENOMEM);
 	}
 	fails = NULL;
 	assert_string_equal(collected(), "71:100-110 10|");
@@ -731,7 +738,6 @@ static void collect__ends_where_memory_ends(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nothing__is_done_where_nothing_is_scanned),
 		TEST(start__that_fails_is_told_and_counted),
 		TEST(step__leaves_pauses),
 		TEST(another_scan__waits_for_the_first_and_costs_little),
