@@ -1,22 +1,4 @@
-/* SPDX-License-Identifier: BSD-2-Clause */ #include<errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <uthash.h>
-
-#include "attach/context_table.h"
-#include "base/clock.h"
-#include "discover/proc_scan.h"
-#include "discover/process_table.h"
-#include "discover/resident_memory.h"
-#include "processes/process_list.h"
-#include "windows/process_record.h"
-#include "windows/profiles.h"
-#include "windows/record_sink.h"
-#include "windows/source.h"
-#include "windows/summary.h"
-#include "windows/top.h"
-
+/* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the resident memory of the profiled processes once a window, and adds it to the window's
  * profile of kind resident. */
 #include <errno.h>

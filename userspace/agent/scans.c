@@ -1,24 +1,8 @@
-/* SPDX-License-Identifier: BSD-2-Clause */ #include<errno.h>
-#include <string.h>
-
-#include "agent/waits.h"
-#include "attach/kernel_side.h"
-#include "base/clock.h"
-#include "base/log.h"
-#include "discover/proc_scan.h"
-#include "drain/counts.h"
-#include "drain/thread_slots.h"
-#include "finish/finisher.h"
-#include "finish/scan.h"
-#include "ledger/ledger.h"
-#include "options/options.h"
-#include "windows/source.h"
-#include "windows/summary.h"
-
-/* Decides when the agent scans, and counts in each window the threads that a scan found for as long
- * as they sleep.  The first scan is made at the start, in steps beside the first samples; later ones
- * when processes match the filters that did not before.  Finishing one may take a part of a window's
- * length. */
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Decides when the agent scans, and counts in each window the threads that a scan found for as
+ * long as they sleep.  The first scan is made at the start, in steps beside the first samples;
+ * later ones when processes match the filters that did not before.  Finishing one may take a part
+ * of a window's length. */
 #include <errno.h>
 #include <string.h>
 
@@ -27,7 +11,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/proc_scan.h"
+#include "drain/thread_slots.h"
 #include "finish/finisher.h"
+#include "finish/scan.h"
 #include "ledger/ledger.h"
 #include "options/options.h"
 #include "windows/source.h"
@@ -315,8 +301,8 @@ static bool source_close(void *state)
 	return true;
 }
 
-/* The program of context switches runs since started_ns: a thread that sleeps now and has not passed
- * it has slept since then at least. */
+/* The program of context switches runs since started_ns: a thread that sleeps now and has not
+ * passed it has slept since then at least. */
 static int source_begin(void *state, uint64_t started_ns)
 {
 	begin(state, started_ns);

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-2-Clause */ #include "doctor/doctor.h"
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "doctor/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: BSD-2-Clause */ #include "doctor/findings.h"
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "doctor/findings.h"
 
 #include <errno.h>
 #include <stdio.h>
