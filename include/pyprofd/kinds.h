@@ -118,7 +118,8 @@ enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 	Y(CUDA, 12, "cuda", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)                                \
 	/* Records: PP_RECORDS. */                                                                 \
 	Y(RESIDENT, 13, "resident", PP_CAPTURE_MEM | PP_CAPTURE_ALLOC, PP_CAPTURE_MEM, 1, 0)       \
-	Y(GPU, 14, "gpu", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)
+	Y(GPU, 14, "gpu", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)                                  \
+	Y(LEDGER, 15, "ledger", PP_CAPTURES_OF_WAITS, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU, 1, 0)
 
 #define PP_ENUM_PROFILE(id, number, ...) PP_PROFILE_##id = number,
 #define PP_ADD_PROFILE(...) +1
@@ -132,7 +133,7 @@ enum pp_profile {
  * at most one frame, which says what the row is about.  Any of the captures that such a kind needs
  * is enough for it, and a profile in one file with a name has the values of these kinds behind its
  * own. */
-#define PP_RECORDS (1U << PP_PROFILE_RESIDENT | 1U << PP_PROFILE_GPU)
+#define PP_RECORDS (1U << PP_PROFILE_RESIDENT | 1U << PP_PROFILE_GPU | 1U << PP_PROFILE_LEDGER)
 
 /* How a value of one row goes on from window to window.  Within a window values are summed up. */
 enum pp_merge {
@@ -186,7 +187,13 @@ enum pp_merge {
 	X(GPU, 0, "gpu_time", "nanoseconds", SUM) /* label gpu: of a process */                    \
 	X(GPU, 1, "gauge_sum", "count", SUM)	  /* label gauge: of readings, in its unit */      \
 	X(GPU, 2, "gauge_readings", "count", SUM) /* how many those are: a mean is two sums */     \
-	X(GPU, 3, "gauge_max", "count", MAX)
+	X(GPU, 3, "gauge_max", "count", MAX)                                                       \
+	X(LEDGER, 0, "ledger", "nanoseconds", SUM)   /* label state; or of the rows `lifetime` */  \
+	X(LEDGER, 1, "lifetime", "nanoseconds", SUM) /* threads x wall */                          \
+	X(LEDGER, 2, "threads", "count", MAX)                                                      \
+	X(LEDGER, 3, "off_scheduler", "nanoseconds", SUM) /* its CPU time minus the scheduler's */ \
+	X(LEDGER, 4, "compared", "nanoseconds", SUM) /* the lifetime in which these were */        \
+	X(LEDGER, 5, "ledger_processes", "count", MAX)
 #define PP_VALUES_MAX 6U
 /* The values of records, for who writes and reads them. */
 enum pp_resident_value {
@@ -197,6 +204,14 @@ enum pp_resident_value {
 	PP_RESIDENT_PROCESSES,
 };
 enum pp_gpu_value { PP_GPU_TIME, PP_GPU_GAUGE_SUM, PP_GPU_GAUGE_READINGS, PP_GPU_GAUGE_MAX };
+enum pp_ledger_value {
+	PP_LEDGER_TIME,
+	PP_LEDGER_LIFETIME,
+	PP_LEDGER_THREADS,
+	PP_LEDGER_OFF_SCHEDULER,
+	PP_LEDGER_COMPARED,
+	PP_LEDGER_PROCESSES,
+};
 #define PP_CYCLES_TYPE "cycles"
 #define PP_CYCLES_UNIT "count"
 

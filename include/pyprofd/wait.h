@@ -36,27 +36,27 @@
 #define PP_ENUM_WAIT(id, label, group) PP_WAIT_##id,
 enum pp_wait { PP_WAITS(PP_ENUM_WAIT) PP_WAIT_COUNT };
 
-/* X(id, text): the parts of the ledger, which count each second of each thread; samples divide CPU
- * later. */
+/* X(id, value of the label `state`, text): the parts of the ledger, which count each second of each
+ * thread.  Samples divide CPU later: "unsampled" is a process's without any. */
 #define PP_LEDGERS(X)                                                                              \
-	X(CPU, "on CPU")                                                                           \
-	X(GIL, "GIL wait")                                                                         \
-	X(LOCK, "lock")                                                                            \
-	X(DISK, "disk")                                                                            \
-	X(NET, "net")                                                                              \
-	X(GPU, "GPU wait")                                                                         \
-	X(SLEEP, "sleep")                                                                          \
-	X(CHILD, "child")                                                                          \
-	X(FAULT, "page fault")                                                                     \
-	X(STOPPED, "stopped")                                                                      \
-	X(RUN_QUEUE, "run queue")                                                                  \
-	X(UNKNOWN, "unknown")
+	X(CPU, "unsampled", "on CPU")                                                              \
+	X(GIL, "gil", "GIL wait")                                                                  \
+	X(LOCK, "lock", "lock")                                                                    \
+	X(DISK, "disk", "disk")                                                                    \
+	X(NET, "net", "net")                                                                       \
+	X(GPU, "gpu", "GPU wait")                                                                  \
+	X(SLEEP, "sleep", "sleep")                                                                 \
+	X(CHILD, "child", "child")                                                                 \
+	X(FAULT, "fault", "page fault")                                                            \
+	X(STOPPED, "stopped", "stopped")                                                           \
+	X(RUN_QUEUE, "run_queue", "run queue")                                                     \
+	X(UNKNOWN, "unknown", "unknown")
 
 /* The part of the ledger that each wait belongs to. */
 #define PP_WAIT_LEDGER(id, label, group) [PP_WAIT_##id] = PP_LEDGER_##group,
 #define PP_WAIT_LEDGERS {PP_WAITS(PP_WAIT_LEDGER)}
 
-#define PP_ENUM_LEDGER(id, text) PP_LEDGER_##id,
+#define PP_ENUM_LEDGER(id, name, text) PP_LEDGER_##id,
 enum pp_ledger { PP_LEDGERS(PP_ENUM_LEDGER) PP_LEDGER_COUNT };
 
 /* What was added up at a wait site in one window.  ns and events are weighted. */

@@ -115,7 +115,7 @@ class Store:
             out += message((4, message((1, row + 1), (4, message((1, row + 1), (2, 5))))),
                            (5, message((1, row + 1), (2, text(name)), (4, text("/srv/a.py")))))
         out += message((9, self.at_ms(number) * 1000000), (10, WINDOW_MS * windows * 1000000),
-                       (12, 10101010), (13, text("ledger pid=7 comm=secret-comment")))
+                       (12, 10101010), (13, text("comm=secret-comment")))
         period = types[1 if kind == "cpu" else 0]
         out += message((11, message((1, text(period[0])), (2, text(period[1])))))
         for window in range(windows if windows > 1 else 0):

@@ -23,6 +23,8 @@ Function = collections.namedtuple("Function", "name system_name file start_line"
 Location = collections.namedtuple("Location",
                                   "mapping address lines")  # lines: [(function id, line)]
 
+LEDGER_VALUES = 6  # of kind ledger: time, lifetime, threads, off_scheduler, compared, processes
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _JIT_MODULE = re.compile(r"^(\[anon|//anon|.*/perf-\d+\.map$|.*\.jitdump$)")
 
@@ -153,7 +155,8 @@ def _kind(name, file, mapping, address):
 
 class Profile:
     """samples; sample_types [(type, unit)]; default_sample_type; period_type; period; time_ns;
-    duration_ns; comments; mappings, locations and functions by id; strings."""
+    duration_ns; comments; mappings, locations and functions by id; strings; ledger: the rows of
+    kind ledger, which are no samples where another kind's come before them."""
 
     def __init__(self, data):
         """data: a pprof message, gzip'd or not."""
@@ -175,6 +178,20 @@ class Profile:
         self.default_sample_type = self._text(message.number(14))
         self._frames = {}  # by location id: the same tuple for every sample
         self.samples = [self._sample(m) for m in message.all_messages(2)]
+        self.ledger = self._take_ledger()
+
+    def _take_ledger(self):
+        names = [name for name, _ in self.sample_types]
+        begin = names.index("ledger") if "ledger" in names else 0
+        end = begin + LEDGER_VALUES
+        if not begin:
+            return self.samples if names[0] == "ledger" else []
+        rows = [s._replace(values=s.values[begin:end]) for s in self.samples]
+        others = [s._replace(values=s.values[:begin] + s.values[end:]) for s in self.samples]
+        del self.sample_types[begin:end]
+        self.samples = [other for other, row in zip(others, rows)
+                        if any(other.values) or not any(row.values)]
+        return [row for row in rows if any(row.values)]
 
     def _text(self, index):
         if index >= len(self.strings):

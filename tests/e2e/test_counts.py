@@ -107,7 +107,7 @@ def check_waits(directory, pid, low=0.9, high=1.1):
     """Of one process against the ledger.  Waits that were taken by chance stand for others."""
     offcpu = Windows(directory, "offcpu", ("off_cpu", "nanoseconds"), pid)
     wanted_ns = 0
-    for path in waits.windows(directory, "offcpu"):
+    for path in waits.windows(directory, "ledger"):
         line = waits.ledger(pprof.load(path), pid)
         wanted_ns += waits.ledger_sum(line) - line["cpu"]
     assert low * wanted_ns <= offcpu.ns <= high * wanted_ns, "%.1f s of %.1f s of waits: %s" % (

@@ -174,8 +174,9 @@ def test_files_that_are_merged_meanwhile_count_once():
 
     with Web(answer) as web:
         there, _ = said_by("report", "--from", web.url, "--top", "0")
-        # Twice for the samples, as files were merged meanwhile, and once for the records of GPUs.
-        assert len(lists) == 3, lists
+        # Twice for the samples, as files were merged meanwhile, and once for the records of
+        # processes and of GPUs each.
+        assert len(lists) == 4, lists
         assert "30 windows" in there and " in 210 samples" in there, there
 
 

@@ -56,7 +56,7 @@ class Seen:
         return {name: ns.get(name, 0) / 1e9 for name in ("queued", "drained", "unknown")}
 
     def ledger_s(self, name):
-        return sum(line.get(name, 0) for profile in self.windows("cpu")
+        return sum(line.get(name, 0) for profile in self.windows("ledger")
                    for line in waits.ledgers(profile)) / 1e9
 
     def proven_s(self):

@@ -97,8 +97,10 @@ def test_report_begins_with_the_machine():
         machine_row(out, other.pid)
         assert re.search(r"^2 processes took [0-9.]+ % of one CPU: Python ", out, re.M), out
         assert " %d " % worker.pid not in out and "machine:" not in out, out
-        told = raw_windows(path, USER, "top all kinds=cpu")
-        assert b"ledger pid=%d " % own.pid in told and b"ledger pid=%d " % worker.pid not in told
+        told = ask("--live", "--for", 2, "--kind", "ledger", "--by", "process", "--socket", path,
+                   verb="report", user=USER)
+        assert re.search(r" %d\b" % own.pid, told) and "others" not in told, told
+        assert not re.search(r" %d\b" % worker.pid, told), told
     harness.finish(process, signal_number=2)
 
 

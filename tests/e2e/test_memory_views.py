@@ -14,7 +14,7 @@ import harness
 import test_dump
 import test_top
 from test_dump import USER, ask
-from test_pyprof import START_MS, Writer, run
+from test_pyprof import START_MS, TypesWriter, Writer, run
 from test_reader import message, varint
 
 MIB = 1 << 20
@@ -44,22 +44,8 @@ class Grower(test_top.Worker):
     source = GROWER
 
 
-class MemoryWriter(Writer):
+class MemoryWriter(TypesWriter):
     """A window of kind mem, alloc or resident."""
-
-    def __init__(self, types, comments=()):
-        super().__init__("/app/w.py")
-        self.types, self.comments = types, comments
-
-    def put(self, stack, values, pid=41, tid=41, window=None, **texts):
-        values = (*values, *[0] * (len(self.types) - len(values)))
-        ids = b"".join(varint(self.location(part)) for part in reversed(stack.split()))
-        labels = [message((1, self.at(key)), (3, number))
-                  for key, number in (("pid", pid), ("tid", tid), ("window", window))
-                  if number is not None]
-        labels += [message((1, self.at(key)), (2, self.at(text))) for key, text in texts.items()]
-        self.samples.append(message((1, ids), (2, b"".join(varint(v) for v in values)),
-                                    *[(3, label) for label in labels]))
 
     def put_process(self, i, pid=41, comm="python3", anonymous=100, growth=MIB, window=None,
                     peak=200 * MIB):
@@ -70,15 +56,6 @@ class MemoryWriter(Writer):
             self.put(memory + ":1", (*before, size), pid, None, window, comm=comm, memory=memory)
         self.put("process:1", (*before, 0, peak, growth, WINDOW_MS * 10**6, 1), pid, None, window,
                  comm=comm)
-
-    def bytes(self, start_ms=START_MS, duration_ms=WINDOW_MS):
-        types = [(1, message((1, self.at(name)), (2, self.at(unit)))) for name, unit in self.types]
-        code = self.code()
-        tail = [(9, start_ms * 1000000), (10, duration_ms * 1000000)]
-        tail += [(13, self.at(comment)) for comment in self.comments]
-        tail += [(14, self.at(self.types[0][0]))]
-        return gzip.compress(message(*types, *[(2, s) for s in self.samples], *code, *tail,
-                                     *[(6, s.encode()) for s in self.strings]))
 
 
 def window_path(directory, window, kind):

@@ -134,7 +134,8 @@ def test_a_directory_gets_all_kinds_and_they_add_up():
         run = harness.profile(target.pid, out=directory, duration=6.5, hz=997,
                               options=["--interval", "2"])
         meter.stop()
-        paths = {kind: waits.windows(directory, kind) for kind in ("cpu", "offcpu", "gil")}
+        paths = {kind: waits.windows(directory, kind) for kind in ("cpu", "offcpu", "gil",
+                                                                      "ledger")}
         # The last one may be shorter than the two seconds that times tell apart.
         assert not waits.windows(directory, "wall")
         paths = {kind: found[:3] for kind, found in paths.items()}
@@ -150,7 +151,7 @@ def test_a_directory_gets_all_kinds_and_they_add_up():
             assert wall.ns() == kinds["cpu"].ns() + kinds["offcpu"].ns(), number
             _, _, threads, stolen = meter.between(wall.begin_ns, wall.end_ns)
             wanted = threads * (wall.end_ns - wall.begin_ns)
-            line = waits.ledger(wall.profile, target.pid)
+            line = waits.ledger(harness.load(paths["ledger"][number]), target.pid)
             # What a busy agent reads late of one window is in the next one.
             waits.near(wall.ns(), wanted, 0.3,
                        "wall of window %d: %s, %s" % (number, line, run.err), stolen)
@@ -159,8 +160,6 @@ def test_a_directory_gets_all_kinds_and_they_add_up():
             all_ns, all_wanted, all_stolen = all_ns + wall.ns(
             ), all_wanted + wanted, all_stolen + stolen
             assert line["threads"] == threads, (line, threads)
-            for kind in ("cpu", "offcpu"):
-                assert waits.ledger(kinds[kind].profile, target.pid) == line, kind
         # Beyond the budget some waits stand for others; no sample is taken while the host has the
         # CPU.
         waits.near(all_ns, all_wanted, 0.04 if "waits_weighted" in run.err else 0.01,
@@ -178,11 +177,12 @@ def test_a_sleep_of_many_windows():
         run = harness.finish(process)
         assert run.rc == 0, run.err
         tid, seen = target.read("tid.json"), []
-        for path in waits.windows(directory, "offcpu"):
+        for path, ledger in zip(waits.windows(directory, "offcpu"),
+                                waits.windows(directory, "ledger")):
             profile = waits.Waits(path, target.pid, "off_cpu")
             length = profile.end_ns - profile.begin_ns
             seen.append(profile.ns(lambda s: s.tid == tid) / length)
-            waits.check_ledger(waits.ledger(profile.profile, target.pid), 2 * length,
+            waits.check_ledger(waits.ledger(harness.load(ledger), target.pid), 2 * length,
                                0.05 if len(seen) == 1 else 0.01)
             if len(seen) > 3:
                 asleep = profile.ns(lambda s: s.tid == tid and waits.leaf(s).name == "nap"
@@ -239,14 +239,13 @@ def check_exec(mode):
     asleep = napped(profile)
     waits.near(sum(asleep.values()), SECOND, 0.05, "asleep until exec", 0.1 * SECOND)
     assert len(asleep) == 1, asleep
-    (one, second), (two, first) = lines_of(profile)
-    # A thread that takes the first one's id with exec is counted under both.
-    assert one == 1 and two in (2, 3), (first, second)
-    waits.near(first["sleep"], 2 * SECOND, 0.05, "sleep before: %s" % first, 0.1 * SECOND)
-    waits.near(second["sleep"], SECOND, 0.05, "sleep after: %s" % second)
-    for line in (first, second):
-        rest = line["seconds"] - line["sleep"] - line["run_queue"]
-        assert rest < 0.3 * SECOND and line["cpu"] < 0.3 * SECOND, line
+    (threads, line), = lines_of(profile)
+    # Both programs have one name.  A thread that takes the first one's id with exec is counted
+    # twice.
+    assert threads in (1 + 2, 1 + 3), line
+    waits.near(line["sleep"], 3 * SECOND, 0.05, "sleep before and after: %s" % line, 0.1 * SECOND)
+    rest = line["seconds"] - line["sleep"] - line["run_queue"]
+    assert rest < 0.6 * SECOND and line["cpu"] < 0.6 * SECOND, line
 
 
 def test_exec_while_a_thread_sleeps():

@@ -2,12 +2,12 @@
 """Threads that have been asleep since before the profiler started are found, and counted in each
 window."""
 import os
-import re
 import shutil
 import subprocess
 import time
 
 import harness
+import waits
 
 WAITS = {"in_sleep": "sleep", "in_lock": "lock", "in_recv": "unix socket", "in_select": "poll",
          "in_queue": "lock"}
@@ -41,18 +41,6 @@ def of_thread(samples, tid, swept=None):
 def ns(samples):
     """values[0] of an offcpu profile."""
     return sum(s.count for s in samples)
-
-
-def ledger(path, pid):
-    """The process's line: {word: number}, of all words that are numbers."""
-    for comment in harness.load(path).comments:
-        if comment.startswith("ledger pid=%d " % pid):
-            return {k: float(v) for k, v in re.findall(r"(\w+)=([0-9.]+)(?= |$)", comment)}
-    raise AssertionError("no line of the ledger for %d" % pid)
-
-
-def ledger_parts(line):
-    return sum(v for k, v in line.items() if k not in ("pid", "threads", "seconds"))
 
 
 def near(got, wanted, what, tolerance=TOLERANCE):
@@ -102,10 +90,10 @@ def test_threads_asleep_before_the_start(interpreter):
     near(ns(other), profile.duration_ns, "sleep(1)")
     assert [s.labels["wait"] for s in other] == ["sleep"], harness.show(other)
     for pid, threads in ((target.pid, 8), (sleeper.pid, 1)):
-        line = ledger(run.out, pid)
+        line = waits.ledger(profile, pid)
         assert line["threads"] == threads, line
-        near(line["seconds"], threads * profile.duration_ns / 1e9, "threads x wall", 0.01)
-        near(ledger_parts(line), line["seconds"], "the ledger's sum", 0.01)
+        near(line["seconds"], threads * profile.duration_ns, "threads x wall", 0.01)
+        near(waits.ledger_sum(line), line["seconds"], "the ledger's sum", 0.01)
     assert "swept_lost" not in run.err, run.err
 
 
@@ -139,9 +127,9 @@ def test_who_wakes_is_split_without_double_count():
     gone = of_thread(samples, target.threads["that_exits"][0])
     slept = (exited - profile.time_ns) / 1e9
     assert abs(ns(gone) / 1e9 - slept) < 0.05, "%.3f s of %.3f" % (ns(gone) / 1e9, slept)
-    line = ledger(run.out, target.pid)
-    near(line["seconds"], 7 * profile.duration_ns / 1e9 + slept, "threads x wall", 0.01)
-    near(ledger_parts(line), line["seconds"], "the ledger's sum", 0.01)
+    line = waits.ledger(profile, target.pid)
+    near(line["seconds"], 7 * profile.duration_ns + slept * 1e9, "threads x wall", 0.01)
+    near(waits.ledger_sum(line), line["seconds"], "the ledger's sum", 0.01)
 
 
 def test_once_in_each_window():
@@ -151,19 +139,18 @@ def test_once_in_each_window():
         harness.profile(target.pid, out=directory, duration=4, options=[
             "--interval", "200ms", "--events", "offcpu"])
     files = [os.path.join(base, n) for base, _, names in os.walk(directory) for n in names
-             if n.endswith("pb.gz")]
+             if n.endswith("-offcpu.pb.gz")]
     assert len(files) >= 15, files
     for path in files:
         duration_ns = harness.load(path).duration_ns
         if duration_ns < 5e7:
-            continue  # the last one may be of a moment: the ledger is in milliseconds
+            continue  # the last one may be of a moment
         samples = harness.samples(path, pid=target.pid)
         for name in WAITS:
             tid, line = target.threads[name]
             expect_asleep(samples, name, tid, line, duration_ns)
-        near(
-            ledger(path, target.pid)["seconds"], 8 * duration_ns / 1e9,
-            "threads x wall of a window", 0.01)
+        line = waits.ledger(harness.load(path.replace("-offcpu.", "-ledger.")), target.pid)
+        near(line["seconds"], 8 * duration_ns, "threads x wall of a window", 0.01)
 
 
 def test_who_sleeps_before_a_filter_wants_him():

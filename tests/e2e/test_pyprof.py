@@ -97,6 +97,33 @@ class Writer:
                                      *[(6, s.encode()) for s in self.strings]))
 
 
+class TypesWriter(Writer):
+    """One of any sample types."""
+
+    def __init__(self, types, comments=()):
+        super().__init__("/app/w.py")
+        self.types, self.comments = types, comments
+
+    def put(self, stack, values, pid=41, tid=41, window=None, **texts):
+        values = (*values, *[0] * (len(self.types) - len(values)))
+        ids = b"".join(varint(self.location(part)) for part in reversed(stack.split()))
+        labels = [message((1, self.at(key)), (3, number))
+                  for key, number in (("pid", pid), ("tid", tid), ("window", window))
+                  if number is not None]
+        labels += [message((1, self.at(key)), (2, self.at(text))) for key, text in texts.items()]
+        self.samples.append(message((1, ids), (2, b"".join(varint(v) for v in values)),
+                                    *[(3, label) for label in labels]))
+
+    def bytes(self, start_ms=START_MS, duration_ms=10000):
+        types = [(1, message((1, self.at(name)), (2, self.at(unit)))) for name, unit in self.types]
+        code = self.code()
+        tail = [(9, start_ms * 1000000), (10, duration_ms * 1000000)]
+        tail += [(13, self.at(comment)) for comment in self.comments]
+        tail += [(14, self.at(self.types[0][0]))]
+        return gzip.compress(message(*types, *[(2, s) for s in self.samples], *code, *tail,
+                                     *[(6, s.encode()) for s in self.strings]))
+
+
 def make(directory=None):
     """(profile, source) in a directory."""
     directory = directory or harness.temporary()

@@ -12,6 +12,7 @@ import time
 import harness
 import pprof
 import test_live
+import waits
 from test_dump import USER
 from test_serve import TOKEN, Server
 
@@ -96,17 +97,13 @@ def test_labels_are_those_of_the_profile():
 
 
 def ledgers(server):
-    """pid -> {field: milliseconds} of all windows, as their comments say."""
+    """pid -> {state: milliseconds} of all windows."""
     found = {}
-    for path in glob.glob(os.path.join(server.folder, "store", "*", "*", "*-cpu.pb.gz")):
-        for text in pprof.Profile(open(path, "rb").read()).comments:
-            line = re.fullmatch(r"ledger pid=([0-9]+) comm=.* threads=[0-9]+ (.*)", text)
-            if not line:
-                continue
-            times = found.setdefault(int(line.group(1)), {})
-            for name, value in (field.split("=") for field in line.group(2).split()):
-                if re.fullmatch(r"[0-9.]+", value):
-                    times[name] = times.get(name, 0) + 1000 * float(value)
+    for path in waits.windows(os.path.join(server.folder, "store"), "ledger"):
+        for row in pprof.load(path).ledger:
+            state, times = row.labels.get("state"), found.setdefault(row.labels.get("pid"), {})
+            if state is not None:
+                times[state] = times.get(state, 0) + row.values[0] / 1e6
     return found
 
 

@@ -13,7 +13,8 @@ import termios
 import time
 
 import harness
-from test_pyprof import PYPROF, SOURCE, Writer, make, make_store, run
+import waits
+from test_pyprof import PYPROF, SOURCE, TypesWriter, Writer, make, make_store, run
 from test_reader import message, varint
 
 PACKAGES = "/var/venv/lib/python3.12/site-packages/"
@@ -160,22 +161,23 @@ def test_every_table_fits_the_terminal():
 
 
 def test_machine_comes_before_the_functions():
-    """Two windows of a machine; the ledgers say who took what."""
+    """Two windows of a machine; the ledger says who took what."""
     directory = harness.temporary()
     for i in range(2):
+        start_ms, rows = 1795273200000 + i * 1000, TypesWriter(waits.LEDGER)
+        for pid, comm, parts in ((41, "python3", {"python": 300, "native": 150, "kernel": 50,
+                                                  "lock": 1500}),
+                                 (42, "nginx", {"unsampled": 100, "net": 900})):
+            rows.put("process:1", (0, sum(parts.values()) * 10**6, 2), pid, None, comm=comm)
+            for state, ms in parts.items():
+                rows.put(state + ":1", (ms * 10**6, ), pid, None, comm=comm, state=state)
+        with open(os.path.join(directory, "%d-1000-ledger.pb.gz" % start_ms), "wb") as file:
+            file.write(rows.bytes(start_ms, 1000))
         writer = FilesWriter("")
         writer.add("<module>:1@/srv/app/run.py", 50)
-        comments = [
-            "facts elapsed_ns=1000000000 host_busy_ns=1200000000 host_cpus=2",
-            "ledger pid=41 comm=python3 threads=2 seconds=2.000 python=0.300 native=0.150 "
-            "kernel=0.050 lock=1.500",
-            "ledger pid=42 comm=nginx threads=1 seconds=1.000 unsampled=0.100 net=0.900"
-        ]
-        numbers = [writer.at(text) for text in comments]
-        content = gzip.decompress(writer.bytes()) + b"".join(
-            message((13, varint(number))) for number in numbers)
-        with open(os.path.join(directory, "%d-1000-cpu.pb.gz" % (1795273200000 + i * 1000)),
-                  "wb") as file:
+        number = writer.at("facts elapsed_ns=1000000000 host_busy_ns=1200000000 host_cpus=2")
+        content = gzip.decompress(writer.bytes()) + message((13, varint(number)))
+        with open(os.path.join(directory, "%d-1000-cpu.pb.gz" % start_ms), "wb") as file:
             file.write(gzip.compress(content))
     said = run("report", directory).split("\n")
     assert said[1].startswith(

@@ -91,22 +91,29 @@ def near(got, wanted, tolerance, what, slack=0):
 
 # ---------------------------------------------------------------- ledger
 
+LEDGER = (("ledger", "nanoseconds"), ("lifetime", "nanoseconds"), ("threads", "count"),
+          ("off_scheduler", "nanoseconds"), ("compared", "nanoseconds"),
+          ("ledger_processes", "count"))
+STATES = ("gil", "lock", "disk", "net", "gpu", "sleep", "child", "fault", "stopped", "run_queue",
+          "unknown")
+
+
 def ledgers(profile):
-    """Each line of the ledger in the comments: {name: ns}, with `cpu` for what samples divided, and
-    pid, comm and threads as they stand.  A process that called exec has a line for each program."""
-    found = []
-    for comment in profile.comments:
-        if not comment.startswith("ledger "):
-            continue
-        words = dict(re.findall(r"(\w+)=(\S*)", comment))
-        line = {key: int(words.pop(key)) for key in ("pid", "threads")}
-        line["comm"] = words.pop("comm")
-        words.pop("off_scheduler", None)
-        words.pop("processes", None)
-        line.update((key, round(float(text) * SECOND)) for key, text in words.items())
-        line["cpu"] = sum(line.pop(key, 0) for key in ("python", "native", "kernel", "unsampled"))
-        found.append(line)
-    return found
+    """The ledger's rows of each process: {state: ns}, with `cpu` for what samples divided, pid (0:
+    of others), comm, threads, and seconds: threads x wall in ns.  A process whose exec changed its
+    name has a line for each."""
+    found = {}
+    for row in profile.ledger:
+        pid, comm = row.labels.get("pid", 0), row.labels.get("comm", "")
+        line = found.setdefault((pid, comm), dict.fromkeys(STATES + ("cpu", "seconds"), 0))
+        line.update(pid=pid, comm=comm)
+        state, (ns, lifetime, threads) = row.labels.get("state"), row.values[:3]
+        assert not ns if state is None else ns > 0 and not lifetime, row
+        if state is not None:
+            line[state if state in STATES else "cpu"] += ns
+        line["seconds"] += lifetime
+        line["threads"] = line.get("threads", 0) + threads
+    return list(found.values())
 
 
 def ledger(profile, pid):

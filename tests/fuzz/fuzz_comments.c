@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/comments.c query/coverage.c query/machine.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
+/* sources: profile/comments.c query/coverage.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
- * ledgers, and the program that wrote it.  Every second line is of the other side of a comparison.
+ * and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
 #include <assert.h>
 #include <math.h>
@@ -14,7 +14,6 @@
 #include "profile/cuda_lines.h"
 #include "profile/comments.h"
 #include "query/coverage.h"
-#include "query/machine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -108,24 +107,9 @@ static void read_comment(const char *text)
 		       memchr(writer.host, 0, sizeof(writer.host)));
 }
 
-/* Sums stay numbers, and the order holds. */
-static void check_machine(struct machine *machine)
-{
-	machine_sort(machine);
-	for (uint32_t i = 0; i < machine->count; i++) {
-		const struct machine_process *process = &machine->process[i];
-		const double cpu_s = machine_cpu_s(process), wait_s = machine_wait_s(process);
-
-		assert(cpu_s >= 0 && cpu_s < 1e300 && wait_s >= 0 && wait_s < 1e300);
-		assert(memchr(process->comm, 0, sizeof(process->comm)));
-		assert(!i || machine_cpu_s(process - 1) >= cpu_s);
-	}
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OWNED_MEM char *copy = malloc(size + 1);
-	CLEANUP(machine_release) struct machine machine = {.by_pid = size & 1};
 	OWNED(cuda_lines) struct cuda_lines *lines = NULL;
 	unsigned int written = 0;
 	struct coverage coverage = {0};
@@ -140,12 +124,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_comment(line);
 		read_cuda(line, lines);
 		coverage_add(&coverage, line);
-		assert(!machine_add(&machine, line));
 		diff_facts_add_comment(&side[i & 1], line);
 		diff_facts_add_window(&side[i & 1], (int64_t)strtoull(line, NULL, 10),
 				      1 + (int64_t)i);
 	}
-	check_machine(&machine);
 	assert(!cuda_lines_write(lines, read_again, &written) && written <= CUDA_LINES_MAX + 1);
 	(void)coverage_text(&coverage, "cpu", text);
 	assert(strlen(coverage_text(&coverage, "wall", text)) < sizeof(text));

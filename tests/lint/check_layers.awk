@@ -18,7 +18,7 @@ BEGIN {
 	allowed["gauges"] = "child profile" # docs/design/gpu.md
 	allowed["live"] = "child"
 	allowed["timeline"] = "drain"
-	allowed["ledger"] = "discover drain"
+	allowed["ledger"] = "discover drain profile windows"
 	allowed["options"] = "child config live"
 	allowed["render"] = "profile pprof"
 	allowed["export"] = "profile timeline render"
@@ -28,12 +28,12 @@ BEGIN {
 	allowed["serve"] = "child profile pprof store config live render query collectors" # docs/design/serve.md
 	allowed["reader"] = "child profile pprof store render export diff live query"
 	allowed["processes"] = "discover identity python files attach drain options"
-	allowed["windows"] = "discover identity files attach drain profile pprof store ledger live options processes"
+	allowed["windows"] = "discover identity files attach drain profile pprof store live options processes"
 	allowed["probes"] = "discover elf files attach drain options windows"
 	allowed["gpu"] = "child discover files attach drain profile gauges live options processes windows probes"
 	allowed["doctor"] = "child peek discover elf python files attach config options probes"
-	allowed["agent"] = "child peek discover identity elf unwind python files attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor"
-	directories = "base child peek discover identity elf unwind python files attach drain symbolize finish profile pprof gauges config timeline ledger live options store processes windows probes gpu doctor render query export diff collectors serve reader agent"
+	allowed["agent"] = "child peek discover identity elf unwind python files attach drain symbolize finish profile pprof gauges config timeline live options store processes windows ledger probes gpu doctor"
+	directories = "base child peek discover identity elf unwind python files attach drain symbolize finish profile pprof gauges config timeline live options store processes windows ledger probes gpu doctor render query export diff collectors serve reader agent"
 	# What the build generates has no directory; who reads it.
 	generated["pyprofd.skel.h"] = "attach"
 	generated["pyprofd_probe.skel.h"] = "attach"

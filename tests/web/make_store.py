@@ -17,6 +17,11 @@ KERNEL = 3
 MAPPINGS = ((PYTHON, "[python]"), (NATIVE, "/usr/lib/libwork.so.1"), (KERNEL, "[kernel]"))
 
 
+LEDGER = (("ledger", "nanoseconds"), ("lifetime", "nanoseconds"), ("threads", "count"),
+          ("off_scheduler", "nanoseconds"), ("compared", "nanoseconds"),
+          ("ledger_processes", "count"))
+
+
 class Program:
     """As made_window's, with few stacks."""
 
@@ -42,15 +47,6 @@ COLD = Program(977, "logrotate", "", "logrotate.service",
                [("main", "", 0, NATIVE), ("compress", "", 0, NATIVE)], [((0, 1), 1)])
 
 
-def ledger(program, threads, parts):
-    """A line of the ledger; parts: {name: seconds}."""
-    names = ("python", "native", "kernel", "gil", "lock", "disk", "net", "sleep", "child", "fault",
-             "stopped", "run_queue", "unknown")
-    return "ledger pid=%d comm=%s threads=%d seconds=%.3f %s off_scheduler=+0.01%%" % (
-        program.pid, program.comm, threads, threads * WINDOW_S,
-        " ".join("%s=%.3f" % (name, parts.get(name, 0)) for name in names))
-
-
 class Times(Window):
     def labels(self, program, more):
         out = b""
@@ -69,11 +65,18 @@ class Times(Window):
                                   + field(2, b"".join(map(field_varint, values)))
                                   + self.labels(program, list(more))))
 
-    def whole(self, types, default, start_ms, comments):
+    def put_state(self, program, state, values):
+        ids = field_varint(self.location((state, "", 0, KERNEL), 0))
+        labels = field(3, field(1, self.text("pid")) + field(3, program.pid))
+        for key, text in (("comm", program.comm), ("state", state)):
+            labels += field(3, field(1, self.text(key)) + field(2, self.text(text)))
+        self.samples.append(
+            field(2, field(1, ids) + field(2, b"".join(map(field_varint, values))) + labels))
+
+    def whole(self, types, default, start_ms):
         """The profile, packed."""
         kinds = [field(1, self.text(kind)) + field(2, self.text(unit)) for kind, unit in types]
         period = kinds[-1 if len(types) > 1 else 0]
-        texts = [field(13, self.text(comment)) for comment in comments]
         name = self.text(default)
         out = [field(1, kind) for kind in kinds] + self.samples
         out += [field(3, field(1, number) + field(5, self.text(text)) + field(7, 1))
@@ -87,7 +90,7 @@ class Times(Window):
             out.append(field(5, field(1, number) + field(2, name_at) + field(3, name_at)
                              + field(4, file_at) + field(5, line)))
         out += [field(9, start_ms * 10**6), field(10, WINDOW_S * 10**9), field(11, period),
-                field(12, 10101010), *texts, field(14, name)]
+                field(12, 10101010), field(14, name)]
         strings = b"".join(field(6, text.encode()) for text in self.strings)
         return gzip.compress(b"".join(out) + strings, 1)
 
@@ -98,19 +101,26 @@ def field_varint(number):
 
 def cpu_window(start_ms, loads):
     """loads: {program: cores}"""
-    window, comments = Times(), []
+    window = Times()
     for program, cores in loads.items():
         weight = sum(part for _, part in program.stacks)
         for stack, part in program.stacks:
             ns = int(cores * WINDOW_S * 1e9 * part / weight)
             if ns:
                 window.put(program, stack, (max(1, ns // 10101010), ns))
+    return window.whole((("samples", "count"), ("cpu", "nanoseconds")), "cpu", start_ms)
+
+
+def ledger_window(start_ms, loads):
+    window = Times()
+    for program, cores in loads.items():
         busy = cores * WINDOW_S
-        comments.append(ledger(program, 4, {
-            "python": 0.4 * busy, "native": 0.5 * busy, "kernel": 0.1 * busy,
-            "run_queue": 0.1 * busy, "net": 2.0, "lock": 0.3 * busy, "gil": 0.2 * busy, "disk": 0.5,
-            "sleep": 40 - 1.6 * busy - 2.5}))
-    return window.whole((("samples", "count"), ("cpu", "nanoseconds")), "cpu", start_ms, comments)
+        for state, seconds in (("python", 0.4 * busy), ("native", 0.5 * busy),
+                               ("kernel", 0.1 * busy), ("gil", 0.2 * busy), ("lock", 0.3 * busy),
+                               ("disk", 0.5), ("net", 2), ("sleep", max(0, 40 - 1.6 * busy - 2.5)),
+                               ("run_queue", 0.1 * busy)):
+            window.put_state(program, state, (int(seconds * 1e9), 0, 0, 0, 0, 0))
+    return window.whole(LEDGER, "ledger", start_ms)
 
 
 def wait_window(start_ms, loads):
@@ -119,7 +129,7 @@ def wait_window(start_ms, loads):
         window.put(program, program.stacks[0][0], (int(2.5e9), 10, 10), [("wait", "tcp socket")])
         window.put(program, program.stacks[-1][0], (int(0.5e9), 5, 5), [("wait", "disk")])
     return window.whole((("off_cpu", "nanoseconds"), ("events", "count"), ("effective", "count")),
-                        "off_cpu", start_ms, [])
+                        "off_cpu", start_ms)
 
 
 def loads_at(share):
@@ -152,6 +162,7 @@ def make(directory, seconds=3600, end_s=None):
         if loads is not None:
             write(directory, at * 1000, "cpu", cpu_window(at * 1000, loads))
             write(directory, at * 1000, "offcpu", wait_window(at * 1000, loads))
+            write(directory, at * 1000, "ledger", ledger_window(at * 1000, loads))
     return begin_s, end_s
 
 
@@ -163,6 +174,7 @@ def make_hostile(directory):
     end_s = int(time.time() - 60) // WINDOW_S * WINDOW_S
     for at_s in range(end_s - 60, end_s, WINDOW_S):
         write(directory, at_s * 1000, "cpu", cpu_window(at_s * 1000, {program: 0.5}))
+        write(directory, at_s * 1000, "ledger", ledger_window(at_s * 1000, {program: 0.5}))
     return end_s - 60, end_s
 
 

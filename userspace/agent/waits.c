@@ -15,7 +15,7 @@
 #include "drain/thread_slots.h"
 #include "drain/wait_shares.h"
 #include "ledger/ledger_check.h"
-#include "ledger/ledger_sums.h"
+#include "ledger/ledger_records.h"
 #include "options/options.h"
 #include "windows/label.h"
 #include "windows/profiles.h"
@@ -218,30 +218,23 @@ static void cover(const struct waits *waits, const struct ledger_line *line)
 		summary->ledger_wait_ns += i == PP_LEDGER_CPU ? 0 : line->total_ns[i];
 }
 
-/* Anybody may choose the name of a process.  A blank would end a word of the line, and control
- * characters move the cursor of who prints it. */
-static void copy_comm(const struct process *process, char comm[PP_COMM_BYTES + 1])
-{
-	memcpy(comm, process->comm, PP_COMM_BYTES);
-	for (char *at = comm; *at; at++)
-		if ((unsigned char)*at <= ' ' || *at == 0x7f)
-			*at = '_';
-}
-
-static int add_line(struct waits *waits, struct ledger_line *line)
+static int add_line(struct waits *waits, const struct record_sink *clients,
+		    struct ledger_line *line)
 {
 	const struct process *process = process_table_find(waits->services->processes, line->id);
 	char comm[PP_COMM_BYTES + 1] = "";
-	int err;
+	int err = 0;
 
 	ledger_check_compare(waits->check, line);
 	cover(waits, line);
 	if (!line->life_ns)
 		return 0;
 	if (process)
-		copy_comm(process, comm);
-	top_add_ledger(waits->services->top, line, comm);
-	err = ledger_sums_add(waits->profile, line, comm);
+		memcpy(comm, process->comm, PP_COMM_BYTES);
+	if (clients->strings)
+		err = ledger_record_put(clients, line, comm);
+	if (!err)
+		err = ledger_sums_add(waits->profile, line, comm);
 	return err ? err : ledger_sums_add(waits->run, line, comm);
 }
 
@@ -261,6 +254,8 @@ static void find_users(const struct waits *waits, struct ledger_line *line, size
 
 int waits_close(struct waits *waits)
 {
+	OWNED_MEM struct record_turn *turn = NULL;
+	struct record_sink clients = {0};
 	struct ledger_line *line;
 	size_t count;
 	int err;
@@ -273,42 +268,23 @@ int waits_close(struct waits *waits)
 	for (size_t i = 0; i < count; i++)
 		ledger_check_add(waits->check, &line[i]);
 	find_users(waits, line, count);
-	ledger_take_turns(line, count, sizeof(*line));
+	err = ledger_turns(line, count, sizeof(*line), &turn);
+	if (top_wants(waits->services->top, 1U << PP_PROFILE_LEDGER))
+		clients = record_sink_clients(waits->services);
 	for (size_t i = 0; i < count && !err; i++)
-		err = add_line(waits, &line[i]);
+		err = add_line(waits, &clients, (struct ledger_line *)turn[i].of);
 	return err;
-}
-
-static int describe_line(struct profiles *profiles, const struct ledger_line *line,
-			 const char *comm)
-{
-	char text[LEDGER_TEXT_BYTES] = LEDGER_PREFIX;
-	const size_t start = strlen(text);
-
-	ledger_format(line, comm, text + start, sizeof(text) - start);
-	return profiles_add_comment(profiles, text);
 }
 
 int waits_describe(struct waits *waits, struct profiles *profiles)
 {
-	OWNED_MEM struct ledger_sum *list = NULL;
-	struct ledger_line rest = {};
-	size_t count, lines = 0;
+	struct record_sink sink;
 	int err;
 
 	if (!waits)
 		return 0;
-	err = ledger_sums_list(waits->profile, &list, &count);
-	if (!err)
-		ledger_take_turns(list, count, sizeof(*list));
-	for (size_t i = 0; i < count && !err; i++) {
-		if (!list[i].line.id.tgid || lines++ >= LEDGER_LINES_MAX)
-			ledger_add_to_rest(&rest, &list[i].line);
-		else
-			err = describe_line(profiles, &list[i].line, list[i].comm);
-	}
-	if (!err && rest.processes)
-		err = describe_line(profiles, &rest, "");
+	sink = record_sink_profiles(waits->services, profiles);
+	err = ledger_records_put(&sink, waits->profile);
 	ledger_sums_clear(waits->profile);
 	return err;
 }

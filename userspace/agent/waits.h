@@ -35,8 +35,8 @@ int waits_add_sample(struct waits *waits, struct pp_process_id id, enum ledger_p
 		     uint64_t weight);
 /* Adds the window's ledger to that of its profile and that of the run.  Returns 0 or -ENOMEM. */
 int waits_close(struct waits *waits);
-/* Writes the profile's ledger into its comments, one line a process and one for the processes
- * beyond LEDGER_LINES_MAX, and begins the next ledger.  Returns 0 or -ENOMEM. */
+/* Adds the profile's ledger as rows of kind ledger, and begins the next one.  Returns 0 or
+ * -ENOMEM. */
 int waits_describe(struct waits *waits, struct profiles *profiles);
 /* Prints the ledger of the run. */
 void waits_print(const struct waits *waits, FILE *stream);

@@ -3,13 +3,11 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <uthash.h>
 
-#include "base/clock.h"
 #include "drain/thread_slots.h"
 
 /* A thread may be missing from a reading: it is torn, or on its way from its slot to the map of
@@ -255,50 +253,6 @@ void ledger_add_times(struct ledger_line *to, const struct ledger_line *from)
 	to->checked_ns += from->checked_ns;
 }
 
-void ledger_add_to_rest(struct ledger_line *rest, const struct ledger_line *line)
-{
-	ledger_add_times(rest, line);
-	rest->threads += line->threads;
-	rest->processes += line->processes ? line->processes : 1;
-}
-
-int ledger_by_cpu(const void *left, const void *right)
-{
-	const struct ledger_line *a = left, *b = right;
-
-	if (a->total_ns[PP_LEDGER_CPU] != b->total_ns[PP_LEDGER_CPU])
-		return a->total_ns[PP_LEDGER_CPU] < b->total_ns[PP_LEDGER_CPU] ? 1 : -1;
-	return a->id.tgid < b->id.tgid ? -1 : 1;
-}
-
-static int by_user(const void *left, const void *right)
-{
-	const struct ledger_line *a = left, *b = right;
-
-	return a->user != b->user ? (a->user < b->user ? -1 : 1) : ledger_by_cpu(left, right);
-}
-
-static int by_turn(const void *left, const void *right)
-{
-	const struct ledger_line *a = left, *b = right;
-
-	return a->turn != b->turn ? (a->turn < b->turn ? -1 : 1) : ledger_by_cpu(left, right);
-}
-
-void ledger_take_turns(void *lines, size_t count, size_t size)
-{
-	const struct ledger_line *before = NULL;
-
-	qsort(lines, count, size, by_user);
-	for (size_t i = 0; i < count; i++) {
-		struct ledger_line *line = (void *)((char *)lines + i * size);
-
-		line->turn = before && before->user == line->user ? before->turn + 1 : 0;
-		before = line;
-	}
-	qsort(lines, count, size, by_turn);
-}
-
 int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *ret_count)
 {
 	struct entry *entry, *next;
@@ -315,69 +269,21 @@ int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *re
 		HASH_DEL(ledger->entry, entry);
 		free(entry);
 	}
-	qsort(ledger->line, count, sizeof(*ledger->line), ledger_by_cpu);
 	*ret_lines = ledger->line;
 	*ret_count = count;
 	return 0;
 }
 
-static double seconds(uint64_t ns)
+uint64_t ledger_state_ns(const struct ledger_line *line, unsigned int state)
 {
-	return (double)ns / (double)NS_PER_SEC;
-}
-
-/* What is left of a text's buffer. */
-struct room {
-	char *at;
-	size_t size;
-};
-
-/* Appends what there is room for. */
-__attribute__((format(printf, 2, 3))) static void append(struct room *room, const char *format, ...)
-{
-	va_list arguments;
-	size_t size;
-
-	va_start(arguments, format);
-	size = (size_t)vsnprintf(room->at, room->size, format, arguments);
-	va_end(arguments);
-	if (size > room->size)
-		size = room->size;
-	room->at += size;
-	room->size -= size;
-}
-
-void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size)
-{
-	static const char *const name[PP_LEDGER_COUNT] = {
-		[PP_LEDGER_GIL] = "gil",	 [PP_LEDGER_LOCK] = "lock",
-		[PP_LEDGER_DISK] = "disk",	 [PP_LEDGER_NET] = "net",
-		[PP_LEDGER_GPU] = "gpu",
-		[PP_LEDGER_SLEEP] = "sleep",	 [PP_LEDGER_CHILD] = "child",
-		[PP_LEDGER_FAULT] = "fault",	 [PP_LEDGER_STOPPED] = "stopped",
-		[PP_LEDGER_RUN_QUEUE] = "run_queue", [PP_LEDGER_UNKNOWN] = "unknown",
-	};
-	static const char *const part[LEDGER_PART_COUNT] = {"python", "native", "kernel"};
 	const uint64_t cpu_ns = line->total_ns[PP_LEDGER_CPU];
-	struct room room = {.at = text, .size = size};
-	uint64_t weight = 0;
+	double weight = 0;
 
+	if (state >= LEDGER_WAITS_BEGIN)
+		return line->total_ns[state - LEDGER_PART_COUNT];
 	for (unsigned int i = 0; i < LEDGER_PART_COUNT; i++)
-		weight += line->part[i];
-	append(&room, "pid=%u comm=%s threads=%llu seconds=%.3f", line->id.tgid, comm,
-	       (unsigned long long)line->threads, seconds(line->life_ns));
-	for (unsigned int i = 0; i < LEDGER_PART_COUNT && weight; i++)
-		append(&room, " %s=%.3f", part[i],
-		       seconds(cpu_ns) * (double)line->part[i] / (double)weight);
-	if (!weight)
-		append(&room, " unsampled=%.3f", seconds(cpu_ns));
-	/* Most machines have no GPU: its part is there where it is not 0. */
-	for (unsigned int i = PP_LEDGER_CPU + 1; i < PP_LEDGER_COUNT; i++)
-		if (i != PP_LEDGER_GPU || line->total_ns[i])
-			append(&room, " %s=%.3f", name[i], seconds(line->total_ns[i]));
-	if (line->checked_ns)
-		append(&room, " off_scheduler=%+.2f%%",
-		       100.0 * (double)line->over_ns / (double)line->checked_ns);
-	if (line->processes)
-		append(&room, " processes=%u", line->processes);
+		weight += (double)line->part[i];
+	if (state == LEDGER_UNSAMPLED)
+		return weight > 0 ? 0 : cpu_ns;
+	return weight > 0 ? (uint64_t)((double)cpu_ns * (double)line->part[state] / weight) : 0;
 }

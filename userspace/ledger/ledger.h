@@ -9,11 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <pyprofd/wait.h>
-
 #include "base/cleanup.h"
-
-enum ledger_part { LEDGER_PYTHON, LEDGER_NATIVE, LEDGER_KERNEL, LEDGER_PART_COUNT };
+#include "profile/ledger_state.h"
 
 struct ledger_line {
 	struct pp_process_id id;
@@ -30,7 +27,6 @@ struct ledger_line {
 	 * of one process. */
 	uint32_t processes;
 	uint32_t user; /* who answers for the process; LEDGER_USER_UNKNOWN */
-	uint32_t turn; /* ledger_take_turns() */
 };
 #define LEDGER_USER_UNKNOWN UINT32_MAX
 
@@ -66,31 +62,13 @@ bool ledger_find(const struct ledger *ledger, struct pp_process_id id, enum pp_l
 /* Adds a sample of the window: its weight, by the kind of its leaf. */
 int ledger_add_sample(struct ledger *ledger, struct pp_process_id id, enum ledger_part part,
 		      uint64_t weight);
-/* Lists the lines since the last reading, most CPU time first; valid until the next ledger_begin().
+/* Lists the lines since the last reading; valid until the next ledger_begin().
  * Processes without a thread in three readings are forgotten; one reading may have been torn. */
 int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *ret_count);
 
-/* Adds the times of a line to those of another.  ledger_add_to_rest() adds a process to the line
- * that sums up the processes without a line of their own. */
+/* Adds the times of a line to those of another. */
 void ledger_add_times(struct ledger_line *to, const struct ledger_line *from);
-void ledger_add_to_rest(struct ledger_line *rest, const struct ledger_line *line);
-
-/* Orders lines, or structures of `size` bytes that begin with one, for who takes the first of them:
- * each user's busiest one, then each user's second, so that no user's lines leave no room for
- * another's.  Without those of other users, each user's are ordered by ledger_by_cpu(). */
-void ledger_take_turns(void *lines, size_t count, size_t size);
-
-/* Orders two lines for qsort(): the more CPU time first, and of as much the smaller pid. */
-int ledger_by_cpu(const void *left, const void *right);
-
-#define LEDGER_PREFIX "ledger " /* of a line among the comments of a profile */
-#define LEDGER_TEXT_BYTES 512U	/* of such a line, the prefix included */
-/* The most processes with a line of their own in one profile's comments: the first of
- * ledger_take_turns().  One more line, "pid=0 comm= ... processes=N", sums up the others. */
-#define LEDGER_LINES_MAX 256U
-/* Formats "pid=12 comm=python3 threads=4 seconds=40.000 python=1.204 ... unknown=0.000
- * off_scheduler=+0.01%": seconds, and over_ns in percent of threads x wall.  gpu=N is between net
- * and sleep where it is not 0.  Cut to `size` bytes with the NUL. */
-void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size);
+/* Returns a line's time in a state: ledger_state_name(). */
+uint64_t ledger_state_ns(const struct ledger_line *line, unsigned int state);
 
 #endif

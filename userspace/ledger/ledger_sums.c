@@ -98,8 +98,16 @@ int ledger_sums_add(struct ledger_sums *sums, const struct ledger_line *line, co
 	return 0;
 }
 
-/* A sum begins with its line, which is what they are ordered by. */
-_Static_assert(offsetof(struct ledger_sum, line) == 0, "ledger_by_cpu() orders sums");
+static int by_cpu(const void *left, const void *right)
+{
+	const struct ledger_sum *a = left, *b = right;
+	const uint64_t a_ns = a->line.total_ns[PP_LEDGER_CPU];
+	const uint64_t b_ns = b->line.total_ns[PP_LEDGER_CPU];
+
+	if (a_ns != b_ns)
+		return a_ns < b_ns ? 1 : -1;
+	return a->line.id.tgid < b->line.id.tgid ? -1 : 1;
+}
 
 int ledger_sums_list(const struct ledger_sums *sums, struct ledger_sum **ret_list,
 		     size_t *ret_count)
@@ -111,7 +119,7 @@ int ledger_sums_list(const struct ledger_sums *sums, struct ledger_sum **ret_lis
 		return -ENOMEM;
 	for (const struct entry *entry = sums->entry; entry; entry = entry->hh.next)
 		list[count++] = entry->sum;
-	qsort(list, count, sizeof(*list), ledger_by_cpu);
+	qsort(list, count, sizeof(*list), by_cpu);
 	*ret_list = list;
 	*ret_count = count;
 	return 0;
@@ -124,37 +132,23 @@ static double percent(double part, double whole)
 	return whole > 0 ? 100.0 * part / whole : 0.0;
 }
 
-/* Prints "python 12.3 %, GIL wait 40.1 %, ...": shares of at least a thousandth. */
+/* Prints "Python 12.3 %, GIL wait 40.1 %, ...": shares of at least a thousandth. */
 static void print_shares(const struct ledger_line *line, FILE *stream)
 {
-	static const char *const text[PP_LEDGER_COUNT] = {
-#define LEDGER_TEXT(id, text) text,
-		PP_LEDGERS(LEDGER_TEXT)};
-	static const char *const part[LEDGER_PART_COUNT] = {"Python", "native", "kernel"};
-	const double life = (double)line->life_ns;
-	const double cpu = percent((double)line->total_ns[PP_LEDGER_CPU], life);
-	double weight = 0, share;
+#define LEDGER_TEXT(id, name, text) text,
+	static const char *const texts[LEDGER_STATE_COUNT] = {"Python", "native", "kernel",
+							      PP_LEDGERS(LEDGER_TEXT)};
 	const char *start = "";
 
-	for (unsigned int i = 0; i < LEDGER_PART_COUNT; i++)
-		weight += (double)line->part[i];
-	for (unsigned int i = 0; i < LEDGER_PART_COUNT && weight > 0; i++) {
-		share = cpu * (double)line->part[i] / weight;
-		if (share >= 0.1) {
-			fprintf(stream, "%s%s %.1f %%", start, part[i], share);
-			start = ", ";
-		}
-	}
-	if (!(weight > 0) && cpu >= 0.1) {
-		fprintf(stream, "on CPU, unsampled %.1f %%", cpu);
+	for (unsigned int i = 0; i < LEDGER_STATE_COUNT; i++) {
+		const double share =
+			percent((double)ledger_state_ns(line, i), (double)line->life_ns);
+
+		if (share < 0.1)
+			continue;
+		fprintf(stream, "%s%s%s %.1f %%", start, texts[i],
+			i == LEDGER_UNSAMPLED ? ", unsampled" : "", share);
 		start = ", ";
-	}
-	for (unsigned int i = PP_LEDGER_CPU + 1; i < PP_LEDGER_COUNT; i++) {
-		share = percent((double)line->total_ns[i], life);
-		if (share >= 0.1) {
-			fprintf(stream, "%s%s %.1f %%", start, text[i], share);
-			start = ", ";
-		}
 	}
 }
 
@@ -212,6 +206,6 @@ void ledger_sums_print(const struct ledger_sums *sums, FILE *stream)
 		fprintf(stream, "\n");
 	}
 	if (count > PRINTED_PROCESSES)
-		fprintf(stream, "pyprofd:   and %zu more, in the profiles' comments\n",
+		fprintf(stream, "pyprofd:   and %zu more, in the profiles\n",
 			count - PRINTED_PROCESSES);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sums of the ledgers of several windows: of one profile for its comments, of the run for the
+/* Sums of the ledgers of several windows: of one profile for its rows, of the run for the
  * summary. */
 #ifndef LEDGER_LEDGER_SUMS_H
 #define LEDGER_LEDGER_SUMS_H

@@ -70,14 +70,13 @@ static void find_events(const struct live_request *request, char ret_events[CAPT
 	uint32_t kinds = request->kinds ? request->kinds : 1U << PP_PROFILE_WALL;
 	uint32_t captures = 0;
 
-	/* Records beside another kind are those of what that one captures. */
+	/* Records beside another kind are those of what that one captures.  Only the ledger is
+	 * worth more. */
 	if (kinds & ~PP_RECORDS)
-		kinds &= ~PP_RECORDS;
+		kinds &= ~PP_RECORDS | 1U << PP_PROFILE_LEDGER;
 	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++)
 		if (kinds & 1U << kind)
 			captures |= kind_get((enum pp_profile)kind)->private_captures;
-	if (request->private_ledger)
-		captures |= PP_CAPTURE_OFFCPU;
 	capture_names(captures, ",", ret_events);
 }
 

@@ -35,10 +35,6 @@ struct live_request {
 	 * recorded, with all labels.  0: windows of kind wall with the few labels that pyprof top
 	 * needs. */
 	uint32_t kinds;
-	/* What a private capture also measures: where each process spent its time, for the ledgers
-	 * in the comments of windows.  Not part of the line: a running pyprofd sends the ledgers
-	 * that it has. */
-	bool private_ledger;
 };
 
 /* Parses a line without its newline; the bytes need not end in NUL.

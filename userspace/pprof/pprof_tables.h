@@ -38,7 +38,7 @@ struct pprof_value_type {
 	uint64_t type, unit; /* indices of texts */
 };
 
-/* A ledger has 257, and a merged file those of 64 windows: merge/merge.h. */
+/* A merged file has those of 64 windows: store/merge_store.h. */
 #define PPROF_MAX_COMMENTS 32768U
 #define PPROF_TOO_MANY "needs too much memory"
 

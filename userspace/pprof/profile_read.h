@@ -76,8 +76,7 @@ struct profile_read_options {
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
 	/* Called for each comment of each window.  The profile keeps comments that hold for one
-	 * window only (ledgers, capture metadata) only when it has a single window.  May be
-	 * NULL. */
+	 * window only (capture metadata) only when it has a single window.  May be NULL. */
 	void (*comment)(void *context, const char *text);
 	void *context;
 };

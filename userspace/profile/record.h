@@ -5,6 +5,8 @@
 #ifndef PROFILE_RECORD_H
 #define PROFILE_RECORD_H
 
+#include <stdbool.h>
+
 #include <pyprofd/kinds.h>
 #include <pyprofd/process.h>
 
@@ -19,6 +21,7 @@
 struct record {
 	enum pp_profile kind;
 	struct pp_process_id id;      /* of whom it is; tgid 0: of several, or of a device */
+	bool is_of_device;	      /* of no process: everybody may see it */
 	struct profile_sample sample; /* without its stack, which is `frame` alone */
 	size_t own_labels;	      /* of the sample: the first ones, which say whose it is */
 	struct frame frame;	      /* what the row is about, or the process's name */

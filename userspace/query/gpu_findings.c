@@ -24,7 +24,7 @@ const char *gpu_finding_name(enum gpu_finding_id id)
 
 const char *gpu_part_name(unsigned int part)
 {
-#define PART_NAME(id, text) [PP_LEDGER_##id] = text,
+#define PART_NAME(id, name, text) [PP_LEDGER_##id] = text,
 	static const char *const names[PP_LEDGER_COUNT] = {PP_LEDGERS(PART_NAME)};
 
 	if (part == PP_LEDGER_CPU)

@@ -493,7 +493,6 @@ static int find_live_kind(struct input *input, enum pp_profile *ret_kind)
 static int take_live(struct input *input, enum pp_profile kind)
 {
 	const struct select *select = input->select;
-	const char *more_name = input->options->live_more;
 	struct live_windows_options options = {.socket = select->socket,
 					       .pid = select->pid,
 					       .pid_count = select->pid_count,
@@ -502,12 +501,10 @@ static int take_live(struct input *input, enum pp_profile kind)
 					       .kind = kind,
 					       .seconds = select->live_seconds,
 					       .watcher = input->options->watcher,
-					       .max_bytes = input->options->live_max,
-					       .wants_ledger = input->options->live_ledger};
-	enum pp_profile more;
+					       .max_bytes = input->options->live_max};
 
-	if (more_name && live_kind_find(more_name, strlen(more_name), &more) && more > kind)
-		options.more = 1U << more;
+	/* The kind's own windows are to come first. */
+	options.more = input->options->live_more & KINDS_SERVED & (UINT32_MAX << kind << 1);
 	return live_windows_take(&options, input->why, &input->live);
 }
 

@@ -25,13 +25,12 @@ struct input_options {
 	 * anybody gets.  What needs more is an error, -EFBIG. */
 	size_t memory_max, live_max;
 	bool may_be_none; /* when there are no such windows: NULL, without a message */
-	/* With --live: also fetches windows of this kind, for a later input_read() that has this
-	 * input in live_from. NULL: none. */
-	const char *live_more;
+	/* With --live: also fetches windows of these kinds, bits 1 << enum pp_profile, for a later
+	 * input_read() that has this input in live_from. */
+	uint32_t live_more;
 	const struct input *live_from;
 	bool comments_only; /* no sample is read: the profile is empty */
 	bool drop_stacks;   /* samples have labels alone */
-	bool live_ledger;   /* with --live: the windows' comments should have ledgers */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
 	/* called before a path's first file; `path`: index in select */

@@ -215,8 +215,7 @@ static int make_request(const struct live_windows_options *options,
 	struct live_request request = {.verb = LIVE_TOP,
 				       .kinds = 1U << options->kind | options->more,
 				       .has_uid = options->as_user,
-				       .uid = options->uid,
-				       .private_ledger = options->wants_ledger};
+				       .uid = options->uid};
 
 	if (options->pid_count > LIVE_PIDS_MAX)
 		return -EINVAL;

@@ -23,7 +23,6 @@ struct live_windows_options {
 	uint32_t more; /* bits 1 << enum pp_profile: also wanted, where they are recorded */
 	unsigned long seconds;
 	size_t max_bytes; /* of all windows, 1 GiB at most; 0: that */
-	bool wants_ledger; /* a private capture measures it, too */
 	const struct watcher *watcher; /* required */
 };
 

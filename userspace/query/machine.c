@@ -2,34 +2,30 @@
 #include "query/machine.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "base/array.h"
-#include "base/cleanup.h"
+#include "base/kinds.h"
+#include "base/saturating.h"
 #include "profile/comments.h"
-
-#define LEDGER "ledger pid="
-#define MAX_SECONDS 1e12 /* in one field, so that sums of it stay finite */
-
-/* As the ledger writes them. */
-static const char *const waits[] = {"gil",   "lock",  "disk",    "net",       "gpu",    "sleep",
-				    "child", "fault", "stopped", "run_queue", "unknown"};
-
-_Static_assert(ARRAY_SIZE(waits) == MACHINE_WAITS, "one sum a reason");
+#include "profile/profile_data.h"
+#include "profile/record.h"
 
 void machine_release(struct machine *machine)
 {
 	free(machine->process);
-	index_table_release(&machine->index);
 	*machine = (struct machine){0};
 }
 
-/* ---- reading ---- */
+struct input_options machine_input(void)
+{
+	static const char *const labels[] = {"pid", "comm", "state", NULL};
+
+	return (struct input_options){.kind = kind_get(PP_PROFILE_LEDGER)->name,
+				      .keep_labels = labels,
+				      .drop_stacks = true,
+				      .may_be_none = true};
+}
 
 static void add_fact(void *context, const char *name, size_t size, uint64_t value)
 {
@@ -44,161 +40,127 @@ static void add_fact(void *context, const char *name, size_t size, uint64_t valu
 		machine->cpus = value;
 }
 
-static bool process_equal(const void *context, uint32_t index, const void *key)
+void machine_add_facts(struct machine *machine, const char *comment)
 {
-	const struct machine *machine = context;
-	const struct machine_process *a = &machine->process[index], *b = key;
-
-	return a->pid == b->pid && (machine->by_pid || !strcmp(a->comm, b->comm));
-}
-
-static int find_process(struct machine *machine, const struct machine_process *key,
-			struct machine_process **ret_process)
-{
-	const size_t name_bytes = machine->by_pid ? 0 : strlen(key->comm);
-	uint32_t hash = (uint32_t)(XXH3_64bits(key->comm, name_bytes) ^
-				   XXH3_64bits(&key->pid, sizeof(key->pid)));
-	uint32_t at;
-	int err;
-
-	*ret_process = NULL;
-	if (!key->pid && !key->comm[0]) {
-		machine->has_others = true;
-		*ret_process = &machine->others;
-		return 0;
-	}
-	if (!index_table_find(&machine->index, hash, process_equal, machine, key, &at)) {
-		if (machine->count == MACHINE_MAX_PROCESSES) {
-			machine->left_out++;
-			return 0;
-		}
-		err = ARRAY_RESERVE(machine->process, machine->count, machine->capacity);
-		if (!err)
-			err = index_table_add(&machine->index, hash, machine->count);
-		if (err)
-			return err;
-		at = machine->count++;
-		machine->process[at] = *key;
-	}
-	*ret_process = &machine->process[at];
-	if (machine->by_pid)
-		memcpy((*ret_process)->comm, key->comm, sizeof(key->comm));
-	return 0;
-}
-
-static double *sum_of(struct machine_process *process, const char *name, size_t size)
-{
-	const struct {
-		const char *name;
-		double *sum;
-	} cpu[] = {{"python", &process->python_s},
-		   {"native", &process->native_s},
-		   {"kernel", &process->kernel_s},
-		   {"unsampled", &process->unsampled_s}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(cpu); i++)
-		if (strlen(cpu[i].name) == size && !strncmp(cpu[i].name, name, size))
-			return cpu[i].sum;
-	for (size_t i = 0; i < ARRAY_SIZE(waits); i++)
-		if (strlen(waits[i]) == size && !strncmp(waits[i], name, size))
-			return &process->wait_s[i];
-	return NULL;
-}
-
-/* " python=0.033 native=0.208 ..." */
-static void add_fields(struct machine_process *process, const char *text)
-{
-	while (*text == ' ') {
-		const char *name = ++text, *equals = name + strcspn(name, "= ");
-		double seconds, *sum;
-		char *end;
-
-		if (*equals != '=')
-			return;
-		seconds = strtod(equals + 1, &end);
-		sum = sum_of(process, name, (size_t)(equals - name));
-		if (sum && seconds > 0 && seconds < MAX_SECONDS)
-			*sum += seconds;
-		text = end + strcspn(end, " ");
-	}
-}
-
-int machine_add(struct machine *machine, const char *comment)
-{
-	struct machine_process key = {0}, *process;
-	const char *comm, *fields = NULL;
-	char *end;
-	int err;
-
 	facts_read(comment, add_fact, machine);
-	if (strncmp(comment, LEDGER, strlen(LEDGER)))
-		return 0;
-	key.pid = strtoull(comment + strlen(LEDGER), &end, 10);
-	if (strncmp(end, " comm=", strlen(" comm=")))
-		return 0;
-	comm = end + strlen(" comm=");
-	/* A name may contain " threads=" itself: the last one is the ledger's. */
-	for (const char *at = comm; (at = strstr(at, " threads=")); at++)
-		fields = at;
-	if (!fields)
-		return 0;
-	snprintf(key.comm, sizeof(key.comm), "%.*s", (int)(fields - comm < 63 ? fields - comm : 63),
-		 comm);
-	err = find_process(machine, &key, &process);
-	if (!err && process)
-		add_fields(process, fields);
-	return err;
 }
 
 /* ---- sums ---- */
 
-double machine_cpu_s(const struct machine_process *process)
+static int64_t sum_of(const struct machine_process *process, unsigned int begin, unsigned int end)
 {
-	return process->python_s + process->native_s + process->kernel_s + process->unsampled_s;
+	int64_t sum = 0;
+
+	for (unsigned int i = begin; i < end; i++)
+		sum = add_saturating(sum, process->ns[i]);
+	return sum;
 }
 
-double machine_wait_s(const struct machine_process *process)
+int64_t machine_cpu_ns(const struct machine_process *process)
 {
-	double sum = 0;
+	return sum_of(process, 0, LEDGER_WAITS_BEGIN);
+}
 
-	for (unsigned int i = 0; i < MACHINE_WAITS; i++)
-		sum += process->wait_s[i];
-	return sum;
+int64_t machine_wait_ns(const struct machine_process *process)
+{
+	return sum_of(process, LEDGER_WAITS_BEGIN, LEDGER_STATE_COUNT);
+}
+
+void machine_add_up(struct machine_process *sum, const struct machine_process *process)
+{
+	for (unsigned int i = 0; i < LEDGER_STATE_COUNT; i++)
+		sum->ns[i] = add_saturating(sum->ns[i], process->ns[i]);
+}
+
+static int compare(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
 }
 
 static int compare_processes(const void *a, const void *b)
 {
 	const struct machine_process *left = a, *right = b;
-	const double cpu_s = machine_cpu_s(left) - machine_cpu_s(right);
-	const double wait_s = machine_wait_s(left) - machine_wait_s(right);
+	int order = compare(machine_cpu_ns(right), machine_cpu_ns(left));
 
-	if (cpu_s > 0 || cpu_s < 0)
-		return cpu_s > 0 ? -1 : 1;
-	if (wait_s > 0 || wait_s < 0)
-		return wait_s > 0 ? -1 : 1;
-	return left->pid < right->pid ? -1 : left->pid > right->pid;
+	if (!order)
+		order = compare(machine_wait_ns(right), machine_wait_ns(left));
+	return order ? order : compare(left->pid, right->pid);
 }
 
-void machine_add_up(struct machine_process *sum, const struct machine_process *process)
+/* ---- rows ---- */
+
+struct row {
+	int64_t pid, ns;
+	const char *comm;
+	uint32_t number; /* rows of earlier windows come first */
+	unsigned int state;
+};
+
+static int by_pid_then_time(const void *left, const void *right)
 {
-	sum->python_s += process->python_s;
-	sum->native_s += process->native_s;
-	sum->kernel_s += process->kernel_s;
-	sum->unsampled_s += process->unsampled_s;
-	for (unsigned int i = 0; i < MACHINE_WAITS; i++)
-		sum->wait_s[i] += process->wait_s[i];
+	const struct row *a = left, *b = right;
+	int order = compare(a->pid, b->pid);
+
+	return order ? order : compare(a->number, b->number);
 }
 
-void machine_sort(struct machine *machine)
+static int by_pid_then_name(const void *left, const void *right)
 {
-	if (machine->count)
-		qsort(machine->process, machine->count, sizeof(machine->process[0]),
-		      compare_processes);
-	/* The order has changed. */
-	index_table_release(&machine->index);
+	const struct row *a = left, *b = right;
+	int order = compare(a->pid, b->pid);
+
+	return order ? order : strcmp(a->comm, b->comm);
 }
 
-const char *machine_wait_name(unsigned int wait)
+/* Returns false for a row without time. */
+static bool read_row(const struct profile *profile, uint32_t number, size_t at, struct row *ret_row)
 {
-	return waits[wait];
+	const char *state = record_text(profile, number, "state");
+	struct row row = {.pid = record_number(profile, number, "pid"),
+			  .ns = profile_row_values(profile, number)[at + PP_LEDGER_TIME],
+			  .comm = record_text(profile, number, "comm"),
+			  .number = number};
+
+	while (row.state < LEDGER_STATE_COUNT && strcmp(state, ledger_state_name(row.state)) != 0)
+		row.state++;
+	*ret_row = row;
+	return row.state < LEDGER_STATE_COUNT && row.ns > 0;
+}
+
+/* Adds rows, those of a process one after the other. */
+static void add_rows(struct machine *machine, const struct row *row, size_t count, bool by_pid)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct machine_process one = {.pid = row[i].pid, .comm = row[i].comm};
+		struct machine_process *process = &machine->others;
+
+		one.ns[row[i].state] = row[i].ns;
+		if (!row[i].pid)
+			machine->has_others = true;
+		else if (i && row[i].pid == row[i - 1].pid &&
+			 (by_pid || !strcmp(row[i].comm, row[i - 1].comm)))
+			process = &machine->process[machine->count - 1];
+		else
+			process = &machine->process[machine->count++];
+		process->pid = one.pid;
+		process->comm = one.comm;
+		machine_add_up(process, &one);
+	}
+}
+
+int machine_fill(struct machine *machine, const struct profile *profile, bool by_pid)
+{
+	const int at = record_values_at(profile, PP_PROFILE_LEDGER);
+	OWNED_MEM struct row *row = calloc(profile->row_count + 1U, sizeof(*row));
+	size_t count = 0;
+
+	machine->process = calloc(profile->row_count + 1U, sizeof(*machine->process));
+	if (!row || !machine->process)
+		return -ENOMEM;
+	for (uint32_t i = 0; at >= 0 && i < profile->row_count; i++)
+		count += read_row(profile, i, (size_t)at, &row[count]);
+	qsort(row, count, sizeof(*row), by_pid ? by_pid_then_time : by_pid_then_name);
+	add_rows(machine, row, count, by_pid);
+	qsort(machine->process, machine->count, sizeof(*machine->process), compare_processes);
+	return 0;
 }

@@ -183,7 +183,7 @@ static int run(struct gpu *gpu)
 						    .keep_labels = labels,
 						    .drop_addresses = true,
 						    .comment = on_comment,
-						    .live_more = kind_get(PP_PROFILE_GPU)->name,
+						    .live_more = 1U << PP_PROFILE_GPU,
 						    .context = gpu};
 	OWNED(input) struct input *input = NULL, *gauges = NULL;
 	int err;

@@ -302,8 +302,7 @@ static void print_comments(const struct profile *profile)
 	for (uint32_t i = 0; i < profile->comment_count; i++) {
 		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
 
-		if (!strncmp(text, "facts ", strlen("facts ")) ||
-		    !strncmp(text, "ledger ", strlen("ledger ")) || cuda_line_is(text))
+		if (!strncmp(text, "facts ", strlen("facts ")) || cuda_line_is(text))
 			continue;
 		if (shown++ < MAX_COMMENTS_SHOWN)
 			printf("%-13s %s\n", shown == 1 ? "comments" : "", text);

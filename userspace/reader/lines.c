@@ -124,8 +124,7 @@ static int read_ran(struct lines *lines, struct input **ret_input)
 					      .context = lines};
 
 	if (!lines->waits && !lines->shared.select.kind)
-		input_options.live_more = kind_get(PP_PROFILE_OFFCPU)->name;
-
+		input_options.live_more = 1U << PP_PROFILE_OFFCPU;
 	return read_input(input_options, ret_input);
 }
 

@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/collectors.h"
 #include "reader/read_input.h"
 #include "reader/text.h"
 #include "reader/verb.h"
@@ -17,45 +15,48 @@
 #define FIGURES_COLUMNS 42U
 
 /* Returns a wait's name for people. */
-static const char *shown_name(unsigned int wait)
+static const char *shown_name(unsigned int state)
 {
-	const char *name = machine_wait_name(wait);
-
-	if (!strcmp(name, "fault"))
+	if (state == LEDGER_WAIT(PP_LEDGER_FAULT))
 		return "page fault";
-	if (!strcmp(name, "gpu"))
+	if (state == LEDGER_WAIT(PP_LEDGER_GPU))
 		return "GPU";
-	return strcmp(name, "run_queue") ? name : "run queue";
+	return state == LEDGER_WAIT(PP_LEDGER_RUN_QUEUE) ? "run queue" : ledger_state_name(state);
 }
 
 /* Formats "  waits: sleep 60 %, lock 38 %", with at most `count` of them. */
 static void name_waits(const struct machine_process *process, unsigned int count, char *text,
 		       size_t size)
 {
-	double all = machine_wait_s(process), left[MACHINE_WAITS];
+	struct machine_process left = *process;
+	const double all = (double)machine_wait_ns(process);
 	size_t used = 0;
 
-	memcpy(left, process->wait_s, sizeof(left));
 	text[0] = '\0';
 	for (unsigned int shown = 0; all > 0 && shown < count && used < size; shown++) {
-		unsigned int most = 0;
+		unsigned int most = LEDGER_WAITS_BEGIN;
 
-		for (unsigned int i = 1; i < MACHINE_WAITS; i++)
-			if (left[i] > left[most])
+		for (unsigned int i = most + 1; i < LEDGER_STATE_COUNT; i++)
+			if (left.ns[i] > left.ns[most])
 				most = i;
-		if (left[most] < 0.01 * all)
+		if ((double)left.ns[most] < 0.01 * all)
 			break;
 		used += (size_t)snprintf(text + used, size - used, "%s%s %.0f %%",
 					 shown ? ", " : "  waits: ", shown_name(most),
-					 100 * left[most] / all);
-		left[most] = 0;
+					 100 * (double)left.ns[most] / all);
+		left.ns[most] = 0;
 	}
 }
 
-static void print_process(const struct machine_process *process, double elapsed_s, const char *name,
-			  unsigned int columns, bool color, FILE *out)
+static double percent(int64_t ns, double of_ns)
 {
-	double unit = 100 / elapsed_s, share = machine_cpu_s(process) / elapsed_s;
+	return 100 * (double)ns / of_ns;
+}
+
+static void print_process(const struct machine_process *process, double elapsed_ns,
+			  const char *name, unsigned int columns, bool color, FILE *out)
+{
+	const double cpu = percent(machine_cpu_ns(process), elapsed_ns);
 	char reasons[128], cut_name[256];
 	size_t room = columns > FIGURES_COLUMNS + 8 ? columns - FIGURES_COLUMNS : 8;
 
@@ -69,31 +70,33 @@ static void print_process(const struct machine_process *process, double elapsed_
 			break;
 	}
 	fprintf(out, "%s%8.1f%s%8.1f%8.1f%8.1f%8.1f  %s%s%s%s%s%s\n",
-		text_color(color, text_color_of_share(share)), unit * machine_cpu_s(process),
-		text_color(color, TEXT_PLAIN), unit * process->python_s, unit * process->native_s,
-		unit * process->kernel_s, unit * machine_wait_s(process),
-		text_color(color, TEXT_BOLD), name, text_color(color, TEXT_PLAIN),
-		text_color(color, TEXT_DIM), reasons, text_color(color, TEXT_PLAIN));
+		text_color(color, text_color_of_share(cpu / 100)), cpu,
+		text_color(color, TEXT_PLAIN), percent(process->ns[LEDGER_PYTHON], elapsed_ns),
+		percent(process->ns[LEDGER_NATIVE], elapsed_ns),
+		percent(process->ns[LEDGER_KERNEL], elapsed_ns),
+		percent(machine_wait_ns(process), elapsed_ns), text_color(color, TEXT_BOLD), name,
+		text_color(color, TEXT_PLAIN), text_color(color, TEXT_DIM), reasons,
+		text_color(color, TEXT_PLAIN));
 }
 
 static void print_head(const struct machine *machine, const struct machine_process *all,
-		       double elapsed_s, unsigned int columns, FILE *out)
+		       unsigned int columns, FILE *out)
 {
-	double cpu_s = machine_cpu_s(all) > 0 ? machine_cpu_s(all) : 1;
-	double unsampled = 100 * all->unsampled_s / cpu_s;
+	const int64_t all_ns = machine_cpu_ns(all);
+	const double elapsed_ns = (double)machine->elapsed_ns, cpu_ns = all_ns ? (double)all_ns : 1;
+	const double unsampled = percent(all->ns[LEDGER_UNSAMPLED], cpu_ns);
 	char busy[96] = "", took[96], parts[96];
 
 	if (machine->cpus)
 		snprintf(busy, sizeof(busy), "machine: %.0f %% of %" PRIu64 " CPU%s busy; ",
-			 100.0 * (double)machine->busy_ns /
-				 ((double)machine->elapsed_ns * (double)machine->cpus),
+			 100.0 * (double)machine->busy_ns / (elapsed_ns * (double)machine->cpus),
 			 machine->cpus, machine->cpus == 1 ? "" : "s");
 	snprintf(took, sizeof(took), "%s%" PRIu32 " processes took %.1f %% of one%s:",
 		 machine->has_others ? "more than " : "", machine->count,
-		 100 * machine_cpu_s(all) / elapsed_s, machine->cpus ? "" : " CPU");
+		 percent(all_ns, elapsed_ns), machine->cpus ? "" : " CPU");
 	snprintf(parts, sizeof(parts), "Python %.0f %%, native %.0f %%, kernel %.0f %%",
-		 100 * all->python_s / cpu_s, 100 * all->native_s / cpu_s,
-		 100 * all->kernel_s / cpu_s);
+		 percent(all->ns[LEDGER_PYTHON], cpu_ns), percent(all->ns[LEDGER_NATIVE], cpu_ns),
+		 percent(all->ns[LEDGER_KERNEL], cpu_ns));
 	if (unsampled >= 0.5)
 		snprintf(parts + strlen(parts), sizeof(parts) - strlen(parts),
 			 ", without a sample %.0f %%", unsampled);
@@ -114,34 +117,30 @@ static bool name_rest(const struct machine *machine, uint32_t rows, char *name, 
 	return machine->count > rows || machine->has_others;
 }
 
-void machine_print(struct machine *machine, uint32_t rows, unsigned int columns, bool color,
+void machine_print(const struct machine *machine, uint32_t rows, unsigned int columns, bool color,
 		   FILE *out)
 {
-	double elapsed_s = (double)machine->elapsed_ns / NS_PER_SEC;
+	const double elapsed_ns = (double)machine->elapsed_ns;
 	struct machine_process all = machine->others, rest = machine->others;
-	char name[MACHINE_COMM_BYTES + 32];
+	char name[256];
 
 	if (machine->count < 2 || !machine->elapsed_ns)
 		return;
-	machine_sort(machine);
 	for (uint32_t i = 0; i < machine->count; i++) {
 		machine_add_up(&all, &machine->process[i]);
 		if (i >= rows)
 			machine_add_up(&rest, &machine->process[i]);
 	}
-	print_head(machine, &all, elapsed_s, columns, out);
+	print_head(machine, &all, columns, out);
 	fprintf(out, "%s%8s%8s%8s%8s%8s  %s%s\n", text_color(color, TEXT_BOLD), "%CPU", "PYTHON",
 		"NATIVE", "KERNEL", "%WAIT", "PROCESS", text_color(color, TEXT_PLAIN));
 	for (uint32_t i = 0; i < machine->count && i < rows; i++) {
-		snprintf(name, sizeof(name), "%" PRIu64 " %s", machine->process[i].pid,
+		snprintf(name, sizeof(name), "%" PRId64 " %s", machine->process[i].pid,
 			 machine->process[i].comm);
-		print_process(&machine->process[i], elapsed_s, name, columns, color, out);
+		print_process(&machine->process[i], elapsed_ns, name, columns, color, out);
 	}
 	if (name_rest(machine, rows, name, sizeof(name)))
-		print_process(&rest, elapsed_s, name, columns, color, out);
-	if (machine->left_out)
-		fprintf(out, "%" PRIu64 " lines of further processes are left out\n",
-			machine->left_out);
+		print_process(&rest, elapsed_ns, name, columns, color, out);
 	fprintf(out, "\n");
 }
 
@@ -152,32 +151,12 @@ void machine_print(struct machine *machine, uint32_t rows, unsigned int columns,
 #define REASON_LEAST 0.005 /* of the time */
 #define GPU_FIGURES_COLUMNS 83U
 
-/* Standard input can be read once, and collectors of others have no such kind. */
-static bool may_have_gpus(const struct select *select)
-{
-	enum collector_id collector;
-	const char *plain;
-
-	for (int i = 0; i < select->path_count; i++)
-		if (!strcmp(select->path[i], "-") ||
-		    (remote_url_parse(select->path[i], &collector, &plain) &&
-		     collector != COLLECTOR_NODE))
-			return false;
-	return true;
-}
-
 int gpu_usage_read(struct gpu_usage *usage, const struct select *select, const struct input *from,
 		   struct input **ret_input)
 {
 	struct select own = *select; /* a copy, whose parts are borrowed */
-	struct input_options input_options = gpu_usage_input(&own);
-	int err;
+	int err = read_records(gpu_usage_input(&own), from, ret_input);
 
-	*ret_input = NULL;
-	if (!may_have_gpus(select))
-		return 0;
-	input_options.live_from = select->live ? from : NULL;
-	err = read_input(input_options, ret_input);
 	if (!err && *ret_input && gpu_usage_fill(usage, input_profile(*ret_input), select))
 		return complain_of(input_title(*ret_input), -ENOMEM);
 	return err;

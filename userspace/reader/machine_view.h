@@ -13,7 +13,7 @@
 /* Prints how busy the machine was, and a table of the `rows` processes that used the CPUs most.
  * Prints nothing when fewer than two processes are known, because then the profile is not of a
  * machine. columns: of the terminal; 0: no limit. */
-void machine_print(struct machine *machine, uint32_t rows, unsigned int columns, bool color,
+void machine_print(const struct machine *machine, uint32_t rows, unsigned int columns, bool color,
 		   FILE *out);
 
 /* Reads the same windows of kind gpu as a verb did, from: its live windows.  *ret_input has the

@@ -388,11 +388,8 @@ static int window_done(void *context, struct profile *profile, const struct prof
 static int read_processes(struct mem *mem, const struct input *from, struct input **ret_input)
 {
 	struct select select = mem->shared.select; /* a copy, whose parts are borrowed */
-	struct input_options input_options = process_memories_input(&mem->processes, &select);
-	int err;
+	int err = read_records(process_memories_input(&mem->processes, &select), from, ret_input);
 
-	input_options.live_from = select.live ? from : NULL;
-	err = read_input(input_options, ret_input);
 	if (!err && *ret_input && process_memories_fill(&mem->processes, input_profile(*ret_input)))
 		return complain_of(input_title(*ret_input), -ENOMEM);
 	return err;
@@ -439,8 +436,7 @@ static int show_table(struct mem *mem)
 						    .drop_addresses = true,
 						    .python_only = true,
 						    .window_done = window_done,
-						    .live_more =
-							    kind_get(PP_PROFILE_RESIDENT)->name,
+						    .live_more = 1U << PP_PROFILE_RESIDENT,
 						    .context = mem};
 	OWNED(input) struct input *input = NULL, *processes = NULL;
 	int err;

@@ -130,6 +130,29 @@ int read_input(struct input_options options, struct input **ret_input)
 	return text[0] ? complain("%s", text) : READER_BAD_INPUT;
 }
 
+/* Standard input can be read once, and collectors of others have no such kind. */
+static bool may_have_records(const struct select *select)
+{
+	enum collector_id collector;
+	const char *plain;
+
+	for (int i = 0; i < select->path_count; i++)
+		if (!strcmp(select->path[i], "-") ||
+		    (remote_url_parse(select->path[i], &collector, &plain) &&
+		     collector != COLLECTOR_NODE))
+			return false;
+	return true;
+}
+
+int read_records(struct input_options options, const struct input *from, struct input **ret_input)
+{
+	*ret_input = NULL;
+	if (!may_have_records(options.select))
+		return 0;
+	options.live_from = options.select->live ? from : NULL;
+	return read_input(options, ret_input);
+}
+
 /* ---- the kinds that a path has ---- */
 
 int gpu_input_none(const char *title, const char *how_to_record)

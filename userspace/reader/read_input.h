@@ -10,6 +10,9 @@
 /* input_read() with options.watcher set: shows progress on a terminal, and prints errors.  SIGINT
  * ends only the wait for live windows.  Returns 0, or the exit code for the verb. */
 int read_input(struct input_options options, struct input **ret_input);
+/* Reads the same windows of a kind of records as a verb did, from: its live windows.  *ret_input
+ * NULL: there are none.  Returns what read_input() does. */
+int read_records(struct input_options options, const struct input *from, struct input **ret_input);
 
 /* Both return READER_BAD_INPUT, after a line that says what is missing and how_to_record. */
 int gpu_input_none(const char *title, const char *how_to_record);

@@ -35,7 +35,6 @@ struct report {
 	struct totals_options by;
 	struct machine machine;
 	struct gpu_usage gpus;
-	int comment_err;
 	enum sort sort;
 	unsigned long rows; /* 0: all */
 	regex_t *callers, *callees;
@@ -439,13 +438,11 @@ static void on_comment(void *context, const char *text)
 {
 	struct report *report = context;
 
-	if (!report->comment_err)
-		report->comment_err = machine_add(&report->machine, text);
+	machine_add_facts(&report->machine, text);
 	report->is_scaled |= text_tells_scaled_probe(text);
 }
 
-/* Returns whether the profile has no filter: ledgers ignore filters, so they are right only for all
- * samples. */
+/* Returns whether the profile has no filter: what the machine did is right for all samples only. */
 static bool is_of_all(const struct report *report)
 {
 	const struct select *select = &report->shared.select;
@@ -526,6 +523,25 @@ static int print(struct report *report, const struct input *input)
 	return output_file_close(report->path, out, err ? err : written);
 }
 
+/* *ret_input has the texts of the processes; NULL: there are none. */
+static int read_machine(struct report *report, const struct input *input, struct input **ret_input)
+{
+	struct select own = report->shared.select; /* a copy, whose parts are borrowed */
+	struct input_options input_options = machine_input();
+	int err;
+
+	if (!shows_machine(report))
+		return 0;
+	own.kind = input_options.kind;
+	own.sample_type = NULL;
+	input_options.select = &own;
+	err = read_records(input_options, input, ret_input);
+	if (!err && *ret_input &&
+	    machine_fill(&report->machine, input_profile(*ret_input), false))
+		return complain_of(input_title(*ret_input), -ENOMEM);
+	return err;
+}
+
 /* Of kinds that tell of processors: each takes another look at a directory.  *ret_input has the
  * texts of the GPUs; NULL: there are none. */
 static int read_gpus(struct report *report, const struct input *input, struct input **ret_input)
@@ -550,10 +566,11 @@ static int run(struct report *report)
 		.drop_lines = report->by.code_by != CODE_BY_LINE,
 		.window_done = window_done,
 		.comment = on_comment,
-		.live_ledger = is_of_all(report),
-		.live_more = shows_machine(report) ? kind_get(PP_PROFILE_GPU)->name : NULL,
+		.live_more = shows_machine(report)
+				     ? 1U << PP_PROFILE_GPU | 1U << PP_PROFILE_LEDGER
+				     : 0,
 		.context = report};
-	OWNED(input) struct input *input = NULL, *gpus = NULL;
+	OWNED(input) struct input *input = NULL, *gpus = NULL, *processes = NULL;
 	int err;
 
 	if (report->by.by == TOTALS_BY_GROUP) {
@@ -567,11 +584,10 @@ static int run(struct report *report)
 	totals_init(&report->totals, &report->by);
 	err = read_input(input_options, &input);
 	if (!err)
+		err = read_machine(report, input, &processes);
+	if (!err)
 		err = read_gpus(report, input, &gpus);
-	if (err)
-		return err;
-	return report->comment_err ? complain_of(input_title(input), report->comment_err)
-				   : print(report, input);
+	return err ? err : print(report, input);
 }
 
 static void release(struct report *report)

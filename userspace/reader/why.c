@@ -284,7 +284,7 @@ static int run(struct why *why)
 						    .drop_addresses = true,
 						    .window_done = window_done,
 						    .comment = on_comment,
-						    .live_more = kind_get(PP_PROFILE_GPU)->name,
+						    .live_more = 1U << PP_PROFILE_GPU,
 						    .context = why};
 	OWNED(input) struct input *input = NULL, *gauges = NULL;
 	int err;

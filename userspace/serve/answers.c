@@ -296,21 +296,7 @@ void labels_answer(const struct answer_sources *sources, const struct request *r
 
 /* ---- waits ---- */
 
-/* What is read of the ledgers. */
-struct ledgers {
-	struct machine machine;
-	int err;
-};
-
-static void on_comment(void *context, const char *text)
-{
-	struct ledgers *ledgers = context;
-
-	if (!ledgers->err)
-		ledgers->err = machine_add(&ledgers->machine, text);
-}
-
-static int encode_waits(struct machine *machine, const struct request *request,
+static int encode_waits(const struct machine *machine, const struct request *request,
 			struct answer *answer)
 {
 	CLEANUP(json_answer_release) struct json_answer body = {0};
@@ -320,38 +306,29 @@ static int encode_waits(struct machine *machine, const struct request *request,
 		return err;
 	json_put_int(&body.json, "from_ms", (int64_t)request->from_ms);
 	json_put_int(&body.json, "until_ms", (int64_t)request->until_ms);
-	machine_sort(machine);
-	waits_put(machine, request->pid, &body.json);
+	waits_put(machine, !request->pid, &body.json);
 	return json_answer_end(&body, answer);
 }
 
 void waits_answer(const struct answer_sources *sources, const struct request *request,
 		  const struct answer_view *view, uint64_t now_ms, struct answer *ret_answer)
 {
-	struct ledgers ledgers = {.machine.by_pid = true};
-	const struct input_options options = {.comments_only = true,
-					      .drop_addresses = true,
-					      .drop_lines = true,
-					      .may_be_none = true,
-					      .comment = on_comment,
-					      .context = &ledgers};
+	const struct input_options options = machine_input();
+	CLEANUP(machine_release) struct machine machine = {0};
 	OWNED(input) struct input *input = NULL;
 	struct request ranged = *request;
-	int err;
+	int err = 0;
 
 	*ret_answer = (struct answer){0};
-	ranged.pid = 0; /* ledgers are in comments, which no sample's label chooses */
-	if (!json_answer_range(&ranged, now_ms, ret_answer))
+	if (!json_answer_range(&ranged, now_ms, ret_answer) ||
+	    request_read(sources, &ranged, view, &options, &input, ret_answer))
 		return;
-	err = request_read(sources, &ranged, view, &options, &input, ret_answer);
-	ranged.pid = request->pid;
-	if (!err) {
-		err = ledgers.err ? ledgers.err
-				  : encode_waits(&ledgers.machine, &ranged, ret_answer);
-		if (err)
-			answer_say(ret_answer, 503, "no memory\n");
-	}
-	machine_release(&ledgers.machine);
+	if (input)
+		err = machine_fill(&machine, input_profile(input), true);
+	if (!err)
+		err = encode_waits(&machine, &ranged, ret_answer);
+	if (err)
+		answer_say(ret_answer, 503, "no memory\n");
 }
 
 /* ---- the strip ---- */

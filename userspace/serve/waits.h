@@ -3,7 +3,7 @@
 #ifndef SERVE_WAITS_H
 #define SERVE_WAITS_H
 
-#include <stdint.h>
+#include <stdbool.h>
 
 #include "base/json_writer.h"
 #include "query/machine.h"
@@ -11,9 +11,8 @@
 #define WAITS_PROCESSES_SHOWN 100U
 
 /* Writes "processes":[{"pid","comm","ms":{"running",...},"running_ms":{"python",...}}],"more":N
- * into an object that is open, in milliseconds summed over threads; and, of all processes (pid 0),
- * "others": the sum of those that are not shown or have no ledger of their own.  machine: sorted
- * by machine_sort(). */
-void waits_put(const struct machine *machine, uint32_t pid, struct json_writer *json);
+ * into an object that is open, in milliseconds summed over threads; and, of all processes,
+ * "others": the sum of those that are not shown or have no rows of their own. */
+void waits_put(const struct machine *machine, bool is_of_all, struct json_writer *json);
 
 #endif

@@ -208,8 +208,8 @@ static int add_summed(void *context, const char *text)
 	return profile_add_comment(context, text);
 }
 
-/* Replaces the profile's comments by the list of its windows, and what these said.  Sorted: lines
- * of a ledger about one process lie together. */
+/* Replaces the profile's comments by the list of its windows, and what these said.  Sorted: those
+ * of one kind lie together. */
 static int set_comments(struct merge *merge, struct profile *profile)
 {
 	const struct comment *comment = merge->comment;

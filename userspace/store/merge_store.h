@@ -16,7 +16,7 @@
 
 #define MERGE_SLOT_MS 300000U
 #define MERGE_AFTER_MS 3600000U
-/* Of one file; with the comments of so many ledgers it stays below PPROF_MAX_COMMENTS. */
+/* Of one file; with the comments of so many windows it stays below PPROF_MAX_COMMENTS. */
 #define MERGE_WINDOWS_MAX 64U
 
 /* A window of a group, with its file of the kind. */

@@ -33,10 +33,8 @@ struct watcher {
 	uid_t uid;
 	bool is_new; /* has received no window yet */
 	struct live_request request;
-	struct profiles profiles;	/* owned; open between top_begin() and top_end() only */
-	struct answer answer[ANSWERS];	/* of wants(), in this window */
-	unsigned int ledger_lines;	/* in the comments of the window's profiles */
-	struct ledger_line ledger_rest; /* of processes beyond LEDGER_LINES_MAX */
+	struct profiles profiles;      /* owned; open between top_begin() and top_end() only */
+	struct answer answer[ANSWERS]; /* of wants(), in this window */
 	/* By kind of record: how many processes have rows, and which one had the last. */
 	struct {
 		unsigned int count;
@@ -121,15 +119,17 @@ static void explain_kinds(uint32_t recorded, uint32_t asked, char why[WHY_KINDS_
 static bool is_served(const struct top *top, const struct live_job *job, uint64_t now_ns)
 {
 	const uint32_t recorded = profiles_kinds(top->options) & KINDS_SERVED;
+	/* Records come beside another kind, and not instead of it. */
+	const uint32_t own = job->request.kinds & ~PP_RECORDS;
+	const uint32_t asked = own ? own : job->request.kinds;
 	char why[WHY_KINDS_CHARS];
 
-	if (job->request.kinds ? job->request.kinds & recorded
-			       : top->options->clock != OPTIONS_CLOCK_CYCLES)
+	if (asked ? asked & recorded : top->options->clock != OPTIONS_CLOCK_CYCLES)
 		return true;
-	explain_kinds(recorded, job->request.kinds, why);
+	explain_kinds(recorded, asked, why);
 	live_server_refuse(
 		top->server, job->number, -ENOTSUP,
-		job->request.kinds ? why : "this pyprofd counts cycles, not time: clock=cycles",
+		asked ? why : "this pyprofd counts cycles, not time: clock=cycles",
 		now_ns);
 	return false;
 }
@@ -188,8 +188,6 @@ void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns)
 	top->strings = top->count ? strings : NULL;
 	for (size_t i = 0; i < top->count; i++) {
 		memset(top->watcher[i].answer, 0, sizeof(top->watcher[i].answer));
-		top->watcher[i].ledger_lines = 0;
-		top->watcher[i].ledger_rest = (struct ledger_line){};
 		memset(top->watcher[i].processes, 0, sizeof(top->watcher[i].processes));
 		if (open_profiles(top, &top->watcher[i], strings, start_wall_ns))
 			close_window(&top->watcher[i]);
@@ -291,32 +289,6 @@ void top_add(struct top *top, const struct pp_count_key *key, const struct pp_co
 	}
 }
 
-static int add_ledger_line(struct watcher *watcher, const struct ledger_line *line,
-			   const char *comm)
-{
-	char text[LEDGER_TEXT_BYTES] = LEDGER_PREFIX;
-	const size_t start = strlen(text);
-
-	ledger_format(line, comm, text + start, sizeof(text) - start);
-	return profiles_add_comment(&watcher->profiles, text);
-}
-
-void top_add_ledger(struct top *top, const struct ledger_line *line, const char *comm)
-{
-	for (size_t i = 0; top && i < top->count; i++) {
-		struct watcher *watcher = &top->watcher[i];
-
-		/* The first window is of the time before the request. */
-		if (!watcher->request.kinds || watcher->is_new || !watcher->profiles.is_open ||
-		    !wants(top, watcher, line->id))
-			continue;
-		if (!line->id.tgid || watcher->ledger_lines++ >= LEDGER_LINES_MAX)
-			ledger_add_to_rest(&watcher->ledger_rest, line);
-		else if (add_ledger_line(watcher, line, comm))
-			close_window(watcher);
-	}
-}
-
 bool top_wants(const struct top *top, uint32_t kinds)
 {
 	for (size_t i = 0; top && i < top->count; i++)
@@ -330,7 +302,8 @@ static int add_record(struct watcher *watcher, struct intern *strings, const str
 	struct record own = *record;
 	int err = 0;
 
-	if (memcmp(&record->id, &watcher->processes[record->kind].last, sizeof(record->id)) != 0)
+	if (record->id.tgid &&
+	    memcmp(&record->id, &watcher->processes[record->kind].last, sizeof(record->id)) != 0)
 		watcher->processes[record->kind].count++;
 	watcher->processes[record->kind].last = record->id;
 	if (watcher->processes[record->kind].count > RECORD_PROCESSES_MAX)
@@ -349,7 +322,7 @@ void top_add_record(struct top *top, const struct record *record)
 		struct watcher *watcher = &top->watcher[i];
 
 		if (!(watcher->request.kinds & 1U << record->kind) || !watcher->profiles.is_open ||
-		    (record->id.tgid && !wants(top, watcher, record->id)))
+		    (!record->is_of_device && !wants(top, watcher, record->id)))
 			continue;
 		if (add_record(watcher, top->strings, record))
 			close_window(watcher);
@@ -454,9 +427,7 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 
 	if (!out)
 		return -ENOMEM;
-	if (watcher->ledger_rest.processes)
-		err = add_ledger_line(watcher, &watcher->ledger_rest, "");
-	if (!err && watcher->cuda)
+	if (watcher->cuda)
 		err = cuda_lines_write(watcher->cuda, describe_cuda, watcher);
 	if (!err)
 		err = write_files(top, watcher, facts, out);

@@ -15,7 +15,6 @@
 #include "base/intern.h"
 #include "base/slice.h"
 #include "discover/process_table.h"
-#include "ledger/ledger.h"
 #include "live/server.h"
 #include "options/options.h"
 #include "profile/record.h"
@@ -40,15 +39,12 @@ uint64_t top_due_ns(const struct top *top, uint64_t window_started_ns);
 void top_begin(struct top *top, struct intern *strings, uint64_t start_wall_ns);
 void top_add(struct top *top, const struct pp_count_key *key, const struct pp_count *count,
 	     struct profile_sample *sample); /* its values may change */
-/* Adds a process's line of the window's ledger, between top_begin() and top_end().  Clients that
- * ask for kinds receive it in the comments, as files have it. */
-void top_add_ledger(struct top *top, const struct ledger_line *line, const char *comm);
 /* Returns whether any client asks for one of these kinds: bits 1 << enum pp_profile. */
 bool top_wants(const struct top *top, uint32_t kinds);
 /* Adds a row of a kind of records, between top_begin() and top_end(), for clients that ask for the
- * kind and may see the process, or all where it is of a device: tgid 0.  Processes beyond
- * RECORD_PROCESSES_MAX of a client share their rows, so a process's rows have to come one after the
- * other. */
+ * kind and may see the process, or all where it is of a device; what is of several processes is for
+ * root who names none.  Processes beyond RECORD_PROCESSES_MAX of a client share their rows, so a
+ * process's rows have to come one after the other. */
 void top_add_record(struct top *top, const struct record *record);
 /* Returns the strings of the window that top_begin() has begun; NULL: nobody watches. */
 struct intern *top_strings(const struct top *top);

@@ -21,7 +21,7 @@
 #include "drain/thread_slots.h"
 #include "drain/wait_shares.h"
 #include "ledger/ledger_check.h"
-#include "ledger/ledger_sums.h"
+#include "ledger/ledger_records.h"
 #include "options/options.h"
 #include "profile/profile.h"
 #include "windows/profiles.h"
@@ -59,8 +59,8 @@ static size_t process_count;
 static struct proc_status status;
 static int status_err;
 static bool is_written_meanwhile;
-static char comments[16384];
-static size_t comment_count;
+static size_t told_lines;
+static struct profiles profiles;
 static struct summary summary;
 extern const struct source waits_source;
 static struct options options;
@@ -82,15 +82,6 @@ __attribute__((format(printf, 1, 2))) static int call(const char *format, ...)
 const char *wait_label(enum pp_wait wait)
 {
 	return wait == PP_WAIT_GIL ? "gil" : wait == PP_WAIT_GPU ? "gpu" : "other";
-}
-
-static size_t told_lines;
-
-void top_add_ledger(struct top *top, const struct ledger_line *line, const char *comm)
-{
-	(void)comm;
-	assert_true(!top || top == (struct top *)&told_lines);
-	told_lines += line->life_ns > 0;
 }
 
 /* ---- stand-ins ---- */
@@ -177,17 +168,50 @@ int ledger_add_rest(struct ledger *of, const struct pp_ledger_sum *sum)
 		    sum->leaders);
 }
 
-/* Turns the order round. */
-void ledger_take_turns(void *lines, size_t count, size_t size)
+int ledger_turns(const void *lines, size_t count, size_t size, struct record_turn **ret_turn)
 {
-	char kept[sizeof(struct ledger_sum)];
-	char *first = lines, *last = first + (count - 1) * size;
+	const struct ledger_line *line = lines;
 
-	for (size_t i = 0; turns_go_round && i < count / 2; i++, first += size, last -= size) {
-		memcpy(kept, first, size);
-		memcpy(first, last, size);
-		memcpy(last, kept, size);
-	}
+	assert_int_equal(size, sizeof(*line));
+	*ret_turn = calloc(count + 1, sizeof(**ret_turn));
+	assert_non_null(*ret_turn);
+	for (size_t i = 0; i < count; i++)
+		(*ret_turn)[i].of = &line[turns_go_round ? count - 1 - i : i];
+	return call("turns");
+}
+
+struct record_sink record_sink_profiles(const struct services *of, struct profiles *to)
+{
+	return (struct record_sink){.services = of, .profiles = to};
+}
+
+struct record_sink record_sink_clients(const struct services *of)
+{
+	return (struct record_sink){.services = of, .strings = (struct intern *)&told_lines};
+}
+
+bool top_wants(const struct top *top, uint32_t kinds)
+{
+	assert_int_equal(kinds, 1U << PP_PROFILE_LEDGER);
+	return top;
+}
+
+int ledger_record_put(const struct record_sink *sink, const struct ledger_line *line,
+		      const char *comm)
+{
+	(void)comm;
+	assert_ptr_equal(sink->services, &services);
+	assert_ptr_equal(sink->strings, &told_lines);
+	told_lines += line->life_ns > 0;
+	return call("told%u", line->id.tgid);
+}
+
+int ledger_records_put(struct record_sink *sink, const struct ledger_sums *of)
+{
+	assert_ptr_equal(sink->services, &services);
+	assert_ptr_equal(sink->profiles, &profiles);
+	assert_ptr_equal(of, &sums[0]);
+	return call("put%zu", of->count);
 }
 
 void ledger_busy(const struct ledger *of, uint64_t min_ns,
@@ -256,16 +280,6 @@ int ledger_sums_add(struct ledger_sums *of, const struct ledger_line *line, cons
 	return call("%s%u", of == &sums[0] ? "profile" : "run", line->id.tgid);
 }
 
-int ledger_sums_list(const struct ledger_sums *of, struct ledger_sum **ret_list, size_t *ret_count)
-{
-	assert_ptr_equal(of, &sums[0]);
-	*ret_list = malloc(sizeof(of->sum));
-	assert_non_null(*ret_list);
-	memcpy(*ret_list, of->sum, sizeof(of->sum));
-	*ret_count = of->count;
-	return call("list");
-}
-
 void ledger_sums_clear(struct ledger_sums *of)
 {
 	of->count = 0;
@@ -277,20 +291,6 @@ void ledger_sums_print(const struct ledger_sums *of, FILE *stream)
 	assert_ptr_equal(of, &sums[1]);
 	assert_ptr_equal(stream, stderr);
 	call("print");
-}
-
-void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size)
-{
-	snprintf(text, size, "pid=%u comm=%s", line->id.tgid, comm);
-	if (line->processes)
-		snprintf(text + strlen(text), size - strlen(text), " cpu=%llu processes=%u",
-			 (unsigned long long)line->total_ns[PP_LEDGER_CPU], line->processes);
-}
-
-void ledger_add_to_rest(struct ledger_line *rest, const struct ledger_line *line)
-{
-	rest->total_ns[PP_LEDGER_CPU] += line->total_ns[PP_LEDGER_CPU];
-	rest->processes += line->processes ? line->processes : 1;
 }
 
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count)
@@ -396,16 +396,6 @@ int wait_shares_divide(const struct wait_shares *shares, struct counts *counts)
 	return call("divide%s", shares->leaves_short_out ? " without short ones" : "");
 }
 
-int profiles_add_comment(struct profiles *profiles, const char *comment)
-{
-	const size_t used = strlen(comments);
-
-	(void)profiles;
-	snprintf(comments + used, sizeof(comments) - used, "%s|", comment);
-	comment_count++;
-	return call("comment");
-}
-
 /* ---- */
 
 static struct waits *waits;
@@ -433,9 +423,9 @@ static uint64_t loss_of(enum pp_loss which)
 static int setup(void **state)
 {
 	(void)state;
-	calls[0] = comments[0] = '\0';
+	calls[0] = '\0';
 	fails = NULL;
-	ledger.count = opened_sums = comment_count = process_count = 0;
+	ledger.count = opened_sums = process_count = 0;
 	open_parts = 0;
 	memset(sums, 0, sizeof(sums));
 	memset(ledger.line, 0, sizeof(ledger.line));
@@ -694,8 +684,9 @@ static void close__adds_each_line_to_profile_and_run(void **state)
 	open_waits(false, true);
 	assert_int_equal(waits_close(waits), 0);
 	/* A comparison needs the sums of all lines. */
-	assert_string_equal(calls, "end add10 add20 add30 compare10 profile10 run10 compare20 "
-				   "profile20 run20 compare30");
+	assert_string_equal(calls,
+			    "end add10 add20 add30 turns compare10 profile10 run10 compare20 "
+			    "profile20 run20 compare30");
 	assert_string_equal(sums[0].sum[0].comm, "python3");
 	assert_string_equal(sums[1].sum[1].comm, ""); /* nobody knows it any more */
 }
@@ -728,26 +719,14 @@ static void close__says_what_the_scheduler_gave_to_chosen_processes(void **state
 	assert_int_equal(summary.scheduler_ns, 35 + 107);
 }
 
-static void close__makes_names_harmless(void **state)
-{
-	(void)state;
-	process_count = 1;
-	processes[0].id.tgid = 10;
-	memcpy(processes[0].comm, "a b\033[2J\x7f\xc3\xa9 0123456789", PP_COMM_BYTES);
-	add_line(10, 1, 1, 0);
-	open_waits(false, true);
-	waits_close(waits);
-	assert_string_equal(sums[0].sum[0].comm, "a_b_[2J_\xc3\xa9_01234");
-	assert_int_equal(strlen(sums[0].sum[0].comm), PP_COMM_BYTES);
-}
-
 static void close__ends_at_the_first_error(void **state)
 {
 	static const struct {
 		const char *fails, *calls;
 	} row[] = {{"end", "end"},
-		   {"profile10", "end add10 add20 compare10 profile10"},
-		   {"run10", "end add10 add20 compare10 profile10 run10"}};
+		   {"turns", "end add10 add20 turns"},
+		   {"profile10", "end add10 add20 turns compare10 profile10"},
+		   {"run10", "end add10 add20 turns compare10 profile10 run10"}};
 
 	(void)state;
 	add_line(10, 1, 1, 0);
@@ -761,61 +740,33 @@ static void close__ends_at_the_first_error(void **state)
 	}
 }
 
-static void describe__writes_a_line_a_process_and_begins_anew(void **state)
+static void describe__adds_the_profiles_rows_and_begins_anew(void **state)
 {
 	(void)state;
 	add_line(10, 1, 1, 0);
 	add_line(20, 1, 1, 0);
 	open_waits(false, true);
 	waits_close(waits);
-	assert_int_equal(waits_describe(waits, NULL), 0);
-	assert_string_equal(comments, "ledger pid=10 comm=|ledger pid=20 comm=|");
-	comments[0] = '\0';
-	assert_int_equal(waits_describe(waits, NULL), 0);
-	assert_string_equal(comments, "");
+	calls[0] = '\0';
+	assert_int_equal(waits_describe(waits, &profiles), 0);
+	assert_int_equal(waits_describe(waits, &profiles), 0);
+	assert_string_equal(calls, "put2 clear put0 clear");
 	assert_int_equal(sums[1].count, 2); /* the run has them still */
+	fails = "put2";
+	waits_close(waits);
+	assert_int_equal(waits_describe(waits, &profiles), -ENOMEM);
+	assert_int_equal(sums[0].count, 0);
 	waits_print(waits, stderr);
 	assert_non_null(strstr(calls, "print"));
 }
 
-/* What is in no line would be missing from the sum of the lines. */
-static void describe__sums_up_processes_beyond_256_in_one_line(void **state)
-{
-	static const char rest[] = "|ledger pid=0 comm= cpu=1111 processes=4|";
-
-	(void)state;
-	/* The sum of the processes that had no sum of their own stands among the first. */
-	add_line(0, 1000, 1, 0);
-	ledger.line[0].processes = 2;
-	for (uint32_t i = 0; i < 256; i++)
-		add_line(i + 1, 5, 1, 0);
-	open_waits(false, true);
-	waits_close(waits);
-	assert_int_equal(waits_describe(waits, NULL), 0);
-	assert_int_equal(comment_count, 257);
-	assert_non_null(strstr(comments, "|ledger pid=0 comm= cpu=1000 processes=2|"));
-	comment_count = ledger.count = sums[1].count = 0;
-	comments[0] = '\0';
-	add_line(0, 1000, 1, 0);
-	ledger.line[0].processes = 2;
-	for (uint32_t i = 0; i < 258; i++)
-		add_line(i + 1, i < 256 ? 500 : i == 256 ? 100 : 11, 1, 0);
-	waits_close(waits);
-	assert_int_equal(waits_describe(waits, NULL), 0);
-	assert_int_equal(comment_count, 257);
-	assert_string_equal(comments + strlen(comments) - strlen(rest), rest);
-	assert_null(strstr(comments, "pid=257 "));
-	assert_int_equal(sums[0].count, 0);
-}
-
-/* The second half of them have less time; one of them has a user. */
-static void describe__lines_are_those_whose_turn_it_is(void **state)
+static void close__lines_come_in_turns_with_their_users(void **state)
 {
 	(void)state;
-	for (uint32_t i = 0; i < 290; i++)
+	for (uint32_t i = 0; i < 290; i++) {
 		add_line(i + 1, 1000 - i, 1, 0);
-	for (uint32_t i = 0; i < 290; i++)
 		ledger.line[i].user = LEDGER_USER_UNKNOWN;
+	}
 	ledger.line[1].user = 0;
 	process_count = 3;
 	for (size_t i = 0; i < 3; i++)
@@ -828,39 +779,24 @@ static void describe__lines_are_those_whose_turn_it_is(void **state)
 	assert_int_equal(sums[0].sum[287].line.user, LEDGER_USER_UNKNOWN);
 	assert_int_equal(sums[0].sum[288].line.user, 0);
 	assert_int_equal(sums[0].sum[289].line.user, 77);
-	assert_int_equal(waits_describe(waits, NULL), 0);
-	assert_non_null(strstr(comments, "|ledger pid=2 "));
-	assert_null(strstr(comments, "|ledger pid=257 "));
 }
 
 static void close__tells_clients_of_every_process(void **state)
 {
 	(void)state;
 	open_waits(false, true);
-	services.top = (struct top *)&told_lines;
 	for (uint32_t i = 0; i < 290; i++)
 		add_line(i + 1, 1, 1, 0);
 	told_lines = 0;
+	waits_close(waits); /* nobody asks */
+	assert_int_equal(told_lines, 0);
+	services.top = (struct top *)&told_lines;
+	sums[0].count = sums[1].count = 0;
 	waits_close(waits);
 	assert_int_equal(told_lines, 290);
-}
-
-static void describe__begins_anew_after_an_error_too(void **state)
-{
-	(void)state;
-	add_line(10, 1, 1, 0);
-	add_line(20, 1, 1, 0);
-	open_waits(false, true);
-	waits_close(waits);
-	fails = "comment";
-	assert_int_equal(waits_describe(waits, NULL), -ENOMEM);
-	assert_int_equal(comment_count, 1);
-	assert_int_equal(sums[0].count, 0);
-	fails = "list";
-	comment_count = 0;
-	waits_close(waits);
-	assert_int_equal(waits_describe(waits, NULL), -ENOMEM);
-	assert_int_equal(comment_count, 0);
+	calls[0] = '\0';
+	fails = "told1";
+	assert_int_equal(waits_close(waits), -ENOMEM);
 }
 
 /* All labels as "key=value key=value". */
@@ -912,13 +848,10 @@ int main(void)
 		TEST(close__adds_each_line_to_profile_and_run),
 		TEST(close__says_how_long_was_waited),
 		TEST(close__says_what_the_scheduler_gave_to_chosen_processes),
-		TEST(close__makes_names_harmless),
 		TEST(close__ends_at_the_first_error),
-		TEST(describe__writes_a_line_a_process_and_begins_anew),
-		TEST(describe__sums_up_processes_beyond_256_in_one_line),
-		TEST(describe__lines_are_those_whose_turn_it_is),
+		TEST(close__lines_come_in_turns_with_their_users),
 		TEST(close__tells_clients_of_every_process),
-		TEST(describe__begins_anew_after_an_error_too),
+		TEST(describe__adds_the_profiles_rows_and_begins_anew),
 		TEST(label__says_the_reason_and_how_it_was_found),
 	};
 

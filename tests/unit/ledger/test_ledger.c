@@ -449,46 +449,6 @@ static void ledger__map_that_cannot_be_read_is_an_error(void **state)
 	assert_int_equal(ledger_add_exited(*state, IMPOSSIBLE_FD), -EBADF);
 }
 
-static void ledger__lines_are_sorted_by_time_on_the_cpu(void **state)
-{
-	const struct pp_thread thread[5] = {
-		waiting(70, 0, 1 * S, PP_WAIT_SLEEP), running(71, 0, 0),
-		waiting(72, 0, 5 * S, PP_WAIT_SLEEP), waiting(69, 0, 5 * S, PP_WAIT_SLEEP),
-		waiting(73, 0, 5 * S, PP_WAIT_SLEEP),
-	};
-	static const uint32_t order[5] = {71, 69, 72, 73, 70};
-	struct ledger_line *line;
-	size_t count;
-
-	line = read_one(*state, thread, 5, 10 * S, &count);
-	assert_int_equal(count, 5);
-	for (size_t i = 0; i < count; i++)
-		assert_int_equal(line[i].id.tgid, order[i]);
-}
-
-static void ledger__users_take_turns(void **state)
-{
-	struct {
-		struct ledger_line line;
-		const char *name;
-	} sum[6] = {
-		{{.id.tgid = 6, .user = 1001, .total_ns = {1}}, "6"},
-		{{.id.tgid = 3, .user = 1000, .total_ns = {7}}, "3"},
-		{{.id.tgid = 1, .user = 1000, .total_ns = {9}}, "1"},
-		{{.id.tgid = 4, .user = 0, .total_ns = {2}}, "4"},
-		{{.id.tgid = 5, .user = 1001, .total_ns = {3}}, "5"},
-		{{.id.tgid = 2, .user = 1000, .total_ns = {8}}, "2"},
-	};
-	char order[7] = "";
-
-	(void)state;
-	ledger_take_turns(sum, 6, sizeof(sum[0]));
-	for (size_t i = 0; i < 6; i++)
-		order[i] = sum[i].name[0];
-	assert_string_equal(order, "154263");
-	ledger_take_turns(sum, 0, sizeof(sum[0]));
-}
-
 static void ledger__lines_have_their_user(void **state)
 {
 	const struct pp_process_id other = {.tgid = 72};
@@ -505,9 +465,10 @@ static void ledger__lines_have_their_user(void **state)
 	assert_int_equal(ledger_add_sleep(*state, other, PP_WAIT_SLEEP, 1 * S, true), 0);
 	assert_int_equal(ledger_end(*state, &line, &count), 0);
 	assert_int_equal(count, 3);
-	assert_int_equal(line[0].user, 1000);
-	assert_int_equal(line[1].user, 1001);
-	assert_int_equal(line[2].user, LEDGER_USER_UNKNOWN);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(line[i].user, line[i].id.tgid == 70   ? 1000
+					       : line[i].id.tgid == 71 ? 1001
+								       : LEDGER_USER_UNKNOWN);
 }
 
 static void ledger__ended_threads_without_a_row_are_in_one_line(void **state)
@@ -552,91 +513,29 @@ static void ledger__samples_are_of_the_window(void **state)
 
 /* ---- text ---- */
 
-static void format__samples_divide_the_cpu_time(void **state)
+static void state__samples_divide_the_cpu_time(void **state)
 {
-	struct ledger_line line = {
-		.id = {.tgid = 24789},
-		.threads = 5,
-		.life_ns = 10 * S,
-		.part = {1, 2, 1},
-		.total_ns = {[PP_LEDGER_CPU] = 2 * S,
-			     [PP_LEDGER_GIL] = 250 * MS,
-			     [PP_LEDGER_LOCK] = 1457 * MS,
-			     [PP_LEDGER_DISK] = 3 * MS,
-			     [PP_LEDGER_NET] = 1995 * MS,
-			     [PP_LEDGER_SLEEP] = 3442 * MS,
-			     [PP_LEDGER_CHILD] = 4 * MS,
-			     [PP_LEDGER_FAULT] = 5 * MS,
-			     [PP_LEDGER_STOPPED] = 6 * MS,
-			     [PP_LEDGER_RUN_QUEUE] = 7 * MS,
-			     [PP_LEDGER_UNKNOWN] = 831 * MS},
-	};
-	char text[512];
+	struct ledger_line line = {.part = {1, 2, 1}};
+	uint64_t ns;
 
 	(void)state;
-	ledger_format(&line, "python3", text, sizeof(text));
-	assert_string_equal(text, "pid=24789 comm=python3 threads=5 seconds=10.000 python=0.500 "
-				  "native=1.000 kernel=0.500 gil=0.250 lock=1.457 disk=0.003 "
-				  "net=1.995 sleep=3.442 child=0.004 fault=0.005 stopped=0.006 "
-				  "run_queue=0.007 unknown=0.831");
-	memset(line.part, 0, sizeof(line.part));
-	ledger_format(&line, "python3", text, sizeof(text));
-	assert_non_null(strstr(text, " seconds=10.000 unsampled=2.000 gil=0.250 "));
-	line.over_ns = -150 * (int64_t)MS;
-	line.checked_ns = 6 * S;
-	ledger_format(&line, "python3", text, sizeof(text));
-	assert_non_null(strstr(text, " unknown=0.831 off_scheduler=-2.50%"));
-	line.total_ns[PP_LEDGER_GPU] = 8 * MS;
-	ledger_format(&line, "python3", text, sizeof(text));
-	assert_non_null(strstr(text, " net=1.995 gpu=0.008 sleep=3.442 "));
-}
-
-static void format__rest_says_how_many_processes_it_sums_up(void **state)
-{
-	const struct ledger_line first = {
-		.id = {.tgid = 7},
-		.threads = 2,
-		.exits = 1,
-		.life_ns = 4 * S,
-		.part = {3, 0, 1},
-		.over_ns = -3,
-		.checked_ns = 100,
-		.total_ns = {[PP_LEDGER_CPU] = 2 * S, [PP_LEDGER_UNKNOWN] = 2 * S}};
-	const struct ledger_line several = {
-		.threads = 5, .life_ns = 6 * S, .processes = 4, .checked_ns = 200};
-	struct ledger_line rest = {};
-	char text[512];
-
-	(void)state;
-	ledger_add_to_rest(&rest, &first);
-	ledger_add_to_rest(&rest, &several);
-	ledger_add_to_rest(&rest, &first);
-	assert_int_equal(rest.exits, 2);
-	ledger_format(&rest, "", text, sizeof(text));
-	assert_string_equal(text, "pid=0 comm= threads=9 seconds=14.000 python=3.000 "
-				  "native=0.000 kernel=1.000 gil=0.000 lock=0.000 disk=0.000 "
-				  "net=0.000 sleep=0.000 child=0.000 fault=0.000 stopped=0.000 "
-				  "run_queue=0.000 unknown=4.000 off_scheduler=-1.50% processes=6");
-}
-
-static void format__cut_line_ends_within_its_room(void **state)
-{
-	const struct ledger_line line = {
-		.life_ns = 1 * S, .part = {1}, .over_ns = 1, .checked_ns = 3};
-	char whole[600], text[600];
-
-	(void)state;
-	ledger_format(&line, "python3", whole, sizeof(whole));
-	assert_true(strlen(whole) < 300);
-	for (size_t size = 1; size < 300; size++) {
-		size_t kept = size - 1 < strlen(whole) ? size - 1 : strlen(whole);
-
-		memset(text, '#', sizeof(text));
-		ledger_format(&line, "python3", text, size);
-		assert_int_equal(strlen(text), kept);
-		assert_memory_equal(text, whole, kept);
-		assert_int_equal(text[size], '#');
+	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
+		line.total_ns[i] = i ? i : 2 * S;
+	for (unsigned int i = 0; i < LEDGER_STATE_COUNT; i++) {
+		ns = ledger_state_ns(&line, i);
+		assert_int_equal(ns, i == LEDGER_NATIVE		? S
+				     : i < LEDGER_PART_COUNT	? S / 2
+				     : i == LEDGER_UNSAMPLED	? 0
+								: i - LEDGER_PART_COUNT);
 	}
+	memset(line.part, 0, sizeof(line.part));
+	assert_int_equal(ledger_state_ns(&line, LEDGER_PYTHON), 0);
+	assert_int_equal(ledger_state_ns(&line, LEDGER_UNSAMPLED), 2 * S);
+	assert_int_equal(ledger_state_ns(&line, LEDGER_WAIT(PP_LEDGER_GIL)), 1);
+	assert_string_equal(ledger_state_name(LEDGER_KERNEL), "kernel");
+	assert_string_equal(ledger_state_name(LEDGER_UNSAMPLED), "unsampled");
+	assert_string_equal(ledger_state_name(LEDGER_WAIT(PP_LEDGER_RUN_QUEUE)), "run_queue");
+	assert_string_equal(ledger_state_name(LEDGER_STATE_COUNT - 1), "unknown");
 }
 
 #define ledger_test(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -659,14 +558,10 @@ int main(void)
 			ledger_busy__is_called_for_what_has_used_the_cpu_since_the_last_reading),
 		ledger_test(ledger_find__is_what_a_process_has_used_since_the_last_reading),
 		ledger_test(ledger__map_that_cannot_be_read_is_an_error),
-		ledger_test(ledger__lines_are_sorted_by_time_on_the_cpu),
-		cmocka_unit_test(ledger__users_take_turns),
 		ledger_test(ledger__lines_have_their_user),
 		ledger_test(ledger__ended_threads_without_a_row_are_in_one_line),
 		ledger_test(ledger__samples_are_of_the_window),
-		cmocka_unit_test(format__samples_divide_the_cpu_time),
-		cmocka_unit_test(format__rest_says_how_many_processes_it_sums_up),
-		cmocka_unit_test(format__cut_line_ends_within_its_room),
+		cmocka_unit_test(state__samples_divide_the_cpu_time),
 	};
 
 	return cmocka_run_group_tests_name("agent/ledger", tests, NULL, NULL);

@@ -247,7 +247,7 @@ static void ledger_sums_print__ten_processes_and_how_many_more(void **state)
 	text = printed(line, "a", 11);
 	assert_non_null(strstr(text, "  109 a: 4.0 thread"));
 	assert_null(strstr(text, "  110 a: "));
-	assert_non_null(strstr(text, "\npyprofd:   and 1 more, in the profiles' comments\n"));
+	assert_non_null(strstr(text, "\npyprofd:   and 1 more, in the profiles\n"));
 	free(text);
 	text = printed(line, "a", 13);
 	assert_int_equal(lines_of(text), 12);

@@ -28,7 +28,7 @@ static void coverage__says_what_is_missing_of_a_kind(void **state)
 			    "ledger's 1.0 s of waits are in it");
 	assert_string_equal(say(LOST, "gil"), "");
 	assert_string_equal(say(LOST, NULL), "");
-	assert_string_equal(say("ledger pid=1", "cpu"), "");
+	assert_string_equal(say("pyprofd pid=1", "cpu"), "");
 	assert_string_equal(say("facts samples=3", "wall"), "");
 }
 

@@ -143,9 +143,10 @@ static void view__a_narrow_terminal_cuts_names(void **state)
 
 static struct select asked;
 
-int read_input(struct input_options options, struct input **ret_input)
+int input_read(const struct input_options *options, char why[WHY_BYTES], struct input **ret_input)
 {
-	asked = *options.select;
+	(void)why;
+	asked = *options->select;
 	*ret_input = NULL;
 	return 0;
 }

@@ -97,18 +97,6 @@ bool live_may_see(uid_t uid, uint32_t tgid)
 	return tgid != 8;
 }
 
-void ledger_format(const struct ledger_line *line, const char *comm, char *text, size_t size)
-{
-	snprintf(text, size, "pid=%u comm=%s processes=%u seconds=%llu", line->id.tgid, comm,
-		 line->processes, (unsigned long long)line->life_ns);
-}
-
-void ledger_add_to_rest(struct ledger_line *rest, const struct ledger_line *line)
-{
-	rest->life_ns += line->life_ns;
-	rest->processes += line->processes ? line->processes : 1;
-}
-
 /* ---- */
 
 static struct top *watched(const struct live_request *request, uid_t uid, enum options_clock clock)
@@ -476,88 +464,6 @@ static void kinds__of_users_are_of_their_programs_that_run_now(void **state)
 	assert_int_equal(sums[0].addresses + sums[1].addresses, 0);
 }
 
-static unsigned int ledger_lines;
-static char last_ledger[LEDGER_TEXT_BYTES];
-static const struct ledger_line *first_line; /* before the 300 */
-
-static void read_ledger(const char *file, size_t size)
-{
-	const struct profile_read_options options = {};
-	OWNED(profile_reader) struct profile_reader *reader = NULL;
-	OWNED_FD int fd = memfd_create("window", 0);
-	const struct profile *profile;
-
-	assert_int_equal(write_full(fd, file, size), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(profile_reader_new(&options, &reader), 0);
-	assert_int_equal(profile_reader_add(reader, fd, "cpu"), 0);
-	profile = profile_reader_profile(reader);
-	for (uint32_t i = 0; i < profile->comment_count; i++) {
-		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
-
-		if (strncmp(text, LEDGER_PREFIX, strlen(LEDGER_PREFIX)))
-			continue;
-		ledger_lines++;
-		snprintf(last_ledger, sizeof(last_ledger), "%s", text);
-	}
-}
-
-/* Sends a window with a ledger of 300 lines and reads those that arrived.  The first `others` lines
- * are of other users' processes, the rest of the process 7. */
-static void fill_ledger(struct top *top, unsigned int others)
-{
-	OWNED(intern) struct intern *strings = NULL;
-	const char *at;
-
-	assert_int_equal(intern_new(&strings), 0);
-	top_begin(top, strings, 5);
-	if (first_line)
-		top_add_ledger(top, first_line, "");
-	for (uint32_t i = 0; i < 300; i++) {
-		const struct ledger_line line = {
-			.id = {i < others ? 1000 + i : 7, i < others ? 1 : 2}, .life_ns = i + 1};
-
-		top_add_ledger(top, &line, "a");
-	}
-	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
-	ledger_lines = 0;
-	last_ledger[0] = '\0';
-	at = memchr(pushed, '\n', pushed_size);
-	assert_non_null(at++);
-	read_ledger(at, (size_t)(pushed + pushed_size - at));
-}
-
-static void ledger__processes_beyond_256_are_summed_up_for_each_client(void **state)
-{
-	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
-	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
-
-	(void)state;
-	fill_ledger(top, 299);
-	assert_int_equal(ledger_lines, 0); /* the window before the request */
-	for (unsigned int i = 0; i < 2; i++) {
-		fill_ledger(top, 299);
-		assert_int_equal(ledger_lines, 257);
-		/* 257 + 258 + ... + 300 */
-		assert_string_equal(last_ledger, "ledger pid=0 comm= processes=44 seconds=12254");
-	}
-}
-
-/* Others' processes, which use more of the CPUs, take no line from a user's own. */
-static void ledger__users_get_lines_of_their_own_processes_only(void **state)
-{
-	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
-	OWNED(top) struct top *top = watched(&request, 1000, OPTIONS_CLOCK_CPU);
-
-	(void)state;
-	fill_ledger(top, 299);
-	fill_ledger(top, 299);
-	assert_int_equal(ledger_lines, 1);
-	assert_string_equal(last_ledger, "ledger pid=7 comm=a processes=0 seconds=300");
-	fill_ledger(top, 0);
-	assert_int_equal(ledger_lines, 257);
-}
-
 /* Reads the window's file of records: how many rows there are, with one pid or all (0), and the sum
  * of their first values. */
 static uint32_t count_records(uint32_t pid, int64_t *ret_sum)
@@ -642,7 +548,8 @@ static void records__of_a_device_are_for_everybody(void **state)
 	for (uint32_t pid = 0; pid < 9; pid++) {
 		const struct pp_process_id id = {pid, pid ? 2 : 0};
 
-		assert_int_equal(record_begin(&record, strings, PP_PROFILE_GPU, id, "a"), 0);
+		assert_int_equal(
+			record_begin(&record, strings, PP_PROFILE_GPU, id, pid ? "a" : ""), 0);
 		record.sample.value[0] = pid + 1;
 		top_add_record(top, &record);
 	}
@@ -650,6 +557,38 @@ static void records__of_a_device_are_for_everybody(void **state)
 	assert_int_equal(count_records(0, &sum), 2);
 	assert_int_equal(sum, 1 + 8);
 	assert_int_equal(count_records(7, &sum), 1);
+}
+
+/* Of processes that have no rows it is not known whose they are. */
+static void records__of_several_processes_are_for_root(void **state)
+{
+	const struct live_request all = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_LEDGER};
+	const struct live_request one = {
+		.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_LEDGER, .pid_count = 1, .pid = {7}};
+	const struct {
+		const struct live_request *request;
+		uid_t uid;
+		uint32_t rows;
+	} who[] = {{&all, 0, 1}, {&all, 1000, 0}, {&one, 0, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(who); i++) {
+		OWNED(top)
+		struct top *top = watched_events(who[i].request, who[i].uid, PP_CAPTURE_OFFCPU);
+		OWNED(intern) struct intern *strings = NULL;
+		struct record record;
+		int64_t sum;
+
+		assert_int_equal(intern_new(&strings), 0);
+		top_begin(top, strings, 5);
+		assert_int_equal(record_begin(&record, strings, PP_PROFILE_LEDGER,
+					      (struct pp_process_id){}, RECORD_OTHERS),
+				 0);
+		record.sample.value[0] = 5;
+		top_add_record(top, &record);
+		top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
+		assert_int_equal(count_records(0, &sum), who[i].rows);
+	}
 }
 
 static void records__processes_beyond_256_share_rows(void **state)
@@ -768,22 +707,6 @@ static void cuda__only_who_asks_for_its_kind(void **state)
 	assert_int_equal(cuda_comments, 0);
 }
 
-/* The first line is the sum of processes that have none. */
-static void ledger__sum_of_many_is_no_processes_line(void **state)
-{
-	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
-	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
-	const struct ledger_line line = {.life_ns = 500, .processes = 20};
-
-	(void)state;
-	fill_ledger(top, 299);
-	first_line = &line;
-	fill_ledger(top, 299);
-	first_line = NULL;
-	assert_int_equal(ledger_lines, 257);
-	assert_string_equal(last_ledger, "ledger pid=0 comm= processes=64 seconds=12754");
-}
-
 static void kinds__that_are_not_recorded_are_refused(void **state)
 {
 	const struct live_request gil = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_GIL};
@@ -817,16 +740,14 @@ int main(void)
 		cmocka_unit_test(top__cycles_are_no_time),
 		cmocka_unit_test(kinds__are_sent_in_one_part_with_all_labels),
 		cmocka_unit_test(kinds__of_users_are_of_their_programs_that_run_now),
-		cmocka_unit_test(ledger__processes_beyond_256_are_summed_up_for_each_client),
-		cmocka_unit_test(ledger__sum_of_many_is_no_processes_line),
 		cmocka_unit_test(records__users_get_those_of_their_own_processes_only),
 		cmocka_unit_test(records__processes_beyond_256_share_rows),
 		cmocka_unit_test(records__of_a_device_are_for_everybody),
+		cmocka_unit_test(records__of_several_processes_are_for_root),
 		cmocka_unit_test(records__only_who_asks_for_their_kind),
 		cmocka_unit_test(cuda__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(cuda__root_gets_all),
 		cmocka_unit_test(cuda__only_who_asks_for_its_kind),
-		cmocka_unit_test(ledger__users_get_lines_of_their_own_processes_only),
 		cmocka_unit_test(kinds__that_are_not_recorded_are_refused),
 	};
 
