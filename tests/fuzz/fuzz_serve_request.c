@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: serve/answer_head.c serve/exchange.c serve/access.c serve/request.c base/nearest.c serve/files.c query/select.c base/kinds.c store/store_query.c base/regex_copies.c base/io.c */
+/* sources: serve/answer.c serve/exchange.c serve/request.c base/nearest.c serve/files.c query/select.c base/kinds.c store/store_query.c base/regex_copies.c base/io.c base/json_writer.c base/utf8.c */
 /* A request of anybody: method, path, Host, Authorization, cookie and parameters, one a line; of a
  * stranger, a user or root by the first byte. */
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,22 +14,6 @@
 #define TOKEN "0123456789abcdef-token"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Instead of serve/answer.c's. */
-void answer_say(struct answer *answer, unsigned int status, const char *format, ...)
-{
-	char text[8192];
-	va_list args;
-
-	va_start(args, format);
-	assert(vsnprintf(text, sizeof(text), format, args) > 0);
-	va_end(args);
-	answer->status = status;
-}
-void answer_say_clean(struct answer *answer, unsigned int status, const char *line)
-{
-	answer_say(answer, status, "%s\n", line);
-}
 
 /* Splits into lines that end in NUL.  Returns how many there are. */
 static size_t split(char *text, const char *line[LINES_MAX])
@@ -114,7 +96,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		take_parameters(line + 5, count - 5, &ask);
 	step = exchange_begin(&ask, &rules, 1795273360165ULL, &counts, &request, &view, &answer);
 	assert((step == EXCHANGE_ANSWER) == (answer.status != 0));
+	assert(step != EXCHANGE_ANSWER || answer.is_head || answer.size);
 	check(&ask, step, &request, &view);
+	answer_release(&answer);
 	free(text);
 	return 0;
 }

@@ -72,7 +72,7 @@ MORE_AREAS = {
     "export": r"/export/\w+\.c$",
     "collectors": (r"/collectors/(collector|queue|series|session|settings)\.c$|"
                    r"/(remote|base/collectors)\.c$"),
-    "http": r"/serve/(access|exchange|metrics|peer|places|request|workers)\.c$",
+    "http": r"/serve/(exchange|metrics|peer|places|request)\.c$",
     "query": r"/query/(?!live_windows)\w+\.c$",
     "reader": r"/reader/(?!main)\w+\.c$",
     "base": r"/base/\w+\.c$",

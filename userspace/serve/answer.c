@@ -12,7 +12,42 @@
 #include "base/json_writer.h"
 #include "base/utf8.h"
 
-/* An answer that is one JSON object, and the range that it is of. */
+void answer_release(struct answer *answer)
+{
+	free(answer->body);
+	*answer = (struct answer){0};
+}
+
+void answer_say(struct answer *answer, unsigned int status, const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+	int size;
+
+	va_start(args, format);
+	size = vasprintf(&text, format, args);
+	va_end(args);
+	answer_release(answer);
+	if (size < 0) {
+		answer->status = 500;
+		answer->type = ANSWER_TEXT;
+		return;
+	}
+	*answer = (struct answer){
+		.status = status, .type = ANSWER_TEXT, .body = text, .size = (size_t)size};
+}
+
+void answer_say_clean(struct answer *answer, unsigned int status, const char *line)
+{
+	const size_t size = strlen(line);
+	OWNED_MEM char *clean = calloc(size + 1, UTF8_CLEAN_MAX_GROWTH);
+
+	if (clean)
+		clean[utf8_clean(line, size, clean)] = '\0';
+	answer_say(answer, clean ? status : 500, "%s\n", clean ? clean : "no memory");
+}
+
+/* ---- one that is a JSON object, and the range that it is of ---- */
 
 void json_answer_release(struct json_answer *body)
 {
@@ -55,39 +90,46 @@ bool json_answer_range(struct request *request, uint64_t now_ms, struct answer *
 	return false;
 }
 
-static const char text_type[] = ANSWER_TEXT;
+/* ---- what the headers of answers to work say ---- */
 
-void answer_release(struct answer *answer)
+/* Of the flame graph's page: its own scripts alone, and an origin of its own, so that whatever a
+ * name in it did could neither use the viewer's session nor ask anybody. */
+static const char page_policy[] =
+	"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
+	"sandbox allow-scripts allow-downloads";
+
+static const struct {
+	const char *type, *policy; /* as in struct answer */
+	const char *ending;	   /* NULL: it is shown, not saved */
+} formats[] = {
+	[REQUEST_PPROF] = {"application/octet-stream", NULL, ".pb.gz"},
+	[REQUEST_JSON] = {ANSWER_JSON, NULL, ".json"},
+	[REQUEST_FOLDED] = {ANSWER_TEXT, NULL, ".folded"},
+	[REQUEST_HTML] = {"text/html; charset=utf-8", page_policy, NULL},
+};
+
+void answer_head_set(const struct request *request, struct answer *answer)
 {
-	free(answer->body);
-	*answer = (struct answer){0};
-}
-
-void answer_say(struct answer *answer, unsigned int status, const char *format, ...)
-{
-	char *text = NULL;
-	va_list args;
-	int size;
-
-	va_start(args, format);
-	size = vasprintf(&text, format, args);
-	va_end(args);
-	answer_release(answer);
-	if (size < 0) {
-		answer->status = 500;
-		answer->type = text_type;
-		return;
+	answer->status = 200;
+	answer->type = ANSWER_JSON;
+	if (request->endpoint == REQUEST_FILES)
+		answer->type = ANSWER_TEXT;
+	if (request->endpoint == REQUEST_FILE) {
+		answer->type = "application/octet-stream";
+		store_file_name(&request->file, answer->file_name);
 	}
-	*answer = (struct answer){
-		.status = status, .type = text_type, .body = text, .size = (size_t)size};
+	if (request->endpoint != REQUEST_LIVE && request->endpoint != REQUEST_STORED)
+		return;
+	answer->type = formats[request->format].type;
+	answer->policy = formats[request->format].policy;
+	if (formats[request->format].ending)
+		snprintf(answer->file_name, sizeof(answer->file_name), "%s%s",
+			 request_kind(request), formats[request->format].ending);
 }
 
-void answer_say_clean(struct answer *answer, unsigned int status, const char *line)
+void answer_head(const struct request *request, struct answer *answer)
 {
-	const size_t size = strlen(line);
-	OWNED_MEM char *clean = calloc(size + 1, UTF8_CLEAN_MAX_GROWTH);
-
-	if (clean)
-		clean[utf8_clean(line, size, clean)] = '\0';
-	answer_say(answer, clean ? status : 500, "%s\n", clean ? clean : "no memory");
+	*answer = (struct answer){.is_head = true};
+	answer_head_set(request, answer);
 }

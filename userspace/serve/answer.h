@@ -66,4 +66,10 @@ int json_answer_end(struct json_answer *body, struct answer *ret_answer);
  * none. */
 bool json_answer_range(struct request *request, uint64_t now_ms, struct answer *ret_answer);
 
+/* Sets what the headers say when the work for a request went well: status, type, policy, name. */
+void answer_head_set(const struct request *request, struct answer *answer);
+/* Makes the headers alone of what a request for work would get if all goes well: HEAD is not worth
+ * the work. */
+void answer_head(const struct request *request, struct answer *answer);
+
 #endif

@@ -16,7 +16,6 @@
 #include "render/flame_html.h"
 #include "render/flame_json.h"
 #include "serve/answer.h"
-#include "serve/answer_head.h"
 #include "serve/labels.h"
 #include "serve/strip.h"
 #include "serve/waits.h"

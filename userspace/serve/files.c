@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/kinds.h"
-#include "serve/answer_head.h"
+#include "serve/answer.h"
 #include "serve_page.h"
 #include "store/store_query.h"
 

@@ -14,13 +14,12 @@
 #include "base/user_quota.h"
 #include "live/client.h"
 #include "query/extent.h"
+#include "serve/answers.h"
 #include "serve/exchange.h"
 #include "serve/files.h"
 #include "serve/metrics.h"
-#include "serve/places.h"
-#include "serve/answers.h"
 #include "serve/self_answer.h"
-#include "serve/workers.h"
+#include "serve/places.h"
 
 #define IDLE_SECONDS 30U /* of a connection, beside the bounds of http.h */
 #define RETRY_AFTER "5"	 /* seconds */

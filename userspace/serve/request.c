@@ -301,7 +301,7 @@ int request_take(struct request *request, const char *name, const char *value, u
 {
 	const char *text = value ? value : "";
 
-	/* Who asks is looked at before (access.h). */
+	/* Who asks is looked at before (exchange.h). */
 	if (!request_needs_work(request) || !strcmp(name, "token"))
 		return 0;
 	if (strlen(text) >= REQUEST_VALUE_BYTES)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "serve/access.h"
+#include "serve/exchange.h"
 
 #include <cmocka.h>
 #include <string.h>

@@ -21,35 +21,20 @@ static uint64_t now_ms = 1795273360165ULL;
 static struct request request;
 static struct answer_view view;
 static struct answer answer;
-static unsigned int status; /* of the last answer; 0: none */
+static unsigned int status; /* of the last answer with a body; 0: none */
 static char text[4096];
 static unsigned int heads; /* answers that are headers alone */
-
-/* Instead of serve/answer.c's. */
-void answer_say(struct answer *said, unsigned int code, const char *format, ...)
-{
-	va_list args;
-
-	said->status = status = code;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-}
-void answer_say_clean(struct answer *said, unsigned int code, const char *line)
-{
-	answer_say(said, code, "%s\n", line);
-}
 
 static enum exchange_step begin(const struct exchange_ask *ask)
 {
 	static const struct exchange_rules rules = {.token = TOKEN, .sessions = &sessions};
 	enum exchange_step step;
 
-	status = 0;
-	text[0] = '\0';
-	answer = (struct answer){0};
+	answer_release(&answer);
 	step = exchange_begin(ask, &rules, now_ms, &counts, &request, &view, &answer);
 	heads += answer.is_head;
+	status = answer.is_head ? 0 : answer.status;
+	snprintf(text, sizeof(text), "%s", answer.body ? answer.body : "");
 	return step;
 }
 
@@ -312,6 +297,13 @@ static void parameters__are_bounded_and_checked(void **state)
 	assert_int_equal(status, 400);
 }
 
+static int forget_answer(void **state)
+{
+	(void)state;
+	answer_release(&answer);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -328,5 +320,5 @@ int main(void)
 		cmocka_unit_test(parameters__are_bounded_and_checked),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, forget_answer);
 }

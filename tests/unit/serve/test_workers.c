@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "serve/workers.h"
+#include "serve/places.h"
 
 #include <cmocka.h>
 #include <errno.h>
