@@ -20,7 +20,7 @@ TOKEN = "0123456789abcdef-web-token"
 USER = 54327
 SHOWN = "document.querySelector('#frames iframe:not(.waiting)')"
 FRAMES = "performance.getEntriesByName('pyprofd-frame').length"
-CANVAS_LEFT = 44  # strip_draw.js: LEFT
+CANVAS_LEFT = 44  # strip.js: LEFT
 
 
 def free_port():
