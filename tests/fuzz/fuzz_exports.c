@@ -307,7 +307,7 @@ static int write_table(const struct totals *totals, enum table_format format, FI
 		table_value(&table, totals->row[i].self.value, "nanoseconds");
 	}
 	table_end(&table);
-	return table_close(&table);
+	return table_close(&table, 0);
 }
 
 static void check_tables(const struct totals *totals)

@@ -59,7 +59,7 @@ static void write_all(const struct gpu_shown *shown)
 
 		assert(out);
 		table_open(&table, out, (enum table_format)format, false);
-		assert(!gpu_put_tables(shown, &table) && !table_close(&table));
+		assert(!gpu_put_tables(shown, &table) && !table_close(&table, 0));
 		assert(!close_memory_file(out, &text));
 		assert(format != TABLE_JSON || is_json(text, size));
 	}

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../unit/reader/no_input.h"
 #include "base/kinds.h"
+#include "no_input.h"
 #include "pprof/profile_read.h"
 #include "query/process_memory.h"
 #include "reader/mem_view.h"

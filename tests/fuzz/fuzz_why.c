@@ -10,10 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../unit/reader/no_input.h"
 #include "base/io.h"
 #include "base/kinds.h"
 #include "json_check.h"
+#include "no_input.h"
 #include "pprof/profile_read.h"
 #include "reader/gpu_table.h"
 #include "reader/why_view.h"

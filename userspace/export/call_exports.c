@@ -72,8 +72,7 @@ static void put_node(const struct dot *dot, uint32_t index)
 	char time[FORMAT_BYTES];
 
 	fprintf(dot->out, "\tn%" PRIu32 " [label=\"", index);
-	put_text_dot(dot->out, code->name ? code_text(table, code->name) : "[unknown]",
-		     MAX_NAME_CHARS);
+	put_text_dot(dot->out, code_name(table, code), MAX_NAME_CHARS);
 	fputs("\\n", dot->out);
 	put_text_dot(dot->out, path_base(code_place(table, code)), MAX_NAME_CHARS);
 	if (code->file && code->start_line)
@@ -146,7 +145,7 @@ static void put_function_callgrind(const struct callgrind *to, uint32_t index, b
 		code->file ? code_text(table, code->file) : "???");
 	fprintf(to->out, "%s=(%" PRIu32 ")", is_callee ? "cfn" : "fn", index + 1);
 	if (!to->named[index])
-		fprintf(to->out, " %s", code->name ? code_text(table, code->name) : "[unknown]");
+		fprintf(to->out, " %s", code_name(table, code));
 	putc('\n', to->out);
 	to->named[index] = true;
 }
@@ -249,7 +248,7 @@ static void put_function(const struct pstats *pstats, uint32_t index)
 	put_tuple(pstats->out, 3);
 	put_text(pstats->out, place[0] ? place : "~");
 	put_int(pstats->out, code->start_line);
-	put_text(pstats->out, code->name ? code_text(table, code->name) : "[unknown]");
+	put_text(pstats->out, code_name(table, code));
 }
 
 /* Readers divide by the number of calls, so it must not be 0. */

@@ -108,8 +108,7 @@ static int put_code(struct perfetto *perfetto, uint32_t index)
 					  : frame_class_name((enum frame_class)code->class);
 
 	open_interned(perfetto);
-	put_string(perfetto, INTERNED_FUNCTION_NAMES, id,
-		   code->name ? code_text(&perfetto->code, code->name) : "[unknown]");
+	put_string(perfetto, INTERNED_FUNCTION_NAMES, id, code_name(&perfetto->code, code));
 	put_string(perfetto, INTERNED_MAPPING_PATHS, id, module);
 	put_string(perfetto, INTERNED_SOURCE_PATHS, id, code_text(&perfetto->code, code->file));
 	proto_open(proto, INTERNED_MAPPINGS);

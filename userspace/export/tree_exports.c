@@ -22,7 +22,7 @@ static void put_frame(struct json_writer *json, const struct code_table *table,
 	uint32_t line = code->file ? code_line(code) : 0;
 
 	json_open(json, '{');
-	json_put_string(json, "name", code->name ? code_text(table, code->name) : "[unknown]");
+	json_put_string(json, "name", code_name(table, code));
 	if (place[0])
 		json_put_string(json, "file", place);
 	if (line)
@@ -188,8 +188,7 @@ static void put_node(struct chrome *chrome, uint32_t index)
 
 	if (from_us == to_us)
 		return;
-	chrome_open_event(json, "X", code->name ? code_text(table, code->name) : "[unknown]",
-			  &chrome->track);
+	chrome_open_event(json, "X", code_name(table, code), &chrome->track);
 	json_put_string(json, "cat", frame_class_name((enum frame_class)code->class));
 	json_put_int(json, "ts", from_us);
 	json_put_int(json, "dur", to_us - from_us);

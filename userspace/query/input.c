@@ -81,6 +81,19 @@ const struct profile_reader *input_reader(const struct input *input)
 	return input->reader;
 }
 
+struct profile_read_totals input_totals(const struct input *input)
+{
+	struct profile_read_totals totals;
+
+	profile_reader_totals(input->reader, &totals);
+	return totals;
+}
+
+const struct profile_value_type *input_value_type(const struct input *input)
+{
+	return &input_profile(input)->options.value_type[profile_reader_value_index(input->reader)];
+}
+
 const char *input_title(const struct input *input)
 {
 	return input->title;

@@ -49,6 +49,9 @@ DEFINE_OWNED(struct input, input)
 
 struct profile *input_profile(const struct input *input);
 const struct profile_reader *input_reader(const struct input *input);
+struct profile_read_totals input_totals(const struct input *input);
+/* Returns the type and unit of the values that are shown. */
+const struct profile_value_type *input_value_type(const struct input *input);
 /* Returns the short paths of the profile's source files; NULL with --full-paths. */
 const struct short_paths *input_short_paths(const struct input *input);
 /* Returns "P.pb.gz" or "DIR (360 windows)". */

@@ -162,7 +162,7 @@ static const char *name_of(const struct call_graph *graph, uint32_t index)
 {
 	const struct code *code = &graph->code.code[index];
 
-	return code->name ? code_text(&graph->code, code->name) : "[unknown]";
+	return code_name(&graph->code, code);
 }
 
 static int64_t sorted_by(const struct call_function *function, enum calls_sort by)
@@ -280,19 +280,17 @@ static int put_functions(const struct calls *calls, const struct call_graph *gra
 static void print_exact_head(const struct call_graph *graph, const struct input *input,
 			     const char *unit, FILE *out)
 {
-	struct profile_read_totals totals;
 	char all[FORMAT_BYTES], recorded[FORMAT_BYTES];
 
-	profile_reader_totals(input_reader(input), &totals);
 	fprintf(out, "self in Python: %s, %s recorded\n", format_value(graph->total, unit, all),
-		format_value((int64_t)totals.duration_ns, "nanoseconds", recorded));
+		format_value((int64_t)input_totals(input).duration_ns, "nanoseconds", recorded));
 }
 
 static int write_table(struct calls *calls, struct call_graph *graph, const struct input *input,
 		       const char *unit, FILE *out)
 {
 	struct table table;
-	int err, written;
+	int err;
 
 	table_open(&table, out, (enum table_format)calls->shared.format, text_wants_color());
 	graph->code.short_paths = input_short_paths(input);
@@ -304,16 +302,13 @@ static int write_table(struct calls *calls, struct call_graph *graph, const stru
 		err = callers_print(input, calls->callers, calls->callees, table.color, out);
 	else
 		err = put_functions(calls, graph, unit, &table);
-	written = table_close(&table);
-	return err ? err : written;
+	return table_close(&table, err);
 }
 
 static int write_format(struct calls *calls, struct call_graph *graph, const struct input *input,
 			FILE *out)
 {
-	const char *unit =
-		graph->profile->options.value_type[profile_reader_value_index(input_reader(input))]
-			.unit;
+	const char *unit = input_value_type(input)->unit;
 	double unit_seconds = format_unit_ns(unit) / 1e9;
 
 	switch (calls->shared.format) {
@@ -449,7 +444,6 @@ static void print_line(const struct listing *listing, const char *indent, uint32
 	if (listing->are_calls)
 		fprintf(listing->out, "%10" PRId64 "  ", calls);
 	text_code(listing->out, table, code,
-		  code->name ? code_text(table, code->name) : "[unknown]",
 		  text_room(CALLERS_FIGURES_COLUMNS + (listing->are_calls ? CALLS_COLUMNS : 0)),
 		  listing->color);
 	fprintf(listing->out, "\n");

@@ -184,13 +184,11 @@ static int window_done(void *context, struct profile *profile, const struct prof
 /* Checks whether the sides can be compared, and prints why not. */
 static int check_alike(struct diff *diff, const struct input *input)
 {
-	const struct profile *profile = input_profile(input);
-	const char *unit =
-		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
 	char why[DIFF_WHY_BYTES];
 	enum comparable unlike;
 
-	diff->facts[DIFF_A].unit_ns = diff->facts[DIFF_B].unit_ns = format_unit_ns(unit);
+	diff->facts[DIFF_A].unit_ns = diff->facts[DIFF_B].unit_ns =
+		format_unit_ns(input_value_type(input)->unit);
 	unlike = comparable_sides(&diff->facts[DIFF_A], &diff->facts[DIFF_B], why);
 	if (unlike == COMPARABLE)
 		return 0;
@@ -229,7 +227,7 @@ static int write_html(const struct diff *diff, const struct input *input)
 		.row_base_count = a->value_count};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	struct flame_json_facts facts;
-	struct profile_read_totals totals;
+	struct profile_read_totals totals = input_totals(input);
 	char title[512];
 	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
 
@@ -237,7 +235,6 @@ static int write_html(const struct diff *diff, const struct input *input)
 		return err;
 	snprintf(title, sizeof(title), "%s, before: %s", input_path(input, DIFF_B),
 		 input_path(input, DIFF_A));
-	profile_reader_totals(input_reader(input), &totals);
 	facts = (struct flame_json_facts){.title = title,
 					  .short_paths = input_short_paths(input),
 					  .windows = b->windows,
@@ -282,7 +279,7 @@ static int write_tables(const struct diff *diff, const struct diff_view *view,
 			const uint32_t tests[DIFF_TABLES])
 {
 	struct table table;
-	int err, written;
+	int err;
 
 	table_open(&table, stdout, (enum table_format)diff->shared.format, text_wants_color());
 	err = diff_view_head(view, &table);
@@ -290,8 +287,7 @@ static int write_tables(const struct diff *diff, const struct diff_view *view,
 		err = diff_view_tables(view, diff->by, tests, &table);
 	if (!err && diff->rule_count && table.format == TABLE_TEXT)
 		printf("\n");
-	written = table_close(&table);
-	return err ? err : written;
+	return table_close(&table, err);
 }
 
 static int show(struct diff *diff, const struct input *input, bool *ret_held)
@@ -351,17 +347,13 @@ static int run(struct diff *diff)
 
 	if (divide(diff))
 		return READER_BAD_INPUT;
-	if (select->path_count != DIFF_SIDES) {
-		fprintf(stderr, "pyprof: diff needs two profiles or directories: pyprof diff A B; "
-				"or the times of both sides: pyprof diff DIR --before 2h..1h "
-				"--after 1h..\n");
-		return READER_BAD_INPUT;
-	}
-	if (is_page(diff) && isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "pyprof: a page is not written to a terminal: pyprof diff A B "
-				"--format html > diff.html\n");
-		return READER_BAD_INPUT;
-	}
+	if (select->path_count != DIFF_SIDES)
+		return complain(
+			"diff needs two profiles or directories: pyprof diff A B; or the "
+			"times of both sides: pyprof diff DIR --before 2h..1h --after 1h..");
+	if (is_page(diff) && isatty(STDOUT_FILENO))
+		return complain("a page is not written to a terminal: pyprof diff A B --format "
+				"html > diff.html");
 	for (unsigned int s = 0; s < DIFF_SIDES; s++)
 		diff->facts[s].is_part = select->thread || select->focus || select->ignore;
 	err = read_input(input_options, &input);
@@ -370,10 +362,8 @@ static int run(struct diff *diff)
 	if (err)
 		return err;
 	err = show(diff, input, &held);
-	if (err) {
-		complain_of(input_title(input), err);
-		return READER_BAD_INPUT;
-	}
+	if (err)
+		return complain_of(input_title(input), err);
 	return held ? READER_FAILED : READER_OK;
 }
 

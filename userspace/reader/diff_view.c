@@ -268,9 +268,7 @@ static void print_side(const struct diff_view *view, enum diff_side_id id, FILE 
 {
 	const struct diff_side *side = &view->data->side[id];
 	const struct diff_facts *facts = &view->facts[id];
-	const struct profile_reader *reader = input_reader(view->input);
-	const char *unit =
-		view->data->profile->options.value_type[profile_reader_value_index(reader)].unit;
+	const char *unit = input_value_type(view->input)->unit;
 	char text[FORMAT_BYTES];
 
 	fprintf(out, "%c: %s in %" PRId64 " samples, %" PRIu32 " window%s",
@@ -333,11 +331,9 @@ static void print_way(const struct diff_view *view, FILE *out)
 
 static int put_head(const struct diff_view *view, FILE *out)
 {
-	const struct profile_reader *reader = input_reader(view->input);
 	int err;
 
-	fprintf(out, "%s: %s, then %s\n",
-		view->data->profile->options.value_type[profile_reader_value_index(reader)].type,
+	fprintf(out, "%s: %s, then %s\n", input_value_type(view->input)->type,
 		input_path(view->input, DIFF_A), input_path(view->input, DIFF_B));
 	print_side(view, DIFF_A, out);
 	print_side(view, DIFF_B, out);
@@ -366,13 +362,9 @@ static int print_head(const struct diff_view *view, FILE *to)
 
 int diff_view_head(const struct diff_view *view, struct table *table)
 {
-	const struct profile_reader *reader = input_reader(view->input);
-
 	if (table_is_for_people(table))
 		return print_head(view, table->out);
-	table_fact_string(
-		table, "type",
-		view->data->profile->options.value_type[profile_reader_value_index(reader)].type);
+	table_fact_string(table, "type", input_value_type(view->input)->type);
 	table_fact_string(table, "a", input_path(view->input, DIFF_A));
 	table_fact_string(table, "b", input_path(view->input, DIFF_B));
 	return 0;

@@ -321,20 +321,16 @@ static void on_process(void *context, const struct live_process *process)
 
 static int tell(const struct dump *dump, const struct live_end *end)
 {
-	if (dump->is_short_of_memory) {
-		fprintf(stderr, "pyprof: %s\n", strerror(ENOMEM));
-		return READER_BAD_INPUT;
-	}
+	if (dump->is_short_of_memory)
+		return complain("%s", strerror(ENOMEM));
 	if (end->left_out)
-		fprintf(stderr, "pyprof: too many: %" PRIu64 " threads or stacks are not shown\n",
-			end->left_out);
+		complain("too many: %" PRIu64 " threads or stacks are not shown", end->left_out);
 	if (dump->processes)
 		return READER_OK;
-	fprintf(stderr, dump->live.request.pid_count
-				? "pyprof: there is no such process, or it is not yours, or "
-				  "pyprofd does not profile it\n"
-				: "pyprof: there is no process that you may see\n");
-	return READER_BAD_INPUT;
+	return complain(dump->live.request.pid_count
+				? "there is no such process, or it is not yours, or pyprofd does "
+				  "not profile it"
+				: "there is no process that you may see");
 }
 
 static int run(struct dump *dump)

@@ -265,16 +265,15 @@ static int window_done(void *context, struct profile *profile, const struct prof
 
 static int write_to(const struct export *export, const struct input *input, FILE *out)
 {
-	struct profile_read_totals totals;
-	struct export_facts facts = {.title = input_title(input),
-				     .value_index = profile_reader_value_index(input_reader(input)),
-				     .count_index =
-					     profile_reader_count_index(input_reader(input))};
+	const struct profile_read_totals totals = input_totals(input);
+	const struct export_facts facts = {
+		.title = input_title(input),
+		.value_index = profile_reader_value_index(input_reader(input)),
+		.count_index = profile_reader_count_index(input_reader(input)),
+		.windows = totals.windows,
+		.start_wall_ns = totals.start_wall_ns,
+		.duration_ns = totals.duration_ns};
 
-	profile_reader_totals(input_reader(input), &totals);
-	facts.windows = totals.windows;
-	facts.start_wall_ns = totals.start_wall_ns;
-	facts.duration_ns = totals.duration_ns;
 	return formats[export->shared.format].write(export, input, &facts, out);
 }
 
@@ -301,13 +300,10 @@ static int run(struct export *export)
 	OWNED(input) struct input *input = NULL;
 	int err;
 
-	if (format->is_binary && !strcmp(export->path, "-") && isatty(STDOUT_FILENO)) {
-		fprintf(stderr,
-			"pyprof: %s is binary and not written to a terminal: give a file with -o "
-			"FILE or > FILE\n",
-			names[export->shared.format]);
-		return READER_BAD_INPUT;
-	}
+	if (format->is_binary && !strcmp(export->path, "-") && isatty(STDOUT_FILENO))
+		return complain("%s is binary and not written to a terminal: give a file with -o "
+				"FILE or > FILE",
+				names[export->shared.format]);
 	export->lines.select = &export->shared.select;
 	totals_init(&export->totals, &functions);
 	err = read_input(input_options, &input);

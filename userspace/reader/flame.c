@@ -188,21 +188,19 @@ static int write_html(struct flame *flame, const struct flame_tree *tree, const 
 {
 	const struct profile *profile = input_profile(input);
 	int count_index = profile_reader_count_index(input_reader(input));
+	const struct profile_read_totals totals = input_totals(input);
 	struct flame_json_facts facts = {.title = title,
+					 .windows = totals.windows,
+					 .start_wall_ns = totals.start_wall_ns,
+					 .duration_ns = totals.duration_ns,
 					 .short_paths = input_short_paths(input),
 					 .put_more = put_more,
 					 .context = flame};
-	struct profile_read_totals totals;
 
-	profile_reader_totals(input_reader(input), &totals);
 	flame->end_wall_ns = totals.end_wall_ns;
 	if (flame->times.is_full)
-		fprintf(stderr, "pyprof: the page has no time map, as there are too many values: "
-				"choose fewer "
-				"windows with --since and --until\n");
-	facts.windows = totals.windows;
-	facts.start_wall_ns = totals.start_wall_ns;
-	facts.duration_ns = totals.duration_ns;
+		complain("the page has no time map, as there are too many values: choose fewer "
+			 "windows with --since and --until");
 	for (uint32_t i = 0; count_index >= 0 && i < profile->row_count; i++)
 		facts.sample_count += (uint64_t)profile_row_values(profile, i)[count_index];
 	return page_write(tree, &facts);
@@ -226,7 +224,7 @@ static void svg_node(void *arg, uint32_t number, struct flame_svg_node *ret_node
 		return;
 	}
 	code = &table->code[node->frame];
-	ret_node->name = code->name ? code_text(table, code->name) : "[unknown]";
+	ret_node->name = code_name(table, code);
 	ret_node->file = code_text(table, code->file);
 	ret_node->module = code_text(table, code->module);
 	ret_node->line = code_line(code);
@@ -269,10 +267,10 @@ static int write_flame(struct flame *flame, const struct input *input)
 		err = is_svg ? write_svg(tree, title) : write_html(flame, tree, input, title);
 	if (fflush(stdout) && !err)
 		err = -errno;
-	if (err)
-		complain_of(err == -ENOMEM ? input_title(input) : "cannot write to standard output",
-			    err);
-	return err ? READER_BAD_INPUT : READER_OK;
+	if (!err)
+		return READER_OK;
+	return complain_of(err == -ENOMEM ? input_title(input) : "cannot write to standard output",
+			   err);
 }
 
 static int window_done(void *context, struct profile *profile, const struct profile_window *window)
@@ -297,11 +295,9 @@ static int run(struct flame *flame)
 	OWNED(input) struct input *input = NULL;
 	int err;
 
-	if (isatty(STDOUT_FILENO)) {
-		fprintf(stderr, "pyprof: flame does not write to a terminal: pyprof flame "
-				"cpu.pb.gz > cpu.html\n");
-		return READER_BAD_INPUT;
-	}
+	if (isatty(STDOUT_FILENO))
+		return complain("flame does not write to a terminal: pyprof flame cpu.pb.gz > "
+				"cpu.html");
 	err = read_input(input_options, &input);
 	return err ? err : write_flame(flame, input);
 }

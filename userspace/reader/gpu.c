@@ -124,14 +124,11 @@ static int write_tables(const struct gpu *gpu, const struct input *input,
 			const struct gpu_shown *shown)
 {
 	struct table table;
-	int err, written;
 
 	table_open(&table, stdout, (enum table_format)gpu->shared.format, false);
 	text_table_head(&table, input);
 	table_fact_string(&table, "view", view_names[gpu->view]);
-	err = gpu_put_tables(shown, &table);
-	written = table_close(&table);
-	return err ? err : written;
+	return table_close(&table, gpu_put_tables(shown, &table));
 }
 
 static int print(struct gpu *gpu, const struct input *input, const struct gpu_shown *shown)
@@ -148,18 +145,16 @@ static int show(struct gpu *gpu, const struct input *input)
 {
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
 	CLEANUP(gpu_groups_release) struct gpu_groups groups = {0};
-	struct profile_read_totals totals;
 	struct gpu_shown shown = {.table = &table,
 				  .groups = &groups,
 				  .view = gpu->view,
+				  .duration_ns = input_totals(input).duration_ns,
 				  .rows = (uint32_t)gpu->rows,
 				  .color = text_wants_color(),
 				  .has_around = gpu->lines.has_around,
 				  .is_scaled = gpu->is_scaled};
 	int err = gpu->lines_err;
 
-	profile_reader_totals(input_reader(input), &totals);
-	shown.duration_ns = totals.duration_ns;
 	if (!err)
 		err = gpu_table_fill(&table, input_profile(input), &gpu->lines);
 	if (err == -EPROTO)
@@ -169,9 +164,7 @@ static int show(struct gpu *gpu, const struct input *input)
 		err = gpu_groups_fill(&groups, &table, gpu->view);
 	if (!err)
 		err = print(gpu, input, &shown);
-	if (err)
-		complain_of(input_title(input), err);
-	return err ? READER_BAD_INPUT : READER_OK;
+	return err ? complain_of(input_title(input), err) : READER_OK;
 }
 
 static int run(struct gpu *gpu)

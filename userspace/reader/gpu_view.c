@@ -57,8 +57,7 @@ static void print_code(const struct gpu_shown *shown, uint32_t number, unsigned 
 	const struct code_table *table = &shown->table->code;
 	const struct code *code = &table->code[number];
 
-	text_code(stdout, table, code, code->name ? code_text(table, code->name) : "[unknown]",
-		  text_room(taken), shown->color);
+	text_code(stdout, table, code, text_room(taken), shown->color);
 }
 
 /* ---- by process ---- */

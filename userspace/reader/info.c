@@ -259,10 +259,9 @@ static void print_types(const struct input *input)
 static void print_sizes(const struct input *input)
 {
 	const struct profile *profile = input_profile(input);
-	struct profile_read_totals totals;
+	const struct profile_read_totals totals = input_totals(input);
 	char packed[FORMAT_BYTES], raw[FORMAT_BYTES];
 
-	profile_reader_totals(input_reader(input), &totals);
 	printf("%-13s %" PRIu64 " (%s, unpacked %s)\n", "files", totals.files,
 	       format_value((int64_t)totals.bytes, "bytes", packed),
 	       format_value((int64_t)totals.raw_bytes, "bytes", raw));
@@ -346,8 +345,7 @@ static int put_processes(const struct info *info, const struct input *input, str
 	static const struct table_column columns[] = {{"value", "VALUE", 25},
 						      {"process", "PROCESS", 0}};
 	struct profile *profile = input_profile(input);
-	const char *unit =
-		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
+	const char *unit = input_value_type(input)->unit;
 	CLEANUP(groups_release) struct groups groups;
 	OWNED_MEM uint32_t *order = NULL;
 	OWNED_MEM int64_t *sum = NULL;
@@ -413,7 +411,6 @@ static void put_metadata(const struct info *info, struct table *table)
 static int print(struct info *info, const struct input *input)
 {
 	struct table table;
-	int err, written;
 
 	table_open(&table, stdout, (enum table_format)info->shared.format, text_wants_color());
 	if (table.format == TABLE_TEXT) {
@@ -423,9 +420,7 @@ static int print(struct info *info, const struct input *input)
 		table_fact_string(&table, "kind", input_profile(input)->options.kind);
 		put_metadata(info, &table);
 	}
-	err = put_processes(info, input, &table);
-	written = table_close(&table);
-	return err ? err : written;
+	return table_close(&table, put_processes(info, input, &table));
 }
 
 static int run(struct info *info)
@@ -438,9 +433,7 @@ static int run(struct info *info)
 	if (err)
 		return err;
 	err = print(info, input);
-	if (err)
-		complain_of(input_title(input), err);
-	return err ? READER_BAD_INPUT : READER_OK;
+	return err ? complain_of(input_title(input), err) : READER_OK;
 }
 
 int verb_info(int argc, char **argv)

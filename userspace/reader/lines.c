@@ -224,7 +224,7 @@ static int write_table(struct lines *lines, const struct input *input,
 		       const struct profile_read_totals *totals)
 {
 	struct table table;
-	int err, written;
+	int err;
 
 	table_open(&table, stdout, (enum table_format)lines->shared.format, text_wants_color());
 	if (lines->shared.select.records && table_is_for_people(&table))
@@ -236,30 +236,23 @@ static int write_table(struct lines *lines, const struct input *input,
 	err = show_files(lines, input, &table);
 	if (!table_is_for_people(&table))
 		table_end(&table);
-	written = table_close(&table);
-	return err ? err : written;
+	return table_close(&table, err);
 }
 
 static int show(struct lines *lines, const struct input *input)
 {
-	struct profile_read_totals totals;
+	const struct profile_read_totals totals = input_totals(input);
 	int err;
 
-	profile_reader_totals(input_reader(input), &totals);
 	lines->view.profile = input_profile(input);
 	lines->view.ran = &lines->ran;
 	lines->view.waited = lines->waited.windows ? &lines->waited : NULL;
 	lines->view.end_wall_ns = totals.end_wall_ns;
-	lines->view.unit =
-		input_profile(input)
-			->options.value_type[profile_reader_value_index(input_reader(input))]
-			.unit;
+	lines->view.unit = input_value_type(input)->unit;
 	lines->view.title = input_title(input);
 	err = lines->shared.format == FORMAT_HTML ? write_page(lines, input)
 						  : write_table(lines, input, &totals);
-	if (err < 0)
-		return complain_of(input_title(input), err);
-	return err;
+	return err < 0 ? complain_of(input_title(input), err) : err;
 }
 
 static int run(struct lines *lines)
@@ -329,12 +322,10 @@ int verb_lines(int argc, char **argv)
 		    "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live\nFILE[:FUNC] --exact --pid PID",
 		    argc, argv, &lines) &&
 	    !select_refuse_groups(&lines.shared.select, "lines")) {
-		if (lines.shared.leading_count) {
-			status = run_target(&lines);
-		} else {
-			fprintf(stderr, "pyprof: the source file is missing: pyprof lines train.py "
-					"cpu.pb.gz\n");
-		}
+		status = lines.shared.leading_count
+				 ? run_target(&lines)
+				 : complain("the source file is missing: pyprof lines train.py "
+					    "cpu.pb.gz");
 	}
 	totals_release(&lines.ran);
 	totals_release(&lines.waited);

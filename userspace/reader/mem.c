@@ -310,10 +310,8 @@ static int kind_of_directory(const char *path, enum pp_profile preferred, const 
 	struct extent extent;
 	int err = extent_read(path, false, &extent);
 
-	if (err) {
-		complain_of(path, err);
-		return READER_BAD_INPUT;
-	}
+	if (err)
+		return complain_of(path, err);
 	if (!(extent.kinds & (1U << preferred | 1U << other)))
 		return say_none(path);
 	*ret_kind = kind_get(extent.kinds & 1U << preferred ? preferred : other)->name;
@@ -415,13 +413,11 @@ static int show(struct mem *mem, const struct input *input)
 			   text_wants_color());
 		text_table_head(&table, input);
 		mem_view_put(&view, &table);
-		err = table_close(&table);
+		err = table_close(&table, 0);
 	}
 	if (!err && fflush(stdout))
 		err = -errno;
-	if (err)
-		complain_of(input_title(input), err);
-	return err ? READER_BAD_INPUT : READER_OK;
+	return err ? complain_of(input_title(input), err) : READER_OK;
 }
 
 static int show_table(struct mem *mem)

@@ -165,10 +165,8 @@ static int check_directory(const char *path, const char *how_to_record)
 	struct extent extent;
 	int err = extent_read(path, false, &extent);
 
-	if (err) {
-		complain_of(path, err);
-		return READER_BAD_INPUT;
-	}
+	if (err)
+		return complain_of(path, err);
 	return extent.kinds & 1U << PP_PROFILE_CUDA ? 0 : gpu_input_none(path, how_to_record);
 }
 

@@ -152,7 +152,7 @@ static const char *row_name(const struct totals *totals, const struct totals_row
 		return code_text(&totals->code, totals->groups.group[row->group].label);
 	code = &totals->code.code[row->code];
 	if (totals->code.by == CODE_BY_FUNCTION || totals->code.by == CODE_BY_LINE)
-		return code->name ? code_text(&totals->code, code->name) : "[unknown]";
+		return code_name(&totals->code, code);
 	if (!code->file && !code->module)
 		return code->class == FRAME_CLASS_PYTHON ? "[python]" : "[unknown]";
 	return code->file ? code_shown_place(&totals->code, code) : code_place(&totals->code, code);
@@ -472,12 +472,9 @@ static void drop_empty(struct totals *totals)
 static void print_machine(struct report *report, const struct input *input,
 			  const struct table *table)
 {
-	struct profile_read_totals totals;
-
-	profile_reader_totals(input_reader(input), &totals);
 	/* Users other than root get no capture metadata of windows from --live. */
 	if (!report->machine.elapsed_ns)
-		report->machine.elapsed_ns = totals.duration_ns;
+		report->machine.elapsed_ns = input_totals(input).duration_ns;
 	machine_print(&report->machine, PROCESSES_SHOWN, text_columns(), table->color, table->out);
 	gpu_usage_print(&report->gpus, PROCESSES_SHOWN, text_columns(), table->color, table->out);
 }
@@ -485,8 +482,7 @@ static void print_machine(struct report *report, const struct input *input,
 static int print_report(struct report *report, const struct input *input, struct table *table)
 {
 	const struct profile *profile = input_profile(input);
-	const char *unit =
-		profile->options.value_type[profile_reader_value_index(input_reader(input))].unit;
+	const char *unit = input_value_type(input)->unit;
 	const bool is_for_people = table_is_for_people(table);
 
 	text_table_head(table, input);
@@ -513,14 +509,13 @@ static int print(struct report *report, const struct input *input)
 {
 	struct table table;
 	FILE *out;
-	int status = output_file_open(report->path, &out), err, written;
+	int status = output_file_open(report->path, &out);
 
 	if (status)
 		return status;
 	table_open(&table, out, (enum table_format)report->shared.format, text_wants_color());
-	err = print_report(report, input, &table);
-	written = table_close(&table);
-	return output_file_close(report->path, out, err ? err : written);
+	return output_file_close(report->path, out,
+				 table_close(&table, print_report(report, input, &table)));
 }
 
 /* *ret_input has the texts of the processes; NULL: there are none. */

@@ -43,8 +43,8 @@ void text_head(FILE *out, const struct input *input)
 	const struct profile *profile = input_profile(input);
 	unsigned int value_index = profile_reader_value_index(reader);
 	int count_index = profile_reader_count_index(reader);
-	const struct profile_value_type *type = &profile->options.value_type[value_index];
-	struct profile_read_totals totals;
+	const struct profile_value_type *type = input_value_type(input);
+	const struct profile_read_totals totals = input_totals(input);
 	int64_t all = 0, samples = 0;
 	char text[FORMAT_BYTES], missing[COVERAGE_BYTES];
 	OWNED_MEM char *line = NULL;
@@ -53,8 +53,6 @@ void text_head(FILE *out, const struct input *input)
 
 	if (!head)
 		return;
-
-	profile_reader_totals(reader, &totals);
 	for (uint32_t i = 0; i < profile->row_count; i++) {
 		all = add_saturating(all, profile_row_values(profile, i)[value_index]);
 		if (count_index >= 0)
@@ -110,10 +108,11 @@ void text_fit(unsigned int room, const char **name, const char **place, struct t
 	*place = path_fit(*place, for_place, cut->place, sizeof(cut->place));
 }
 
-void text_code(FILE *out, const struct code_table *table, const struct code *code, const char *name,
+void text_code(FILE *out, const struct code_table *table, const struct code *code,
 	       unsigned int room, bool color)
 {
 	char buffer[TEXT_PLACE_BYTES];
+	const char *name = code_name(table, code);
 	const char *place = text_place(table, code, buffer);
 	struct text_cut cut;
 
@@ -127,7 +126,7 @@ void text_code(FILE *out, const struct code_table *table, const struct code *cod
 void text_code_cells(struct table *table, const struct code_table *codes, const struct code *code,
 		     unsigned int taken)
 {
-	const char *whole = code_text(codes, code->name), *name = code->name ? whole : "[unknown]";
+	const char *name = code_name(codes, code);
 	char buffer[TEXT_PLACE_BYTES], shown[TEXT_SHOWN_BYTES];
 	const char *place = text_place(codes, code, buffer);
 	struct text_cut cut;
@@ -138,17 +137,14 @@ void text_code_cells(struct table *table, const struct code_table *codes, const 
 		 text_color(table->color, TEXT_PLAIN), place[0] ? "  " : "",
 		 place[0] ? text_color(table->color, TEXT_DIM) : "", place,
 		 place[0] ? text_color(table->color, TEXT_PLAIN) : "");
-	table_string(table, whole, shown);
+	table_string(table, code_text(codes, code->name), shown);
 	table_string(table, code_text(codes, code->file), NULL);
 	table_int(table, code_line(code), NULL);
 }
 
 void text_table_head(struct table *table, const struct input *input)
 {
-	const struct profile *profile = input_profile(input);
-	const struct profile_value_type *type =
-		&profile->options.value_type[profile_reader_value_index(input_reader(input))];
-	struct profile_read_totals totals;
+	const struct profile_value_type *type = input_value_type(input);
 
 	if (table_is_for_people(table)) {
 		text_head(table->out, input);
@@ -156,11 +152,10 @@ void text_table_head(struct table *table, const struct input *input)
 			fputs("\n", table->out);
 		return;
 	}
-	profile_reader_totals(input_reader(input), &totals);
 	table_fact_string(table, "profile", input_title(input));
 	table_fact_string(table, "type", type->type);
 	table_fact_string(table, "unit", type->unit);
-	table_fact_real(table, "seconds", (double)totals.duration_ns / 1e9);
+	table_fact_real(table, "seconds", (double)input_totals(input).duration_ns / 1e9);
 }
 
 /* Returns where to break a line: at the last blank within `columns`, else at the first one. */

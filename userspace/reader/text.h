@@ -37,8 +37,8 @@ struct text_cut {
 	char name[TEXT_PLACE_BYTES], place[TEXT_PLACE_BYTES];
 };
 void text_fit(unsigned int room, const char **name, const char **place, struct text_cut *cut);
-/* Prints "NAME  PLACE", both cut by text_fit(). */
-void text_code(FILE *out, const struct code_table *table, const struct code *code, const char *name,
+/* Prints "NAME  PLACE" of a piece of code, both cut by text_fit(). */
+void text_code(FILE *out, const struct code_table *table, const struct code *code,
 	       unsigned int room, bool color);
 /* Gives the cells of a piece of code: the last column of text is its name and place, cut as
  * text_code() does; for programs these are three columns, the name, the whole path and the line. */

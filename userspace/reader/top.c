@@ -345,10 +345,8 @@ static int run(struct top *top)
 		return READER_BAD_INPUT;
 	top->asked_wall_ns = wall_ns();
 	err = screen_is_there() ? screen_open(&top->screen) : 0;
-	if (err) {
-		fprintf(stderr, "pyprof: cannot use the terminal: %s\n", strerror(-err));
-		return READER_BAD_INPUT;
-	}
+	if (err)
+		return complain_of("cannot use the terminal", err);
 	err = follow(top, live_client_fd(client), &feed);
 	screen_close(&top->screen);
 	return err ? live_explain(client, err, feed.why) : READER_OK;

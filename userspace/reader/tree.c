@@ -121,7 +121,7 @@ static void print_node(const struct walk *walk, uint32_t node_index, bool is_las
 	print_bars(walk, is_last);
 	for (unsigned int i = 0; i < walk->depth; i++)
 		bars += walk->level[i].indents ? 2 : 0;
-	text_code(stdout, table, code, code->name ? code_text(table, code->name) : "[unknown]",
+	text_code(stdout, table, code,
 		  text_room(TREE_FIGURES_COLUMNS + bars + (has_self ? TREE_SELF_COLUMNS : 0)),
 		  walk->color);
 	if (has_self)
@@ -178,7 +178,7 @@ static int print(const struct tree *tree, const struct input *input)
 			      .flame = flame,
 			      .child = child,
 			      .first = first,
-			      .unit = profile->options.value_type[value_index].unit,
+			      .unit = input_value_type(input)->unit,
 			      .color = text_wants_color()};
 	flame->code.short_paths = input_short_paths(input);
 	text_head(stdout, input);
@@ -199,9 +199,7 @@ static int run(struct tree *tree)
 	if (err)
 		return err;
 	err = print(tree, input);
-	if (err)
-		complain_of(input_title(input), err);
-	return err ? READER_BAD_INPUT : READER_OK;
+	return err ? complain_of(input_title(input), err) : READER_OK;
 }
 
 int verb_tree(int argc, char **argv)

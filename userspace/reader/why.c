@@ -225,26 +225,22 @@ static int add_samples(struct why *why)
 
 static int print(const struct why *why, const struct input *input)
 {
-	struct profile_read_totals totals;
 	struct why_shown shown = {.processes = &why->processes,
 				  .gauges = &why->gauges,
 				  .title = input_title(input),
+				  .duration_ns = input_totals(input).duration_ns,
 				  .rows = (uint32_t)why->rows,
 				  .color = text_wants_color(),
 				  .is_scaled = why->is_scaled};
 	struct table table;
-	int err = 0, written;
+	int err = 0;
 
-	profile_reader_totals(input_reader(input), &totals);
-	shown.duration_ns = totals.duration_ns;
 	if (why->shared.format == TABLE_JSON) {
 		err = why_print_json(&shown, stdout);
 	} else if (why->shared.format != TABLE_TEXT) {
 		table_open(&table, stdout, (enum table_format)why->shared.format, false);
 		text_table_head(&table, input);
-		err = why_put_table(&shown, &table);
-		written = table_close(&table);
-		err = err ? err : written;
+		err = table_close(&table, why_put_table(&shown, &table));
 	} else {
 		text_head(stdout, input);
 		if (why->is_scaled)
@@ -269,9 +265,7 @@ static int show(struct why *why, const struct input *input)
 		why_judge(&why->processes, why->is_scaled);
 		err = print(why, input);
 	}
-	if (err)
-		complain_of(input_title(input), err);
-	return err ? READER_BAD_INPUT : READER_OK;
+	return err ? complain_of(input_title(input), err) : READER_OK;
 }
 
 static int run(struct why *why)

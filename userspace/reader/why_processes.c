@@ -56,8 +56,7 @@ static int set_line(struct why_line *line, const struct code_table *table, const
 {
 	char place[TEXT_PLACE_BYTES];
 
-	*line = (struct why_line){.name = strdup(code->name ? code_text(table, code->name)
-							    : "[unknown]"),
+	*line = (struct why_line){.name = strdup(code_name(table, code)),
 				  .file = strdup(code_text(table, code->file)),
 				  .place = strdup(text_place(table, code, place)),
 				  .line = code_line(code)};

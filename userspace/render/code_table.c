@@ -158,6 +158,11 @@ const char *code_text(const struct code_table *table, uint32_t string)
 	return intern_get(table->profile->strings, string, NULL);
 }
 
+const char *code_name(const struct code_table *table, const struct code *code)
+{
+	return code->name ? code_text(table, code->name) : "[unknown]";
+}
+
 const char *code_place(const struct code_table *table, const struct code *code)
 {
 	return code_text(table, code->file ? code->file : code->module);

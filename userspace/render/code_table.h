@@ -67,6 +67,8 @@ int code_table_of_location(struct code_table *table, uint32_t location, uint32_t
 int code_table_add(struct code_table *table, const struct code *code, uint32_t *ret_code);
 
 const char *code_text(const struct code_table *table, uint32_t string);
+/* Never returns "": "[unknown]". */
+const char *code_name(const struct code_table *table, const struct code *code);
 /* Returns the file, else the module; never NULL.  It tells apart what names do not: "<module>" of
  * a.py and b.py are two functions, and a function of libc has no file, but a module. */
 const char *code_place(const struct code_table *table, const struct code *code);

@@ -30,7 +30,7 @@ void table_open(struct table *table, FILE *out, enum table_format format, bool c
 		fputs("BEGIN;\n", out);
 }
 
-int table_close(struct table *table)
+int table_close(struct table *table, int err)
 {
 	if (table->format == TABLE_JSON) {
 		json_close(&table->json, '}');
@@ -38,7 +38,7 @@ int table_close(struct table *table)
 	}
 	if (table->format == TABLE_SQL)
 		fputs("COMMIT;\n", table->out);
-	return ferror(table->out) ? -EIO : 0;
+	return err ? err : ferror(table->out) ? -EIO : 0;
 }
 
 void table_fact_string(struct table *table, const char *key, const char *text)

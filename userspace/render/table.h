@@ -41,8 +41,8 @@ struct table {
 
 /* color: of text, whether it has any. */
 void table_open(struct table *table, FILE *out, enum table_format format, bool color);
-/* Returns 0 or -EIO. */
-int table_close(struct table *table);
+/* err: of what was written.  Returns err, else 0 or -EIO. */
+int table_close(struct table *table, int err);
 /* Returns whether a person reads the table: notes between tables and cuts by --top are welcome. */
 static inline bool table_is_for_people(const struct table *table)
 {

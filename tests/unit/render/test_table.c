@@ -35,7 +35,7 @@ static char *written(enum table_format format, bool color)
 	table_more_rows(&table, 3);
 	table_begin(&table, "others", columns, 1);
 	table_end(&table);
-	assert_int_equal(table_close(&table), 0);
+	assert_int_equal(table_close(&table, 0), 0);
 	fclose(out);
 	return text;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Definitions for tests of views without an input: text.c's head line needs them to link, and no
- * such test prints it.  Include it in one file of a program. */
-#ifndef TEST_READER_NO_INPUT_H
-#define TEST_READER_NO_INPUT_H
+/* Definitions for targets of views without an input: text.c's head line needs them to link, and no
+ * such target prints it.  Include it in one file of a program. */
+#ifndef TEST_FUZZ_NO_INPUT_H
+#define TEST_FUZZ_NO_INPUT_H
 
 #include "reader/text.h"
 
@@ -12,6 +12,16 @@ struct profile *input_profile(const struct input *input)
 	return NULL;
 }
 const struct profile_reader *input_reader(const struct input *input)
+{
+	(void)input;
+	return NULL;
+}
+struct profile_read_totals input_totals(const struct input *input)
+{
+	(void)input;
+	return (struct profile_read_totals){0};
+}
+const struct profile_value_type *input_value_type(const struct input *input)
 {
 	(void)input;
 	return NULL;
