@@ -77,21 +77,11 @@ static const char doc[] =
 	"  pyprof calls --sort total calls.pb.gz\n"
 	"  sudo pyprof calls --live --pid 1234 | dot -Tsvg > calls.svg\n";
 
-static bool parse_sort(const char *text, enum calls_sort *ret_sort)
-{
-	static const char *const known[] = {[CALLS_SORT_SELF] = "self",
-					    [CALLS_SORT_TOTAL] = "total",
-					    [CALLS_SORT_CALLS] = "calls",
-					    [CALLS_SORT_NAME] = "name"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (strcmp(known[i], text))
-			continue;
-		*ret_sort = (enum calls_sort)i;
-		return true;
-	}
-	return false;
-}
+static const char *const sorts[] = {[CALLS_SORT_SELF] = "self",
+				    [CALLS_SORT_TOTAL] = "total",
+				    [CALLS_SORT_CALLS] = "calls",
+				    [CALLS_SORT_NAME] = "name",
+				    NULL};
 
 static void parse_of_table(struct calls *calls, int key, char *text, struct argp_state *state)
 {
@@ -100,8 +90,7 @@ static void parse_of_table(struct calls *calls, int key, char *text, struct argp
 	switch (key) {
 	case 's':
 		calls->of_table = "sort";
-		if (!parse_sort(text, &calls->sort))
-			argp_error(state, "--sort=%s: not self, total, calls or name", text);
+		calls->sort = (enum calls_sort)select_word(state, "sort", text, sorts);
 		return;
 	case 'n':
 		calls->of_table = "top";
@@ -119,9 +108,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	struct calls *calls = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &calls->shared;
-		return 0;
 	case ARGP_KEY_END:
 		if (calls->of_table && calls->shared.format >= FORMAT_DOT)
 			argp_error(state, "--%s is of the table, not of %s", calls->of_table,
@@ -377,6 +363,8 @@ static int run_exact(struct calls *calls)
 
 int verb_calls(int argc, char **argv)
 {
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
 	struct calls calls = {.dot = {.node_min = DEFAULT_NODE_MIN,
 				      .edge_min = DEFAULT_NODE_MIN * EDGE_OF_NODE_MIN},
 			      .path = "-",
@@ -384,7 +372,7 @@ int verb_calls(int argc, char **argv)
 			      .shared.formats = formats};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &calls))
+	if (!select_parse(&argp, argc, argv, &calls.shared, &calls))
 		status = calls.shared.select.records ? run_exact(&calls) : run(&calls);
 	select_free_regex(calls.callers);
 	select_free_regex(calls.callees);

@@ -119,22 +119,19 @@ static void parse_range(struct argp_state *state, const char *option, const char
 			   option, text);
 }
 
+static const char *const sorts[] = {[DIFF_SELF] = "self", [DIFF_TOTAL] = "total", NULL};
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct diff *diff = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &diff->shared;
-		return 0;
 	case 'b':
 		if (parse_by(diff, text))
 			argp_error(state, "--by=%s: not function, line or stack", text);
 		return 0;
 	case 's':
-		if (strcmp(text, "self") && strcmp(text, "total"))
-			argp_error(state, "--sort=%s: not self or total", text);
-		diff->sort = strcmp(text, "total") ? DIFF_SELF : DIFF_TOTAL;
+		diff->sort = (enum diff_column)select_word(state, "sort", text, sorts);
 		return 0;
 	case 'n':
 		diff->rows = select_number(state, "top", text);
@@ -369,10 +366,13 @@ static int run(struct diff *diff)
 
 int verb_diff(int argc, char **argv)
 {
-	struct diff diff = {.rows = DEFAULT_ROWS, .shared.formats = formats};
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = "A B", .doc = doc};
+	struct diff diff = {.rows = DEFAULT_ROWS,
+			    .shared = {.formats = formats, .files_alone = true}};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse_files(options, parse, doc, "A B", argc, argv, &diff)) {
+	if (!select_parse(&argp, argc, argv, &diff.shared, &diff)) {
 		if (!diff.by)
 			diff.by = (1U << DIFF_TABLES) - 1;
 		if (is_page(&diff) || !select_refuse_groups(&diff.shared.select, "diff"))

@@ -52,9 +52,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	(void)text;
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &dump->live;
-		return 0;
 	case KEY_ALL:
 		dump->all = true;
 		return 0;
@@ -350,10 +347,11 @@ static int run(struct dump *dump)
 
 int verb_dump(int argc, char **argv)
 {
+	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
 	struct dump dump = {};
 	int status;
 
-	if (live_options_parse(options, parse, doc, argc, argv, &dump))
+	if (live_options_parse(&argp, argc, argv, &dump.live, &dump))
 		return READER_BAD_INPUT;
 	dump.color = text_wants_color();
 	status = run(&dump);

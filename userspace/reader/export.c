@@ -245,9 +245,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	struct export *export = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &export->shared;
-		return 0;
 	case 'o':
 		export->path = text;
 		return 0;
@@ -312,10 +309,12 @@ static int run(struct export *export)
 
 int verb_export(int argc, char **argv)
 {
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
 	struct export export = {.path = "-", .shared.formats = names};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &export))
+	if (!select_parse(&argp, argc, argv, &export.shared, &export))
 		status = export.shared.format == FORMAT_CSV
 				 ? report_write_csv(&export.shared, export.path)
 				 : run(&export);

@@ -162,9 +162,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 	(void)text;
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &flame->shared;
-		return 0;
 	case OPTION_NO_SOURCE:
 		flame->no_source = true;
 		return 0;
@@ -304,10 +301,12 @@ static int run(struct flame *flame)
 
 int verb_flame(int argc, char **argv)
 {
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
 	struct flame flame = {.shared.formats = formats};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &flame))
+	if (!select_parse(&argp, argc, argv, &flame.shared, &flame))
 		status = run(&flame);
 	page_times_release(&flame.times);
 	select_release(&flame.shared.select);

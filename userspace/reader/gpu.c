@@ -35,7 +35,8 @@ static const char *const view_names[] = {[GPU_VIEW_ALL] = "all",
 					 [GPU_VIEW_COPIES] = "copies",
 					 [GPU_VIEW_KERNELS] = "kernels",
 					 [GPU_VIEW_COLLECTIVES] = "collectives",
-					 [GPU_VIEW_MEMORY] = "memory"};
+					 [GPU_VIEW_MEMORY] = "memory",
+					 NULL};
 
 static const struct argp_option options[] = {
 	{"view", OPTION_VIEW, "VIEW", 0,
@@ -61,28 +62,13 @@ static const char doc[] =
 
 /* ---- options ---- */
 
-static void parse_view(struct argp_state *state, struct gpu *gpu, const char *text)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(view_names); i++) {
-		if (strcmp(view_names[i], text))
-			continue;
-		gpu->view = (enum gpu_view)i;
-		return;
-	}
-	argp_error(state, "--view=%s: not all, syncs, copies, kernels, collectives or memory",
-		   text);
-}
-
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct gpu *gpu = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &gpu->shared;
-		return 0;
 	case OPTION_VIEW:
-		parse_view(state, gpu, text);
+		gpu->view = (enum gpu_view)select_word(state, "view", text, view_names);
 		return 0;
 	case 'n':
 		gpu->rows = select_number(state, "top", text);
@@ -197,10 +183,12 @@ static int run(struct gpu *gpu)
 
 int verb_gpu(int argc, char **argv)
 {
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
 	struct gpu gpu = {.rows = DEFAULT_ROWS, .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &gpu) &&
+	if (!select_parse(&argp, argc, argv, &gpu.shared, &gpu) &&
 	    !select_refuse_groups(&gpu.shared.select, "gpu"))
 		status = run(&gpu);
 	gpu_lines_release(&gpu.lines);

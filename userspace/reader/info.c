@@ -57,9 +57,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	struct info *info = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &info->shared;
-		return 0;
 	case 'n':
 		info->processes = select_number(state, "top", text);
 		return 0;
@@ -438,10 +435,12 @@ static int run(struct info *info)
 
 int verb_info(int argc, char **argv)
 {
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
 	struct info info = {.processes = DEFAULT_PROCESSES, .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &info) &&
+	if (!select_parse(&argp, argc, argv, &info.shared, &info) &&
 	    !select_refuse_groups(&info.shared.select, "info"))
 		status = run(&info);
 	select_release(&info.shared.select);

@@ -69,9 +69,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	struct lines *lines = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &lines->shared;
-		return 0;
 	case OPTION_ALL:
 		lines->view.all = true;
 		return 0;
@@ -314,13 +311,15 @@ static int run_target(struct lines *lines)
 
 int verb_lines(int argc, char **argv)
 {
+	static const struct argp argp = {.options = options,
+					 .parser = parse,
+					 .args_doc = "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] "
+						     "--live\nFILE[:FUNC] --exact --pid PID",
+					 .doc = doc};
 	struct lines lines = {.shared = {.leading_wanted = 1, .formats = formats}};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(
-		    options, parse, doc,
-		    "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live\nFILE[:FUNC] --exact --pid PID",
-		    argc, argv, &lines) &&
+	if (!select_parse(&argp, argc, argv, &lines.shared, &lines) &&
 	    !select_refuse_groups(&lines.shared.select, "lines")) {
 		status = lines.shared.leading_count
 				 ? run_target(&lines)

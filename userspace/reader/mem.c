@@ -276,9 +276,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	struct mem *mem = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &mem->shared;
-		return 0;
 	case OPTION_LEAKS:
 		mem->leaks = true;
 		if (text)
@@ -471,13 +468,16 @@ static int run(struct mem *mem)
 
 int verb_mem(int argc, char **argv)
 {
+	static const struct argp argp = {.options = options,
+					 .parser = parse,
+					 .args_doc = "PROFILE|DIR...\n--live\n--oom [NAME] [DIR]",
+					 .doc = doc};
 	struct mem mem = {.rows = DEFAULT_ROWS,
 			  .older_ns = OLDER_DEFAULT_NS,
 			  .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live\n--oom [NAME] [DIR]", argc,
-			  argv, &mem) &&
+	if (!select_parse(&argp, argc, argv, &mem.shared, &mem) &&
 	    !select_refuse_groups(&mem.shared.select, "mem")) {
 		mem.held.older_ns = mem.older_ns;
 		status = run(&mem);

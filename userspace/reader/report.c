@@ -89,21 +89,11 @@ static int parse_by(struct report *report, const char *text, char why[SELECT_WHY
 	return select_add_groups(&report->by.group_by, text, why);
 }
 
-static bool parse_sort(struct report *report, const char *text)
-{
-	static const char *const known[] = {[SORT_SELF] = "self",
-					    [SORT_TOTAL] = "total",
-					    [SORT_NAME] = "name",
-					    [SORT_FILE] = "file"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (strcmp(known[i], text))
-			continue;
-		report->sort = (enum sort)i;
-		return true;
-	}
-	return false;
-}
+static const char *const sorts[] = {[SORT_SELF] = "self",
+				    [SORT_TOTAL] = "total",
+				    [SORT_NAME] = "name",
+				    [SORT_FILE] = "file",
+				    NULL};
 
 static error_t parse(int key, char *text, struct argp_state *state)
 {
@@ -111,9 +101,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	char why[SELECT_WHY_BYTES] = "";
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &report->shared;
-		return 0;
 	case ARGP_KEY_END:
 		if ((report->callers || report->callees) && report->shared.format != TABLE_TEXT)
 			argp_error(state, "--callers and --callees are shown as text alone");
@@ -123,8 +110,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 			argp_error(state, "--by=%s: see --help; %s", text, why);
 		return 0;
 	case 's':
-		if (!parse_sort(report, text))
-			argp_error(state, "--sort=%s: not self, total, name or file", text);
+		report->sort = (enum sort)select_word(state, "sort", text, sorts);
 		return 0;
 	case 'n':
 		report->rows = select_number(state, "top", text);
@@ -607,11 +593,13 @@ int report_write_csv(const struct select_options *shared, const char *path)
 
 int verb_report(int argc, char **argv)
 {
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
 	struct report report = {
 		.rows = DEFAULT_ROWS, .path = "-", .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &report))
+	if (!select_parse(&argp, argc, argv, &report.shared, &report))
 		status = run(&report);
 	release(&report);
 	select_release(&report.shared.select);

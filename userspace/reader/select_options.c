@@ -17,7 +17,7 @@
 
 #define LIVE_SECONDS_DEFAULT 10UL
 #define LIVE_SECONDS_MAX 3600UL
-#define FORMATS_BYTES 160U /* of the names of all formats of a verb */
+#define LIST_BYTES 160U /* of the names of all formats of a verb, or of what an option takes */
 
 enum {
 	OPTION_PID = 0x1000,
@@ -113,11 +113,10 @@ static const struct argp_option live_options[] = {
 
 int select_refuse_groups(const struct select *select, const char *verb)
 {
-	if (!select->group_by.keys)
-		return 0;
-	fprintf(stderr, "pyprof: %s has no groups: choose one with --pid, --comm or --thread\n",
-		verb);
-	return -EINVAL;
+	return !select->group_by.keys
+		       ? 0
+		       : complain("%s has no groups: choose one with --pid, --comm or --thread",
+				  verb);
 }
 
 int select_regex_option(const char *text, const char *option, regex_t **ret_regex)
@@ -125,9 +124,7 @@ int select_regex_option(const char *text, const char *option, regex_t **ret_rege
 	char why[SELECT_WHY_BYTES];
 	int err = select_regex(text, why, ret_regex);
 
-	if (err)
-		fprintf(stderr, "pyprof: --%s=%s: %s\n", option, text, why);
-	return err;
+	return err ? complain("--%s=%s: %s", option, text, why) : 0;
 }
 
 static void parse_time(struct argp_state *state, const char *option, const char *text,
@@ -183,44 +180,66 @@ static const char *const *formats_of(const struct select_options *shared)
 	return shared && shared->formats ? shared->formats : text_alone;
 }
 
-/* Writes "text, csv, json" to a buffer. */
-static void list_formats(const struct select_options *shared, char *ret_list, size_t size)
+/* Writes "text, csv LAST json" to a buffer. */
+static void join_words(const char *const *words, const char *last, char *ret_list, size_t size)
 {
 	size_t used = 0;
 
 	ret_list[0] = '\0';
-	for (const char *const *name = formats_of(shared); *name && used < size; name++)
-		used += (size_t)snprintf(ret_list + used, size - used, "%s%s", used ? ", " : "",
-					 *name);
+	for (unsigned int i = 0; words[i] && used < size; i++)
+		used += (size_t)snprintf(ret_list + used, size - used, "%s%s",
+					 !i		? ""
+					 : words[i + 1] ? ", "
+							: last,
+					 words[i]);
+}
+
+/* Returns the number of a word, or of the NULL behind all. */
+static unsigned int find_word(const char *const *words, const char *text)
+{
+	unsigned int i = 0;
+
+	while (words[i] && strcmp(words[i], text) != 0)
+		i++;
+	return i;
+}
+
+unsigned int select_word(struct argp_state *state, const char *option, const char *text,
+			 const char *const *words)
+{
+	const unsigned int found = find_word(words, text);
+	char list[LIST_BYTES];
+
+	join_words(words, " or ", list, sizeof(list));
+	if (!words[found])
+		argp_error(state, "--%s=%s: not %s", option, text, list);
+	return found;
 }
 
 static void parse_format(struct argp_state *state, struct select_options *shared, const char *text)
 {
 	const char *const *formats = formats_of(shared);
-	char list[FORMATS_BYTES];
+	const unsigned int found = find_word(formats, text);
+	char list[LIST_BYTES];
 
-	for (unsigned int i = 0; formats[i]; i++) {
-		if (strcmp(formats[i], text))
-			continue;
-		if (shared->has_format && shared->format != i)
-			argp_error(state, "--format=%s and %s: one at a time",
-				   formats[shared->format], text);
-		shared->format = i;
-		shared->has_format = true;
-		return;
-	}
-	list_formats(shared, list, sizeof(list));
-	argp_error(state, "--format=%s: not one of %s", text, list);
+	join_words(formats, ", ", list, sizeof(list));
+	if (!formats[found])
+		argp_error(state, "--format=%s: not one of %s", text, list);
+	if (shared->has_format && shared->format != found)
+		argp_error(state, "--format=%s and %s: one at a time", formats[shared->format],
+			   text);
+	shared->format = found;
+	shared->has_format = true;
 }
 
 /* The help of --format names the formats of the verb; the first is the default. */
 static char *filter_help(int key, const char *text, void *input)
 {
-	char list[FORMATS_BYTES], *help;
+	char list[LIST_BYTES], *help;
 
 	if (key != OPTION_FORMAT)
 		return (char *)text;
-	list_formats(input, list, sizeof(list));
+	join_words(formats_of(input), ", ", list, sizeof(list));
 	return asprintf(&help, "Write %s: the first, where nothing else is said", list) < 0
 		       ? (char *)text
 		       : help;
@@ -269,6 +288,9 @@ static error_t add_from_set(struct select *select, const char *text)
 	select->from_set[select->from_set_count++] = text;
 	return 0;
 }
+
+/* --json is --format=json. */
+static const char *const own_options[] = {"csv", "folded", "json", "svg"};
 
 static error_t parse_text(int key, char *text, struct select *select)
 {
@@ -326,16 +348,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		parse_format(state, shared, text);
 		return 0;
 	case OPTION_CSV:
-		parse_format(state, shared, "csv");
-		return 0;
 	case OPTION_FOLDED:
-		parse_format(state, shared, "folded");
-		return 0;
 	case OPTION_JSON:
-		parse_format(state, shared, "json");
-		return 0;
 	case OPTION_SVG:
-		parse_format(state, shared, "svg");
+		parse_format(state, shared, own_options[key - OPTION_CSV]);
 		return 0;
 	case OPTION_FULL_PATHS:
 		select->full_paths = true;
@@ -347,9 +363,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return add_url(select, text, state);
 	case OPTION_FROM_SET:
 		return add_from_set(select, text);
-	case ARGP_KEY_INIT:
-		select->may_fetch = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		return add_argument(shared, text);
 	default:
@@ -419,7 +432,6 @@ static error_t parse_with_live(int key, char *text, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = state->input;
-		select->may_fetch = true;
 		return 0;
 	case ARGP_KEY_END:
 		conflict = find_conflict(select);
@@ -427,47 +439,58 @@ static error_t parse_with_live(int key, char *text, struct argp_state *state)
 			select->live_seconds = LIVE_SECONDS_DEFAULT;
 		if (!conflict)
 			return 0;
-		fprintf(stderr, "pyprof: %s\n", conflict);
-		exit(argp_err_exit_status);
+		exit(complain("%s", conflict));
 	default:
 		return parse(key, text, state);
 	}
 }
 
-static error_t parse_verb(const struct argp *shared, struct argp verb, int argc, char **argv,
-			  void *input)
+/* While a verb's options are parsed. */
+struct parsing {
+	argp_parser_t parser;
+	void *input, *shared;
+};
+
+/* Calls a verb's parser, which knows nothing of the shared options. */
+static error_t parse_own(int key, char *text, struct argp_state *state)
+{
+	const struct parsing *parsing = state->input;
+
+	if (key == ARGP_KEY_INIT) {
+		state->child_inputs[0] = parsing->shared;
+		return 0;
+	}
+	state->input = parsing->input;
+	return parsing->parser(key, text, state);
+}
+
+static error_t parse_verb(const struct argp *verb, const struct argp *shared,
+			  struct parsing parsing, int argc, char **argv)
 {
 	const struct argp_child children[] = {{shared, 0, NULL, 8}, {0}};
+	struct argp whole = *verb;
 
-	verb.children = children;
-	return argp_parse(&verb, argc, argv, 0, NULL, input);
+	parsing.parser = verb->parser;
+	whole.parser = parse_own;
+	whole.children = children;
+	return argp_parse(&whole, argc, argv, 0, NULL, &parsing);
 }
 
-error_t select_parse(const struct argp_option *verb_options, argp_parser_t parser, const char *doc,
-		     const char *arguments, int argc, char **argv, void *input)
+error_t select_parse(const struct argp *verb, int argc, char **argv, struct select_options *shared,
+		     void *input)
 {
-	static const struct argp live_argp = {.options = live_options, .parser = parse_live};
-	static const struct argp_child live_child[] = {{&live_argp, 0, NULL, 7}, {0}};
-	static const struct argp shared = {.options = options,
-					   .parser = parse_with_live,
-					   .children = live_child,
-					   .help_filter = filter_help};
-	const struct argp verb = {
-		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
-
-	return parse_verb(&shared, verb, argc, argv, input);
-}
-
-error_t select_parse_files(const struct argp_option *verb_options, argp_parser_t parser,
-			   const char *doc, const char *arguments, int argc, char **argv,
-			   void *input)
-{
-	static const struct argp shared = {
+	static const struct argp live = {.options = live_options, .parser = parse_live};
+	static const struct argp_child live_child[] = {{&live, 0, NULL, 7}, {0}};
+	static const struct argp files_or_live = {.options = options,
+						  .parser = parse_with_live,
+						  .children = live_child,
+						  .help_filter = filter_help};
+	static const struct argp files = {
 		.options = options, .parser = parse, .help_filter = filter_help};
-	const struct argp verb = {
-		.options = verb_options, .parser = parser, .args_doc = arguments, .doc = doc};
 
-	return parse_verb(&shared, verb, argc, argv, input);
+	shared->select.may_fetch = true;
+	return parse_verb(verb, shared->files_alone ? &files : &files_or_live,
+			  (struct parsing){.input = input, .shared = shared}, argc, argv);
 }
 
 double select_share(struct argp_state *state, const char *option, const char *text)
@@ -534,15 +557,13 @@ static error_t parse_asking(int key, char *text, struct argp_state *state)
 	}
 }
 
-error_t live_options_parse(const struct argp_option *verb_options, argp_parser_t parser,
-			   const char *doc, int argc, char **argv, void *input)
+error_t live_options_parse(const struct argp *verb, int argc, char **argv,
+			   struct live_options *shared, void *input)
 {
-	static const struct argp live_argp = {.options = asking_options, .parser = parse_asking};
-	const struct argp_child children[] = {{&live_argp, 0, NULL, 8}, {0}};
-	const struct argp argp = {
-		.options = verb_options, .parser = parser, .doc = doc, .children = children};
+	static const struct argp live = {.options = asking_options, .parser = parse_asking};
 
-	return argp_parse(&argp, argc, argv, 0, NULL, input);
+	return parse_verb(verb, &live, (struct parsing){.input = input, .shared = shared}, argc,
+			  argv);
 }
 
 int live_explain(const struct live_client *client, int err, const char *said)

@@ -19,6 +19,7 @@ struct select_options {
 	const char *const *formats;
 	unsigned int format; /* in formats; 0 when not given */
 	bool has_format;     /* it was given */
+	bool files_alone;    /* set by the verb: there is no --live */
 	/* A verb's own first arguments (the FILE of `lines`), which are not paths of profiles. */
 	char *leading[2];
 	int leading_wanted, leading_count;
@@ -30,21 +31,21 @@ struct select_options {
 	[TABLE_MARKDOWN] = "markdown", [TABLE_SQL] = "sql"
 extern const char *const select_table_formats[];
 
-/* Runs argp_parse() for a verb, with its own options and these.  At ARGP_KEY_INIT the verb's parser
- * passes the struct select_options as child_inputs[0].  doc: static, with the examples. */
-error_t select_parse(const struct argp_option *options, argp_parser_t parser, const char *doc,
-		     const char *arguments, int argc, char **argv, void *input);
-/* select_parse() without --live. */
-error_t select_parse_files(const struct argp_option *options, argp_parser_t parser, const char *doc,
-			   const char *arguments, int argc, char **argv, void *input);
+#define SELECT_ARGUMENTS "PROFILE|DIR...\n--live"
+/* Runs argp_parse() for a verb, with its own options and these, which go to *shared.  input: for
+ * the verb's parser. */
+error_t select_parse(const struct argp *verb, int argc, char **argv, struct select_options *shared,
+		     void *input);
 /* Parse the value of a verb's own option, or call argp_error(): "12.5" percent as a share from 0 to
- * 1; a number. */
+ * 1; a number; the number of one of the words, behind which NULL stands. */
 double select_share(struct argp_state *state, const char *option, const char *text);
 unsigned long select_number(struct argp_state *state, const char *option, const char *text);
-/* select_regex() for an option: prints what is wrong. */
+unsigned int select_word(struct argp_state *state, const char *option, const char *text,
+			 const char *const *words);
+/* select_regex() for an option.  Returns 0, or READER_BAD_INPUT after one line on stderr. */
 int select_regex_option(const char *text, const char *option, regex_t **ret_regex);
 /* For verbs whose view has no groups: when the user asked for groups, prints what to do instead and
- * returns -EINVAL. */
+ * returns READER_BAD_INPUT. */
 int select_refuse_groups(const struct select *select, const char *verb);
 
 /* The options of the verbs that ask a running pyprofd, as an argp child. */
@@ -54,10 +55,9 @@ struct live_options {
 	const char *socket; /* NULL: the default */
 };
 
-/* Runs argp_parse() for a verb, with its own options and these.  At ARGP_KEY_INIT the verb's parser
- * passes the struct live_options as child_inputs[0].  doc: static, with the examples. */
-error_t live_options_parse(const struct argp_option *options, argp_parser_t parser, const char *doc,
-			   int argc, char **argv, void *input);
+/* As select_parse(). */
+error_t live_options_parse(const struct argp *verb, int argc, char **argv,
+			   struct live_options *shared, void *input);
 
 /* Prints why the answer is incomplete: the error of the module that read it, and for -EREMOTEIO
  * what the server said.  Returns the exit code. */

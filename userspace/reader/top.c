@@ -194,9 +194,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	struct top *top = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &top->live;
-		return 0;
 	case 'i':
 		top->interval_s = select_number(state, "interval", text);
 		if (!top->interval_s || top->interval_s > INTERVAL_MAX)
@@ -206,8 +203,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		top->count = select_number(state, "count", text);
 		return 0;
 	case 's':
-		if (!top_view_sort(&top->view, text))
-			argp_error(state, "--sort=%s: not cpu, gil, wait or name", text);
+		top->view.sort = (enum top_sort)select_word(state, "sort", text, top_sort_names);
 		return 0;
 	case KEY_FOCUS:
 		if (top_view_set_filter(&top->view, text))
@@ -354,12 +350,13 @@ static int run(struct top *top)
 
 int verb_top(int argc, char **argv)
 {
+	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
 	struct top top = {.live.request.verb = LIVE_TOP,
 			  .interval_s = 1,
 			  .view = {.depth = 3, .functions = 5, .lines = 2}};
 	int rc = READER_BAD_INPUT;
 
-	if (!live_options_parse(options, parse, doc, argc, argv, &top)) {
+	if (!live_options_parse(&argp, argc, argv, &top.live, &top)) {
 		top.view.color = text_wants_color();
 		top.view.shows_idle = top.live.request.pid_count;
 		rc = run(&top);

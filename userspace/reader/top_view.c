@@ -53,19 +53,11 @@ int top_view_set_filter(struct top_view *view, const char *text)
 	return 0;
 }
 
-bool top_view_sort(struct top_view *view, const char *name)
-{
-	static const char *const names[] = {"cpu", "gil", "wait", "name"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i], name))
-			continue;
-		view->sort = (enum top_sort)i;
-		view->first = 0;
-		return true;
-	}
-	return false;
-}
+const char *const top_sort_names[] = {[TOP_BY_CPU] = "cpu",
+				      [TOP_BY_GIL] = "gil",
+				      [TOP_BY_WAIT] = "wait",
+				      [TOP_BY_NAME] = "name",
+				      NULL};
 
 /* ---- the filter, as it is typed ---- */
 
@@ -124,13 +116,15 @@ static bool take_key(struct top_view *view, char key)
 {
 	switch (key) {
 	case 'c':
-		return top_view_sort(view, "cpu");
 	case 'g':
-		return top_view_sort(view, "gil");
 	case 'w':
-		return top_view_sort(view, "wait");
 	case 'n':
-		return top_view_sort(view, "name");
+		view->sort = key == 'c'	  ? TOP_BY_CPU
+			     : key == 'g' ? TOP_BY_GIL
+			     : key == 'w' ? TOP_BY_WAIT
+					  : TOP_BY_NAME;
+		view->first = 0;
+		return true;
 	case '1':
 	case '2':
 	case '3':
@@ -521,7 +515,6 @@ static int64_t sum_cpu(const struct top_model *model)
 
 static void print_head(struct page *page, uint64_t end_wall_ns)
 {
-	static const char *const sorts[] = {"cpu", "gil", "wait", "name"};
 	const struct top_view *view = page->view;
 	time_t seconds = (time_t)(end_wall_ns / NS_PER_SEC);
 	char text[LINE_BYTES], missing[COVERAGE_BYTES], clock[16] = "";
@@ -534,7 +527,7 @@ static void print_head(struct page *page, uint64_t end_wall_ns)
 		 "pyprof top  %s  %.1f s  %.1f %% CPU  %" PRIu32 " process%s  by %s", clock,
 		 page->duration_ns / NS_PER_SEC,
 		 (double)sum_cpu(page->model) / page->duration_ns * 100, page->model->processes,
-		 page->model->processes == 1 ? "" : "es", sorts[view->sort]);
+		 page->model->processes == 1 ? "" : "es", top_sort_names[view->sort]);
 	put(page, TEXT_PLAIN, text);
 	if (view->filter[0]) {
 		put(page, TEXT_PLAIN, "  /");

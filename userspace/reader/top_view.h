@@ -14,6 +14,7 @@
 #define TOP_FILTER_BYTES 128U
 
 enum top_sort { TOP_BY_CPU, TOP_BY_GIL, TOP_BY_WAIT, TOP_BY_NAME };
+extern const char *const top_sort_names[]; /* with NULL behind */
 
 /* Release with top_view_release(). */
 struct top_view {
@@ -37,7 +38,6 @@ void top_view_release(struct top_view *view);
 int top_view_set_filter(struct top_view *view, const char *text);
 /* Handles keys as a terminal sends them.  Returns whether something changed. */
 bool top_view_keys(struct top_view *view, const char *keys, size_t size);
-bool top_view_sort(struct top_view *view, const char *name);
 /* Prints whole lines, each ended by line_end.  model NULL: no data yet.  Returns 0 or -ENOMEM. */
 int top_view_print(const struct top_view *view, const struct top_model *model, const char *line_end,
 		   FILE *out);

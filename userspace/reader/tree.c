@@ -38,14 +38,13 @@ static const char doc[] = "Shows the call tree, hottest first.  A chain of calls
 			  "  pyprof tree /var/lib/pyprofd --since 10m --group-by process --min 5\n"
 			  "  sudo pyprof tree --live --pid 1234\n";
 
+static const char *const by[] = {"function", "line", NULL};
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct tree *tree = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &tree->shared;
-		return 0;
 	case 'm':
 		tree->min_share = select_share(state, "min", text);
 		return 0;
@@ -53,9 +52,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		tree->depth = select_number(state, "depth", text);
 		return 0;
 	case 'b':
-		if (strcmp(text, "function") && strcmp(text, "line"))
-			argp_error(state, "--by=%s: not function or line", text);
-		tree->lines = !strcmp(text, "line");
+		tree->lines = select_word(state, "by", text, by);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -204,10 +201,12 @@ static int run(struct tree *tree)
 
 int verb_tree(int argc, char **argv)
 {
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
 	struct tree tree = {.min_share = DEFAULT_MIN_SHARE};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &tree))
+	if (!select_parse(&argp, argc, argv, &tree.shared, &tree))
 		status = run(&tree);
 	select_release(&tree.shared.select);
 	return status;

@@ -89,9 +89,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	struct why *why = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &why->shared;
-		return 0;
 	case OPTION_GPU:
 		if (why->gpu)
 			argp_error(state, "--gpu: one device at a time");
@@ -299,10 +296,12 @@ static int run(struct why *why)
 
 int verb_why(int argc, char **argv)
 {
+	static const struct argp argp = {
+		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
 	struct why why = {.rows = DEFAULT_ROWS, .shared.formats = select_table_formats};
 	int status = READER_BAD_INPUT;
 
-	if (!select_parse(options, parse, doc, "PROFILE|DIR...\n--live", argc, argv, &why) &&
+	if (!select_parse(&argp, argc, argv, &why.shared, &why) &&
 	    !select_refuse_groups(&why.shared.select, "why"))
 		status = run(&why);
 	why_processes_release(&why.processes);

@@ -163,8 +163,7 @@ static void top__by_wait_and_by_leaf(void **state)
 	(void)state;
 	assert_int_equal(top_model_new(true, &model), 0);
 	add_window(model, one_window, ARRAY_SIZE(one_window), NS_PER_SEC);
-	assert_true(top_view_sort(&view, "wait"));
-	assert_false(top_view_sort(&view, "colour"));
+	view.sort = TOP_BY_WAIT;
 	expect(&view, model,
 	       "    60.0            50.0   100.0  11 python3  waits: gil 90 %, poll 10 %\n"
 	       "     0.0     0.0     0.0   100.0    schedule  [kernel.kallsyms]\n"
