@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "serve/exchange.h"
-#include "serve/strip.h"
 
 #define LINES_MAX 64U
 #define MAX_BYTES 16384U
@@ -59,7 +58,7 @@ static void check(const struct exchange_ask *ask, enum exchange_step step,
 	/* Nobody gets what is not for them. */
 	if (request->endpoint != REQUEST_LIVE && request->endpoint != REQUEST_SELF)
 		assert(!view->is_of_user);
-	assert(request->points <= STRIP_POINTS_MAX);
+	assert(request->points <= REQUEST_POINTS_MAX);
 	if (ask->client.uid && !shows_token && !ask->parameter_count)
 		assert(view->is_of_user && view->uid == ask->client.uid);
 	assert(ask->client.has_uid || shows_token || ask->parameter_count);

@@ -47,6 +47,25 @@ void answer_say_clean(struct answer *answer, unsigned int status, const char *li
 	answer_say(answer, clean ? status : 500, "%s\n", clean ? clean : "no memory");
 }
 
+int answer_write(struct answer *answer, int (*write)(FILE *out, void *context), void *context)
+{
+	OWNED_MEM char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	err = write(out, context);
+	if (close_memory_file(out, &text) || err)
+		return err ? err : -ENOMEM;
+	if (size > ANSWER_MAX_BYTES)
+		return -EFBIG;
+	answer->body = TAKE(text);
+	answer->size = size;
+	return 0;
+}
+
 /* ---- one that is a JSON object, and the range that it is of ---- */
 
 void json_answer_release(struct json_answer *body)

@@ -49,6 +49,10 @@ void answer_say(struct answer *answer, unsigned int status, const char *format, 
 /* Makes an error of one line the answer.  The line may hold names that others chose. */
 void answer_say_clean(struct answer *answer, unsigned int status, const char *line);
 
+/* Makes what `write` writes the body.  Returns 0; -ENOMEM; -EFBIG: it is more than
+ * ANSWER_MAX_BYTES; what `write` returns. */
+int answer_write(struct answer *answer, int (*write)(FILE *out, void *context), void *context);
+
 /* Release with json_answer_release(); a zeroed one is empty. */
 struct json_answer {
 	struct json_writer json;

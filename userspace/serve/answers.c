@@ -2,23 +2,24 @@
 #include "serve/answers.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/io.h"
+#include "base/kinds.h"
 #include "base/saturating.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
-#include "query/file_totals.h"
-#include "query/machine.h"
+#include "query/extent.h"
 #include "render/flame_html.h"
 #include "render/flame_json.h"
-#include "serve/answer.h"
-#include "serve/labels.h"
-#include "serve/strip.h"
-#include "serve/waits.h"
+#include "version.h"
 
 /* ---- what a request names ---- */
 
@@ -178,11 +179,8 @@ static int encode_graph(const struct input *input, int (*write)(FILE *out, void 
 		.lines = true,
 		.group_by = {.keys = GROUP_BY_THREAD}};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
-	OWNED_MEM char *text = NULL;
 	struct profile_read_totals totals;
 	struct graph graph = {.facts.title = input_title(input)};
-	size_t size;
-	FILE *out;
 	int err = flame_tree_new(input_profile(input), &options, &tree);
 
 	if (err)
@@ -194,15 +192,7 @@ static int encode_graph(const struct input *input, int (*write)(FILE *out, void 
 	graph.facts.start_wall_ns = totals.start_wall_ns;
 	graph.facts.duration_ns = totals.duration_ns;
 	graph.facts.sample_count = count_samples(input);
-	out = open_memstream(&text, &size);
-	if (!out)
-		return -ENOMEM;
-	err = write(out, &graph);
-	if (close_memory_file(out, &text) || err)
-		return err ? err : -ENOMEM;
-	answer->body = TAKE(text);
-	answer->size = size;
-	return 0;
+	return answer_write(answer, write, &graph);
 }
 
 static int encode_json(const struct input *input, struct answer *answer)
@@ -254,46 +244,61 @@ void profile_answer(const struct answer_sources *sources, const struct request *
 		encode(request, input, ret_answer);
 }
 
-/* ---- labels ---- */
-
-static int encode_labels(const struct labels *labels, const struct request *request,
-			 struct answer *answer)
-{
-	CLEANUP(json_answer_release) struct json_answer body = {0};
-	int err = json_answer_begin(&body);
-
-	if (err)
-		return err;
-	json_put_string(&body.json, "kind", request->stored);
-	json_put_int(&body.json, "from_ms", (int64_t)request->from_ms);
-	json_put_int(&body.json, "until_ms", (int64_t)request->until_ms);
-	labels_put(labels, &body.json);
-	return json_answer_end(&body, answer);
-}
-
-void labels_answer(const struct answer_sources *sources, const struct request *request,
-		   const struct answer_view *view, uint64_t now_ms, struct answer *ret_answer)
-{
-	const struct input_options options = {.drop_stacks = true, .may_be_none = true};
-	CLEANUP(labels_release) struct labels labels = {0};
-	OWNED(input) struct input *input = NULL;
-	struct request ranged = *request;
-	int err = 0;
-
-	*ret_answer = (struct answer){0};
-	if (!json_answer_range(&ranged, now_ms, ret_answer) ||
-	    request_read(sources, &ranged, view, &options, &input, ret_answer))
-		return;
-	if (input)
-		err = labels_of_profile(input_profile(input),
-					profile_reader_value_index(input_reader(input)), &labels);
-	if (!err)
-		err = encode_labels(&labels, &ranged, ret_answer);
-	if (err)
-		answer_say(ret_answer, 503, "no memory\n");
-}
-
 /* ---- waits ---- */
+
+static void put_ms(struct json_writer *json, const char *name, int64_t ns)
+{
+	json_put_int(json, name, (ns + (int64_t)NS_PER_MS / 2) / (int64_t)NS_PER_MS);
+}
+
+/* Writes "ms": the time on the CPU and each wait; and "running_ms": the parts of the first. */
+static void put_times(struct json_writer *json, const struct machine_process *process)
+{
+	json_key(json, "ms");
+	json_open(json, '{');
+	put_ms(json, "running", machine_cpu_ns(process));
+	for (unsigned int i = LEDGER_WAITS_BEGIN; i < LEDGER_STATE_COUNT; i++)
+		put_ms(json, ledger_state_name(i), process->ns[i]);
+	json_close(json, '}');
+	json_key(json, "running_ms");
+	json_open(json, '{');
+	for (unsigned int i = 0; i < LEDGER_WAITS_BEGIN; i++)
+		put_ms(json, ledger_state_name(i), process->ns[i]);
+	json_close(json, '}');
+}
+
+static void put_process(struct json_writer *json, const struct machine_process *process)
+{
+	json_open(json, '{');
+	json_put_int(json, "pid", process->pid);
+	json_put_string(json, "comm", process->comm);
+	put_times(json, process);
+	json_close(json, '}');
+}
+
+void waits_put(const struct machine *machine, bool is_of_all, struct json_writer *json)
+{
+	struct machine_process others = machine->others;
+	const uint32_t count = machine->count;
+
+	json_key(json, "processes");
+	json_open(json, '[');
+	for (uint32_t i = 0; i < count; i++) {
+		if (i < WAITS_PROCESSES_SHOWN)
+			put_process(json, &machine->process[i]);
+		else
+			machine_add_up(&others, &machine->process[i]);
+	}
+	json_close(json, ']');
+	json_put_int(json, "more",
+		     count > WAITS_PROCESSES_SHOWN ? count - WAITS_PROCESSES_SHOWN : 0);
+	if (!is_of_all)
+		return;
+	json_key(json, "others");
+	json_open(json, '{');
+	put_times(json, &others);
+	json_close(json, '}');
+}
 
 static int encode_waits(const struct machine *machine, const struct request *request,
 			struct answer *answer)
@@ -330,109 +335,101 @@ void waits_answer(const struct answer_sources *sources, const struct request *re
 		answer_say(ret_answer, 503, "no memory\n");
 }
 
-/* ---- the strip ---- */
+/* ---- who asks, and what there is ---- */
 
-struct strip_source {
-	const char *store;
-	struct file_totals *totals;
+/* How people call the kinds. */
+static const char *const titles[] = {
+	[PP_PROFILE_CPU] = "CPU time",
+	[PP_PROFILE_OFFCPU] = "Waits",
+	[PP_PROFILE_WALL] = "CPU time and waits",
+	[PP_PROFILE_GIL] = "Waits for the GIL",
+	[PP_PROFILE_WAKER] = "Who ended waits",
+	[PP_PROFILE_GC] = "Garbage collection",
+	[PP_PROFILE_IMPORT] = "Imports",
+	[PP_PROFILE_MEM] = "Memory touched",
+	[PP_PROFILE_CALLS] = "Exact calls",
+	[PP_PROFILE_LINES] = "Exact lines",
+	[PP_PROFILE_CUDA] = "GPU calls",
+	[PP_PROFILE_ALLOC] = "Allocations",
+	[PP_PROFILE_PROBE] = "Probes",
+	[PP_PROFILE_RESIDENT] = "Memory of processes",
+	[PP_PROFILE_GPU] = "GPUs",
+	[PP_PROFILE_LEDGER] = "Time of processes by state",
 };
 
-int strip_source_new(const char *store, struct strip_source **ret_source)
-{
-	struct strip_source *source = calloc(1, sizeof(*source));
-	int err;
+_Static_assert(ARRAY_SIZE(titles) == PP_PROFILE_COUNT, "one title a kind");
 
-	if (!source)
-		return -ENOMEM;
-	err = file_totals_new(FILE_TOTALS_WINDOWS_MAX, &source->totals);
-	if (err) {
-		free(source);
-		return err;
+static void put_null(struct json_writer *json, const char *key)
+{
+	json_put_double(json, key, __builtin_nan(""));
+}
+
+static void put_who(struct json_writer *json, const struct answer_view *view, uint64_t now_ms)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+
+	(void)gethostname(host, sizeof(host) - 1);
+	json_put_string(json, "version", PYPROFD_VERSION);
+	json_put_string(json, "host", host);
+	json_put_int(json, "now_ms", (int64_t)now_ms);
+	if (view->has_uid)
+		json_put_int(json, "uid", view->uid);
+	else
+		put_null(json, "uid");
+	json_put_string(json, "sees", view->is_of_user ? "own" : "all");
+}
+
+static void put_extent(struct json_writer *json, const struct extent *extent)
+{
+	if (extent->files) {
+		json_key(json, "store");
+		json_open(json, '{');
+		json_put_int(json, "from_ms", (int64_t)extent->from_ms);
+		json_put_int(json, "until_ms", (int64_t)extent->until_ms);
+		json_close(json, '}');
+	} else {
+		put_null(json, "store");
 	}
-	source->store = store;
-	*ret_source = source;
-	return 0;
+	json_put_int(json, "interval_ms",
+		     extent->interval_ms ? (int64_t)extent->interval_ms : SELF_INTERVAL_MS);
 }
 
-void strip_source_free(struct strip_source *source)
+/* Without a store what runs now is all that can be asked for. */
+static void put_kinds(struct json_writer *json, const struct extent *extent)
 {
-	if (!source)
-		return;
-	file_totals_free(source->totals);
-	free(source);
+	const uint32_t kinds = extent->files ? extent->kinds : KINDS_SERVED;
+
+	json_key(json, "kinds");
+	json_open(json, '[');
+	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++) {
+		const struct kind *kind = kind_get((enum pp_profile)i);
+
+		if (!(kinds & 1U << i))
+			continue;
+		json_open(json, '{');
+		json_put_string(json, "kind", kind->name);
+		json_put_string(json, "title", titles[i]);
+		json_put_string(json, "unit", kind->value[kind->default_value].unit);
+		json_close(json, '}');
+	}
+	json_close(json, ']');
 }
 
-static void known(void *context, uint64_t start_ms, uint64_t duration_ms, int64_t value)
+void self_answer(const char *store, const struct answer_view *view, uint64_t now_ms,
+		 struct answer *ret_answer)
 {
-	strip_add(context, start_ms, duration_ms, value);
-}
-
-static void pending(void *context, uint64_t start_ms, uint64_t duration_ms)
-{
-	strip_add_pending(context, start_ms, duration_ms);
-}
-
-static void left_out(void *context, uint64_t start_ms, uint64_t duration_ms)
-{
-	strip_add_left_out(context, start_ms, duration_ms);
-}
-
-static int fill(struct strip_source *source, const struct request *request, struct strip *strip,
-		struct file_totals_state *state)
-{
-	const struct store_range range = {.since_ms = strip->from_ms, .until_ms = strip->until_ms};
-	const struct file_totals_calls calls = {
-		.known = known, .pending = pending, .left_out = left_out, .context = strip};
-
-	return file_totals_read(source->totals, source->store, request->stored, &range,
-				STRIP_BUDGET_NS, &calls, state);
-}
-
-static int encode_strip(const struct strip *strip, const struct request *request,
-			const struct file_totals_state *state, struct answer *answer)
-{
-	OWNED_MEM char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int err;
-
-	if (!out)
-		return -ENOMEM;
-	err = strip_write(strip, request->stored, state->unit, out);
-	if (close_memory_file(out, &text) || err)
-		return -ENOMEM;
-	*answer = (struct answer){
-		.status = 200, .type = ANSWER_JSON, .body = TAKE(text), .size = size};
-	return 0;
-}
-
-void strip_answer(struct strip_source *source, const struct request *request, uint64_t now_ms,
-		  struct answer *ret_answer)
-{
-	CLEANUP(strip_release) struct strip strip = {0};
-	struct file_totals_state state = {0};
-	uint64_t from_ms, until_ms;
-	int err;
-
-	request_range(request, now_ms, &from_ms, &until_ms);
-	err = strip_init(&strip, from_ms, until_ms, request->points);
+	CLEANUP(json_answer_release) struct json_answer body = {0};
+	struct extent extent = {0};
 
 	*ret_answer = (struct answer){0};
-	if (err == -EINVAL) {
-		answer_say(ret_answer, 400, "from is not before until, or ten years before it\n");
-		return;
+	if (!view->is_of_user)
+		(void)extent_read(store, false, &extent);
+	if (!json_answer_begin(&body)) {
+		put_who(&body.json, view, now_ms);
+		put_extent(&body.json, &extent);
+		put_kinds(&body.json, &extent);
+		if (!json_answer_end(&body, ret_answer))
+			return;
 	}
-	if (!err)
-		err = fill(source, request, &strip, &state);
-	strip.broken = state.broken;
-	strip.unreadable = state.unreadable;
-	if (err == -EINVAL) {
-		answer_say(ret_answer, 400, "kind=%s: made of cpu and offcpu: ask for these\n",
-			   request->stored);
-		return;
-	}
-	if (!err)
-		err = encode_strip(&strip, request, &state, ret_answer);
-	if (err)
-		answer_say_clean(ret_answer, err == -ENOMEM ? 503 : 404, strerror(-err));
+	answer_say(ret_answer, 503, "no memory\n");
 }

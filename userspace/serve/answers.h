@@ -4,8 +4,12 @@
 #ifndef SERVE_ANSWERS_H
 #define SERVE_ANSWERS_H
 
+#include <stdbool.h>
+
 #include "base/cleanup.h"
+#include "base/json_writer.h"
 #include "query/input.h"
+#include "query/machine.h"
 #include "serve/answer.h"
 
 /* Reads the profiles that a request names: of what runs from now on, or of the store.
@@ -19,32 +23,22 @@ int request_read(const struct answer_sources *sources, const struct request *req
 void profile_answer(const struct answer_sources *sources, const struct request *request,
 		    const struct answer_view *view, struct answer *ret_answer);
 
-/* /api/v1/labels: which labels the samples of the store have, and how much each one is. */
-
-/* Answers a request for REQUEST_LABELS of one who sees everything.  now_ms: since 1970. */
-void labels_answer(const struct answer_sources *sources, const struct request *request,
-		   const struct answer_view *view, uint64_t now_ms, struct answer *ret_answer);
-
-/* /api/v1/waits: where the time of each process went, from the ledgers of the store. */
-
-/* Answers a request for REQUEST_WAITS of one who sees everything.  now_ms: since 1970. */
+/* /api/v1/waits: where the time of each process went, from the ledgers of the store.  Answers a
+ * request for REQUEST_WAITS of one who sees everything.  now_ms: since 1970. */
 void waits_answer(const struct answer_sources *sources, const struct request *request,
 		  const struct answer_view *view, uint64_t now_ms, struct answer *ret_answer);
 
-/* /api/v1/strip: how much of a kind the store has when.  Thread-safe: workers call it. */
+#define WAITS_PROCESSES_SHOWN 100U
 
-/* How long one answer reads files that nobody has asked for yet.  Who asks again while `pending`
- * is not 0 gets more; nothing is read while nobody asks. */
-#define STRIP_BUDGET_NS 200000000ULL
+/* Writes "processes":[{"pid","comm","ms":{"running",...},"running_ms":{"python",...}}],"more":N
+ * into an object that is open, in milliseconds summed over threads; and, of all processes,
+ * "others": the sum of those that are not shown or have no rows of their own. */
+void waits_put(const struct machine *machine, bool is_of_all, struct json_writer *json);
 
-struct strip_source;
-/* store: borrowed.  Returns 0 or -ENOMEM. */
-int strip_source_new(const char *store, struct strip_source **ret_source);
-void strip_source_free(struct strip_source *source);
-DEFINE_OWNED(struct strip_source, strip_source)
-
-/* Answers a request for REQUEST_STRIP of one who sees everything.  now_ms: since 1970. */
-void strip_answer(struct strip_source *source, const struct request *request, uint64_t now_ms,
-		  struct answer *ret_answer);
+#define SELF_INTERVAL_MS 10000U /* of windows, where the store has none */
+/* /api/v1/self: who asks, what that one sees, and what there is to ask for.  store: its directory,
+ * of which only names are read.  now_ms: since 1970. */
+void self_answer(const char *store, const struct answer_view *view, uint64_t now_ms,
+		 struct answer *ret_answer);
 
 #endif

@@ -214,16 +214,10 @@ static enum exchange_step give(const struct request *request, struct answer *ans
 	case REQUEST_READY:
 		return EXCHANGE_READY;
 	case REQUEST_PAGE:
-		pages_history(answer);
-		return EXCHANGE_ANSWER;
 	case REQUEST_STYLE:
-		pages_history_style(answer);
-		return EXCHANGE_ANSWER;
 	case REQUEST_SCRIPT:
-		pages_history_script(answer);
-		return EXCHANGE_ANSWER;
 	case REQUEST_INDEX:
-		pages_index(answer);
+		pages_get(request->endpoint, answer);
 		return EXCHANGE_ANSWER;
 	default:
 		answer_say(answer, 200, "ok\n");

@@ -26,117 +26,83 @@ static const char history_policy[] =
 	"frame-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; "
 	"form-action 'none'";
 
-#define SERVED_ROW(id, number, name, needs, captures, is_served, ...)                              \
-	ROW_##is_served("/debug/pprof/" name "?seconds=10", "kind " name ", of the next 10 s")
-#define ROW(link, text) "<tr><td><a href=\"" link "\">" link "</a></td><td>" text "</td></tr>\n"
-#define ROW_1(link, text) ROW(link, text)
+/* What the index lists; a kind that is served has its row. */
+#define ROW_1(link, text) {link, text},
 #define ROW_0(link, text)
+#define KIND_ROW(id, number, name, needs, captures, is_served, ...)                                \
+	ROW_##is_served("/debug/pprof/" name "?seconds=10", "kind " name ", of the next 10 s")
+static const char *const index_rows[][2] = {
+	{"/debug/pprof/profile?seconds=10", "CPU time, of the next 10 s"},
+	PP_PROFILES(KIND_ROW, KIND_ROW) /* */
+	{"/api/v1/profile?from=10m&amp;kind=cpu&amp;format=pprof",
+	 "the last 10 minutes of the store; format: pprof, json, folded, html"},
+	{"/api/v1/profile?from=10m&amp;kind=cpu&amp;format=html", "the same as a flame graph"},
+	{"/debug/pprof/profile?seconds=10&amp;format=html", "the next 10 s as a flame graph"},
+	{"/api/v1/strip?from=1h&amp;kind=cpu&amp;points=60",
+	 "what was used over time, an hour by the minute, as JSON"},
+	{"/api/v1/labels?from=1h&amp;kind=cpu",
+	 "which labels and processes the store has, and how much each one is, as JSON"},
+	{"/api/v1/waits?from=1h", "where the time of each process went, from the ledgers, as JSON"},
+	{"/api/v1/self", "who asks, what that one sees and what there is, as JSON"},
+	{"/api/v1/files?from=10m&amp;kind=cpu",
+	 "the names of the store's files; each is at /api/v1/files/NAME"},
+	{"/metrics", "for Prometheus"},
+	{"/healthz", "this program answers"},
+	{"/readyz", "and so does pyprofd"},
+};
 
-void pages_index(struct answer *answer)
+static int write_index(FILE *out, void *context)
 {
-	static const char page[] =
-		"<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
-		"<title>pyprofd</title>\n"
-		"<style>body{font:15px sans-serif;margin:2em}"
-		"td{padding:.2em 1.5em .2em 0}</style>\n"
-		"<h1>pyprofd</h1>\n"
-		"<p><a href=\"/\">The page of the history</a></p>\n"
-		"<p>Profiles in pprof's format: <code>go tool pprof URL</code>, "
-		"<code>pyprof report FILE</code>. "
-		"<code>pid=1234</code> selects a process, <code>seconds</code> is 30 or up to "
-		"3600.</p>\n<table>\n" ROW("/debug/pprof/profile?seconds=10",
-					   "CPU time, of the next 10 s")
-			PP_PROFILES(SERVED_ROW, SERVED_ROW) ROW(
-				"/api/v1/profile?from=10m&amp;kind=cpu&amp;format=pprof",
-				"the last 10 minutes of the store; format: pprof, json, folded, "
-				"html") ROW("/api/v1/profile?from=10m&amp;kind=cpu&amp;format=html",
-					    "the same as a flame graph")
-				ROW("/debug/pprof/profile?seconds=10&amp;format=html",
-				    "the next 10 s as a flame graph")
-					ROW("/api/v1/strip?from=1h&amp;kind=cpu&amp;points=60",
-					    "what was used over time, an hour by the minute, as "
-					    "JSON") ROW("/api/v1/labels?from=1h&amp;kind=cpu",
-							"which labels and processes the store has, "
-							"and how much each one is, as JSON")
-						ROW("/api/v1/waits?from=1h",
-						    "where the time of each process went, from the "
-						    "ledgers, as JSON") ROW("/api/v1/self",
-									    "who asks, what that "
-									    "one sees and what "
-									    "there is, as JSON")
-							ROW("/api/v1/files?from=10m&amp;kind=cpu",
-							    "the names of the store's files; each "
-							    "is at /api/v1/files/NAME")
-								ROW("/metrics", "for Prometheus")
-									ROW("/healthz",
-									    "this program answers")
-										ROW("/readyz",
-										    "and so does "
-										    "pyprofd") "</"
-											       "tab"
-											       "le>"
-											       "\n<"
-											       "/ht"
-											       "ml>"
-											       "\n";
-
-	answer_say(answer, 200, "%s", page);
-	answer->type = "text/html; charset=utf-8";
+	(void)context;
+	fputs("<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
+	      "<title>pyprofd</title>\n"
+	      "<style>body{font:15px sans-serif;margin:2em}"
+	      "td{padding:.2em 1.5em .2em 0}</style>\n"
+	      "<h1>pyprofd</h1>\n"
+	      "<p><a href=\"/\">The page of the history</a></p>\n"
+	      "<p>Profiles in pprof's format: <code>go tool pprof URL</code>, "
+	      "<code>pyprof report FILE</code>. "
+	      "<code>pid=1234</code> selects a process, <code>seconds</code> is 30 or up to "
+	      "3600.</p>\n<table>\n",
+	      out);
+	for (size_t i = 0; i < ARRAY_SIZE(index_rows); i++)
+		fprintf(out, "<tr><td><a href=\"%s\">%s</a></td><td>%s</td></tr>\n",
+			index_rows[i][0], index_rows[i][0], index_rows[i][1]);
+	fputs("</table>\n</html>\n", out);
+	return 0;
 }
 
-static void give(struct answer *answer, const char *text, const char *type)
+void pages_get(enum request_endpoint endpoint, struct answer *answer)
 {
-	answer_say(answer, 200, "%s", text);
-	answer->type = type;
+	static const struct {
+		const char *text, *type;
+	} pages[] = {[REQUEST_PAGE] = {serve_page_html, "text/html; charset=utf-8"},
+		     [REQUEST_STYLE] = {serve_page_css, "text/css; charset=utf-8"},
+		     [REQUEST_SCRIPT] = {serve_page_js, "text/javascript; charset=utf-8"}};
+
+	if (endpoint == REQUEST_INDEX) {
+		*answer = (struct answer){.status = 200, .type = pages[REQUEST_PAGE].type};
+		if (answer_write(answer, write_index, NULL))
+			answer_say(answer, 503, "no memory\n");
+		return;
+	}
+	answer_say(answer, 200, "%s", pages[endpoint].text);
+	answer->type = pages[endpoint].type;
 	answer->policy = history_policy;
-}
-
-void pages_history(struct answer *answer)
-{
-	give(answer, serve_page_html, "text/html; charset=utf-8");
-}
-
-void pages_history_style(struct answer *answer)
-{
-	give(answer, serve_page_css, "text/css; charset=utf-8");
-}
-
-void pages_history_script(struct answer *answer)
-{
-	give(answer, serve_page_js, "text/javascript; charset=utf-8");
 }
 
 /* ---- names ---- */
 
-static int write_names(const struct store_listing *listing, FILE *out)
+static int write_names(FILE *out, void *context)
 {
+	const struct store_listing *listing = context;
+
 	for (size_t i = 0; i < listing->count; i++) {
 		char name[STORE_FILE_CHARS];
 
 		store_file_name(&listing->entry[i].file, name);
 		fprintf(out, "%s\n", name);
 	}
-	return ferror(out) ? -ENOMEM : 0;
-}
-
-static int encode_names(const struct store_listing *listing, const struct request *request,
-			struct answer *answer)
-{
-	OWNED_MEM char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int err;
-
-	if (!out)
-		return -ENOMEM;
-	err = write_names(listing, out);
-	if (close_memory_file(out, &text) || err)
-		return -ENOMEM;
-	if (size > ANSWER_MAX_BYTES)
-		return -EFBIG;
-	answer->body = TAKE(text);
-	answer->size = size;
-	answer_head_set(request, answer);
 	return 0;
 }
 
@@ -159,9 +125,11 @@ void files_list(const char *store, const struct request *request, struct answer 
 
 	*ret_answer = (struct answer){0};
 	if (!err)
-		err = encode_names(&listing, request, ret_answer);
+		err = answer_write(ret_answer, write_names, &listing);
 	if (err)
 		complain(err, ret_answer);
+	else
+		answer_head_set(request, ret_answer);
 }
 
 /* ---- a file ---- */

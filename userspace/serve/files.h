@@ -13,12 +13,9 @@
 	"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; "                  \
 	"base-uri 'none'; form-action 'none'"
 
-/* What there is to ask for. */
-void pages_index(struct answer *answer);
-/* The page of the history, its style and its script (web/). */
-void pages_history(struct answer *answer);
-void pages_history_style(struct answer *answer);
-void pages_history_script(struct answer *answer);
+/* Of the history (web/): REQUEST_PAGE, its style REQUEST_STYLE and its script REQUEST_SCRIPT; and
+ * what there is to ask for: REQUEST_INDEX. */
+void pages_get(enum request_endpoint endpoint, struct answer *answer);
 
 /* Lists the names of the files in a range, one a line, sorted by start: REQUEST_FILES. */
 void files_list(const char *store, const struct request *request, struct answer *ret_answer);

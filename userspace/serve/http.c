@@ -17,9 +17,10 @@
 #include "serve/answers.h"
 #include "serve/exchange.h"
 #include "serve/files.h"
+#include "serve/labels.h"
 #include "serve/metrics.h"
-#include "serve/self_answer.h"
 #include "serve/places.h"
+#include "serve/strip.h"
 
 #define IDLE_SECONDS 30U /* of a connection, beside the bounds of http.h */
 #define RETRY_AFTER "5"	 /* seconds */
@@ -32,7 +33,7 @@ struct http {
 	struct MHD_Daemon *daemon;
 	struct workers *watches, *merges;
 	struct places *places;
-	struct strip_source *strip;
+	struct file_totals *totals; /* of the strip */
 	struct counts counts;
 	struct user_quota answers; /* bytes of bodies that are being sent; the daemon's thread's */
 	atomic_bool ends;
@@ -120,7 +121,8 @@ static void answer_work(struct exchange *exchange)
 
 	switch (request->endpoint) {
 	case REQUEST_STRIP:
-		strip_answer(exchange->http->strip, request, now_ms, &exchange->answer);
+		strip_answer(exchange->http->totals, sources->store, request, now_ms,
+			     &exchange->answer);
 		break;
 	case REQUEST_LABELS:
 		labels_answer(sources, request, view, now_ms, &exchange->answer);
@@ -502,7 +504,7 @@ int http_open(const struct http_settings *settings, struct http **ret_http)
 					      .name_count = settings->name_count};
 	err = places_new(HTTP_CONNECTIONS_MAX, &http->counts, &http->places);
 	if (!err)
-		err = strip_source_new(settings->sources.store, &http->strip);
+		err = file_totals_new(FILE_TOTALS_WINDOWS_MAX, &http->totals);
 	if (!err)
 		err = workers_new(HTTP_WATCHES_MAX, 0, &http->watches);
 	if (!err)
@@ -540,7 +542,7 @@ void http_close(struct http *http)
 	workers_free(http->merges);
 	places_free(http->places);
 	user_quota_release(&http->answers);
-	strip_source_free(http->strip);
+	file_totals_free(http->totals);
 	free(http);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which values the labels of a profile have, and how much of it each one is.  No file, no global
- * state; one thread per object. */
+/* Which values the labels of a profile have, and how much of it each one is.  No global state; one
+ * thread per object. */
 #ifndef SERVE_LABELS_H
 #define SERVE_LABELS_H
 
@@ -9,6 +9,7 @@
 #include "base/index_table.h"
 #include "base/json_writer.h"
 #include "profile/profile_data.h"
+#include "serve/answer.h"
 
 #define LABELS_VALUES_SHOWN 100U /* of a key; and processes */
 #define LABELS_KEYS_MAX 128U	 /* more are left out: only a foreign profile has them */
@@ -47,5 +48,10 @@ int labels_of_profile(const struct profile *profile, unsigned int value_index,
 /* Writes "total":N,"labels":[{"key","values":[{"value","total"}],"more"}],
  * "processes":[{"pid","comm","app","total"}],"processes_more":N into an object that is open. */
 void labels_put(const struct labels *labels, struct json_writer *json);
+
+/* /api/v1/labels: answers a request for REQUEST_LABELS of one who sees everything.  now_ms: since
+ * 1970. */
+void labels_answer(const struct answer_sources *sources, const struct request *request,
+		   const struct answer_view *view, uint64_t now_ms, struct answer *ret_answer);
 
 #endif

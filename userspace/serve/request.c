@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/nearest.h"
 #include "query/select.h"
-#include "serve/strip.h"
 
 #define PID_MAX (4U << 20) /* the kernel's PID_MAX_LIMIT */
 #define SHOWN_CHARS 40	   /* of a value that is wrong */
@@ -67,7 +66,7 @@ int request_route(const char *path, struct request *ret_request)
 		{"/api/v1/self", REQUEST_SELF},
 		{"/api/v1/files", REQUEST_FILES},
 	};
-	struct request request = {.points = STRIP_POINTS_DEFAULT};
+	struct request request = {.points = REQUEST_POINTS_DEFAULT};
 
 	snprintf(request.stored, sizeof(request.stored), "%s", kind_get(PP_PROFILE_DEFAULT)->name);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
@@ -94,24 +93,6 @@ static int refuse(char why[REQUEST_WHY_BYTES], const char *name, const char *val
 	return -EINVAL;
 }
 
-/* Parses digits.  Returns 0; -EINVAL: not from 1 to most. */
-static int parse_number(const char *text, uint64_t most, uint64_t *ret_number)
-{
-	uint64_t number = 0;
-
-	for (const char *at = text; *at; at++) {
-		if (*at < '0' || *at > '9')
-			return -EINVAL;
-		number = number * 10 + (uint64_t)(*at - '0');
-		if (number > most)
-			return -EINVAL;
-	}
-	if (!number)
-		return -EINVAL;
-	*ret_number = number;
-	return 0;
-}
-
 /* Digits alone are seconds since 1970, as with --since @SECONDS. */
 static int take_time(const char *name, const char *value, uint64_t now_ms, uint64_t *ret_ms,
 		     char why[REQUEST_WHY_BYTES])
@@ -125,23 +106,20 @@ static int take_time(const char *name, const char *value, uint64_t now_ms, uint6
 		       : 0;
 }
 
-static int take_seconds(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
+/* Takes digits: a number from 1 to most. */
+static int take_number(const char *name, const char *value, uint32_t most, const char *wanted,
+		       uint32_t *ret_number, char why[REQUEST_WHY_BYTES])
 {
-	uint64_t seconds;
+	uint64_t number = 0;
 
-	if (parse_number(value, REQUEST_SECONDS_MAX, &seconds))
-		return refuse(why, "seconds", value, "from 1 to 3600");
-	request->seconds = (uint32_t)seconds;
-	return 0;
-}
-
-static int take_pid(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
-{
-	uint64_t pid;
-
-	if (parse_number(value, PID_MAX, &pid))
-		return refuse(why, "pid", value, "a process id");
-	request->pid = (uint32_t)pid;
+	for (const char *at = value; *at && number <= most; at++) {
+		if (*at < '0' || *at > '9')
+			return refuse(why, name, value, wanted);
+		number = number * 10 + (uint64_t)(*at - '0');
+	}
+	if (!number || number > most)
+		return refuse(why, name, value, wanted);
+	*ret_number = (uint32_t)number;
 	return 0;
 }
 
@@ -187,16 +165,6 @@ static int take_label(struct request *request, const char *value, char why[REQUE
 		*at++ = *from;
 	}
 	memcpy(at, "$", 2);
-	return 0;
-}
-
-static int take_points(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
-{
-	uint64_t points;
-
-	if (parse_number(value, STRIP_POINTS_MAX, &points))
-		return refuse(why, "points", value, "from 1 to 2000");
-	request->points = (uint32_t)points;
 	return 0;
 }
 
@@ -248,15 +216,17 @@ static int take_known(struct request *request, uint32_t bit, const char *value, 
 	case KIND:
 		return take_kind(request, value, why);
 	case SECONDS:
-		return take_seconds(request, value, why);
+		return take_number("seconds", value, REQUEST_SECONDS_MAX, "from 1 to 3600",
+				   &request->seconds, why);
 	case PID:
-		return take_pid(request, value, why);
+		return take_number("pid", value, PID_MAX, "a process id", &request->pid, why);
 	case LABEL:
 		return take_label(request, value, why);
 	case FORMAT:
 		return take_format(request, value, why);
 	default:
-		return take_points(request, value, why);
+		return take_number("points", value, REQUEST_POINTS_MAX, "from 1 to 2000",
+				   &request->points, why);
 	}
 }
 

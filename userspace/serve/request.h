@@ -14,6 +14,8 @@
 #define REQUEST_VALUE_BYTES 256U /* of a parameter, its NUL included */
 #define REQUEST_WHY_BYTES 256U
 #define REQUEST_LABELS_MAX 8U
+#define REQUEST_POINTS_DEFAULT 600U
+#define REQUEST_POINTS_MAX 2000U
 #define REQUEST_RANGE_MS 3600000ULL /* of request_range(), without `from` */
 
 enum request_endpoint {

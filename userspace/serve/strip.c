@@ -3,8 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "base/json_writer.h"
+#include "base/cleanup.h"
 #include "base/saturating.h"
 
 #define STRIP_VERSION 1
@@ -21,7 +22,7 @@ int strip_init(struct strip *strip, uint64_t from_ms, uint64_t until_ms, uint32_
 	uint64_t span_ms;
 
 	if (until_ms <= from_ms || until_ms - from_ms > STRIP_SPAN_MAX_MS || !points ||
-	    points > STRIP_POINTS_MAX)
+	    points > REQUEST_POINTS_MAX)
 		return -EINVAL;
 	span_ms = until_ms - from_ms;
 	if (points > span_ms)
@@ -91,26 +92,30 @@ static uint64_t divide(struct strip *strip, uint64_t start_ms, uint64_t duration
 			point->recorded_ms += next_ms - at_ms;
 		else
 			point->pending_ms += next_ms - at_ms;
-		point->value = add_saturating(
-			point->value, part(value, next_ms - start_ms, length_ms) -
-					      part(value, at_ms - start_ms, length_ms));
+		point->value = add_saturating(point->value,
+					      part(value, next_ms - start_ms, length_ms) -
+						      part(value, at_ms - start_ms, length_ms));
 		at_ms = next_ms;
 	}
 	return last_ms - first_ms;
 }
 
-void strip_add(struct strip *strip, uint64_t start_ms, uint64_t duration_ms, int64_t value)
+void strip_add(void *context, uint64_t start_ms, uint64_t duration_ms, int64_t value)
 {
-	(void)divide(strip, start_ms, duration_ms, true, value < 0 ? 0 : value);
+	(void)divide(context, start_ms, duration_ms, true, value < 0 ? 0 : value);
 }
 
-void strip_add_pending(struct strip *strip, uint64_t start_ms, uint64_t duration_ms)
+void strip_add_pending(void *context, uint64_t start_ms, uint64_t duration_ms)
 {
+	struct strip *strip = context;
+
 	strip->pending += divide(strip, start_ms, duration_ms, false, 0) != 0;
 }
 
-void strip_add_left_out(struct strip *strip, uint64_t start_ms, uint64_t duration_ms)
+void strip_add_left_out(void *context, uint64_t start_ms, uint64_t duration_ms)
 {
+	struct strip *strip = context;
+
 	strip->left_out_ms += divide(strip, start_ms, duration_ms, false, 0);
 }
 
@@ -141,28 +146,72 @@ static void put_times(struct json_writer *json, const struct strip *strip, const
 	json_close(json, ']');
 }
 
-int strip_write(const struct strip *strip, const char *kind, const char *unit, FILE *out)
+void strip_put(const struct strip *strip, const char *kind, const char *unit,
+	       struct json_writer *json)
 {
-	struct json_writer json = json_writer_to(out);
+	json_put_int(json, "version", STRIP_VERSION);
+	json_put_string(json, "kind", kind);
+	json_put_string(json, "unit", unit);
+	json_put_int(json, "from", (int64_t)strip->from_ms);
+	json_put_int(json, "until", (int64_t)strip->until_ms);
+	json_put_int(json, "window_ms", (int64_t)strip->window_ms);
+	json_put_int(json, "windows", (int64_t)strip->windows);
+	json_put_int(json, "pending", (int64_t)strip->pending);
+	json_put_int(json, "broken", (int64_t)strip->broken);
+	json_put_int(json, "unreadable", (int64_t)strip->unreadable);
+	json_key(json, "full");
+	json_bool(json, strip->left_out_ms);
+	json_put_int(json, "full_ms", (int64_t)strip->left_out_ms);
+	put_values(json, strip);
+	put_times(json, strip, "recorded_ms", false);
+	put_times(json, strip, "pending_ms", true);
+}
 
-	json_open(&json, '{');
-	json_put_int(&json, "version", STRIP_VERSION);
-	json_put_string(&json, "kind", kind);
-	json_put_string(&json, "unit", unit);
-	json_put_int(&json, "from", (int64_t)strip->from_ms);
-	json_put_int(&json, "until", (int64_t)strip->until_ms);
-	json_put_int(&json, "window_ms", (int64_t)strip->window_ms);
-	json_put_int(&json, "windows", (int64_t)strip->windows);
-	json_put_int(&json, "pending", (int64_t)strip->pending);
-	json_put_int(&json, "broken", (int64_t)strip->broken);
-	json_put_int(&json, "unreadable", (int64_t)strip->unreadable);
-	json_key(&json, "full");
-	json_bool(&json, strip->left_out_ms);
-	json_put_int(&json, "full_ms", (int64_t)strip->left_out_ms);
-	put_values(&json, strip);
-	put_times(&json, strip, "recorded_ms", false);
-	put_times(&json, strip, "pending_ms", true);
-	json_close(&json, '}');
-	putc('\n', out);
-	return json_finish(&json);
+/* ---- the answer ---- */
+
+static int encode(const struct strip *strip, const char *kind, const char *unit,
+		  struct answer *answer)
+{
+	CLEANUP(json_answer_release) struct json_answer body = {0};
+	int err = json_answer_begin(&body);
+
+	if (err)
+		return err;
+	strip_put(strip, kind, unit, &body.json);
+	return json_answer_end(&body, answer);
+}
+
+void strip_answer(struct file_totals *totals, const char *store, const struct request *request,
+		  uint64_t now_ms, struct answer *ret_answer)
+{
+	CLEANUP(strip_release) struct strip strip = {0};
+	const struct file_totals_calls calls = {.known = strip_add,
+						.pending = strip_add_pending,
+						.left_out = strip_add_left_out,
+						.context = &strip};
+	struct store_range range = {0};
+	struct file_totals_state state = {0};
+	int err;
+
+	*ret_answer = (struct answer){0};
+	request_range(request, now_ms, &range.since_ms, &range.until_ms);
+	err = strip_init(&strip, range.since_ms, range.until_ms, request->points);
+	if (err == -EINVAL) {
+		answer_say(ret_answer, 400, "from is not before until, or ten years before it\n");
+		return;
+	}
+	if (!err)
+		err = file_totals_read(totals, store, request->stored, &range, STRIP_BUDGET_NS,
+				       &calls, &state);
+	if (err == -EINVAL) {
+		answer_say(ret_answer, 400, "kind=%s: made of cpu and offcpu: ask for these\n",
+			   request->stored);
+		return;
+	}
+	strip.broken = state.broken;
+	strip.unreadable = state.unreadable;
+	if (!err)
+		err = encode(&strip, request->stored, state.unit, ret_answer);
+	if (err)
+		answer_say_clean(ret_answer, err == -ENOMEM ? 503 : 404, strerror(-err));
 }

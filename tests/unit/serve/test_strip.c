@@ -52,7 +52,7 @@ static void windows__are_where_they_were(void **state)
 
 static void sum__is_that_of_the_windows_whatever_the_intervals(void **state)
 {
-	static const uint32_t points[] = {1, 2, 3, 7, 13, 600, 999, STRIP_POINTS_MAX};
+	static const uint32_t points[] = {1, 2, 3, 7, 13, 600, 999, REQUEST_POINTS_MAX};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(points); i++) {
@@ -102,6 +102,16 @@ static void pending__is_neither_a_gap_nor_zero(void **state)
 	assert_int_equal(strip.windows, 1);
 }
 
+static void write_strip(const struct strip *strip, FILE *out)
+{
+	struct json_writer json = json_writer_to(out);
+
+	json_open(&json, '{');
+	strip_put(strip, "cpu", "nanoseconds", &json);
+	json_close(&json, '}');
+	assert_int_equal(json_finish(&json), 0);
+}
+
 /* Asking again does not help: it is told, and not pending. */
 static void left_out__is_told_by_its_time_in_the_range(void **state)
 {
@@ -119,7 +129,7 @@ static void left_out__is_told_by_its_time_in_the_range(void **state)
 	assert_int_equal(strip.left_out_ms, 15 * S);
 	assert_int_equal(strip.pending, 0);
 	assert_int_equal(strip.point[1].pending_ms, 10 * S);
-	assert_int_equal(strip_write(&strip, "cpu", "nanoseconds", out), 0);
+	write_strip(&strip, out);
 	assert_int_equal(close_memory_file(out, &text), 0);
 	assert_non_null(strstr(text, "\"full\":true,\"full_ms\":15000,"));
 }
@@ -148,7 +158,7 @@ static void range__is_checked(void **state)
 	assert_int_equal(strip_init(&strip, T0, T0, 10), -EINVAL);
 	assert_int_equal(strip_init(&strip, T0 + 1, T0, 10), -EINVAL);
 	assert_int_equal(strip_init(&strip, T0, T0 + S, 0), -EINVAL);
-	assert_int_equal(strip_init(&strip, T0, T0 + S, STRIP_POINTS_MAX + 1), -EINVAL);
+	assert_int_equal(strip_init(&strip, T0, T0 + S, REQUEST_POINTS_MAX + 1), -EINVAL);
 	assert_int_equal(strip_init(&strip, 0, UINT64_MAX, 10), -EINVAL);
 	/* No interval is shorter than a millisecond. */
 	assert_int_equal(strip_init(&strip, T0, T0 + 5, 600), 0);
@@ -169,7 +179,7 @@ static void json__has_null_for_gaps(void **state)
 	strip_add(&strip, T0, 10 * S, 7);
 	strip_add(&strip, T0 + 10 * S, 10 * S, 0);
 	strip_add_pending(&strip, T0 + 20 * S, 10 * S);
-	assert_int_equal(strip_write(&strip, "cpu", "nanoseconds", out), 0);
+	write_strip(&strip, out);
 	assert_int_equal(close_memory_file(out, &text), 0);
 	assert_non_null(strstr(text, wanted));
 	assert_non_null(strstr(text, "\"recorded_ms\":[10000,10000,0]"));

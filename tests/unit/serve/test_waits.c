@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "serve/waits.h"
+#include "serve/answers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
