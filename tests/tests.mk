@@ -69,7 +69,7 @@ define fuzz_rule
 $(1:tests/fuzz/%.c=$(BUILD)/fuzz/%): $(BUILD)/fuzz/$(1:%.c=%.o) $(call fuzz_objects,$(1))
 	$$(call msg,LINK,$$@)$$(CLANG) $$(FUZZ_CFLAGS) -fsanitize=fuzzer -Wl,--gc-sections,-z,start-stop-gc $$^ $$(LIBS) -o $$@
 endef
-$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o): | $(BUILD)/gen/version.h
+$(LIB_SRC:%.c=$(BUILD)/fuzz/%.o): | $(BUILD)/gen/version.h $(BUILD)/gen/flame_page.h
 $(foreach t,$(FUZZ_SRC),$(eval $(call fuzz_rule,$(t))))
 
 # Pushes as pyprofd-serve does, for tests of that alone.
@@ -109,8 +109,8 @@ soak: all
 
 # The flame graph's page, and that of pyprofd-serve, in a browser: make web
 WEB_PAGE := $(BUILD)/tests/web/page
-$(WEB_PAGE): $(addprefix $(BUILD)/,tests/web/page.o userspace/render/flame_html.o userspace/render/markup.o userspace/base/utf8.o)
-	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ -o $@
+$(WEB_PAGE): $(BUILD)/tests/web/page.o $(BUILD)/libpyprofd.a
+	$(call msg,LINK,$@)$(CC) $(CFLAGS) $(EXTRA_CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 .PHONY: web web-page
 web-page: $(WEB_PAGE)
 web: $(WEB_PAGE) $(BUILD)/pyprofd $(BUILD)/pyprofd-serve

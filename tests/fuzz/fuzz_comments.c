@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/comments.c query/coverage.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/comparable.c base/kinds.c */
+/* sources: profile/comments.c query/coverage.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/table.c render/code_table.c render/short_paths.c profile/profile.c profile/stack_table.c base/utf8.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "diff/comparable.h"
+#include "diff/table.h"
+#include "profile/comments.h"
 #include "profile/cuda_line.h"
 #include "profile/cuda_lines.h"
-#include "profile/comments.h"
 #include "query/coverage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

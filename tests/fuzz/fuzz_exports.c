@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: export/tree_exports.c export/perfetto.c export/otlp.c export/call_exports.c base/proto.c render/flame_tree.c render/flame_json.c render/flame_svg.c render/markup.c render/format.c base/json_writer.c render/totals.c render/call_graph.c render/code_table.c render/short_paths.c render/groups.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c timeline/trace_format.c render/table.c */
+/* sources: export/tree_exports.c export/perfetto.c export/otlp.c export/call_exports.c base/proto.c render/flame_tree.c render/flame_html.c render/flame_svg.c render/format.c base/json_writer.c render/totals.c render/call_graph.c render/code_table.c render/short_paths.c profile/profile.c profile/stack_table.c base/index_table.c base/intern.c base/utf8.c timeline/trace_format.c render/table.c */
 /* Names as a hostile process chose them, cleaned as the reader of profiles cleans them, and values
  * as anyone may write them into a file: each format for another tool stays whole.
  * runs: 500 at most in `make check`: each makes nine files. */
@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/call_exports.h"
 #include "export/exports.h"
 #include "json_check.h"
 #include "made_profile.h"
-#include "render/flame_json.h"
+#include "render/flame_html.h"
 #include "render/flame_svg.h"
 #include "render/table.h"
 
@@ -214,38 +213,13 @@ static void check_page(const struct flame_tree *tree, const struct totals *total
 	check_json(&written, err);
 }
 
-/* As reader/flame.c's. */
-static void svg_node(void *arg, uint32_t number, struct flame_svg_node *ret_node)
-{
-	const struct flame_tree *tree = arg;
-	const struct flame_node *node = &tree->node[number];
-	const struct code *code;
-
-	*ret_node = (struct flame_svg_node){.parent = node->parent,
-					    .self = node->self > 0 ? (uint64_t)node->self : 0,
-					    .total = node->total > 0 ? (uint64_t)node->total : 0};
-	if (!number)
-		return;
-	code = &tree->code.code[node->frame];
-	ret_node->name = code_text(&tree->code, code->name);
-	ret_node->file = code_text(&tree->code, code->file);
-	ret_node->module = code_text(&tree->code, code->module);
-	ret_node->line = code_line(code);
-	ret_node->kind = (enum flame_svg_kind)code->class;
-}
-
 static void check_svg(struct flame_tree *tree, const char *title)
 {
-	const struct flame_svg svg = {.title = title,
-				      .unit = "count",
-				      .node_count = tree->node_count,
-				      .node = svg_node,
-				      .arg = tree};
 	struct written written;
 	FILE *out = begin(&written);
 	size_t opened = 0, closed = 0;
 
-	end(&written, flame_svg_write(out, &svg));
+	end(&written, flame_svg_write(out, tree, title));
 	assert(!strstr(written.text, "<script"));
 	for (const char *at = written.text; *at; at++) {
 		opened += *at == '<' && at[1] != '/' && at[1] != '?';

@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include "base/array.h"
+#include <string.h>
 
 #define ARRAY_FIRST_CAPACITY 64U
 
@@ -41,6 +40,32 @@ static inline void *array_grown(void *array, size_t count, size_t *capacity, siz
 			(capacity) = (typeof(capacity))capacity_;                                  \
 		}                                                                                  \
 		grown_ ? 0 : -ENOMEM;                                                              \
+	})
+
+/* Returns the array with `count` items at least, of which new ones are zero; NULL: no memory. */
+static inline void *array_extended(void *array, size_t capacity, size_t count, size_t item_bytes)
+{
+	char *grown = reallocarray(array, count, item_bytes);
+
+	if (grown)
+		memset(grown + capacity * item_bytes, 0, (count - capacity) * item_bytes);
+	return grown;
+}
+
+/* Makes the array have `count` items, if it has fewer; new ones are zero.  Returns 0 or -ENOMEM. */
+#define ARRAY_EXTEND(array, count, capacity)                                                       \
+	({                                                                                         \
+		const size_t count_ = (count);                                                     \
+		void *extended_ = NULL;                                                            \
+                                                                                                   \
+		if (count_ > (capacity)) {                                                         \
+			extended_ = array_extended(array, capacity, count_, sizeof(*(array)));     \
+			if (extended_) {                                                           \
+				(array) = extended_;                                               \
+				(capacity) = (typeof(capacity))count_;                             \
+			}                                                                          \
+		}                                                                                  \
+		count_ > (capacity) ? -ENOMEM : 0;                                                 \
 	})
 
 #endif

@@ -4,11 +4,10 @@
 #ifndef BASE_ID_MAP_H
 #define BASE_ID_MAP_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "base/array.h"
 
 /* A zeroed map is empty. */
 struct id_map {
@@ -34,17 +33,7 @@ static inline bool id_map_find(const struct id_map *map, uint32_t id, uint32_t *
  * Returns 0 or -ENOMEM. */
 static inline int id_map_reserve(struct id_map *map, uint32_t count)
 {
-	uint32_t *grown;
-
-	if (count <= map->count)
-		return 0;
-	grown = reallocarray(map->index_plus_1, count, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + map->count, 0, (size_t)(count - map->count) * sizeof(*grown));
-	map->index_plus_1 = grown;
-	map->count = count;
-	return 0;
+	return ARRAY_EXTEND(map->index_plus_1, count, map->count);
 }
 
 /* Stores an index; there must be room for the id. */

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/array.h"
+
 struct index_slot {
 	uint32_t hash;
 	uint32_t index_plus_1; /* 0: free */
@@ -52,5 +54,9 @@ static inline bool index_table_find(const struct index_table *table, uint32_t ha
 }
 /* Adds an index that is not in the table yet. Returns 0 or -ENOMEM. */
 int index_table_add(struct index_table *table, uint32_t hash, uint32_t index);
+/* Makes room for one more item of the array, as ARRAY_RESERVE(), and adds its index.  Returns 0 or
+ * -ENOMEM. */
+#define INDEX_RESERVE(table, hash, array, count, capacity)                                         \
+	(ARRAY_RESERVE(array, count, capacity) ?: index_table_add(table, hash, count))
 
 #endif

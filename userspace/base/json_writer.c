@@ -102,6 +102,12 @@ void json_put_double(struct json_writer *json, const char *key, double number)
 	json_double(json, number);
 }
 
+void json_put_open(struct json_writer *json, const char *key, char bracket)
+{
+	json_key(json, key);
+	json_open(json, bracket);
+}
+
 int json_finish(struct json_writer *json)
 {
 	return ferror(json->out) ? -EIO : 0;

@@ -33,6 +33,8 @@ void json_newline(struct json_writer *json); /* a line break, where a comma may 
 void json_put_string(struct json_writer *json, const char *key, const char *text);
 void json_put_int(struct json_writer *json, const char *key, int64_t number);
 void json_put_double(struct json_writer *json, const char *key, double number);
+/* Opens the value of a key. */
+void json_put_open(struct json_writer *json, const char *key, char bracket);
 
 /* Returns 0, or -EIO when something could not be written. */
 int json_finish(struct json_writer *json);

@@ -47,8 +47,7 @@ static int begin_request(struct parca *parca)
 		return -ENOMEM;
 	parca->json = json_writer_to(parca->out);
 	json_open(&parca->json, '{');
-	json_key(&parca->json, "series");
-	json_open(&parca->json, '[');
+	json_put_open(&parca->json, "series", '[');
 	return 0;
 }
 
@@ -104,10 +103,8 @@ static void put_labels(struct parca *parca, const struct push_series *series)
 
 	push_labels_of(parca->profile, &parca->writer->encoding->labels, series, own,
 		       ARRAY_SIZE(own), &labels);
-	json_key(json, "labels");
-	json_open(json, '{');
-	json_key(json, "labels");
-	json_open(json, '[');
+	json_put_open(json, "labels", '{');
+	json_put_open(json, "labels", '[');
 	for (size_t i = 0; i < labels.count; i++) {
 		char value[PUSH_LABEL_VALUE_MAX_BYTES + 1];
 
@@ -136,8 +133,7 @@ static int put_part(void *context, const struct push_series *series,
 		return err;
 	json_open(&parca->json, '{');
 	put_labels(parca, series);
-	json_key(&parca->json, "samples");
-	json_open(&parca->json, '[');
+	json_put_open(&parca->json, "samples", '[');
 	json_open(&parca->json, '{');
 	json_key(&parca->json, "rawProfile");
 	put_base64(parca->out, packed->bytes, packed->size);

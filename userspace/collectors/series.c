@@ -279,9 +279,8 @@ static int find_series(struct divider *divider, const struct push_series *wanted
 			found->user = wanted->user;
 		return 0;
 	}
-	err = ARRAY_RESERVE(division->series, division->count, division->capacity);
-	if (!err)
-		err = index_table_add(&divider->index, hash, division->count);
+	err = INDEX_RESERVE(&divider->index, hash, division->series, division->count,
+			    division->capacity);
 	if (err)
 		return err;
 	*ret_at = division->count;

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Python's marshal format: a type byte, then little-endian values.  We use types that every version
- * since 2.5 reads: '{' pairs '0', '(' count, 'i' 4 bytes, 'g' double, 'u' count and UTF-8.
- * Source: CPython, Python/marshal.c. */
-/* Source: Valgrind's manual, "Callgrind Format Specification".  A call's cost is inclusive, and its
- * count is the number of samples. */
-#include "export/call_exports.h"
+#include "export/exports.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -59,8 +54,8 @@ static void put_color(FILE *out, double share)
 
 static bool is_shown(const struct dot *dot, uint32_t code)
 {
-	return share_of(dot, dot->graph->function[code].total) >= dot->options->node_min &&
-	       dot->graph->function[code].total > 0;
+	return share_of(dot, dot->graph->function[code].sums.total) >= dot->options->node_min &&
+	       dot->graph->function[code].sums.total > 0;
 }
 
 static void put_node(const struct dot *dot, uint32_t index)
@@ -68,7 +63,8 @@ static void put_node(const struct dot *dot, uint32_t index)
 	const struct call_function *function = &dot->graph->function[index];
 	const struct code_table *table = &dot->graph->code;
 	const struct code *code = &table->code[index];
-	double total = share_of(dot, function->total), self = share_of(dot, function->self);
+	double total = share_of(dot, function->sums.total),
+	       self = share_of(dot, function->sums.self);
 	char time[FORMAT_BYTES];
 
 	fprintf(dot->out, "\tn%" PRIu32 " [label=\"", index);
@@ -78,7 +74,7 @@ static void put_node(const struct dot *dot, uint32_t index)
 	if (code->file && code->start_line)
 		fprintf(dot->out, ":%" PRIu32, code->start_line);
 	fprintf(dot->out, "\\n%.2f%%\\n(%.2f%%)\\n%s\", tooltip=\"", total * 100, self * 100,
-		format_value(function->total, dot->options->unit, time));
+		format_value(function->sums.total, dot->options->unit, time));
 	put_text_dot(dot->out, code_place(table, code), 1000);
 	fputs("\", fillcolor=", dot->out);
 	put_color(dot->out, self);
@@ -87,7 +83,7 @@ static void put_node(const struct dot *dot, uint32_t index)
 
 static void put_edge(const struct dot *dot, const struct call_edge *edge)
 {
-	double share = share_of(dot, edge->total);
+	double share = share_of(dot, edge->sums.total);
 
 	fprintf(dot->out, "\tn%" PRIu32 " -> n%" PRIu32 " [label=\"%.2f%%\", penwidth=%.2f, color=",
 		edge->caller, edge->callee, share * 100, 0.5 + 4 * sqrt(share > 0 ? share : 0));
@@ -117,7 +113,7 @@ int call_graph_write_dot(const struct call_graph *graph, const struct dot_option
 		const struct call_edge *edge = &graph->edge[i];
 
 		if (is_shown(&dot, edge->caller) && is_shown(&dot, edge->callee) &&
-		    share_of(&dot, edge->total) >= options->edge_min)
+		    share_of(&dot, edge->sums.total) >= options->edge_min)
 			put_edge(&dot, edge);
 	}
 	fputs("}\n", out);
@@ -125,6 +121,9 @@ int call_graph_write_dot(const struct call_graph *graph, const struct dot_option
 }
 
 /* ---- Callgrind ---- */
+
+/* Source: Valgrind's manual, "Callgrind Format Specification".  A call's cost is inclusive, and its
+ * count is the number of samples. */
 
 struct callgrind {
 	const struct call_graph *graph;
@@ -158,15 +157,15 @@ static void put_entry_callgrind(const struct callgrind *to, uint32_t index)
 
 	putc('\n', to->out);
 	put_function_callgrind(to, index, false);
-	fprintf(to->out, "%" PRIu32 " %" PRId64 "\n", line, function->self);
+	fprintf(to->out, "%" PRIu32 " %" PRId64 "\n", line, function->sums.self);
 	for (uint32_t at = function->first_callee; at; at = graph->edge[at - 1].next_callee) {
 		const struct call_edge *edge = &graph->edge[at - 1];
 
 		put_function_callgrind(to, edge->callee, true);
 		fprintf(to->out, "calls=%" PRId64 " %" PRIu32 "\n",
-			edge->total_samples ? edge->total_samples : 1,
+			edge->sums.total_samples ? edge->sums.total_samples : 1,
 			graph->code.code[edge->callee].start_line);
-		fprintf(to->out, "%" PRIu32 " %" PRId64 "\n", line, edge->total);
+		fprintf(to->out, "%" PRIu32 " %" PRId64 "\n", line, edge->sums.total);
 	}
 }
 
@@ -186,6 +185,11 @@ int call_graph_write_callgrind(const struct call_graph *graph, const char *event
 	return ferror(out) ? -EIO : 0;
 }
 
+/* ---- cProfile's files ---- */
+
+/* Python's marshal format: a type byte, then little-endian values.  We use types that every version
+ * since 2.5 reads: '{' pairs '0', '(' count, 'i' 4 bytes, 'g' double, 'u' count and UTF-8.
+ * Source: CPython, Python/marshal.c. */
 #define MARKER "<sampled by pyprofd: calls are numbers of samples>"
 
 struct pstats {
@@ -279,30 +283,20 @@ static void put_caller_numbers(const struct pstats *pstats, const struct numbers
 	put_times(pstats, numbers);
 }
 
-static struct numbers function_numbers(const struct pstats *pstats,
-				       const struct call_function *function)
+static struct numbers numbers_of(const struct pstats *pstats, const struct call_sums *sums)
 {
-	struct numbers numbers = {.self = function->self, .total = function->total};
-
-	numbers.calls = pstats->are_calls ? function->self_samples : function->total_samples;
-	numbers.primitive = pstats->are_calls ? function->outer_samples : function->total_samples;
-	return numbers;
-}
-
-static struct numbers edge_numbers(const struct pstats *pstats, const struct call_edge *edge)
-{
-	struct numbers numbers = {.self = edge->self, .total = edge->total};
-
-	numbers.calls = pstats->are_calls ? edge->self_samples : edge->total_samples;
-	numbers.primitive = pstats->are_calls ? edge->outer_samples : edge->total_samples;
-	return numbers;
+	return (struct numbers){
+		.calls = pstats->are_calls ? sums->self_samples : sums->total_samples,
+		.primitive = pstats->are_calls ? sums->outer_samples : sums->total_samples,
+		.self = sums->self,
+		.total = sums->total};
 }
 
 static void put_entry(const struct pstats *pstats, uint32_t index)
 {
 	const struct call_graph *graph = pstats->graph;
 	const struct call_function *function = &graph->function[index];
-	struct numbers numbers = function_numbers(pstats, function);
+	struct numbers numbers = numbers_of(pstats, &function->sums);
 
 	put_function(pstats, index);
 	put_tuple(pstats->out, 5);
@@ -313,7 +307,7 @@ static void put_entry(const struct pstats *pstats, uint32_t index)
 
 		put_function(pstats, edge->caller);
 		put_tuple(pstats->out, 4);
-		numbers = edge_numbers(pstats, edge);
+		numbers = numbers_of(pstats, &edge->sums);
 		put_caller_numbers(pstats, &numbers);
 	}
 	putc('0', pstats->out);

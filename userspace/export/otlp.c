@@ -95,9 +95,8 @@ static uint32_t attribute(struct otlp *otlp, const char *key, const char *string
 
 	if (index_table_find(&otlp->attribute_index, hash, attribute_equal, otlp, &wanted, &at))
 		return at + 1;
-	err = ARRAY_RESERVE(otlp->attribute, otlp->attribute_count, otlp->attribute_capacity);
-	if (!err)
-		err = index_table_add(&otlp->attribute_index, hash, otlp->attribute_count);
+	err = INDEX_RESERVE(&otlp->attribute_index, hash, otlp->attribute, otlp->attribute_count,
+			    otlp->attribute_capacity);
 	if (err) {
 		otlp->error = err;
 		return 0;

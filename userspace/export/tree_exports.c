@@ -32,10 +32,8 @@ static void put_frame(struct json_writer *json, const struct code_table *table,
 
 static void put_frames(struct json_writer *json, const struct flame_tree *tree)
 {
-	json_key(json, "shared");
-	json_open(json, '{');
-	json_key(json, "frames");
-	json_open(json, '[');
+	json_put_open(json, "shared", '{');
+	json_put_open(json, "frames", '[');
 	for (uint32_t i = 0; i < tree->code.count; i++)
 		put_frame(json, &tree->code, &tree->code.code[i]);
 	json_close(json, ']');
@@ -107,13 +105,11 @@ static void put_profile(struct json_writer *json, const struct flame_tree *tree,
 			intern_get(tree->profile->strings, tree->groups.group[group].label, NULL));
 	json_put_string(json, "unit", unit_name(unit));
 	json_put_int(json, "startValue", 0);
-	json_key(json, "samples");
-	json_open(json, '[');
+	json_put_open(json, "samples", '[');
 	for (uint32_t i = first; i < end; i++)
 		put_stack(json, tree, tree->sample[samples->order[i]].node, frame);
 	json_close(json, ']');
-	json_key(json, "weights");
-	json_open(json, '[');
+	json_put_open(json, "weights", '[');
 	for (uint32_t i = first; i < end; i++) {
 		int64_t value = tree->sample[samples->order[i]].value;
 
@@ -140,8 +136,7 @@ int export_speedscope(const struct flame_tree *tree, const struct export_facts *
 	json_put_string(&json, "exporter", "pyprof");
 	json_put_int(&json, "activeProfileIndex", 0);
 	put_frames(&json, tree);
-	json_key(&json, "profiles");
-	json_open(&json, '[');
+	json_put_open(&json, "profiles", '[');
 	for (uint32_t g = 0; g < tree->groups.count; g++) {
 		if (g)
 			json_newline(&json);
@@ -192,8 +187,7 @@ static void put_node(struct chrome *chrome, uint32_t index)
 	json_put_string(json, "cat", frame_class_name((enum frame_class)code->class));
 	json_put_int(json, "ts", from_us);
 	json_put_int(json, "dur", to_us - from_us);
-	json_key(json, "args");
-	json_open(json, '{');
+	json_put_open(json, "args", '{');
 	json_put_string(json, "file", code_place(table, code));
 	json_put_int(json, "line", code_line(code));
 	json_close(json, '}');
@@ -276,15 +270,13 @@ int export_chrome(const struct flame_tree *tree, const struct export_facts *fact
 	chrome.first = first;
 	json_open(&chrome.json, '{');
 	json_put_string(&chrome.json, "displayTimeUnit", "ms");
-	json_key(&chrome.json, "otherData");
-	json_open(&chrome.json, '{');
+	json_put_open(&chrome.json, "otherData", '{');
 	json_put_string(&chrome.json, "exporter", "pyprof");
 	json_put_string(&chrome.json, "title", facts->title);
 	json_put_string(&chrome.json, "note",
 			"widths are sums over the whole profile; their order is not that of time");
 	json_close(&chrome.json, '}');
-	json_key(&chrome.json, "traceEvents");
-	json_open(&chrome.json, '[');
+	json_put_open(&chrome.json, "traceEvents", '[');
 	put_groups(&chrome);
 	json_close(&chrome.json, ']');
 	json_close(&chrome.json, '}');

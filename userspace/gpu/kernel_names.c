@@ -28,7 +28,7 @@
 #define LIBRARY_MAX_BYTES 64U /* of its name in a kernel's */
 #define FALLBACK_BYTES 32U
 /* Numbers by which the child is blamed for the texts of a process: as of code objects
- * (symbolize/code_decoder.c), no file has them soon. */
+ * (symbolize/symbolizer.h), no file has them soon. */
 #define FIRST_TEXT_NUMBER 0xa0000000U
 
 enum state {

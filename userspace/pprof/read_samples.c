@@ -288,17 +288,9 @@ static int stack_is_wanted(struct profile_reader *reader, uint32_t stack, bool *
 		*ret_wanted = true;
 		return 0;
 	}
-	if (stack >= reader->verdict_capacity) {
-		size_t capacity = (size_t)stack * 2 + 64;
-		uint8_t *grown = realloc(reader->verdict, capacity);
-
-		if (!grown)
-			return reader_fail(reader, -ENOMEM, "not enough memory");
-		memset(grown + reader->verdict_capacity, STACK_NOT_ASKED,
-		       capacity - reader->verdict_capacity);
-		reader->verdict = grown;
-		reader->verdict_capacity = capacity;
-	}
+	if (stack >= reader->verdict_capacity &&
+	    ARRAY_EXTEND(reader->verdict, (size_t)stack * 2 + 64, reader->verdict_capacity))
+		return reader_fail(reader, -ENOMEM, "not enough memory");
 	if (reader->verdict[stack] == STACK_NOT_ASKED)
 		reader->verdict[stack] =
 			reader->options.wants_stack(reader->options.context, reader->profile, stack)

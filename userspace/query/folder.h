@@ -76,4 +76,17 @@ int folder_read(struct folder *folder, const char *path, const char *kind,
 /* The wants_window of profile_read_options while folder_read() reads. */
 bool folder_wants(struct folder *folder, const struct window_mark *mark);
 
+/* What a store has, as the names of its files say; no file is opened.  Without files all is 0. */
+struct extent {
+	uint64_t files;
+	uint64_t from_ms, until_ms; /* since 1970; a clock that was set back leaves some ahead */
+	uint64_t interval_ms;	    /* of windows; 0: all files are merged */
+	uint32_t kinds;		    /* bits 1 << enum pp_profile */
+	uint64_t bytes;		    /* of all files; 0: not asked for */
+};
+
+/* wants_bytes: asks the file system for each file's size, too.  Returns 0; -ENOMEM; -errno of
+ * store_list(). */
+int extent_read(const char *store, bool wants_bytes, struct extent *ret_extent);
+
 #endif

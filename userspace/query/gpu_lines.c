@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "query/gpu_lines.h"
 
-#include "query/match.h"
+#include "query/select.h"
 
 void gpu_lines_release(struct gpu_lines *lines)
 {

@@ -15,8 +15,8 @@
 #include "profile/comments.h"
 #include "query/folder.h"
 #include "query/live_windows.h"
-#include "query/match.h"
 #include "query/remote.h"
+#include "query/select.h"
 #include "version.h"
 
 #define MAX_KEPT_LABELS 28U

@@ -8,7 +8,6 @@
 #include "query/coverage.h"
 #include "query/select.h"
 #include "query/watcher.h"
-#include "query/why.h"
 #include "render/short_paths.h"
 
 struct input_options {

@@ -14,7 +14,6 @@
 #include "base/io.h"
 #include "live/record.h"
 #include "live/reply.h"
-#include "query/live_why.h"
 
 /* Windows take about a second: one that is slightly shorter also ends the time. */
 #define SLACK_NS (NS_PER_SEC / 4)
@@ -299,5 +298,29 @@ int live_windows_take(const struct live_windows_options *options, char why[WHY_B
 	live_feed_release(&watching.feed);
 	if (!err)
 		*ret_windows = TAKE(windows);
+	return err;
+}
+
+int live_why(const struct live_client *client, int err, const char *said, char text[WHY_BYTES])
+{
+	text[0] = '\0';
+	if (live_client_has_failed(client))
+		return err;
+	switch (err) {
+	case -EREMOTEIO:
+		say_why(text, "pyprofd refused: %s", said);
+		break;
+	case -EPIPE:
+		say_why(text, "pyprofd has ended");
+		break;
+	case -EBADMSG:
+		say_why(text, "the answer of pyprofd is damaged or did not come in time");
+		break;
+	case -E2BIG:
+		say_why(text, "the answer of pyprofd is too large");
+		break;
+	default:
+		say_why(text, "%s", strerror(-err));
+	}
 	return err;
 }

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "live/client.h"
 #include "live/request.h"
 #include "query/watcher.h"
-#include "query/why.h"
 
 struct live_windows_options {
 	const char *socket; /* NULL: the default */
@@ -40,5 +40,9 @@ DEFINE_OWNED(struct live_windows, live_windows)
 size_t live_windows_count(const struct live_windows *windows);
 enum pp_profile live_windows_kind(const struct live_windows *windows, size_t number);
 int live_windows_open(const struct live_windows *windows, size_t number, int *ret_fd);
+
+/* Says why the answer is incomplete: the error of the module that read it, and for -EREMOTEIO what
+ * the server said.  "": live_client_close() writes why.  Returns -errno. */
+int live_why(const struct live_client *client, int err, const char *said, char text[WHY_BYTES]);
 
 #endif

@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "base/saturating.h"
 #include "profile/profile_data.h"
 #include "profile/record.h"
 
@@ -23,27 +24,13 @@ void process_memories_release(struct process_memories *memories)
 	*memories = (struct process_memories){0};
 }
 
-static int64_t add(int64_t a, int64_t b)
-{
-	return __builtin_add_overflow(a, b, &a) ? INT64_MAX : a;
-}
-
 /* Notes what the rows have in a window. */
 static int window_done(void *context, struct profile *profile, const struct profile_window *window)
 {
 	struct process_memories *memories = context;
 
-	if (memories->row_capacity < profile->row_count) {
-		struct row_memory *grown =
-			realloc(memories->row, profile->row_capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + memories->row_capacity, 0,
-		       (profile->row_capacity - memories->row_capacity) * sizeof(*grown));
-		memories->row = grown;
-		memories->row_capacity = profile->row_capacity;
-	}
+	if (ARRAY_EXTEND(memories->row, profile->row_capacity, memories->row_capacity))
+		return -ENOMEM;
 	for (size_t i = 0; i < window->delta_count; i++) {
 		struct row_memory *row = &memories->row[window->delta[i].row];
 
@@ -51,7 +38,7 @@ static int window_done(void *context, struct profile *profile, const struct prof
 			continue;
 		if (window->start_wall_ns > row->start_ns)
 			*row = (struct row_memory){.start_ns = window->start_wall_ns};
-		row->bytes = add(row->bytes, window->delta[i].value);
+		row->bytes = add_saturating(row->bytes, window->delta[i].value);
 	}
 	return 0;
 }
@@ -98,9 +85,8 @@ static int find_process(struct process_memories *memories, const struct process_
 			memories->left_out++;
 			return 0;
 		}
-		err = ARRAY_RESERVE(memories->process, memories->count, memories->capacity);
-		if (!err)
-			err = index_table_add(&memories->index, hash, memories->count);
+		err = INDEX_RESERVE(&memories->index, hash, memories->process, memories->count,
+				    memories->capacity);
 		if (err)
 			return err;
 		at = memories->count++;
@@ -114,7 +100,7 @@ static void add_bytes(struct process_memory *process, const char *memory, int64_
 {
 	for (unsigned int i = 0; i < PP_MEMORY_COUNT; i++)
 		if (!strcmp(memory, kind_memory((enum pp_memory)i)))
-			process->bytes[i] = add(process->bytes[i], bytes);
+			process->bytes[i] = add_saturating(process->bytes[i], bytes);
 }
 
 static void add_row(const struct process_memories *memories, const struct profile *profile,
@@ -133,9 +119,9 @@ static void add_row(const struct process_memories *memories, const struct profil
 		add_bytes(process, record_text(profile, i, "memory"), row->bytes);
 	if (value[PP_RESIDENT_PEAK] > process->peak_bytes)
 		process->peak_bytes = value[PP_RESIDENT_PEAK];
-	process->growth_bytes = add(process->growth_bytes, value[PP_RESIDENT_GROWTH]);
-	process->growth_ns = add(process->growth_ns, value[PP_RESIDENT_GROWTH_TIME]);
-	process->processes = add(process->processes, value[PP_RESIDENT_PROCESSES]);
+	process->growth_bytes = add_saturating(process->growth_bytes, value[PP_RESIDENT_GROWTH]);
+	process->growth_ns = add_saturating(process->growth_ns, value[PP_RESIDENT_GROWTH_TIME]);
+	process->processes = add_saturating(process->processes, value[PP_RESIDENT_PROCESSES]);
 }
 
 static int compare_processes(const void *a, const void *b)
@@ -168,7 +154,7 @@ int process_memories_fill(struct process_memories *memories, const struct profil
 			err = find_process(memories, &wanted, &process);
 		if (!err && process)
 			add_row(memories, profile, i, process);
-		memories->unread = add(memories->unread, unread.processes);
+		memories->unread = add_saturating(memories->unread, unread.processes);
 	}
 	if (!err && memories->count)
 		qsort(memories->process, memories->count, sizeof(memories->process[0]),
@@ -183,15 +169,15 @@ int64_t process_memory_bytes(const struct process_memory *process)
 	int64_t sum = 0;
 
 	for (unsigned int i = 0; i < PP_MEMORY_COUNT; i++)
-		sum = add(sum, process->bytes[i]);
+		sum = add_saturating(sum, process->bytes[i]);
 	return sum;
 }
 
 void process_memory_add(struct process_memory *sum, const struct process_memory *process)
 {
 	for (unsigned int i = 0; i < PP_MEMORY_COUNT; i++)
-		sum->bytes[i] = add(sum->bytes[i], process->bytes[i]);
-	sum->processes = add(sum->processes, process->pid ? 1 : process->processes);
+		sum->bytes[i] = add_saturating(sum->bytes[i], process->bytes[i]);
+	sum->processes = add_saturating(sum->processes, process->pid ? 1 : process->processes);
 }
 
 double process_memory_growth(const struct process_memory *process)

@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "query/watcher.h"
-#include "query/why.h"
 
 #define REMOTE_NAME_BYTES 512U
 

@@ -5,9 +5,11 @@
 
 #include <regex.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "render/groups.h"
+#include "profile/profile.h"
+#include "render/code_table.h"
 
 #define SELECT_MAX_PIDS 64U
 #define SELECT_MAX_LABELS 16U
@@ -74,5 +76,25 @@ int select_range(const char *text, uint64_t now_ms, struct select_range *ret_ran
  * in why what is wrong with it. */
 int select_regex(const char *text, char why[SELECT_WHY_BYTES], regex_t **ret_regex);
 void select_free_regex(regex_t *regex); /* NULL is allowed */
+
+/* Decides which samples of one profile a selection takes.  Release with match_release().  Begin
+ * with {.select = ...}. */
+struct match {
+	const struct select *select; /* borrowed */
+	uint8_t *focus, *ignore;     /* by string of the profile: whether it matches */
+	size_t focus_count, ignore_count;
+};
+
+void match_release(struct match *match);
+/* Return whether a selection looks at labels; at stacks. */
+bool match_asks_labels(const struct select *select);
+bool match_asks_stacks(const struct select *select);
+/* Returns whether a sample's labels are selected.  context: the struct match; for
+ * profile_read_options.wants_labels. */
+bool match_labels(void *context, const struct intern *strings, const struct profile_label *label,
+		  size_t label_count);
+/* Returns whether a stack is selected; for profile_read_options.wants_stack.  Without memory to
+ * remember by, it is not. */
+bool match_stack(void *context, const struct profile *profile, uint32_t stack);
 
 #endif

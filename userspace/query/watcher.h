@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a caller may hear while profiles are read, and how it ends the wait for them. */
+/* What a caller may hear while profiles are read, and how it ends the wait for them.  Why something
+ * could not be read is a line of text that the caller shows. */
 #ifndef QUERY_WATCHER_H
 #define QUERY_WATCHER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#define WHY_BYTES 8192U /* a path of 4 KiB and a sentence; longer ones are cut */
 
 struct watcher_progress {
 	bool live;	       /* windows are waited for: the numbers are seconds, else files */
@@ -26,5 +29,9 @@ struct watcher {
 	/* Borrowed: receives what live_client_open() writes; lines that end in newlines. */
 	FILE *words;
 };
+
+/* Writes the line, without a program's name before it or a newline behind it.  It may hold names
+ * that others chose: clean it for where it is shown.  Returns -EINVAL. */
+int say_why(char text[WHY_BYTES], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

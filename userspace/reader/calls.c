@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/call_exports.h"
+#include "export/exports.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
@@ -155,14 +155,14 @@ static int64_t sorted_by(const struct call_function *function, enum calls_sort b
 {
 	switch (by) {
 	case CALLS_SORT_TOTAL:
-		return function->total;
+		return function->sums.total;
 	case CALLS_SORT_CALLS:
-		return function->self_samples;
+		return function->sums.self_samples;
 	case CALLS_SORT_NAME:
 		return 0;
 	case CALLS_SORT_SELF:
 	default:
-		return function->self;
+		return function->sums.self;
 	}
 }
 
@@ -184,11 +184,11 @@ static int compare_functions(const void *a, const void *b, void *context)
 /* "30/10": calls, and those from outside of the function, where they differ. */
 static const char *calls_text(const struct call_function *function, char text[CALLS_BYTES])
 {
-	if (function->self_samples == function->outer_samples)
-		snprintf(text, CALLS_BYTES, "%" PRId64, function->self_samples);
+	if (function->sums.self_samples == function->sums.outer_samples)
+		snprintf(text, CALLS_BYTES, "%" PRId64, function->sums.self_samples);
 	else
-		snprintf(text, CALLS_BYTES, "%" PRId64 "/%" PRId64, function->self_samples,
-			 function->outer_samples);
+		snprintf(text, CALLS_BYTES, "%" PRId64 "/%" PRId64, function->sums.self_samples,
+			 function->sums.outer_samples);
 	return text;
 }
 
@@ -209,14 +209,14 @@ static void put_row(const struct call_graph *graph, uint32_t index, const char *
 	const struct call_function *function = &graph->function[index];
 	char text[CALLS_BYTES], each[FORMAT_BYTES];
 
-	table_int(table, function->self_samples, calls_text(function, text));
-	table_int(table, function->outer_samples, NULL);
-	table_value(table, function->self, unit);
-	table_real(table, each_of(function->self, function->self_samples), 1,
-		   per_call(function->self, function->self_samples, unit, each));
-	table_value(table, function->total, unit);
-	table_real(table, each_of(function->total, function->outer_samples), 1,
-		   per_call(function->total, function->outer_samples, unit, each));
+	table_int(table, function->sums.self_samples, calls_text(function, text));
+	table_int(table, function->sums.outer_samples, NULL);
+	table_value(table, function->sums.self, unit);
+	table_real(table, each_of(function->sums.self, function->sums.self_samples), 1,
+		   per_call(function->sums.self, function->sums.self_samples, unit, each));
+	table_value(table, function->sums.total, unit);
+	table_real(table, each_of(function->sums.total, function->sums.outer_samples), 1,
+		   per_call(function->sums.total, function->sums.outer_samples, unit, each));
 	text_code_cells(table, &graph->code, &graph->code.code[index], FIGURES_COLUMNS);
 }
 
@@ -225,7 +225,7 @@ static void print_sums(const struct call_graph *graph, FILE *out)
 	int64_t primitive = 0;
 
 	for (uint32_t i = 0; i < graph->function_count; i++)
-		primitive += graph->function[i].outer_samples;
+		primitive += graph->function[i].sums.outer_samples;
 	fprintf(out, "%" PRId64 " calls", graph->total_samples);
 	if (primitive != graph->total_samples)
 		fprintf(out, " (%" PRId64 " primitive)", primitive);
@@ -403,8 +403,8 @@ static int compare_totals(const void *a, const void *b, void *context)
 	const struct call_function *function = context;
 	uint32_t code_a = *(const uint32_t *)a, code_b = *(const uint32_t *)b;
 
-	if (function[code_a].total != function[code_b].total)
-		return function[code_a].total > function[code_b].total ? -1 : 1;
+	if (function[code_a].sums.total != function[code_b].sums.total)
+		return function[code_a].sums.total > function[code_b].sums.total ? -1 : 1;
 	return (code_a > code_b) - (code_a < code_b);
 }
 
@@ -413,8 +413,8 @@ static int compare_edges(const void *a, const void *b)
 	const struct call_edge *edge_a = *(struct call_edge *const *)a;
 	const struct call_edge *edge_b = *(struct call_edge *const *)b;
 
-	if (edge_a->total != edge_b->total)
-		return edge_a->total > edge_b->total ? -1 : 1;
+	if (edge_a->sums.total != edge_b->sums.total)
+		return edge_a->sums.total > edge_b->sums.total ? -1 : 1;
 	return (edge_a > edge_b) - (edge_a < edge_b);
 }
 
@@ -458,8 +458,8 @@ static int print_edges(const struct listing *listing, uint32_t code, bool of_cal
 	qsort(edge, count, sizeof(struct call_edge *), compare_edges);
 	for (uint32_t i = 0; i < count; i++)
 		print_line(listing, of_callers ? "  <- " : "  -> ",
-			   of_callers ? edge[i]->caller : edge[i]->callee, edge[i]->total,
-			   function->total, edge[i]->self_samples);
+			   of_callers ? edge[i]->caller : edge[i]->callee, edge[i]->sums.total,
+			   function->sums.total, edge[i]->sums.self_samples);
 	if (!count)
 		fprintf(listing->out, "       %s\n",
 			of_callers ? "nobody: it is the root" : "nothing");
@@ -485,15 +485,15 @@ static int print_matches(const struct listing *listing, const regex_t *regex, bo
 	for (uint32_t i = 0; !err && i < count; i++) {
 		const struct call_function *function = &graph->function[found[i]];
 
-		print_line(listing, "     ", found[i], function->total, function->total,
-			   function->self_samples);
-		if (!of_callers && function->self) {
+		print_line(listing, "     ", found[i], function->sums.total, function->sums.total,
+			   function->sums.self_samples);
+		if (!of_callers && function->sums.self) {
 			char text[FORMAT_BYTES];
 
 			fprintf(listing->out, "  -> %6.1f %% %7.1f %% %10s  %s(itself)\n",
-				share_of(function->self, function->total) * 100,
-				share_of(function->self, graph->total) * 100,
-				format_value(function->self, listing->unit, text),
+				share_of(function->sums.self, function->sums.total) * 100,
+				share_of(function->sums.self, graph->total) * 100,
+				format_value(function->sums.self, listing->unit, text),
 				listing->are_calls ? "            " : "");
 		}
 		err = print_edges(listing, found[i], of_callers);

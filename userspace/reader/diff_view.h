@@ -3,7 +3,6 @@
 #ifndef READER_DIFF_VIEW_H
 #define READER_DIFF_VIEW_H
 
-#include "diff/comparable.h"
 #include "diff/table.h"
 #include "query/input.h"
 #include "render/table.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/saturating.h"
-#include "export/call_exports.h"
 #include "export/exports.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
@@ -14,7 +13,7 @@
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
-#include "render/flame_json.h"
+#include "render/flame_html.h"
 
 struct export;
 

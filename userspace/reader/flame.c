@@ -96,8 +96,7 @@ static void put_column(struct json_writer *json, const struct page_times *times,
 {
 	uint32_t count = column >= COLUMN_SAMPLE ? times->delta_count : times->window_count;
 
-	json_key(json, name);
-	json_open(json, '[');
+	json_put_open(json, name, '[');
 	for (uint32_t i = 0; i < count; i++)
 		json_int(json, cell(times, tree, column, i));
 	json_close(json, ']');
@@ -115,8 +114,7 @@ static void page_times_write(struct json_writer *json, const struct page_times *
 		if (times->delta[i].row >= tree->row_count ||
 		    tree->sample_of_row[times->delta[i].row] == FLAME_NO_SAMPLE)
 			return;
-	json_key(json, "times");
-	json_open(json, '{');
+	json_put_open(json, "times", '{');
 	put_column(json, times, tree, "start", COLUMN_START);
 	put_column(json, times, tree, "duration", COLUMN_DURATION);
 	put_column(json, times, tree, "first", COLUMN_FIRST);
@@ -203,43 +201,6 @@ static int write_html(struct flame *flame, const struct flame_tree *tree, const 
 	return page_write(tree, &facts);
 }
 
-/* ---- SVG ---- */
-
-static void svg_node(void *arg, uint32_t number, struct flame_svg_node *ret_node)
-{
-	const struct flame_tree *tree = arg;
-	const struct flame_node *node = &tree->node[number];
-	const struct code_table *table = &tree->code;
-	const struct code *code;
-
-	*ret_node = (struct flame_svg_node){.parent = node->parent,
-					    .self = node->self > 0 ? (uint64_t)node->self : 0,
-					    .total = node->total > 0 ? (uint64_t)node->total : 0};
-	if (!number) {
-		ret_node->name = "all";
-		ret_node->kind = FLAME_SVG_OTHER;
-		return;
-	}
-	code = &table->code[node->frame];
-	ret_node->name = code_name(table, code);
-	ret_node->file = code_text(table, code->file);
-	ret_node->module = code_text(table, code->module);
-	ret_node->line = code_line(code);
-	ret_node->kind = (enum flame_svg_kind)code->class;
-}
-
-static int write_svg(struct flame_tree *tree, const char *title)
-{
-	const struct flame_svg svg = {
-		.title = title,
-		.unit = tree->profile->options.value_type[tree->options.value_index].unit,
-		.node_count = tree->node_count,
-		.node = svg_node,
-		.arg = tree};
-
-	return flame_svg_write(stdout, &svg);
-}
-
 /* ---- the verb ---- */
 
 static int write_flame(struct flame *flame, const struct input *input)
@@ -261,7 +222,8 @@ static int write_flame(struct flame *flame, const struct input *input)
 	else
 		snprintf(title, sizeof(title), "%s", name);
 	if (!err)
-		err = is_svg ? write_svg(tree, title) : write_html(flame, tree, input, title);
+		err = is_svg ? flame_svg_write(stdout, tree, title)
+			     : write_html(flame, tree, input, title);
 	if (fflush(stdout) && !err)
 		err = -errno;
 	if (!err)

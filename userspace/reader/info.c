@@ -16,8 +16,8 @@
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
+#include "render/code_table.h"
 #include "render/format.h"
-#include "render/groups.h"
 
 #define MAX_FACTS 96U
 #define FACT_NAME_BYTES 40U

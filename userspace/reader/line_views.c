@@ -15,8 +15,8 @@
 #include "reader/source.h"
 #include "reader/text.h"
 #include "reader/verb.h"
+#include "render/flame_html.h"
 #include "render/format.h"
-#include "render/markup.h"
 
 /* ---- the figures of a file's lines ---- */
 

@@ -14,7 +14,7 @@
 #include "base/collectors.h"
 #include "base/json_writer.h"
 #include "base/kinds.h"
-#include "query/extent.h"
+#include "query/folder.h"
 #include "query/process_memory.h"
 #include "query/select.h"
 #include "reader/mem_view.h"

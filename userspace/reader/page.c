@@ -206,8 +206,7 @@ static int put_file(struct json_writer *json, const struct flame_tree *tree,
 	json_open(json, '{');
 	json_put_string(json, "file", path);
 	json_put_string(json, "note", note);
-	json_key(json, "lines");
-	json_open(json, '[');
+	json_put_open(json, "lines", '[');
 	for (uint32_t i = 0; *left && i < count; i++) {
 		uint32_t from = place[i].line > CONTEXT_LINES ? place[i].line - CONTEXT_LINES : 1;
 
@@ -234,8 +233,7 @@ int page_sources_write(struct json_writer *json, const struct flame_tree *tree,
 
 	if (err)
 		return err;
-	json_key(json, "sources");
-	json_open(json, '[');
+	json_put_open(json, "sources", '[');
 	for (uint32_t i = 0, next; !err && left && files < PAGE_SOURCES_MAX_FILES && i < count;
 	     i = next, files++) {
 		for (next = i + 1; next < count && place[next].file == place[i].file; next++)

@@ -3,7 +3,7 @@
 #ifndef READER_PAGE_H
 #define READER_PAGE_H
 
-#include "render/flame_json.h"
+#include "render/flame_html.h"
 
 /* Writes the page to standard output.  Returns 0; -ENOMEM; -errno. */
 int page_write(const struct flame_tree *tree, const struct flame_json_facts *facts);

@@ -17,7 +17,7 @@
 #include "base/collectors.h"
 #include "base/kinds.h"
 #include "child/spawn.h"
-#include "query/extent.h"
+#include "query/folder.h"
 #include "reader/verb.h"
 
 #define PROGRESS_AFTER_NS NS_PER_SEC

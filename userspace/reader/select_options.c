@@ -11,7 +11,7 @@
 #include "base/collectors.h"
 #include "base/kinds.h"
 #include "live/request.h"
-#include "query/live_why.h"
+#include "query/live_windows.h"
 #include "reader/verb.h"
 #include "store/store_query.h"
 

@@ -39,9 +39,7 @@ static int find_row(struct top_model *model, const struct row_key *key, uint32_t
 
 	if (index_table_find(&model->index, hash, row_equal, model, key, ret_row))
 		return 0;
-	err = ARRAY_RESERVE(model->row, model->count, model->capacity);
-	if (!err)
-		err = index_table_add(&model->index, hash, model->count);
+	err = INDEX_RESERVE(&model->index, hash, model->row, model->count, model->capacity);
 	if (err)
 		return err;
 	head = key->parent == TOP_NONE ? &model->first : &model->row[key->parent].child;

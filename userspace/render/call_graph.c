@@ -46,9 +46,8 @@ static int find_edge(struct call_graph *graph, uint32_t caller, uint32_t callee,
 
 	if (!index_table_find(&graph->edge_index, hash, edge_equal, graph, pair, &at)) {
 		at = graph->edge_count;
-		err = ARRAY_RESERVE(graph->edge, at, graph->edge_capacity);
-		if (!err)
-			err = index_table_add(&graph->edge_index, hash, at);
+		err = INDEX_RESERVE(&graph->edge_index, hash, graph->edge, at,
+				    graph->edge_capacity);
 		if (err)
 			return err;
 		graph->edge[at] =
@@ -64,20 +63,26 @@ static int find_edge(struct call_graph *graph, uint32_t caller, uint32_t callee,
 	return 0;
 }
 
-static void add_leaf(int64_t *self, int64_t *self_samples, int64_t *outer_samples,
-		     const struct share *share, bool is_first)
+static void add_share(struct call_sums *sums, const struct share *share, bool is_leaf)
 {
-	*self = add_saturating(*self, share->value);
-	*self_samples = add_saturating(*self_samples, share->samples);
+	const bool is_first = sums->last_stack != share->stack;
+
+	if (is_first) {
+		sums->last_stack = share->stack;
+		sums->total = add_saturating(sums->total, share->value);
+		sums->total_samples = add_saturating(sums->total_samples, share->samples);
+	}
+	if (!is_leaf)
+		return;
+	sums->self = add_saturating(sums->self, share->value);
+	sums->self_samples = add_saturating(sums->self_samples, share->samples);
 	if (is_first)
-		*outer_samples = add_saturating(*outer_samples, share->samples);
+		sums->outer_samples = add_saturating(sums->outer_samples, share->samples);
 }
 
 static int add_function(struct call_graph *graph, uint32_t code, const struct share *share,
 			bool is_leaf)
 {
-	struct call_function *function;
-	bool is_first;
 	int err = 0;
 
 	while (!err && code >= graph->function_count) {
@@ -86,19 +91,9 @@ static int add_function(struct call_graph *graph, uint32_t code, const struct sh
 		if (!err)
 			graph->function[graph->function_count++] = (struct call_function){0};
 	}
-	if (err)
-		return err;
-	function = &graph->function[code];
-	is_first = function->last_stack != share->stack;
-	if (is_first) {
-		function->last_stack = share->stack;
-		function->total = add_saturating(function->total, share->value);
-		function->total_samples = add_saturating(function->total_samples, share->samples);
-	}
-	if (is_leaf)
-		add_leaf(&function->self, &function->self_samples, &function->outer_samples, share,
-			 is_first);
-	return 0;
+	if (!err)
+		add_share(&graph->function[code].sums, share, is_leaf);
+	return err;
 }
 
 static int add_edge(struct call_graph *graph, uint32_t caller, uint32_t callee,
@@ -106,19 +101,10 @@ static int add_edge(struct call_graph *graph, uint32_t caller, uint32_t callee,
 {
 	struct call_edge *edge;
 	int err = find_edge(graph, caller, callee, &edge);
-	bool is_first;
 
-	if (err)
-		return err;
-	is_first = edge->last_stack != share->stack;
-	if (is_first) {
-		edge->last_stack = share->stack;
-		edge->total = add_saturating(edge->total, share->value);
-		edge->total_samples = add_saturating(edge->total_samples, share->samples);
-	}
-	if (is_leaf)
-		add_leaf(&edge->self, &edge->self_samples, &edge->outer_samples, share, is_first);
-	return 0;
+	if (!err)
+		add_share(&edge->sums, share, is_leaf);
+	return err;
 }
 
 /* Adds a group as the caller of the root. */

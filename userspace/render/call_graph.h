@@ -7,26 +7,26 @@
 
 #include "base/cleanup.h"
 #include "render/code_table.h"
-#include "render/groups.h"
 
-struct call_function {
-	int64_t self, total;
-	int64_t self_samples, total_samples; /* 0: the profile does not count samples */
-	/* of self_samples, those of stacks in which it is the leaf and nowhere else.  Of exact
-	 * calls self_samples are the calls, and these the primitive ones: from outside of
-	 * itself. */
+/* What a function, or a pair of caller and callee, has in all stacks. */
+struct call_sums {
+	int64_t total; /* of stacks that have it */
+	int64_t self;  /* of those where it is the leaf; a pair: where the callee is */
+	int64_t total_samples, self_samples; /* 0: the profile does not count samples */
+	/* Of self_samples, those of stacks that have it once.  Of exact calls self_samples are the
+	 * calls, and these the primitive ones: from outside of itself. */
 	int64_t outer_samples;
 	uint64_t last_stack;
+};
+
+struct call_function {
+	struct call_sums sums;
 	uint32_t first_callee, first_caller; /* edge + 1; 0: none */
 };
 
 struct call_edge {
 	uint32_t caller, callee; /* codes */
-	int64_t total;		 /* of stacks in which the caller calls the callee */
-	int64_t self;		 /* of those where the callee, called by this caller, is the leaf */
-	int64_t total_samples, self_samples;
-	int64_t outer_samples; /* of self_samples: the pair is once in the stack */
-	uint64_t last_stack;
+	struct call_sums sums;
 	/* next edge of the same caller; of the same callee: edge + 1 */
 	uint32_t next_callee, next_caller;
 };

@@ -1,16 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The flame graph as one HTML file that needs nothing else.  Its scripts and styles come from web/
- * and are built in; the profile is embedded as JSON (flame_json.h). */
+ * and are built in; the profile is embedded as JSON:
+ * {"version":1,"title":T,"unit":"nanoseconds","kind":"cpu","sampleTypes":[{"type","unit"}],
+ *  "sampleType":"cpu","duration_ns":N,"period":N,"start_ns":N,
+ *  "strings":[...],"frames":[[name,file,line,class,module]...],
+ *  "groups":[{"label","pid","tid","comm","thread"}...],
+ *  "stacks":{"frame":[...],"parent":[...]},
+ *  "samples":{"node":[...],"group":[...],"value":[...]},"windows":N,"sampleCount":N}
+ * With short paths also "shortFiles":[[index of the file in strings, what is shown for it]...].
+ * Further keys, as "sources", are those of put_more.
+ * With totals also "functions": docs/pyprof.md.  A differential tree has the values before in
+ * "samples":{"base":[...]}, too.
+ * Node 0 is the root, its frame and parent are 0; parent[i] < i.  "<" is written as \u003c, so that
+ * the text can stand inside of a script element. */
 #ifndef RENDER_FLAME_HTML_H
 #define RENDER_FLAME_HTML_H
 
+#include <stddef.h>
 #include <stdio.h>
 
-/* Writes the page.  `write_data` writes the JSON to the stream that it gets, in any number of
- * parts, and returns 0 or -errno.  `title` is any UTF-8 text.  Every "<" of the JSON is written as
- * \u003c (in JSON it can only be inside a string), so that no name can end the script element.
+#include "base/json_writer.h"
+#include "render/flame_tree.h"
+#include "render/totals.h"
+
+/* Writes untrusted text inside HTML and SVG so that a browser shows it as text: it is cleaned
+ * (base/utf8.h), & < > " ' become references, and what is no character of XML 1.0 becomes U+FFFD.
+ * Returns 0, -ENOMEM or -errno of writing. */
+int markup_write(FILE *out, const char *text, size_t size);
+
+/* Returns the number of characters of UTF-8 text (of malformed text: some number up to `size`). */
+size_t markup_length(const char *text, size_t size);
+/* Returns the number of bytes in the first `count` characters. */
+size_t markup_prefix(const char *text, size_t size, size_t count);
+
+/* Writes the page; `title` is any UTF-8 text.  `write_data` writes the JSON to the stream that it
+ * gets, in any number of parts, and returns 0 or -errno; "<" in it can only be inside a string.
  * Returns 0, the error of `write_data`, -ENOMEM, or -errno of writing to `out`. */
 int flame_html_write(FILE *out, const char *title, int (*write_data)(FILE *data, void *arg),
 		     void *arg);
+
+struct flame_json_facts {
+	const char *title;
+	uint64_t windows, sample_count; /* sample_count 0: unknown */
+	uint64_t start_wall_ns, duration_ns;
+	const struct totals *totals;	       /* NULL: no list of functions */
+	const struct short_paths *short_paths; /* NULL: files are shown by their whole paths */
+	/* May be NULL: writes further keys.  0 or -errno. */
+	int (*put_more)(void *context, struct json_writer *json, const struct flame_tree *tree);
+	void *context;
+};
+
+/* Writes the JSON.  Returns 0, -ENOMEM or the error of writing. */
+int flame_json_write(const struct flame_tree *tree, const struct flame_json_facts *facts,
+		     FILE *out);
 
 #endif

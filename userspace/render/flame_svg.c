@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "render/flame_html.h"
 #include "render/format.h"
-#include "render/markup.h"
 
+#define WIDTH_PX 1200U
 #define ROW_PX 17U
 #define HEAD_PX 46U
 #define FOOT_PX 12U
@@ -23,107 +24,72 @@
 /* One node as a box. */
 struct box {
 	double x; /* in units of value, from the left */
-	uint64_t self, total;
-	uint32_t parent, row;
-	uint32_t first_child, next; /* 0: none */
+	uint32_t row;
 };
 
 struct drawing {
-	const struct flame_svg *svg;
+	const struct flame_tree *tree;
+	const char *unit;
 	FILE *out;
-	struct box *box;
-	uint32_t width, rows; /* px; rows to draw */
-	bool cut;	      /* some rows were left out */
+	struct box *box; /* by node */
+	uint32_t rows;	 /* to draw */
 };
 
-static int read_nodes(struct drawing *drawing)
+/* What is held below a node; differences may be negative, and have no boxes. */
+static uint64_t total_of(const struct drawing *drawing, uint32_t node)
 {
-	const struct flame_svg *svg = drawing->svg;
+	const int64_t total = drawing->tree->node[node].total;
 
-	drawing->box = calloc(svg->node_count ? svg->node_count : 1, sizeof(*drawing->box));
-	if (!drawing->box)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < svg->node_count; i++) {
-		struct box *box = &drawing->box[i];
-		struct flame_svg_node node = {0};
-
-		svg->node(svg->arg, i, &node);
-		if (i && node.parent >= i)
-			return -EINVAL;
-		*box = (struct box){.self = node.self, .total = node.total, .parent = node.parent};
-		box->row = i ? drawing->box[node.parent].row + 1 : 0;
-	}
-	return 0;
+	return total > 0 ? (uint64_t)total : 0;
 }
 
-/* Sorts by parent, the largest first: the list is read backwards, and each box is put in front of
- * its siblings. */
-static int compare_boxes(const void *left, const void *right, void *arg)
+/* Narrower boxes cannot be seen. */
+static bool is_seen(const struct drawing *drawing, uint32_t node)
 {
-	const struct box *box = arg;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	if (box[a].parent != box[b].parent)
-		return box[a].parent < box[b].parent ? -1 : 1;
-	if (box[a].total != box[b].total)
-		return box[a].total > box[b].total ? -1 : 1;
-	return a < b ? -1 : 1;
+	return (double)total_of(drawing, node) >=
+	       (double)total_of(drawing, 0) * LEAST_BOX_PX / WIDTH_PX;
 }
 
-/* Sets each box's x, and counts the rows with a box that is wide enough. */
+/* Sets each box's place, and counts the rows with a box that is wide enough.  A parent comes before
+ * its children. */
 static int place_boxes(struct drawing *drawing)
 {
-	uint32_t count = drawing->svg->node_count;
-	OWNED_MEM uint32_t *order = NULL;
+	const struct flame_tree *tree = drawing->tree;
+	OWNED_MEM uint32_t *child = NULL, *first = NULL;
 	struct box *box = drawing->box;
-	double least;
+	int err = flame_tree_children(tree, &child, &first);
 
-	if (count < 2)
-		return 0;
-	order = calloc(count, sizeof(*order));
-	if (!order)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
-		order[i] = i;
-	qsort_r(order + 1, count - 1, sizeof(*order), compare_boxes, box);
-	for (uint32_t i = count - 1; i >= 1; i--) {
-		box[order[i]].next = box[box[order[i]].parent].first_child;
-		box[box[order[i]].parent].first_child = order[i];
-	}
-	least = (double)box[0].total * LEAST_BOX_PX / drawing->width;
-	/* A parent comes before its children, so its x is known. */
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; !err && i < tree->node_count; i++) {
 		double x = box[i].x;
 
-		for (uint32_t child = box[i].first_child; child; child = box[child].next) {
-			box[child].x = x;
-			x += (double)box[child].total;
+		for (uint32_t c = first[i]; c < first[i + 1]; c++) {
+			box[child[c]] = (struct box){.x = x, .row = box[i].row + 1};
+			x += (double)total_of(drawing, child[c]);
 		}
-		if ((double)box[i].total >= least && box[i].row >= drawing->rows)
+		if (box[i].row >= drawing->rows && is_seen(drawing, i))
 			drawing->rows = box[i].row + 1;
 	}
-	return 0;
+	return err;
 }
 
 /* Returns the lightness of a box by its module; hue and saturation come from the style by kind. */
-static unsigned int shade_of(const struct flame_svg_node *node)
+static unsigned int shade_of(const char *text)
 {
-	const char *text = node->module && node->module[0] ? node->module : node->file;
 	uint32_t hash = 2166136261U;
 
-	for (; text && *text; text++)
+	for (; *text; text++)
 		hash = (hash ^ (unsigned char)*text) * 16777619U;
 	return (hash ^ hash >> 15) % 4;
 }
 
-static void write_text(struct drawing *drawing, const char *text)
+static void write_text(const struct drawing *drawing, const char *text)
 {
-	if (text)
-		markup_write(drawing->out, text, strlen(text));
+	markup_write(drawing->out, text, strlen(text));
 }
 
 /* Writes as much of the name as fits. */
-static void write_name(struct drawing *drawing, const char *name, double width, double x, double y)
+static void write_name(const struct drawing *drawing, const char *name, double width, double x,
+		       double y)
 {
 	size_t size = strlen(name), length = markup_length(name, size);
 	size_t room =
@@ -141,52 +107,57 @@ static void write_name(struct drawing *drawing, const char *name, double width, 
 	fputs("</text>", drawing->out);
 }
 
-static void write_tooltip(struct drawing *drawing, const struct flame_svg_node *node,
-			  const char *name)
+/* code: NULL for the root. */
+static void write_tooltip(const struct drawing *drawing, uint32_t number, const char *name,
+			  const struct code *code)
 {
-	double whole = (double)drawing->box[0].total;
+	const struct code_table *table = &drawing->tree->code;
+	const int64_t self_value = drawing->tree->node[number].self;
+	const uint64_t value = total_of(drawing, number);
+	const uint64_t own = self_value > 0 ? (uint64_t)self_value : 0;
+	const double whole = (double)total_of(drawing, 0);
 	char total[HUMAN_BYTES], self[HUMAN_BYTES];
 	FILE *out = drawing->out;
 
-	human_value(node->total, drawing->svg->unit, total);
-	human_value(node->self, drawing->svg->unit, self);
+	human_value(value, drawing->unit, total);
+	human_value(own, drawing->unit, self);
 	fputs("<title>", out);
 	write_text(drawing, name);
-	if (node->file && node->file[0]) {
+	if (code && code_place(table, code)[0]) {
 		fputs("\n", out);
-		write_text(drawing, node->file);
-		if (node->line)
-			fprintf(out, ":%" PRIu32, node->line);
-	} else if (node->module && node->module[0]) {
-		fputs("\n", out);
-		write_text(drawing, node->module);
+		write_text(drawing, code_place(table, code));
+		if (code->file && code_line(code))
+			fprintf(out, ":%" PRIu32, code_line(code));
 	}
 	fprintf(out, "\ntotal %s (%.2f%%), self %s (%.2f%%)</title>", total,
-		100 * (double)node->total / whole, self, 100 * (double)node->self / whole);
+		100 * (double)value / whole, self, 100 * (double)own / whole);
 }
 
-static void write_box(struct drawing *drawing, uint32_t number)
+static void write_box(const struct drawing *drawing, uint32_t number)
 {
-	static const char *const classes[] = {"p", "n", "k", "g", "o"};
+	static const char classes[] = {[FRAME_CLASS_PYTHON] = 'p',
+				       [FRAME_CLASS_NATIVE] = 'n',
+				       [FRAME_CLASS_KERNEL] = 'k',
+				       [FRAME_CLASS_GPU] = 'g',
+				       [FRAME_CLASS_OTHER] = 'o'};
+	const struct code_table *table = &drawing->tree->code;
+	const struct code *code = number ? &table->code[drawing->tree->node[number].frame] : NULL;
+	const char *name = code ? code_text(table, code->name) : "all";
+	const char *module = code ? code_text(table, code->module ? code->module : code->file) : "";
 	const struct box *box = &drawing->box[number];
-	const struct flame_svg *svg = drawing->svg;
-	double scale = drawing->width / (double)drawing->box[0].total;
-	double x = SIDE_PX + fmin(box->x * scale, drawing->width);
+	const double scale = WIDTH_PX / (double)total_of(drawing, 0);
+	const double x = SIDE_PX + fmin(box->x * scale, WIDTH_PX);
 	/* Beside boxes of negative values, others are wider than all together. */
-	double width = fmin((double)box->total * scale, drawing->width);
-	uint32_t line = drawing->rows - 1 - box->row;
-	double y = HEAD_PX + line * (double)ROW_PX;
-	struct flame_svg_node node = {0};
-	const char *name;
+	const double width = fmin((double)total_of(drawing, number) * scale, WIDTH_PX);
+	const double y = HEAD_PX + (drawing->rows - 1 - box->row) * (double)ROW_PX;
 
-	svg->node(svg->arg, number, &node);
-	name = node.name && node.name[0] ? node.name : number ? "[unknown]" : "all";
+	name = name[0] ? name : "[unknown]";
 	fputs("<g>", drawing->out);
-	write_tooltip(drawing, &node, name);
+	write_tooltip(drawing, number, name, code);
 	fprintf(drawing->out,
-		"<rect class=\"%s%u\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%u\"/>",
-		number && (size_t)node.kind < ARRAY_SIZE(classes) ? classes[node.kind] : "o",
-		shade_of(&node), x, y, width > 1.5 ? width - 0.5 : width, ROW_PX - 1);
+		"<rect class=\"%c%u\" x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%u\"/>",
+		classes[code ? code->class : FRAME_CLASS_OTHER], shade_of(module), x, y,
+		width > 1.5 ? width - 0.5 : width, ROW_PX - 1);
 	write_name(drawing, name, width, x, y);
 	fputs("</g>\n", drawing->out);
 }
@@ -225,15 +196,14 @@ static void write_style(FILE *out)
 	fputs("}</style>\n", out);
 }
 
-static void write_head(struct drawing *drawing)
+static void write_head(const struct drawing *drawing, const char *title, bool is_cut)
 {
-	uint32_t width = drawing->width + 2 * SIDE_PX;
-	uint32_t height = HEAD_PX + drawing->rows * ROW_PX + FOOT_PX;
-	const struct flame_svg *svg = drawing->svg;
+	const uint32_t width = WIDTH_PX + 2 * SIDE_PX;
+	const uint32_t height = HEAD_PX + drawing->rows * ROW_PX + FOOT_PX;
 	char total[HUMAN_BYTES];
 	FILE *out = drawing->out;
 
-	human_value(drawing->box[0].total, svg->unit, total);
+	human_value(total_of(drawing, 0), drawing->unit, total);
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
 		"xmlns=\"http://www.w3.org/2000/svg\" "
@@ -241,39 +211,37 @@ static void write_head(struct drawing *drawing)
 		"aria-labelledby=\"title\">\n"
 		"<title id=\"title\">",
 		width, height, width, height);
-	write_text(drawing, svg->title);
+	write_text(drawing, title);
 	fputs("</title>\n", out);
 	write_style(out);
 	fprintf(out, "<text class=\"h\" x=\"%u\" y=\"20\">", SIDE_PX);
-	write_text(drawing, svg->title);
+	write_text(drawing, title);
 	fprintf(out, "</text><text class=\"s\" x=\"%u\" y=\"37\">%s%s</text>\n", SIDE_PX, total,
-		drawing->cut ? "; the deepest frames are left out" : "");
+		is_cut ? "; the deepest frames are left out" : "");
 }
 
-int flame_svg_write(FILE *out, const struct flame_svg *svg)
+int flame_svg_write(FILE *out, const struct flame_tree *tree, const char *title)
 {
-	struct drawing drawing = {.svg = svg, .out = out, .rows = 1};
-	OWNED_MEM struct box *boxes = NULL;
-	double least;
-	int err;
+	OWNED_MEM struct box *box = calloc(tree->node_count, sizeof(*box));
+	struct drawing drawing = {
+		.tree = tree,
+		.unit = tree->profile->options.value_type[tree->options.value_index].unit,
+		.out = out,
+		.box = box,
+		.rows = 1};
+	int err = box ? place_boxes(&drawing) : -ENOMEM;
+	bool is_cut;
 
-	drawing.width = svg->width_px ? svg->width_px : FLAME_SVG_WIDTH_PX;
-	err = read_nodes(&drawing);
-	boxes = drawing.box;
-	if (!err)
-		err = place_boxes(&drawing);
 	if (err)
 		return err;
-	drawing.cut = drawing.rows > FLAME_SVG_MAX_ROWS;
-	if (drawing.cut)
+	is_cut = drawing.rows > FLAME_SVG_MAX_ROWS;
+	if (is_cut)
 		drawing.rows = FLAME_SVG_MAX_ROWS;
 	errno = 0;
-	write_head(&drawing);
-	least = (double)boxes[0].total * LEAST_BOX_PX / drawing.width;
-	for (uint32_t i = 0; boxes[0].total && i < svg->node_count; i++) {
-		if ((double)boxes[i].total >= least && boxes[i].row < drawing.rows)
+	write_head(&drawing, title, is_cut);
+	for (uint32_t i = 0; total_of(&drawing, 0) && i < tree->node_count; i++)
+		if (is_seen(&drawing, i) && box[i].row < drawing.rows)
 			write_box(&drawing, i);
-	}
 	fputs("</svg>\n", out);
 	return ferror(out) ? errno ? -errno : -EIO : 0;
 }

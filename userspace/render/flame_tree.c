@@ -120,9 +120,8 @@ static int add_sample(struct flame_tree *tree, const struct flame_sample *sample
 		*ret_sample = at;
 		return 0;
 	}
-	err = ARRAY_RESERVE(tree->sample, tree->sample_count, tree->sample_capacity);
-	if (!err)
-		err = index_table_add(&tree->sample_index, hash, tree->sample_count);
+	err = INDEX_RESERVE(&tree->sample_index, hash, tree->sample, tree->sample_count,
+			    tree->sample_capacity);
 	if (err)
 		return err;
 	*ret_sample = tree->sample_count;

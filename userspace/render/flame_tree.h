@@ -11,7 +11,6 @@
 #include "base/index_table.h"
 #include "profile/profile_data.h"
 #include "render/code_table.h"
-#include "render/groups.h"
 
 /* Node 0 is the root: no frame.  parent < own index. */
 struct flame_node {

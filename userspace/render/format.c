@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,20 +14,32 @@ struct step {
 	const char *name;
 };
 
-/* Formats three significant digits. */
-static const char *scaled(double value, const struct step *step, size_t count, char *buffer)
-{
-	size_t i = 0;
-	double shown;
+static const struct step byte_steps[] = {
+	{0x1p40, "TiB"}, {0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"}};
 
-	while (i + 1 < count && fabs(value) < step[i].size * 0.9995)
-		i++;
-	shown = value / step[i].size;
-	snprintf(buffer, FORMAT_BYTES, "%.*f %s",
-		 fabs(shown) >= 99.95 || (i + 1 == count && shown == floor(shown)) ? 0
-		 : fabs(shown) >= 9.995						   ? 1
-										   : 2,
-		 shown, step[i].name);
+/* Returns the largest of the steps that the value fills. */
+static const struct step *step_of(double value, const struct step *step)
+{
+	while (step->size > 1 && fabs(value) < step->size * 0.9995)
+		step++;
+	return step;
+}
+
+/* Returns how many digits after the point make three in all. */
+static int digits_of(double shown)
+{
+	return fabs(shown) >= 99.95 ? 0 : fabs(shown) >= 9.995 ? 1 : 2;
+}
+
+/* Formats three significant digits; of the last step, which is 1, whole numbers as they are. */
+static const char *scaled(double value, const struct step *steps, char *buffer)
+{
+	const struct step *step = step_of(value, steps);
+	const double shown = value / step->size;
+	const bool is_whole = step->size <= 1 && shown == floor(shown);
+
+	snprintf(buffer, FORMAT_BYTES, "%.*f %s", is_whole ? 0 : digits_of(shown), shown,
+		 step->name);
 	return buffer;
 }
 
@@ -38,7 +50,7 @@ double format_unit_ns(const char *unit)
 		{1e6, "ms"},	    {1e9, "seconds"}, {1e6, "milliseconds"}, {1e9, "s"},
 	};
 
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (!strcmp(unit, units[i].name))
 			return units[i].size;
 	return 0;
@@ -47,17 +59,12 @@ double format_unit_ns(const char *unit)
 const char *format_value(int64_t value, const char *unit, char buffer[FORMAT_BYTES])
 {
 	static const struct step times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-	static const struct step bytes[] = {{1099511627776.0, "TiB"},
-					    {1073741824.0, "GiB"},
-					    {1048576.0, "MiB"},
-					    {1024.0, "KiB"},
-					    {1, "B"}};
 	double ns = format_unit_ns(unit);
 
 	if (ns > 0)
-		return scaled((double)value * ns, times, 4, buffer);
+		return scaled((double)value * ns, times, buffer);
 	if (!strcmp(unit, "bytes"))
-		return scaled((double)value, bytes, 5, buffer);
+		return scaled((double)value, byte_steps, buffer);
 	snprintf(buffer, FORMAT_BYTES, "%" PRId64, value);
 	return buffer;
 }
@@ -87,22 +94,13 @@ const char *format_span(uint64_t ns, char buffer[FORMAT_BYTES])
 
 #define LONG_TIME_NS 120e9 /* from here on shown in minutes */
 
-struct human_step {
-	double least;
-	const char *name;
-};
-
-static void stepped(double value, const struct human_step *steps, size_t count, char *ret_text)
+static void stepped(double value, const struct step *steps, char *ret_text)
 {
-	size_t at = 0;
-	double scaled;
-	int digits;
+	const struct step *step = step_of(value, steps);
+	const double shown = value / step->size;
 
-	while (at + 1 < count && value < steps[at].least * 0.9995)
-		at++;
-	scaled = value / steps[at].least;
-	digits = scaled >= 99.95 || scaled <= 0 ? 0 : scaled >= 9.995 ? 1 : 2;
-	snprintf(ret_text, HUMAN_BYTES, "%.*f %s", digits, scaled, steps[at].name);
+	snprintf(ret_text, HUMAN_BYTES, "%.*f %s", shown <= 0 ? 0 : digits_of(shown), shown,
+		 step->name);
 }
 
 static void long_time(double value, char *ret_text)
@@ -117,32 +115,19 @@ static void long_time(double value, char *ret_text)
 			 seconds % 60);
 }
 
-/* Returns 0 when it is not a unit of time. */
-static double nanoseconds_of(const char *unit)
-{
-	static const struct human_step units[] = {
-		{1, "nanoseconds"}, {1e3, "microseconds"}, {1e6, "milliseconds"}, {1e9, "seconds"}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		if (!strcmp(unit, units[i].name))
-			return units[i].least;
-	}
-	return 0;
-}
-
 void human_value(uint64_t value, const char *unit, char ret_text[HUMAN_BYTES])
 {
-	static const struct human_step times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
-	static const struct human_step bytes[] = {
-		{0x1p40, "TiB"}, {0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"}};
-	double time = (double)value * nanoseconds_of(unit);
+	static const struct step times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}};
+	/* As in the page, which knows the units' whole names alone. */
+	const double unit_ns = strlen(unit) > strlen("ns") ? format_unit_ns(unit) : 0;
+	const double time = (double)value * unit_ns;
 
 	if (time >= LONG_TIME_NS)
 		long_time(time, ret_text);
-	else if (nanoseconds_of(unit) > 0)
-		stepped(time, times, ARRAY_SIZE(times), ret_text);
+	else if (unit_ns > 0)
+		stepped(time, times, ret_text);
 	else if (!strcmp(unit, "bytes"))
-		stepped((double)value, bytes, ARRAY_SIZE(bytes), ret_text);
+		stepped((double)value, byte_steps, ret_text);
 	else if (!*unit || !strcmp(unit, "count"))
 		snprintf(ret_text, HUMAN_BYTES, "%" PRIu64, value);
 	else

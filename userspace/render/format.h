@@ -17,7 +17,7 @@ const char *format_share(double share, char buffer[FORMAT_BYTES]);
 /* Formats "40 s", "12 min", "3.5 h", "2 days": rounded up, for "record as long". */
 const char *format_span(uint64_t ns, char buffer[FORMAT_BYTES]);
 
-/* Formats values for people: three digits and a unit that fits; the same as web/format.js. */
+/* Formats values for people: three digits and a unit that fits; the same as web/base.js. */
 
 #define HUMAN_BYTES 64
 

@@ -191,8 +191,7 @@ void table_begin(struct table *table, const char *name, const struct table_colum
 	table->has_rows = true;
 	table->has_head = false;
 	if (table->format == TABLE_JSON) {
-		json_key(&table->json, name);
-		json_open(&table->json, '[');
+		json_put_open(&table->json, name, '[');
 	}
 	if (!table_is_for_people(table) && !table->is_left_out)
 		put_head(table);

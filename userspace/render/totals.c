@@ -105,9 +105,7 @@ static int search_row(struct totals *totals, uint32_t code, uint32_t group, uint
 
 	if (index_table_find(&totals->index, hash, row_equal, totals, pair, ret_row))
 		return 0;
-	err = ARRAY_RESERVE(totals->row, totals->count, totals->capacity);
-	if (!err)
-		err = index_table_add(&totals->index, hash, totals->count);
+	err = INDEX_RESERVE(&totals->index, hash, totals->row, totals->count, totals->capacity);
 	if (err)
 		return err;
 	totals->row[totals->count] = (struct totals_row){.code = code, .group = group};

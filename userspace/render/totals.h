@@ -9,7 +9,6 @@
 
 #include "pprof/profile_read.h"
 #include "render/code_table.h"
-#include "render/groups.h"
 
 /* With fewer windows than this, the spread between them says nothing; then the number of samples
  * gives the error. */

@@ -16,9 +16,8 @@
 #include "base/saturating.h"
 #include "pprof/folded.h"
 #include "pprof/pprof.h"
-#include "query/extent.h"
+#include "query/folder.h"
 #include "render/flame_html.h"
-#include "render/flame_json.h"
 #include "version.h"
 
 /* ---- what a request names ---- */

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/user_quota.h"
 #include "live/client.h"
-#include "query/extent.h"
+#include "query/folder.h"
 #include "serve/answers.h"
 #include "serve/exchange.h"
 #include "serve/files.h"

@@ -53,9 +53,8 @@ static int add_value(struct labels *labels, const struct labels_value *value)
 		known->total = add_saturating(known->total, value->total);
 		return 0;
 	}
-	err = ARRAY_RESERVE(labels->value, labels->value_count, labels->value_capacity);
-	if (!err)
-		err = index_table_add(&labels->value_index, at_hash, labels->value_count);
+	err = INDEX_RESERVE(&labels->value_index, at_hash, labels->value, labels->value_count,
+			    labels->value_capacity);
 	if (!err)
 		labels->value[labels->value_count++] = *value;
 	return err;
@@ -82,9 +81,8 @@ static int add_process(struct labels *labels, const struct labels_process *proce
 		known->app = known->app ? known->app : process->app;
 		return 0;
 	}
-	err = ARRAY_RESERVE(labels->process, labels->process_count, labels->process_capacity);
-	if (!err)
-		err = index_table_add(&labels->process_index, at_hash, labels->process_count);
+	err = INDEX_RESERVE(&labels->process_index, at_hash, labels->process, labels->process_count,
+			    labels->process_capacity);
 	if (!err)
 		labels->process[labels->process_count++] = *process;
 	return err;
@@ -278,8 +276,7 @@ static uint32_t put_key(const struct labels *labels, uint32_t at, struct json_wr
 
 	json_open(json, '{');
 	json_put_string(json, "key", labels->key[key]);
-	json_key(json, "values");
-	json_open(json, '[');
+	json_put_open(json, "values", '[');
 	for (; at < labels->value_count && labels->value[at].key == key; at++)
 		if (at - first < LABELS_VALUES_SHOWN) {
 			put_value(labels, &labels->value[at], json);
@@ -310,13 +307,11 @@ void labels_put(const struct labels *labels, struct json_writer *json)
 	const uint32_t shown = count < LABELS_VALUES_SHOWN ? count : LABELS_VALUES_SHOWN;
 
 	json_put_int(json, "total", labels->total);
-	json_key(json, "labels");
-	json_open(json, '[');
+	json_put_open(json, "labels", '[');
 	for (uint32_t at = 0; at < labels->value_count;)
 		at = put_key(labels, at, json);
 	json_close(json, ']');
-	json_key(json, "processes");
-	json_open(json, '[');
+	json_put_open(json, "processes", '[');
 	for (uint32_t i = 0; i < shown; i++)
 		put_process(labels, &labels->process[i], json);
 	json_close(json, ']');

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "collectors/push.h"
-#include "query/extent.h"
+#include "query/folder.h"
 
 /* ---- what is counted ---- */
 

@@ -123,8 +123,7 @@ void strip_add_left_out(void *context, uint64_t start_ms, uint64_t duration_ms)
 
 static void put_values(struct json_writer *json, const struct strip *strip)
 {
-	json_key(json, "value");
-	json_open(json, '[');
+	json_put_open(json, "value", '[');
 	for (uint32_t i = 0; i < strip->count; i++) {
 		if (strip->point[i].recorded_ms)
 			json_int(json, strip->point[i].value);
@@ -138,8 +137,7 @@ static void put_times(struct json_writer *json, const struct strip *strip, const
 		      bool is_pending)
 {
 	json_newline(json);
-	json_key(json, name);
-	json_open(json, '[');
+	json_put_open(json, name, '[');
 	for (uint32_t i = 0; i < strip->count; i++)
 		json_int(json, (int64_t)(is_pending ? strip->point[i].pending_ms
 						    : strip->point[i].recorded_ms));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/io.h"
 
 #define MODULES_MAX_BYTES (1U << 20)
@@ -29,7 +30,7 @@ struct kernel_symbols {
 	uint16_t *module; /* index */
 	size_t count;
 	struct region *region; /* owned */
-	size_t region_count;
+	size_t region_count, region_capacity;
 	char *names; /* owned; symbols' and modules' */
 	size_t names_size;
 	uint32_t *module_name; /* owned; offset in names; 0: the kernel */
@@ -161,16 +162,9 @@ static int add_symbol(struct load *load, uint64_t address, char type, const char
 
 	if (load->count == KERNEL_SYMBOLS_MAX)
 		return -EFBIG;
-	if (load->count == load->capacity) {
-		const size_t capacity = load->capacity + (1U << 14);
-		struct raw_symbol *grown = realloc(load->symbol, capacity * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		load->symbol = grown;
-		load->capacity = capacity;
-	}
-	err = get_module(load, module, &symbol.module);
+	err = ARRAY_RESERVE(load->symbol, load->count, load->capacity);
+	if (!err)
+		err = get_module(load, module, &symbol.module);
 	if (!err)
 		err = add_name(load, name, &symbol.name);
 	if (err)
@@ -338,15 +332,12 @@ static void sort_symbols(struct load *load)
 
 static int add_region(struct kernel_symbols *symbols, uint32_t high, size_t first)
 {
-	struct region *grown =
-		realloc(symbols->region, (symbols->region_count + 1) * sizeof(*symbols->region));
+	int err = ARRAY_RESERVE(symbols->region, symbols->region_count, symbols->region_capacity);
 
-	if (!grown)
-		return -ENOMEM;
-	symbols->region = grown;
-	symbols->region[symbols->region_count++] =
-		(struct region){.high = high, .first = (uint32_t)first};
-	return 0;
+	if (!err)
+		symbols->region[symbols->region_count++] =
+			(struct region){.high = high, .first = (uint32_t)first};
+	return err;
 }
 
 static int fill_columns(struct kernel_symbols *symbols, const struct load *load)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "base/array.h"
 #include "base/root_file.h"
 #include "files/client.h"
 #include "files/protocol.h"
@@ -66,32 +67,22 @@ static void forget(struct perf_map *map)
 
 /* ---- lines ---- */
 
-static size_t grown(size_t capacity, size_t needed)
-{
-	capacity = capacity ? capacity * 2 : 64;
-	return capacity < needed ? needed : capacity;
-}
-
 static int reserve(struct perf_map *map, size_t name_bytes)
 {
-	if (map->count == map->capacity) {
-		const size_t capacity = grown(map->capacity, map->count + 1);
-		struct entry *entry = realloc(map->entry, capacity * sizeof(*entry));
+	const size_t needed = map->names_size + name_bytes;
+	size_t capacity = map->names_capacity ? map->names_capacity * 2 : 64;
+	char *names;
 
-		if (!entry)
-			return -ENOMEM;
-		map->entry = entry;
-		map->capacity = capacity;
-	}
-	if (map->names_size + name_bytes > map->names_capacity) {
-		const size_t capacity = grown(map->names_capacity, map->names_size + name_bytes);
-		char *names = realloc(map->names, capacity);
-
-		if (!names)
-			return -ENOMEM;
-		map->names = names;
-		map->names_capacity = capacity;
-	}
+	if (ARRAY_RESERVE(map->entry, map->count, map->capacity))
+		return -ENOMEM;
+	if (needed <= map->names_capacity)
+		return 0;
+	capacity = capacity < needed ? needed : capacity;
+	names = realloc(map->names, capacity);
+	if (!names)
+		return -ENOMEM;
+	map->names = names;
+	map->names_capacity = capacity;
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 /* Lanes in Chrome's format: a JSON array, whose closing bracket readers do not need when a run was
  * cut.  The format has one lane per thread: other lanes become threads of their own, whose tids are
  * LANE_TIDS higher. */
-#include "timeline/trace_sink.h"
+#include "timeline/lanes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -88,8 +88,7 @@ static int chrome_thread(void *context, const struct trace_thread *thread, const
 		snprintf(name, sizeof(name), "%s%s", thread_name, suffix[lane]);
 		chrome_put_name(json, "thread_name", &track, clean(chrome, name, strlen(name)));
 		chrome_open_event(json, "M", "thread_sort_index", &track);
-		json_key(json, "args");
-		json_open(json, '{');
+		json_put_open(json, "args", '{');
 		json_put_int(json, "sort_index", thread->number * TRACE_LANES + lane);
 		json_close(json, '}');
 		json_close(json, '}');
@@ -114,8 +113,7 @@ static int close_event(struct chrome *chrome, const struct trace_slice *slice)
 {
 	struct json_writer *json = &chrome->json;
 
-	json_key(json, "args");
-	json_open(json, '{');
+	json_put_open(json, "args", '{');
 	if (slice->cpu != TRACE_NO_CPU)
 		json_put_int(json, "cpu", slice->cpu);
 	if (slice->holder_tid)
@@ -171,8 +169,7 @@ int chrome_sink_new(struct trace_file *file, const struct intern *strings,
 	chrome->json = json_writer_to(chrome->out);
 	json_open(&chrome->json, '[');
 	chrome_open_event(&chrome->json, "M", "pyprofd", &none);
-	json_key(&chrome->json, "args");
-	json_open(&chrome->json, '{');
+	json_put_open(&chrome->json, "args", '{');
 	json_put_int(&chrome->json, "start_monotonic_ns", (int64_t)start->monotonic_ns);
 	json_put_int(&chrome->json, "start_wall_ns", (int64_t)start->wall_ns);
 	json_close(&chrome->json, '}');

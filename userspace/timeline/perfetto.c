@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lanes as tracks of a Perfetto trace: a thread's own track has its functions, and two below it the
  * CPU and the GIL.  Names are interned: written with the first event that has them. */
-#include "timeline/trace_sink.h"
+#include "timeline/lanes.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "timeline/trace_format.h"
 
 #define FIRST_UUID 16U /* of threads; a process's has bit 63 */
@@ -93,16 +94,8 @@ static bool is_seen(const struct seen *seen, uint32_t id)
 
 static int mark_seen(struct seen *seen, uint32_t id)
 {
-	if (id / 8 >= seen->bytes) {
-		size_t bytes = (size_t)id / 8 + 1024;
-		uint8_t *grown = realloc(seen->bit, bytes);
-
-		if (!grown)
-			return -ENOMEM;
-		memset(grown + seen->bytes, 0, bytes - seen->bytes);
-		seen->bit = grown;
-		seen->bytes = bytes;
-	}
+	if (id / 8 >= seen->bytes && ARRAY_EXTEND(seen->bit, (size_t)id / 8 + 1024, seen->bytes))
+		return -ENOMEM;
 	seen->bit[id / 8] |= (uint8_t)(1U << (id & 7));
 	return 0;
 }

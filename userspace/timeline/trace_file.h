@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A file that is written while the data comes in and stays below a bound.  Each put is written
- * whole or not at all, so that the file can be read wherever it ends.  One thread, and one that
- * writes (trace_writer.h). */
+ * whole or not at all, so that the file can be read wherever it ends.  A thread of its own packs
+ * and writes, so that a slow disk holds up nobody; what waits for it is bounded. */
 #ifndef TIMELINE_TRACE_FILE_H
 #define TIMELINE_TRACE_FILE_H
 
@@ -12,9 +12,29 @@
 
 #include "base/cleanup.h"
 
-struct trace_file;
-
+#define TRACE_WAITING_BYTES ((size_t)32 << 20)
 #define TRACE_LAST_BYTES 16U
+
+/* ---- the thread that writes ---- */
+
+struct trace_writer;
+/* Starts the thread.  fd becomes the writer's in any case.  Returns 0; -ENOMEM; -EAGAIN: there may
+ * be no thread. */
+int trace_writer_new(int fd, bool gzip, struct trace_writer **ret_writer);
+/* Hands bytes over.  flush: Z_NO_FLUSH, Z_SYNC_FLUSH, Z_FINISH; the last is always taken.  Returns
+ * 0; -errno of bytes before; -ENOBUFS: too many wait already; -ENOMEM. */
+int trace_writer_put(struct trace_writer *writer, const void *bytes, size_t size, int flush);
+/* Waits until all is written and the file is closed, and does nothing else from now on: see
+ * background_hurry().  Gives up when the thread has slept for limit_ns, and at
+ * BACKGROUND_LIMITS_MAX times that.  Returns 0; -errno; -ETIMEDOUT.  Nothing can be put after
+ * that. */
+int trace_writer_end(struct trace_writer *writer, uint64_t limit_ns);
+/* Drops what waits still.  Does not wait for a write that has begun. */
+void trace_writer_free(struct trace_writer *writer);
+
+/* ---- the file ---- */
+
+struct trace_file;
 
 struct trace_file_options {
 	const char *path;   /* created or truncated; links are not followed */

@@ -71,8 +71,7 @@ void chrome_put_name(struct json_writer *json, const char *what, const struct ch
 		     const char *name)
 {
 	chrome_open_event(json, "M", what, track);
-	json_key(json, "args");
-	json_open(json, '{');
+	json_put_open(json, "args", '{');
 	json_put_string(json, "name", name);
 	json_close(json, '}');
 	json_close(json, '}');

@@ -20,7 +20,6 @@
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
-#include "symbolize/code_decoder.h"
 #include "symbolize/kernel_symbols.h"
 #include "symbolize/native_symbols.h"
 #include "symbolize/perf_map.h"

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "diff/comparable.h"
 #include "diff/significance.h"
+#include "diff/table.h"
 
 static struct diff_rule rule_of(const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "query/extent.h"
+#include "query/folder.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "query/match.h"
+#include "query/select.h"
 
 #include <cmocka.h>
 #include <string.h>

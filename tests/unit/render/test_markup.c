@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "render/markup.h"
+#include "render/flame_html.h"
 
 #include <cmocka.h>
 #include <stdlib.h>

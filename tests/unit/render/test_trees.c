@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "render_fixture.h"
 
-#include "export/call_exports.h"
-#include "render/flame_json.h"
+#include "export/exports.h"
+#include "render/flame_html.h"
 
 static uint32_t child(const struct flame_tree *tree, uint32_t parent, const char *name)
 {
@@ -104,10 +104,10 @@ static void call_graph__recursion_counts_once(void **state)
 		if (edge->caller != edge->callee)
 			continue;
 		found = true;
-		assert_int_equal(edge->total, 30);
-		assert_int_equal(edge->self, 30);
-		assert_int_equal(edge->total_samples, 3);
-		assert_int_equal(graph->function[edge->callee].total, 40);
+		assert_int_equal(edge->sums.total, 30);
+		assert_int_equal(edge->sums.self, 30);
+		assert_int_equal(edge->sums.total_samples, 3);
+		assert_int_equal(graph->function[edge->callee].sums.total, 40);
 	}
 	assert_true(found);
 }
@@ -129,17 +129,17 @@ static void call_graph__calls_and_primitive_ones_are_told_apart(void **state)
 	assert_int_equal(call_graph_new(f.profile, 1, 0, &(struct grouping){0}, &graph), 0);
 	assert_string_equal(code_text(&graph->code, graph->code.code[1].name), "fib");
 	fib = &graph->function[1];
-	assert_int_equal(fib->self_samples, 17);
-	assert_int_equal(fib->outer_samples, 2);
+	assert_int_equal(fib->sums.self_samples, 17);
+	assert_int_equal(fib->sums.outer_samples, 2);
 	for (uint32_t i = 0; i < graph->edge_count; i++) {
 		const struct call_edge *edge = &graph->edge[i];
 
 		if (edge->callee == 1 && edge->caller == 0)
-			assert_int_equal(edge->outer_samples, 2);
+			assert_int_equal(edge->sums.outer_samples, 2);
 		/* The pair itself is deeper in one of them. */
 		if (edge->callee == 1 && edge->caller == 1) {
-			assert_int_equal(edge->self_samples, 8);
-			assert_int_equal(edge->outer_samples, 3);
+			assert_int_equal(edge->sums.self_samples, 8);
+			assert_int_equal(edge->sums.outer_samples, 3);
 		}
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The dictionary and the child are stand-ins. */
-#include "symbolize/code_decoder.h"
+#include "symbolize/symbolizer.h"
 
 #include <cmocka.h>
 #include <errno.h>

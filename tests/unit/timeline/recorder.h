@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "timeline/trace_sink.h"
+#include "timeline/lanes.h"
 
 struct recorder {
 	const struct intern *strings;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "timeline/trace_sink.h"
+#include "timeline/lanes.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A disk that stands still is a pipe that nobody reads. */
-#include "timeline/trace_writer.h"
+#include "timeline/trace_file.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -89,11 +89,8 @@ function script() {
 # What comes in the place of a line; returns whether it has one.
 function placed(line) {
 	if (line == "@STYLE@") {
-		style(directory "/theme.css")
 		style(directory "/base.css")
 		style(directory "/page.css")
-		style(directory "/table.css")
-		style(directory "/print.css")
 	} else if (line == "@SCRIPT@") {
 		script()
 	} else {
@@ -122,7 +119,6 @@ function three_files(page,    line) {
 	while ((getline line < page) > 0)
 		emit(line)
 	print "\t;\nstatic const char serve_page_css[] ="
-	style(shared "/theme.css")
 	style(shared "/base.css")
 	style(directory "/page.css")
 	print "\t;\nstatic const char serve_page_js[] ="

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a node of a tree is called and how much it holds: for tooltip, details, crumbs and voice. */
-import { element, placeElement } from "./dom.js";
+import { element, placeElement, humanValue, percent, points } from "./base.js";
 import { KINDS, frameName, framePlace, frameWholePlace } from "./data.js";
-import { humanValue, percent, points } from "./format.js";
 import { shareChange } from "./palette.js";
 
 export function nodeLabel(app, tree, node) {

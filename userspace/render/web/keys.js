@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys that work everywhere, and the page that lists them all. */
-import { byId, element } from "./dom.js";
+import { byId, element } from "./base.js";
 
 const HELP = [
 	["/ or Ctrl+F", "search; Enter and Shift+Enter go to the next and the previous match, Escape clears"],

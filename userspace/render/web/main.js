@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the profile, makes the views, and leads every change of state to them. */
-import { byId, element } from "./dom.js";
+import { byId, element, humanCount, humanValue, percent, Theme } from "./base.js";
 import { KINDS, chooseTimes, groupLabel, loadProfile } from "./data.js";
-import { askedTheme, listenToParent, tellView } from "./embed.js";
-import { FlameTab } from "./flame.js";
-import { ListTab } from "./functions.js";
-import { humanCount, humanValue, percent } from "./format.js";
-import { listenToKeys } from "./keys.js";
-import { DEFAULTS, readLink, writeLink } from "./link.js";
 import { nodeLabel } from "./describe.js";
+import { FlameTab, SandwichTab } from "./flame.js";
+import { ListTab } from "./functions.js";
+import { listenToKeys } from "./keys.js";
+import { runSearch } from "./layout.js";
+import { askedTheme, listenToParent, tellView, DEFAULTS, readLink, writeLink } from "./link.js";
 import { differenceColour, frameColours, kindColour, makePalette } from "./palette.js";
-import { listenToPrint } from "./print.js";
-import { SandwichTab } from "./sandwich.js";
-import { runSearch } from "./search.js";
 import { SourcePane } from "./source.js";
-import { Theme } from "./theme.js";
 import { TimeMap } from "./times.js";
 import { matchedTotal } from "./tree.js";
 
@@ -258,3 +253,19 @@ function begin() {
 }
 
 begin();
+
+/* Before paper: light colours, charts in full height, tables with their first rows. */
+
+function listenToPrint(app) {
+	const setPaper = (onPaper) => {
+		app.theme.apply(onPaper);
+		for (const chart of app.charts)
+			chart.setPaper(onPaper);
+		for (const { table } of [app.views.table, app.views.lines]) {
+			if (table)
+				table.setPaper(onPaper);
+		}
+	};
+	addEventListener("beforeprint", () => setPaper(true));
+	addEventListener("afterprint", () => setPaper(false));
+}

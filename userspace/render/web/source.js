@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The source beside the list of lines: heat by line, and callers and callees of the line that is chosen. */
-import { byId, element, placeElement } from "./dom.js";
+import { byId, element, placeElement, humanValue, percent } from "./base.js";
 import { frameName, framePlace, frameWholePlace } from "./data.js";
-import { humanValue, percent } from "./format.js";
 import { sumsOf } from "./functions.js";
 import { lineCalls } from "./tree.js";
 

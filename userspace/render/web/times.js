@@ -2,8 +2,7 @@
 /* The time map.  Few windows are a strip: a bar each.  Many are a heat map as FlameScope's: a column is a second, a
  * minute, ..., and time runs down the column, so that what repeats each second or minute forms rows.  All views
  * show the range that is dragged over, which goes on from the foot of a column to the head of the next. */
-import { byId } from "./dom.js";
-import { humanValue } from "./format.js";
+import { byId, humanValue } from "./base.js";
 
 const STRIP_WINDOWS = 60;
 const MOST_COLUMNS = 600;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The page of the history: its state, and who leads each change of that to the parts. */
-import { byId } from "../../render/web/dom.js";
-import { Theme } from "../../render/web/theme.js";
+import { byId, Theme } from "../../render/web/base.js";
 import { Frames, Lists, Waits, listenToControls, showControls } from "./parts.js";
 import { Source, askWhy } from "./source.js";
 import { Strip, clock, lengthText, rangeText } from "./strip.js";

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of the page beside the strip. */
-import { announce, byId, element } from "../../render/web/dom.js";
-import { humanValue, percent } from "../../render/web/format.js";
+import { announce, byId, element, humanValue, percent } from "../../render/web/base.js";
 import { Latest, ask } from "./source.js";
 
 /* Choices above the strip, tabs and keys. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The strip of use over time: its units, its data, its drawing, and mouse and keys on it. */
-import { announce, byId } from "../../render/web/dom.js";
-import { humanValue, percent } from "../../render/web/format.js";
+import { announce, byId, humanValue, percent } from "../../render/web/base.js";
 import { Latest, ask, pathOf } from "./source.js";
 
 /* What a kind's values are over time, and how times are written. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "query/why.h"
+#include "query/watcher.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+
 
 int say_why(char text[WHY_BYTES], const char *format, ...)
 {
