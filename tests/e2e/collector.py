@@ -120,9 +120,10 @@ class Store:
         out += message((11, message((1, text(period[0])), (2, text(period[1])))))
         for window in range(windows if windows > 1 else 0):
             start_ms = self.at_ms(number + window)
-            out += message((13, text("window %d name=%d-%d start_ns=%d000000 duration_ns=%d000000 "
-                                     "period=10101010" % (window * WINDOW_MS, start_ms, WINDOW_MS,
-                                                          start_ms, WINDOW_MS))))
+            out += message((13, text(
+                "window=%d start_ms=%d duration_ms=%d start_ns=%d000000 duration_ns=%d000000 "
+                "period=10101010" % (window * WINDOW_MS, start_ms, WINDOW_MS, start_ms,
+                                     WINDOW_MS))))
         out += b"".join(message((6, what.encode())) for what in texts)
         path = self.path(number, kind, windows)
         os.makedirs(os.path.dirname(path), exist_ok=True)

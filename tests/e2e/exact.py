@@ -87,7 +87,7 @@ def record(target, options):
 
 def facts(profile, kind):
     """The profile's comment on exact calls or lines."""
-    text = next(c for c in harness.load(profile).comments if c.startswith(kind + " "))
+    text = next(c for c in harness.load(profile).comments if c.startswith("exact=%s " % kind))
     return {key: int(value) for key, value in (word.split("=") for word in text.split()[1:])}
 
 

@@ -132,7 +132,7 @@ def windows(store):
 def facts(path):
     """The facts in the comments of a profile."""
     text = "\n".join(pprof.load(path).comments)
-    lines = [line for line in text.split("\n") if line.startswith("facts")]
+    lines = [line for line in text.split("\n") if line.startswith("elapsed_ns=")]
     return {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", "\n".join(lines))}
 
 

@@ -25,7 +25,7 @@ def host_cpu_ns():
 def facts(profile):
     found = {}
     for comment in profile.comments:
-        if comment.startswith("facts "):
+        if comment.startswith("elapsed_ns="):
             for name, value in re.findall(r"(\w+)=(\d+)", comment):
                 found[name] = found.get(name, 0) + int(value)
     return found

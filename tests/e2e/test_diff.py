@@ -16,7 +16,7 @@ CALLS = "<module>:18 main:14 outer:7 inner:4"
 RULE = "self > 3% p < 0.01"
 
 
-def side(windows, grown=0, seed=1, comment="pyprofd 0.1.0 cpu 99Hz host=box"):
+def side(windows, grown=0, seed=1, comment="pyprofd=0.1.0 kind=cpu hz=99 host=box"):
     """A directory; of 500 samples a window about 100 + `grown` are those of fib."""
     chance = random.Random(seed)
     directory = os.path.join(harness.temporary(), "store")
@@ -90,14 +90,14 @@ def test_few_windows_and_single_files():
 
 def test_unlike_inputs_are_refused():
     a = side(9)
-    other = "pyprofd 0.1.0 %s %dHz host=box"
+    other = "pyprofd=0.1.0 kind=%s hz=%d host=box"
     for comment, word in ((other % ("cpu", 199), "199 Hz"), (other % ("wall", 99), "kind")):
         b = side(9, comment=comment)
         assert word in diff(a, b, status=2), word
         assert "not alike" in diff(a, b, "--force")
     assert "no samples" in diff(a, a, "--pid", 8, status=2)
     assert "needs two" in diff(a, status=2)
-    load = "facts elapsed_ns=5000000000 host_busy_ns=%d000000000 host_cpus=2"
+    load = "elapsed_ns=5000000000 host_busy_ns=%d000000000 host_cpus=2"
     assert "cannot be compared" in diff(loaded(load % 6), loaded(load % 9), status=2)
     diff(loaded(load % 6), loaded(load % 6))
 
@@ -112,7 +112,7 @@ def test_filters_and_groups():
     assert "samples" in diff(a, b, "--format", "html", "--group-by", "thread")
     assert "no profiles of kind wall" in diff(a, b, "--kind", "wall", status=2)
     assert "no samples" in diff(a, b, "--comm", "nobody", status=2)
-    load = "facts elapsed_ns=5000000000 host_busy_ns=%d000000000 host_cpus=2"
+    load = "elapsed_ns=5000000000 host_busy_ns=%d000000000 host_cpus=2"
     diff(loaded(load % 6), loaded(load % 9), "--focus", "inner")
 
 
@@ -120,7 +120,7 @@ def loaded(facts):
     """One file with 1 s on the CPU, and facts."""
     writer = Writer("/app/w.py")
     writer.add(CALLS, 100)
-    texts = [writer.at("pyprofd 0.1.0 cpu 99Hz host=box"), writer.at(facts)]
+    texts = [writer.at("pyprofd=0.1.0 kind=cpu hz=99 host=box"), writer.at(facts)]
     path = os.path.join(harness.temporary(), "L.pb.gz")
     with open(path, "wb") as file:
         file.write(gzip.compress(gzip.decompress(writer.bytes()) + b"".join(
@@ -129,14 +129,14 @@ def loaded(facts):
 
 
 def test_load_and_steal_are_told_by_info():
-    load = "facts elapsed_ns=5000000000 host_busy_ns=6000000000 host_cpus=2"
+    load = "elapsed_ns=5000000000 host_busy_ns=6000000000 host_cpus=2"
     said = run("info", loaded(load + " host_steal_ns=500000000"))
     assert "60 % of 2 CPUs" in said and "5.0 % of the CPUs went to other guests" in said, said
     assert "steal" not in run("info", loaded(load))
 
 
 def test_first_lines_tell_what_is_missing():
-    cpu = "facts samples=1000 cpu_ns=%d scheduler_ns=20000000000"
+    cpu = "samples=1000 cpu_ns=%d scheduler_ns=20000000000"
     whole, lost = loaded(cpu % 19800000000), loaded(cpu % 10000000000)
     text = "only 50.0 % of the scheduler's 20.0 s of CPU time is in it"
     assert text in run("report", lost).splitlines()[0], run("report", lost)

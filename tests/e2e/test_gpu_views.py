@@ -151,7 +151,7 @@ def test_a_range_and_a_process_are_chosen():
 
 def test_merged_file_has_times_around_its_windows():
     """`pyprofd: store` adds lines up; a part of the windows has their proportions."""
-    marks = ["window %d name=%d-10000 start_ns=%d duration_ns=%d period=1"
+    marks = ["window=%d start_ms=%d duration_ms=10000 start_ns=%d duration_ns=%d period=1"
              % (i * WINDOW_MS, START_MS + i * WINDOW_MS, (START_MS + i * WINDOW_MS) * 10**6,
                 WINDOW_MS * 10**6) for i in range(6)]
     marks += [line_of("cuStreamSynchronize", 24, host_ns=21 * MS, hist="11:12,12:12")]

@@ -203,7 +203,7 @@ def flame_data(directory, kind, value):
 
 
 def test_merged_file_has_the_levels_of_its_last_window():
-    marks = ["window %d name=%d-10000 start_ns=%d duration_ns=%d period=1"
+    marks = ["window=%d start_ms=%d duration_ms=10000 start_ns=%d duration_ns=%d period=1"
              % (i * WINDOW_MS, START_MS + i * WINDOW_MS, (START_MS + i * WINDOW_MS) * 10**6,
                 WINDOW_MS * 10**6) for i in range(6)]
     # As in one file with a name: the values of resident are behind those of its kind.

@@ -332,7 +332,7 @@ def test_bad_paths_and_options():
 def test_newer_writer_is_refused():
     writer = Writer("/w.py")
     writer.add("main", 1)
-    comment = writer.at("pyprofd 9.1.0 cpu 99Hz host=x")
+    comment = writer.at("pyprofd=9.1.0 kind=cpu hz=99 host=x")
     content = gzip.compress(gzip.decompress(writer.bytes()) + message((13, varint(comment))))
     bad(content, "newer")
 

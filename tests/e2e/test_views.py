@@ -175,7 +175,7 @@ def test_machine_comes_before_the_functions():
             file.write(rows.bytes(start_ms, 1000))
         writer = FilesWriter("")
         writer.add("<module>:1@/srv/app/run.py", 50)
-        number = writer.at("facts elapsed_ns=1000000000 host_busy_ns=1200000000 host_cpus=2")
+        number = writer.at("elapsed_ns=1000000000 host_busy_ns=1200000000 host_cpus=2")
         content = gzip.decompress(writer.bytes()) + message((13, varint(number)))
         with open(os.path.join(directory, "%d-1000-cpu.pb.gz" % start_ms), "wb") as file:
             file.write(gzip.compress(content))

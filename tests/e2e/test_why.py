@@ -188,10 +188,10 @@ def test_a_device_that_nvml_told_of_is_chosen_by_its_name():
 def test_scaled_launches_are_told_as_an_estimate():
     directory = harness.temporary()
     put_calls(directory, 0, comments=[
-        "probe name=cuda_launch hits=505102 ns_per_hit=811 on=0.300 scaled"])
+        "probe=cuda_launch hits=505102 ns_per_hit=811 on=0.300"])
     sync = judged(directory)[0]["by_name"]["sync_bound"]
     assert any("estimate" in text for text in sync["cannot_know"]), sync
-    put_calls(directory, 0, comments=["probe name=malloc hits=5 ns_per_hit=811 on=0.300 scaled"])
+    put_calls(directory, 0, comments=["probe=malloc hits=5 ns_per_hit=811 on=0.300"])
     sync = judged(directory)[0]["by_name"]["sync_bound"]
     assert not any("estimate" in text for text in sync["cannot_know"]), sync
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/why_processes.c reader/why_samples.c reader/why_view.c reader/text.c query/gpu_findings.c query/gpu_usage.c profile/gpu_gauges.c profile/record.c render/format.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/gpu_lines.c query/select.c base/regex_copies.c profile/cuda_lines.c profile/cuda_line.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c render/table.c */
-/* What `pyprof why` makes of profiles: of kind cuda, and of the same samples taken for time.  The
- * file is read twice, as two windows.
+/* sources: reader/why_processes.c reader/why_samples.c reader/why_view.c reader/text.c query/gpu_findings.c query/gpu_usage.c query/machine.c profile/gpu_gauges.c profile/record.c render/format.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/gpu_lines.c query/select.c base/regex_copies.c profile/cuda_lines.c profile/cuda_line.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_levels.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/unpack.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c render/table.c */
+/* What `pyprof why` makes of profiles: of kind cuda, and of the same samples taken for time; and
+ * what `pyprof report` makes of kind ledger.  The file is read twice, as two windows.
  * runs: 1500 at most in `make check`: each is read four times. */
 #include <assert.h>
 #include <math.h>
@@ -15,6 +15,7 @@
 #include "json_check.h"
 #include "no_input.h"
 #include "pprof/profile_read.h"
+#include "query/machine.h"
 #include "reader/gpu_table.h"
 #include "reader/why_view.h"
 
@@ -103,6 +104,29 @@ static void read_gauges(struct gpu_usage *usage, int fd, struct profile_reader *
 		       gpu_usage_mean(&usage->process[i].memory_bytes));
 }
 
+/* Sums do not overflow, and the order holds. */
+static void read_machine(int fd, bool by_pid)
+{
+	const struct input_options input = machine_input();
+	const struct profile_read_options options = {.keep_labels = input.keep_labels,
+						     .drop_stacks = input.drop_stacks};
+	CLEANUP(machine_release) struct machine machine = {0};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+
+	reader = read_twice(&options, PP_PROFILE_LEDGER, fd);
+	if (!reader)
+		return;
+	assert(!machine_fill(&machine, profile_reader_profile(reader), by_pid));
+	for (uint32_t i = 0; i < machine.count; i++) {
+		const struct machine_process *process = &machine.process[i];
+
+		assert(machine_cpu_ns(process) >= 0 && machine_wait_ns(process) >= 0);
+		assert(!i || machine_cpu_ns(process - 1) >= machine_cpu_ns(process));
+		assert(by_pid || !i || process->pid != process[-1].pid ||
+		       strcmp(process->comm, process[-1].comm) != 0);
+	}
+}
+
 static void check_all(const struct reading *reading)
 {
 	const struct why_shown shown = {
@@ -147,6 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = memfd_create("profile", MFD_CLOEXEC);
 	assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
 	read_gauges(&reading.gauges, fd, &gauges);
+	read_machine(fd, size & 1);
 	reader = read_twice(&options, PP_PROFILE_CUDA, fd);
 	if (reader && !gpu_table_fill(&table, profile_reader_profile(reader), &reading.lines)) {
 		assert(!why_add_calls(&reading.processes, &table));

@@ -35,9 +35,23 @@ struct waits {
 	uint64_t torn, stray;
 };
 
-int waits_new(const struct services *services, struct waits **ret_waits)
+static bool waits_free(void *state)
 {
-	OWNED(waits) struct waits *waits = calloc(1, sizeof(*waits));
+	struct waits *waits = state;
+
+	if (!waits)
+		return true;
+	ledger_free(waits->ledger);
+	ledger_check_free(waits->check);
+	ledger_sums_free(waits->profile);
+	ledger_sums_free(waits->run);
+	free(waits);
+	return true;
+}
+
+static int waits_new(const struct services *services, void **ret_state)
+{
+	struct waits *waits = calloc(1, sizeof(*waits));
 	int err;
 
 	if (!waits)
@@ -51,20 +65,10 @@ int waits_new(const struct services *services, struct waits **ret_waits)
 	if (!err)
 		err = ledger_sums_new(&waits->run);
 	if (err)
-		return err;
-	*ret_waits = TAKE(waits);
-	return 0;
-}
-
-void waits_free(struct waits *waits)
-{
-	if (!waits)
-		return;
-	ledger_free(waits->ledger);
-	ledger_check_free(waits->check);
-	ledger_sums_free(waits->profile);
-	ledger_sums_free(waits->run);
-	free(waits);
+		waits_free(waits);
+	else
+		*ret_state = waits;
+	return err;
 }
 
 struct ledger *waits_ledger(struct waits *waits)
@@ -77,15 +81,16 @@ static bool is_measured(const struct waits *waits, const struct process *process
 	return !waits->services->is_filtered || context_table_flags(process) & PP_CONTEXT_MATCHES;
 }
 
-void waits_start(struct waits *waits)
+static int waits_start(void *state, uint64_t started_ns)
 {
+	struct waits *waits = state;
 	const struct process *process = NULL;
 
-	if (!waits)
-		return;
+	(void)started_ns;
 	while ((process = process_table_next(waits->services->processes, process)))
 		if (!process->exit_ns && is_measured(waits, process))
 			ledger_check_begin(waits->check, process->id.tgid);
+	return 0;
 }
 
 /* ---- slots ---- */
@@ -158,22 +163,21 @@ static int collect_exited(struct waits *waits)
 	return err;
 }
 
-int waits_collect(struct waits *waits, const struct slots_window *window, struct counts *counts)
+static int waits_collect(void *state, const struct source_window *window)
 {
+	struct waits *waits = state;
 	struct pp_thread *slot, thread;
 	uint32_t slot_count;
 	int err;
 
-	if (!waits)
-		return 0;
 	slot = kernel_side_threads(waits->services->kernel, &slot_count);
 	ledger_begin(waits->ledger);
 	err = collect_exited(waits);
 	for (uint32_t i = 0; i < slot_count && !err; i++) {
 		if (!slot[i].tid ||
-		    !thread_slot_take(&slot[i], window->number, &thread, &waits->torn))
+		    !thread_slot_take(&slot[i], window->slots.number, &thread, &waits->torn))
 			continue;
-		err = collect_thread(waits, &slot[i], &thread, window, counts);
+		err = collect_thread(waits, &slot[i], &thread, &window->slots, window->counts);
 	}
 	if (!err)
 		ledger_busy(waits->ledger, LEDGER_CHECK_WORTH_NS, ledger_check_read, waits->check);
@@ -186,15 +190,15 @@ static bool in_ledger(void *context, struct pp_process_id id, enum pp_ledger whe
 	return ledger_find(context, id, where, ret_ns);
 }
 
-int waits_divide(struct waits *waits, const struct slots_window *window, struct counts *counts)
+/* Scales waits whose stack was walked by chance to what is known exactly. */
+static int waits_divide(void *state, const struct source_window *window)
 {
+	struct waits *waits = state;
 	struct wait_shares shares = {.exact_ns = in_ledger,
-				     .leaves_short_out = window->wait_min_ns};
+				     .leaves_short_out = window->slots.wait_min_ns};
 
-	if (!waits)
-		return 0;
 	shares.context = waits->ledger;
-	return wait_shares_divide(&shares, counts);
+	return wait_shares_divide(&shares, window->counts);
 }
 
 /* ---- the ledger ---- */
@@ -252,17 +256,17 @@ static void find_users(const struct waits *waits, struct ledger_line *line, size
 	}
 }
 
-int waits_close(struct waits *waits)
+/* Adds the window's ledger to that of its profile and that of the run, and tells clients. */
+static int waits_close(void *state, const struct source_window *window, const struct slice *slice)
 {
+	struct waits *waits = state;
 	OWNED_MEM struct record_turn *turn = NULL;
 	struct record_sink clients = {0};
 	struct ledger_line *line;
 	size_t count;
-	int err;
+	int err = ledger_end(waits->ledger, &line, &count);
 
-	if (!waits)
-		return 0;
-	err = ledger_end(waits->ledger, &line, &count);
+	(void)window, (void)slice;
 	if (err)
 		return err;
 	for (size_t i = 0; i < count; i++)
@@ -276,64 +280,24 @@ int waits_close(struct waits *waits)
 	return err;
 }
 
-int waits_describe(struct waits *waits, struct profiles *profiles)
+static int waits_describe(void *state, struct profiles *profiles)
 {
-	struct record_sink sink;
-	int err;
+	struct waits *waits = state;
+	struct record_sink sink = record_sink_profiles(waits->services, profiles);
+	int err = ledger_records_put(&sink, waits->profile);
 
-	if (!waits)
-		return 0;
-	sink = record_sink_profiles(waits->services, profiles);
-	err = ledger_records_put(&sink, waits->profile);
 	ledger_sums_clear(waits->profile);
 	return err;
 }
 
-void waits_print(const struct waits *waits, FILE *stream)
+static void waits_print(void *state, FILE *stream)
 {
-	if (waits)
-		ledger_sums_print(waits->run, stream);
+	const struct waits *waits = state;
+
+	ledger_sums_print(waits->run, stream);
 }
 
 /* ---- as a source ---- */
-
-static int source_open(const struct services *services, void **ret_state)
-{
-	struct waits *waits = NULL;
-	int err = waits_new(services, &waits);
-
-	*ret_state = waits;
-	return err;
-}
-
-static bool source_close(void *state)
-{
-	waits_free(state);
-	return true;
-}
-
-static int source_begin(void *state, uint64_t started_ns)
-{
-	(void)started_ns;
-	waits_start(state);
-	return 0;
-}
-
-static int source_collect_slots(void *state, const struct source_window *window)
-{
-	return waits_collect(state, &window->slots, window->counts);
-}
-
-static int source_collect(void *state, const struct source_window *window)
-{
-	return waits_divide(state, &window->slots, window->counts);
-}
-
-static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
-{
-	(void)window, (void)slice;
-	return waits_close(state);
-}
 
 static int source_label(void *state, const struct pp_count_key *key, struct intern *strings,
 			struct profile_sample *sample)
@@ -349,11 +313,6 @@ static int source_label(void *state, const struct pp_count_key *key, struct inte
 	return err;
 }
 
-static int source_describe(void *state, struct profiles *profiles)
-{
-	return waits_describe(state, profiles);
-}
-
 static void source_summarize(void *state, struct summary *summary)
 {
 	const struct waits *waits = state;
@@ -362,20 +321,15 @@ static void source_summarize(void *state, struct summary *summary)
 	summary->loss[PP_LOSS_SWITCHES_UNSEEN] += waits->stray;
 }
 
-static void source_print(void *state, FILE *stream)
-{
-	waits_print(state, stream);
-}
-
 const struct source waits_source = {.name = "waits",
-				    .open = source_open,
-				    .close = source_close,
-				    .begin = source_begin,
-				    .collect_slots = source_collect_slots,
-				    .collect = source_collect,
-				    .finish = source_finish,
+				    .open = waits_new,
+				    .close = waits_free,
+				    .begin = waits_start,
+				    .collect_slots = waits_collect,
+				    .collect = waits_divide,
+				    .finish = waits_close,
 				    .labelled_kinds = 1U << PP_KIND_WAIT | 1U << PP_KIND_WAKE,
 				    .label = source_label,
-				    .describe = source_describe,
+				    .describe = waits_describe,
 				    .summarize = source_summarize,
-				    .print = source_print};
+				    .print = waits_print};

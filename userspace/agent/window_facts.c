@@ -368,7 +368,6 @@ static void put_facts(FILE *out, const struct summary *now, const struct summary
 	static const char *const losses[] = {PP_LOSSES(STOP_NAME)};
 	static const char *const asked[] = {FOREIGN_QUESTIONS(STOP_NAME) FOREIGN_COSTS(STOP_NAME)};
 
-	facts_begin(out);
 	facts_put(out, "", "elapsed_ns", now->elapsed_ns - before->elapsed_ns);
 	facts_put(out, "", "samples", now->samples - before->samples);
 	facts_put(out, "", "complete", summary_complete(now) - summary_complete(before));

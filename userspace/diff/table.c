@@ -346,28 +346,27 @@ int diff_data_add_window(struct diff_data *data, enum diff_side_id id, struct pr
 
 /* ---- whether two sides can be compared ---- */
 
-static void add_fact(void *context, const char *name, size_t size, uint64_t value)
+static void copy_text(const char *comment, const char *name, char *text, size_t size)
 {
-	struct diff_facts *facts = context;
+	struct fact fact;
 
-	if (size == strlen("elapsed_ns") && !strncmp(name, "elapsed_ns", size))
-		facts->elapsed_ns += value;
-	else if (size == strlen("host_busy_ns") && !strncmp(name, "host_busy_ns", size))
-		facts->host_busy_ns += value;
-	else if (size == strlen("host_cpus") && !strncmp(name, "host_cpus", size))
-		facts->host_cpus = value;
+	if (facts_find(comment, name, &fact))
+		snprintf(text, size, "%.*s", (int)fact.text_size, fact.text);
 }
 
 void diff_facts_add_comment(struct diff_facts *facts, const char *text)
 {
-	struct profile_writer writer;
+	struct fact fact;
 
-	facts_read(text, add_fact, facts);
-	if (!profile_writer_parse(text, &writer) || !writer.hz)
+	facts->elapsed_ns += facts_number(text, "elapsed_ns");
+	facts->host_busy_ns += facts_number(text, "host_busy_ns");
+	if (facts_find(text, "host_cpus", &fact))
+		facts->host_cpus = fact.number;
+	if (!facts_find(text, FACT_WRITER, &fact) || !facts_number(text, "hz"))
 		return;
-	snprintf(facts->kind, sizeof(facts->kind), "%s", writer.kind);
-	snprintf(facts->host, sizeof(facts->host), "%s", writer.host);
-	facts->hz = writer.hz;
+	copy_text(text, "kind", facts->kind, sizeof(facts->kind));
+	copy_text(text, "host", facts->host, sizeof(facts->host));
+	facts->hz = (unsigned int)facts_number(text, "hz");
 }
 
 static bool period_differs(int64_t a, int64_t b)

@@ -177,7 +177,7 @@ static bool has_comment(const struct profile *profile, uint32_t string)
  * window. */
 static bool is_of_window(const char *text)
 {
-	return !strncmp(text, "facts ", strlen("facts ")) || cuda_line_is(text);
+	return facts_are_of_window(text) || cuda_line_is(text);
 }
 
 static void drop_comments_of_window(struct profile *profile)

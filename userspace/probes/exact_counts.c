@@ -146,7 +146,7 @@ static void describe_calls(const struct exact_counts *counts, char text[EXACT_CO
 	const struct pp_call_sums *sums = &counts->call_sums;
 
 	snprintf(text, EXACT_COUNTS_TEXT_BYTES,
-		 "calls hit_ns=%" PRIu64
+		 "exact=calls hit_ns=%" PRIu64
 		 " entry_ns=%llu return_ns=%llu hits=%llu taken_off_ns=%llu "
 		 "unmatched=%llu unnoted=%llu paths=%llu",
 		 costs->hit_ns, costs->taken_off.ns[PP_CALL_ENTRY][PP_CALL_RETURN],
@@ -160,8 +160,8 @@ static void describe_lines(const struct exact_counts *counts, char text[EXACT_CO
 	const struct pp_line_sums *sums = &counts->line_sums;
 
 	snprintf(text, EXACT_COUNTS_TEXT_BYTES,
-		 "lines hit_ns=%llu other_hit_ns=%llu hits=%llu wanted=%llu taken_off_ns=%llu "
-		 "unread=%llu unnoted=%llu too_deep=%llu",
+		 "exact=lines hit_ns=%llu other_hit_ns=%llu hits=%llu wanted=%llu "
+		 "taken_off_ns=%llu unread=%llu unnoted=%llu too_deep=%llu",
 		 costs->wanted_ns, costs->other_ns, sums->hits, sums->wanted, sums->cost_ns,
 		 sums->unread, sums->unnoted, sums->too_deep);
 }

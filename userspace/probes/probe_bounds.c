@@ -320,15 +320,15 @@ void probe_bounds_get_now(const struct probe_bounds *bounds, struct probe_bounds
 
 /* ---- telling ---- */
 
-/* "probe name=malloc hits=120000 ns_per_hit=640 on=0.23 scaled" */
+/* "probe=malloc hits=120000 ns_per_hit=640 on=0.230": the latter where sums are scaled. */
 static int describe(struct probe_bounds *bounds, uint32_t row, uint64_t hits, uint64_t hit_ns,
 		    double on, struct profiles *profiles)
 {
 	char text[COMMENT_BYTES], scaled[32] = "";
 
 	if (on < SCALED_BELOW)
-		snprintf(scaled, sizeof(scaled), " on=%.3f scaled", on);
-	snprintf(text, sizeof(text), "probe name=%s hits=%" PRIu64 " ns_per_hit=%" PRIu64 "%s",
+		snprintf(scaled, sizeof(scaled), " on=%.3f", on);
+	snprintf(text, sizeof(text), "probe=%s hits=%" PRIu64 " ns_per_hit=%" PRIu64 "%s",
 		 bounds->plan->row[row].name, hits, hit_ns, scaled);
 	return profiles_add_comment(profiles, text);
 }

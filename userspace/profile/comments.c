@@ -3,51 +3,97 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- files of several windows ---- */
+#include "base/cleanup.h"
 
-static const char window_head[] = "window ";
+/* ---- facts ---- */
+
+void facts_put(FILE *out, const char *prefix, const char *name, uint64_t value)
+{
+	fprintf(out, "%s%s%s=%" PRIu64, ftell(out) ? " " : "", prefix, name, value);
+}
+
+bool fact_next(const char **at, struct fact *ret_fact)
+{
+	struct fact fact = {.name = *at, .name_size = strcspn(*at, "= ")};
+	char *end;
+
+	if (!fact.name_size || fact.name[fact.name_size] != '=')
+		return false;
+	fact.text = fact.name + fact.name_size + 1;
+	fact.text_size = strcspn(fact.text, " ");
+	if (fact.text[0] >= '0' && fact.text[0] <= '9') {
+		errno = 0;
+		fact.number = strtoull(fact.text, &end, 10);
+		fact.is_number = !errno && end == fact.text + fact.text_size;
+		fact.number = fact.is_number ? fact.number : 0;
+	}
+	*at = fact.text + fact.text_size;
+	*at += **at == ' ';
+	*ret_fact = fact;
+	return true;
+}
+
+bool fact_is(const struct fact *fact, const char *name)
+{
+	return fact->name_size == strlen(name) && !memcmp(fact->name, name, fact->name_size);
+}
+
+bool facts_find(const char *comment, const char *name, struct fact *ret_fact)
+{
+	while (fact_next(&comment, ret_fact))
+		if (fact_is(ret_fact, name))
+			return true;
+	return false;
+}
+
+uint64_t facts_number(const char *comment, const char *name)
+{
+	struct fact fact;
+
+	return facts_find(comment, name, &fact) ? fact.number : 0;
+}
+
+bool facts_are_of_window(const char *comment)
+{
+	struct fact fact;
+
+	return fact_next(&comment, &fact) && fact.is_number;
+}
+
+/* ---- files of several windows ---- */
 
 void window_mark_format(const struct window_mark *mark, char text[WINDOW_MARK_CHARS])
 {
 	snprintf(text, WINDOW_MARK_CHARS,
-		 "%s%" PRIu64 " name=%" PRIu64 "-%" PRIu64 " start_ns=%" PRIu64
-		 " duration_ns=%" PRIu64 " period=%" PRId64,
-		 window_head, mark->offset_ms, mark->start_ms, mark->duration_ms,
-		 mark->start_wall_ns, mark->duration_ns, mark->period);
-}
-
-/* Reads what must stand before a number, and its digits. */
-static bool read_number(const char **at, const char *before, uint64_t *ret_number)
-{
-	const size_t size = strlen(before);
-	char *end;
-
-	if (strncmp(*at, before, size) || (*at)[size] < '0' || (*at)[size] > '9')
-		return false;
-	errno = 0;
-	*ret_number = strtoull(*at + size, &end, 10);
-	*at = end;
-	return !errno;
+		 WINDOW_LABEL "=%" PRIu64 " start_ms=%" PRIu64 " duration_ms=%" PRIu64
+			      " start_ns=%" PRIu64 " duration_ns=%" PRIu64 " period=%" PRId64,
+		 mark->offset_ms, mark->start_ms, mark->duration_ms, mark->start_wall_ns,
+		 mark->duration_ns, mark->period);
 }
 
 bool window_mark_parse(const char *comment, struct window_mark *ret_mark)
 {
-	struct window_mark mark = {0};
-	uint64_t period;
+	static const char *const names[] = {WINDOW_LABEL, "start_ms",	 "duration_ms",
+					    "start_ns",	  "duration_ns", "period"};
+	uint64_t number[ARRAY_SIZE(names)];
+	struct fact fact;
 
-	if (!read_number(&comment, window_head, &mark.offset_ms) ||
-	    !read_number(&comment, " name=", &mark.start_ms) ||
-	    !read_number(&comment, "-", &mark.duration_ms) ||
-	    !read_number(&comment, " start_ns=", &mark.start_wall_ns) ||
-	    !read_number(&comment, " duration_ns=", &mark.duration_ns) ||
-	    !read_number(&comment, " period=", &period) || *comment || period > INT64_MAX)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!fact_next(&comment, &fact) || !fact_is(&fact, names[i]) || !fact.is_number)
+			return false;
+		number[i] = fact.number;
+	}
+	if (*comment || number[5] > INT64_MAX)
 		return false;
-	mark.period = (int64_t)period;
-	*ret_mark = mark;
+	*ret_mark = (struct window_mark){.offset_ms = number[0],
+					 .start_ms = number[1],
+					 .duration_ms = number[2],
+					 .start_wall_ns = number[3],
+					 .duration_ns = number[4],
+					 .period = (int64_t)number[5]};
 	return true;
 }
 
@@ -55,73 +101,18 @@ char *window_comment_format(uint64_t offset_ms, const char *comment)
 {
 	char *text;
 
-	return asprintf(&text, "%s%" PRIu64 ": %s", window_head, offset_ms, comment) < 0 ? NULL
-											 : text;
+	return asprintf(&text, WINDOW_LABEL "=%" PRIu64 " %s", offset_ms, comment) < 0 ? NULL
+										       : text;
 }
 
 const char *window_comment_parse(const char *comment, uint64_t *ret_offset_ms)
 {
-	uint64_t offset_ms;
+	struct window_mark mark;
+	struct fact fact;
 
-	if (!read_number(&comment, window_head, &offset_ms) || strncmp(comment, ": ", 2))
+	if (window_mark_parse(comment, &mark) || !fact_next(&comment, &fact) ||
+	    !fact_is(&fact, WINDOW_LABEL) || !fact.is_number || !*comment)
 		return NULL;
-	*ret_offset_ms = offset_ms;
-	return comment + 2;
-}
-
-/* ---- the program that wrote the profile ---- */
-
-void profile_writer_format(const struct profile_writer *writer, char text[WRITER_TEXT_BYTES])
-{
-	snprintf(text, WRITER_TEXT_BYTES, "pyprofd %s %s %uHz host=%s", writer->version,
-		 writer->kind, writer->hz, writer->host);
-}
-
-bool profile_writer_parse(const char *comment, struct profile_writer *ret_writer)
-{
-	struct profile_writer writer = {};
-
-	if (sscanf(comment, "pyprofd %31s %32s %uHz host=%63s", writer.version, writer.kind,
-		   &writer.hz, writer.host) < 1)
-		return false;
-	*ret_writer = writer;
-	return true;
-}
-
-/* ---- capture metadata ---- */
-
-static const char facts_head[] = "facts ";
-
-void facts_begin(FILE *out)
-{
-	fputs("facts", out);
-}
-
-void facts_put(FILE *out, const char *prefix, const char *name, uint64_t value)
-{
-	fprintf(out, " %s%s=%" PRIu64, prefix, name, value);
-}
-
-void facts_read(const char *comment,
-		void (*on_fact)(void *context, const char *name, size_t size, uint64_t value),
-		void *context)
-{
-	const char *text = comment + strlen(facts_head);
-
-	if (strncmp(comment, facts_head, strlen(facts_head)))
-		return;
-	while (*text) {
-		size_t size = strcspn(text, "= ");
-		unsigned long long value;
-		char *end;
-
-		if (text[size] != '=')
-			return;
-		errno = 0;
-		value = strtoull(text + size + 1, &end, 10);
-		if (end == text + size + 1 || errno)
-			return;
-		on_fact(context, text, size, value);
-		text = end + strspn(end, " ");
-	}
+	*ret_offset_ms = fact.number;
+	return comment;
 }

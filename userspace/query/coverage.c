@@ -13,28 +13,13 @@
 #define SIGMAS 3.0
 #define TICK_NS (10.0 * NS_PER_MS) /* of the scheduler's times in /proc, which are sampled too */
 
-static void on_fact(void *context, const char *name, size_t size, uint64_t value)
-{
-	struct coverage *coverage = context;
-	const struct {
-		const char *name;
-		uint64_t *sum;
-	} known[] = {
-		{"cpu_ns", &coverage->cpu_ns},
-		{"scheduler_ns", &coverage->scheduler_ns},
-		{"wait_ns", &coverage->wait_ns},
-		{"ledger_wait_ns", &coverage->ledger_wait_ns},
-		{"samples", &coverage->samples},
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (size == strlen(known[i].name) && !memcmp(name, known[i].name, size))
-			*known[i].sum += value;
-}
-
 void coverage_add(struct coverage *coverage, const char *comment)
 {
-	facts_read(comment, on_fact, coverage);
+	coverage->cpu_ns += facts_number(comment, "cpu_ns");
+	coverage->scheduler_ns += facts_number(comment, "scheduler_ns");
+	coverage->wait_ns += facts_number(comment, "wait_ns");
+	coverage->ledger_wait_ns += facts_number(comment, "ledger_wait_ns");
+	coverage->samples += facts_number(comment, "samples");
 }
 
 /* Returns whether CPU time is missing.  Samples and ticks come at random: their counts vary by

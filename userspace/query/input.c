@@ -229,15 +229,15 @@ static int check_writer(struct input *input, const char *path)
 {
 	const struct profile *profile = input_profile(input);
 	unsigned long own = strtoul(PYPROFD_VERSION, NULL, 10), other;
-	struct profile_writer writer;
+	struct fact writer;
 	char why[96], *end;
 
 	for (uint32_t i = 0; i < profile->comment_count; i++) {
 		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
 
-		if (!profile_writer_parse(text, &writer))
+		if (!facts_find(text, FACT_WRITER, &writer))
 			continue;
-		other = strtoul(writer.version, &end, 10);
+		other = strtoul(writer.text, &end, 10);
 		if (*end != '.' || other <= own)
 			continue;
 		snprintf(why, sizeof(why),

@@ -27,22 +27,14 @@ struct input_options machine_input(void)
 				      .may_be_none = true};
 }
 
-static void add_fact(void *context, const char *name, size_t size, uint64_t value)
-{
-	struct machine *machine = context;
-
-	if (size == strlen("elapsed_ns") && !strncmp(name, "elapsed_ns", size))
-		machine->elapsed_ns += value;
-	else if (size == strlen("host_busy_ns") && !strncmp(name, "host_busy_ns", size))
-		machine->busy_ns += value;
-	else if (size == strlen("host_cpus") && !strncmp(name, "host_cpus", size) &&
-		 value > machine->cpus)
-		machine->cpus = value;
-}
-
 void machine_add_facts(struct machine *machine, const char *comment)
 {
-	facts_read(comment, add_fact, machine);
+	const uint64_t cpus = facts_number(comment, "host_cpus");
+
+	machine->elapsed_ns += facts_number(comment, "elapsed_ns");
+	machine->busy_ns += facts_number(comment, "host_busy_ns");
+	if (cpus > machine->cpus)
+		machine->cpus = cpus;
 }
 
 /* ---- sums ---- */

@@ -25,14 +25,14 @@
 #define MAX_COMMENTS_SHOWN 8U
 #define DEFAULT_PROCESSES 10U
 
-struct fact {
+struct fact_sum {
 	char name[FACT_NAME_BYTES];
 	uint64_t sum, max;
 };
 
 struct info {
 	struct select_options shared;
-	struct fact fact[MAX_FACTS];
+	struct fact_sum fact[MAX_FACTS];
 	unsigned int fact_count;
 	struct program_times times;
 	unsigned long processes;
@@ -67,7 +67,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 /* ---- capture metadata: "facts samples=12 complete=11", summed over windows ---- */
 
-static struct fact *find_fact(struct info *info, const char *name, size_t size)
+static struct fact_sum *find_sum(struct info *info, const char *name, size_t size)
 {
 	for (unsigned int i = 0; i < info->fact_count; i++)
 		if (strlen(info->fact[i].name) == size && !strncmp(info->fact[i].name, name, size))
@@ -75,32 +75,34 @@ static struct fact *find_fact(struct info *info, const char *name, size_t size)
 	return NULL;
 }
 
-static void add_fact(void *context, const char *name, size_t size, uint64_t value)
+static void add_fact(struct info *info, const struct fact *fact)
 {
-	struct info *info = context;
-	struct fact *fact = find_fact(info, name, size);
+	struct fact_sum *sum = find_sum(info, fact->name, fact->name_size);
 
-	if (program_times_add(&info->times, name, size, value))
+	if (program_times_add(&info->times, fact->name, fact->name_size, fact->number))
 		return;
-	if (!fact) {
-		if (info->fact_count == MAX_FACTS || !size || size >= FACT_NAME_BYTES)
+	if (!sum) {
+		if (info->fact_count == MAX_FACTS || fact->name_size >= FACT_NAME_BYTES)
 			return;
-		fact = &info->fact[info->fact_count++];
-		memcpy(fact->name, name, size);
+		sum = &info->fact[info->fact_count++];
+		memcpy(sum->name, fact->name, fact->name_size);
 	}
-	fact->sum += value;
-	if (value > fact->max)
-		fact->max = value;
+	sum->sum += fact->number;
+	if (fact->number > sum->max)
+		sum->max = fact->number;
 }
 
 static void on_comment(void *context, const char *text)
 {
-	facts_read(text, add_fact, context);
+	struct fact fact;
+
+	while (fact_next(&text, &fact) && fact.is_number)
+		add_fact(context, &fact);
 }
 
 static uint64_t fact_sum(struct info *info, const char *name)
 {
-	const struct fact *fact = find_fact(info, name, strlen(name));
+	const struct fact_sum *fact = find_sum(info, name, strlen(name));
 
 	return fact ? fact->sum : 0;
 }
@@ -116,7 +118,7 @@ static void print_reasons(const struct info *info, const char *prefix, FILE *out
 
 static void print_host(struct info *info, uint64_t elapsed_ns, FILE *out)
 {
-	const struct fact *cpus = find_fact(info, "host_cpus", strlen("host_cpus"));
+	const struct fact_sum *cpus = find_sum(info, "host_cpus", strlen("host_cpus"));
 	uint64_t steal_ns = fact_sum(info, "host_steal_ns");
 	double capacity_ns;
 
@@ -174,9 +176,9 @@ static void print_asked(struct info *info, uint64_t elapsed_ns, FILE *out)
 static void put_facts(struct info *info, FILE *out)
 {
 	uint64_t samples = fact_sum(info, "samples"), elapsed_ns = fact_sum(info, "elapsed_ns");
-	const struct fact *rss = find_fact(info, "own_rss_bytes", strlen("own_rss_bytes"));
-	const struct fact *stall =
-		find_fact(info, "loop_stall_max_ns", strlen("loop_stall_max_ns"));
+	const struct fact_sum *rss = find_sum(info, "own_rss_bytes", strlen("own_rss_bytes"));
+	const struct fact_sum *stall =
+		find_sum(info, "loop_stall_max_ns", strlen("loop_stall_max_ns"));
 	char text[FORMAT_BYTES];
 
 	if (!info->fact_count) {
@@ -298,7 +300,7 @@ static void print_comments(const struct profile *profile)
 	for (uint32_t i = 0; i < profile->comment_count; i++) {
 		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
 
-		if (!strncmp(text, "facts ", strlen("facts ")) || cuda_line_is(text))
+		if (facts_are_of_window(text) || cuda_line_is(text))
 			continue;
 		if (shown++ < MAX_COMMENTS_SHOWN)
 			printf("%-13s %s\n", shown == 1 ? "comments" : "", text);
@@ -396,7 +398,7 @@ static void put_metadata(const struct info *info, struct table *table)
 
 	table_begin(table, "facts", columns, ARRAY_SIZE(columns));
 	for (unsigned int i = 0; i < info->fact_count; i++) {
-		const struct fact *fact = &info->fact[i];
+		const struct fact_sum *fact = &info->fact[i];
 
 		table_string(table, fact->name, NULL);
 		table_int(table, (int64_t)fact->sum, NULL);

@@ -196,14 +196,11 @@ void text_wrap(FILE *out, const char *text, unsigned int indent, unsigned int co
 	}
 }
 
-/* "probe name=malloc ... scaled" */
 bool text_tells_scaled_probe(const char *comment)
 {
-	static const char begin[] = "probe name=", end[] = " scaled";
-	const size_t size = strlen(comment);
+	struct fact fact;
 
-	return !strncmp(comment, begin, strlen(begin)) && size >= strlen(end) &&
-	       !strcmp(comment + size - strlen(end), end);
+	return facts_find(comment, "probe", &fact) && facts_find(comment, "on", &fact);
 }
 
 void text_scaled(FILE *out)

@@ -20,7 +20,7 @@
 #define DEFAULT_ROWS 10U
 #define HOW_TO_RECORD "record into a directory with `pyprofd --events cpu,offcpu,cuda`"
 #define NVML_PREFIX "nvml:" /* of a device that NVML told of */
-#define LAUNCH_PROBE "probe name=cuda_launch"
+#define LAUNCH_PROBE "probe=cuda_launch"
 
 struct why {
 	struct select_options shared;
@@ -118,7 +118,7 @@ static bool is_folder(const char *path)
 	       (!stat(path, &status) && S_ISDIR(status.st_mode));
 }
 
-/* "probe name=cuda_launch hits=505102 ns_per_hit=811 on=0.300 scaled": probes/probe_bounds.c. */
+/* "probe=cuda_launch hits=505102 ns_per_hit=811 on=0.300": probes/probe_bounds.c. */
 static bool is_of_scaled_launches(const char *text)
 {
 	return !strncmp(text, LAUNCH_PROBE, strlen(LAUNCH_PROBE)) && text_tells_scaled_probe(text);

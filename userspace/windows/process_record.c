@@ -3,19 +3,8 @@
 
 #include "discover/process_table.h"
 #include "processes/identities.h"
+#include "windows/label.h"
 #include "windows/source.h"
-
-static int add_text(struct profile_sample *sample, struct intern *strings, const char *key,
-		    const char *text)
-{
-	struct profile_label *label = &sample->label[sample->label_count];
-
-	if (!text || !text[0] || sample->label_count == PROFILE_MAX_LABELS)
-		return 0;
-	*label = (struct profile_label){.key = key};
-	sample->label_count++;
-	return intern_string(strings, text, &label->string);
-}
 
 int process_labels_add(struct identities *identities, struct intern *strings,
 		       struct process *process, struct profile_sample *sample)
@@ -23,12 +12,12 @@ int process_labels_add(struct identities *identities, struct intern *strings,
 #define KEY_OF(id, key) [IDENTITY_##id] = key,
 	static const char *const key[] = {IDENTITY_LABELS(KEY_OF)};
 	const struct identity *identity = identities_get(identities, process);
-	int err = add_text(sample, strings, "container_id", process->container_id);
+	int err = label_string(strings, sample, "container_id", process->container_id);
 
 	if (!err)
-		err = add_text(sample, strings, "cgroup", process->cgroup);
+		err = label_string(strings, sample, "cgroup", process->cgroup);
 	for (size_t i = 0; identity && i < IDENTITY_LABEL_COUNT && !err; i++)
-		err = add_text(sample, strings, key[i], value_text(identity->value[i]));
+		err = label_string(strings, sample, key[i], value_text(identity->value[i]));
 	return err;
 }
 

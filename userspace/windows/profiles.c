@@ -87,8 +87,7 @@ struct opening {
 static int open_one(struct profiles *profiles, const struct opening *opening, enum pp_profile kind)
 {
 	struct profile_options profile = profiles_options(opening->options, kind);
-	struct profile_writer writer = {.version = PYPROFD_VERSION, .hz = opening->options->hz};
-	char comment[WRITER_TEXT_BYTES];
+	char comment[192], host[64] = "";
 	int err;
 
 	profile.start_wall_ns = opening->start_wall_ns;
@@ -97,9 +96,9 @@ static int open_one(struct profiles *profiles, const struct opening *opening, en
 	err = profile_new(&profile, opening->strings, &profiles->profile[kind]);
 	if (err)
 		return err;
-	gethostname(writer.host, sizeof(writer.host) - 1);
-	snprintf(writer.kind, sizeof(writer.kind), "%s", profile.kind);
-	profile_writer_format(&writer, comment);
+	gethostname(host, sizeof(host) - 1);
+	snprintf(comment, sizeof(comment), FACT_WRITER "=%s kind=%s hz=%u host=%s", PYPROFD_VERSION,
+		 profile.kind, opening->options->hz, host);
 	return profile_add_comment(profiles->profile[kind], comment);
 }
 

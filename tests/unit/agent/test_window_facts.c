@@ -232,39 +232,38 @@ static int teardown(void **state)
 	return 0;
 }
 
-struct wanted {
-	const char *name;
-	uint64_t value;
-	bool has;
-};
-
-static void on_fact(void *context, const char *name, size_t size, uint64_t value)
+/* Finds a fact, which is told once. */
+static bool find(const char *name, struct fact *ret_fact)
 {
-	struct wanted *wanted = context;
+	const char *at = text;
+	unsigned int found = 0;
+	struct fact one;
 
-	if (strlen(wanted->name) != size || strncmp(wanted->name, name, size))
-		return;
-	assert_false(wanted->has); /* each is told once */
-	wanted->has = true;
-	wanted->value = value;
+	while (fact_next(&at, &one)) {
+		assert_true(one.is_number);
+		if (!fact_is(&one, name))
+			continue;
+		*ret_fact = one;
+		found++;
+	}
+	assert_true(found < 2 && !*at);
+	return found;
 }
 
 static uint64_t fact(const char *name)
 {
-	struct wanted wanted = {.name = name};
+	struct fact found = {0};
 
-	facts_read(text, on_fact, &wanted);
-	if (!wanted.has)
+	if (!find(name, &found))
 		fail_msg("no %s in %s", name, text);
-	return wanted.value;
+	return found.number;
 }
 
 static bool has_fact(const char *name)
 {
-	struct wanted wanted = {.name = name};
+	struct fact found;
 
-	facts_read(text, on_fact, &wanted);
-	return wanted.has;
+	return find(name, &found);
 }
 
 static void tell(struct summary *told)

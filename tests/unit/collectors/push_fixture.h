@@ -34,7 +34,7 @@ static inline void fixture_init(struct fixture *f)
 
 	assert_int_equal(intern_new(&f->strings), 0);
 	assert_int_equal(profile_new(&options, f->strings, &f->profile), 0);
-	assert_int_equal(profile_add_comment(f->profile, "facts secret-program=1"), 0);
+	assert_int_equal(profile_add_comment(f->profile, "secret-program=1"), 0);
 }
 
 static inline void fixture_release(struct fixture *f)

@@ -98,7 +98,7 @@ static struct diff_facts facts_of(const char *writer, const char *facts, int64_t
 
 static void comparable__same_kind_and_rate_are_alike(void **state)
 {
-	struct diff_facts a = facts_of("pyprofd 0.1.0 cpu 99Hz host=a b", "facts elapsed_ns=5", 7);
+	struct diff_facts a = facts_of("pyprofd=0.1.0 kind=cpu hz=99 host=a b", "elapsed_ns=5", 7);
 	struct diff_facts b = facts_of("other 1", "", 8);
 	char why[DIFF_WHY_BYTES];
 
@@ -121,7 +121,8 @@ static void comparable__windows_of_other_periods_are_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct diff_facts a = facts_of("pyprofd 0.1.0 wall 99Hz host=a", "", 7), b = a;
+		struct diff_facts a = facts_of("pyprofd=0.1.0 kind=wall hz=99 host=a", "", 7),
+				  b = a;
 
 		diff_facts_add_window(&b, cases[i].period, 7);
 		assert_int_equal(b.value, 14);
@@ -137,10 +138,10 @@ static void comparable__windows_of_other_periods_are_told(void **state)
 static void diff_facts__names_and_writers_are_read_whole(void **state)
 {
 	struct diff_facts facts =
-		facts_of("pyprofd 0.1.0 k 99Hz",
-			 "facts host_busy_xx=5 elapsed_ns=3 elapsed_xx=4 host_cpux=9", 7);
-	struct diff_facts other = facts_of("pyprofd 0.1.0 m 99Hz", "", INT64_MAX),
-			  unknown = facts_of("pyprofd 0.1.0", "", 7);
+		facts_of("pyprofd=0.1.0 kind=k hz=99",
+			 "host_busy_xx=5 elapsed_ns=3 elapsed_xx=4 host_cpux=9", 7);
+	struct diff_facts other = facts_of("pyprofd=0.1.0 kind=m hz=99", "", INT64_MAX),
+			  unknown = facts_of("pyprofd=0.1.0", "", 7);
 	char why[DIFF_WHY_BYTES];
 
 	(void)state;
@@ -159,11 +160,11 @@ static void diff_facts__names_and_writers_are_read_whole(void **state)
 
 static void comparable__kind_rate_and_period_are_told(void **state)
 {
-	struct diff_facts a = facts_of("pyprofd 0.1.0 wall 99Hz host=a", "", 7);
-	struct diff_facts kind = facts_of("pyprofd 0.1.0 cpu 99Hz host=a", "", 7);
-	struct diff_facts rate = facts_of("pyprofd 0.1.0 wall 199Hz host=a", "", 7);
+	struct diff_facts a = facts_of("pyprofd=0.1.0 kind=wall hz=99 host=a", "", 7);
+	struct diff_facts kind = facts_of("pyprofd=0.1.0 kind=cpu hz=99 host=a", "", 7);
+	struct diff_facts rate = facts_of("pyprofd=0.1.0 kind=wall hz=199 host=a", "", 7);
 	struct diff_facts period = {.value = 7, .period = 5000000};
-	struct diff_facts none = facts_of("pyprofd 0.1.0 wall 99Hz host=a", "", 0);
+	struct diff_facts none = facts_of("pyprofd=0.1.0 kind=wall hz=99 host=a", "", 0);
 	char why[DIFF_WHY_BYTES];
 
 	(void)state;
@@ -185,13 +186,11 @@ static void comparable__kind_rate_and_period_are_told(void **state)
 static void comparable__other_load_is_told(void **state)
 {
 	struct diff_facts a =
-		facts_of("pyprofd 0.1.0 cpu 99Hz host=a",
-			 "facts elapsed_ns=10000000000 host_busy_ns=15000000000 host_cpus=2",
-			 5000000000);
+		facts_of("pyprofd=0.1.0 kind=cpu hz=99 host=a",
+			 "elapsed_ns=10000000000 host_busy_ns=15000000000 host_cpus=2", 5000000000);
 	struct diff_facts b =
-		facts_of("pyprofd 0.1.0 cpu 99Hz host=a",
-			 "facts elapsed_ns=10000000000 host_busy_ns=2000000000 host_cpus=2",
-			 1000000000);
+		facts_of("pyprofd=0.1.0 kind=cpu hz=99 host=a",
+			 "elapsed_ns=10000000000 host_busy_ns=2000000000 host_cpus=2", 1000000000);
 	char why[DIFF_WHY_BYTES];
 
 	(void)state;
@@ -218,11 +217,11 @@ static void comparable__other_load_is_told(void **state)
 static void comparable__other_load_is_told_in_percent(void **state)
 {
 	struct diff_facts most =
-		facts_of("pyprofd 0.1.0 cpu 99Hz host=a",
-			 "facts elapsed_ns=10000000000 host_busy_ns=9000000001 host_cpus=1", 1);
+		facts_of("pyprofd=0.1.0 kind=cpu hz=99 host=a",
+			 "elapsed_ns=10000000000 host_busy_ns=9000000001 host_cpus=1", 1);
 	struct diff_facts less =
-		facts_of("pyprofd 0.1.0 cpu 99Hz host=a",
-			 "facts elapsed_ns=10000000000 host_busy_ns=6000000001 host_cpus=1", 1);
+		facts_of("pyprofd=0.1.0 kind=cpu hz=99 host=a",
+			 "elapsed_ns=10000000000 host_busy_ns=6000000001 host_cpus=1", 1);
 	struct diff_facts none = less;
 	char why[DIFF_WHY_BYTES];
 

@@ -518,8 +518,8 @@ static void fill_merged(struct fixture *f)
 		assert_int_equal(profile_add(f->profile, &sample), 0);
 	}
 	assert_int_equal(profile_add_comment(f->profile, "all"), 0);
-	assert_int_equal(profile_add_comment(f->profile, "window 20: facts a=2"), 0);
-	assert_int_equal(profile_add_comment(f->profile, "window 0: facts a=1"), 0);
+	assert_int_equal(profile_add_comment(f->profile, "window=20 a=2"), 0);
+	assert_int_equal(profile_add_comment(f->profile, "window=0 a=1"), 0);
 	add_mark(f, 20, 7020);
 	add_mark(f, 0, 7000);
 	add_mark(f, 10, 7010);
@@ -547,7 +547,7 @@ static void profile_read__windows_of_a_merged_file_come_one_by_one(void **state)
 
 	(void)state;
 	read_merged(&told, &reader);
-	assert_string_equal(told.text, "all;all;all;facts a=2;facts a=1;"
+	assert_string_equal(told.text, "all;all;all;a=2;a=1;"
 				       "7000+10/3=20:0=2,;7010+10/3=0:;7020+10/3=40:0=1,1=3,;");
 	/* The label is gone: the rows are those of files of one window each. */
 	assert_int_equal(profile_reader_profile(reader)->row_count, 2);
@@ -569,7 +569,7 @@ static void profile_read__unwanted_windows_leave_nothing(void **state)
 
 	(void)state;
 	read_merged(&told, &reader);
-	assert_string_equal(told.text, "all;facts a=2;7020+10/3=40:0=1,1=3,;");
+	assert_string_equal(told.text, "all;a=2;7020+10/3=40:0=1,1=3,;");
 	/* One window: what holds for it alone is kept. */
 	assert_int_equal(profile_reader_profile(reader)->comment_count, 2);
 	profile_reader_totals(reader, &totals);
@@ -608,7 +608,7 @@ static int wall_part(const char *kind, int64_t ns, uint64_t start_ns)
 
 		assert_int_equal(profile_add(f.profile, &sample), 0);
 	}
-	assert_int_equal(profile_add_comment(f.profile, is_cpu ? "facts a=1" : "facts b=2"), 0);
+	assert_int_equal(profile_add_comment(f.profile, is_cpu ? "a=1" : "b=2"), 0);
 	encode(&f, &bytes, &size);
 	fd = fd_of(bytes, size);
 	fixture_release(&f);
@@ -629,8 +629,8 @@ static void profile_reader_add_wall__is_one_window_of_both(void **state)
 	assert_int_equal(profile_reader_add_wall(reader, cpu_fd, offcpu_fd), 0);
 	assert_int_equal(profile_reader_add_wall(reader, alone_fd, -1), 0);
 	/* The comments of one of them; no type counts events. */
-	assert_string_equal(told.text, "facts a=1;5000+10/1=42:0=0,0=0,;"
-				       "facts a=1;6000+10/1=5:0=0,;");
+	assert_string_equal(told.text, "a=1;5000+10/1=42:0=0,0=0,;"
+				       "a=1;6000+10/1=5:0=0,;");
 	assert_string_equal(profile_kind(profile_reader_profile(reader)), "wall");
 	assert_int_equal(profile_reader_profile(reader)->row_count, 1);
 	assert_int_equal(profile_row_values(profile_reader_profile(reader), 0)[0], 47);

@@ -28,17 +28,24 @@ static void window_mark_parse__other_comments_are_none(void **state)
 {
 	static const char *const others[] = {
 		"",
-		"window",
-		"window 10",
-		"window 10: name=1-2 start_ns=3 duration_ns=4 period=5",
-		"window -10 name=1-2 start_ns=3 duration_ns=4 period=5",
-		"window 10 name=1-2 start_ns=3 duration_ns=4",
-		"window 10 name=1-2 start_ns=3 duration_ns=4 period=",
-		"window 10 name=1-2 start_ns=3 duration_ns=4 period=-5",
-		"window 10 name=1-2 start_ns=3 duration_ns=4 period=9223372036854775808",
-		"window 10 name=1-2 start_ns=3 duration_ns=4 period=5 ",
-		"window 18446744073709551616 name=1-2 start_ns=3 duration_ns=4 period=5",
-		"facts elapsed_ns=1",
+		"window=10",
+		"window=10 "
+		"start_ms=1 duration_ms=2 start_ns=3 duration_ns=4",
+		"window=-10 "
+		"start_ms=1 duration_ms=2 start_ns=3 duration_ns=4 period=5",
+		"window=10 "
+		"start_ms=1 duration_ms=2 start_ns=3 duration_ns=4 period=",
+		"window=10 "
+		"start_ms=1 duration_ms=2 start_ns=3 duration_ns=4 period=-5",
+		"window=10 "
+		"start_ms=1 duration_ms=2 start_ns=3 duration_ns=4 period=9223372036854775808",
+		"window=10 "
+		"start_ms=1 duration_ms=2 start_ns=3 duration_ns=4 period=5 more=6",
+		"window=10 "
+		"duration_ms=2 start_ms=1 start_ns=3 duration_ns=4 period=5",
+		"window=18446744073709551616 "
+		"start_ms=1 duration_ms=2 start_ns=3 duration_ns=4 period=5",
+		"elapsed_ns=1",
 	};
 	struct window_mark mark;
 
@@ -49,17 +56,22 @@ static void window_mark_parse__other_comments_are_none(void **state)
 
 static void window_comment__what_is_written_comes_back(void **state)
 {
-	OWNED_MEM char *text = window_comment_format(290000, "facts a=1: 2");
+	static const char *const comments[] = {"a=1 b=2", "exact=calls", "# words=1"};
+	static const char *const others[] = {
+		"a=1", "window=1", "window=x a=1", "windows=1 a=1",
+		"window=10 start_ms=1 duration_ms=2 start_ns=3 duration_ns=4 period=5"};
 	uint64_t offset_ms;
 
 	(void)state;
-	assert_string_equal(text, "window 290000: facts a=1: 2");
-	assert_string_equal(window_comment_parse(text, &offset_ms), "facts a=1: 2");
-	assert_int_equal(offset_ms, 290000);
-	assert_null(window_comment_parse("facts a=1", &offset_ms));
-	assert_null(window_comment_parse("window 1 name=", &offset_ms));
-	assert_null(window_comment_parse("window 1:facts", &offset_ms));
-	assert_null(window_comment_parse("window x: facts", &offset_ms));
+	for (size_t i = 0; i < ARRAY_SIZE(comments); i++) {
+		OWNED_MEM char *text = window_comment_format(290000, comments[i]);
+
+		assert_memory_equal(text, "window=290000 ", strlen("window=290000 "));
+		assert_string_equal(window_comment_parse(text, &offset_ms), comments[i]);
+		assert_int_equal(offset_ms, 290000);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_null(window_comment_parse(others[i], &offset_ms));
 }
 
 int main(void)

@@ -14,7 +14,7 @@ static void fill(struct gpu_lines *lines)
 	add(lines, "cuda pid=7 comm=a api=cuMemAlloc calls=4 kernel=");
 	add(lines, "cuda pid=8 comm=b api=cuMemAlloc calls=5 kernel=");
 	add(lines, "cuda others=9 calls=6");
-	add(lines, "facts pid=7");
+	add(lines, "pid=7");
 }
 
 static void lines__of_all_windows_add_up(void **state)

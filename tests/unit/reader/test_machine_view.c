@@ -10,7 +10,7 @@
 #include "reader/text.h"
 #include "render/short_paths.h"
 
-#define FACTS "facts elapsed_ns=2000000000 samples=9 host_busy_ns=3000000000 host_cpus=4"
+#define FACTS "elapsed_ns=2000000000 samples=9 host_busy_ns=3000000000 host_cpus=4"
 
 /* The text is the caller's to free. */
 static char *printed(const struct ledger_row *row, size_t count, uint32_t rows,
@@ -23,7 +23,7 @@ static char *printed(const struct ledger_row *row, size_t count, uint32_t rows,
 
 	assert_non_null(out);
 	machine_add_facts(&machine, FACTS);
-	machine_add_facts(&machine, "pyprofd 0.1.0 cpu 99Hz host=vm");
+	machine_add_facts(&machine, "pyprofd=0.1.0 kind=cpu hz=99 host=vm");
 	ledger_rows_fill(&machine, row, count, false);
 	machine_print(&machine, rows, columns, false, out);
 	ledger_rows_close();

@@ -78,7 +78,7 @@ static void put_window_of(const char *store, uint64_t start_ms, const char *kind
 		assert_int_equal(intern_string(strings, i ? "own" : "shared", &frame.name), 0);
 		assert_int_equal(profile_add(profile, &sample), 0);
 	}
-	snprintf(text, sizeof(text), "facts start=%lu", (unsigned long)start_ms);
+	snprintf(text, sizeof(text), "start=%lu", (unsigned long)start_ms);
 	assert_int_equal(profile_add_comment(profile, text), 0);
 	assert_int_equal(profile_add_comment(profile, "pyprofd of all"), 0);
 	snprintf(text, sizeof(text), "cuda pid=4 api=cuMemAlloc calls=%lu hist=3:2 kernel=",

@@ -452,12 +452,12 @@ static void write__hands_over_all_kinds(void **state)
 
 	(void)state;
 	open_events(&profiles, ALL);
-	assert_int_equal(profiles_add_comment(&profiles, "facts a=1"), 0);
+	assert_int_equal(profiles_add_comment(&profiles, "a=1"), 0);
 	for (unsigned int kind = 0; kind < PP_PROFILE_WAKER; kind++)
-		assert_string_equal(profiles.profile[kind]->comment, "facts a=1");
+		assert_string_equal(profiles.profile[kind]->comment, "a=1");
 	assert_int_equal(profiles_add_comment_to(&profiles, 1U << PP_PROFILE_GIL, "memory"), 0);
 	assert_string_equal(profiles.profile[PP_PROFILE_GIL]->comment, "memory");
-	assert_string_equal(profiles.profile[PP_PROFILE_CPU]->comment, "facts a=1");
+	assert_string_equal(profiles.profile[PP_PROFILE_CPU]->comment, "a=1");
 	assert_int_equal(profiles_write(&profiles, &output, &window), -EIO);
 	assert_string_equal(output.kinds, "cpu offcpu wall gil ledger ");
 	assert_null(profiles_any(&profiles)); /* they belong to whom they were given */
@@ -487,9 +487,9 @@ static void comment__names_the_host(void **state)
 	(void)state;
 	assert_int_equal(gethostname(host, sizeof(host) - 1), 0);
 	open_events(&profiles, PP_CAPTURE_CPU);
-	named = strstr(profiles.profile[PP_PROFILE_CPU]->comment, " cpu 100Hz host=");
+	named = strstr(profiles.profile[PP_PROFILE_CPU]->comment, " kind=cpu hz=100 host=");
 	assert_non_null(named);
-	assert_string_equal(named + strlen(" cpu 100Hz host="), host);
+	assert_string_equal(named + strlen(" kind=cpu hz=100 host="), host);
 	profiles_close(&profiles);
 }
 

@@ -184,7 +184,7 @@ static void fill_window(struct top *top)
 	add(top, strings, (struct pp_process_id){8, 1}, PP_KIND_CPU, 10000);
 	add(top, strings, (struct pp_process_id){9, 1}, PP_KIND_CPU, 100000);
 	add(top, strings, (struct pp_process_id){10, 1}, PP_KIND_CPU, 1000000);
-	top_end(top, &(struct top_facts){.duration_ns = 77, .comment = "facts samples=5"}, NULL);
+	top_end(top, &(struct top_facts){.duration_ns = 77, .comment = "samples=5"}, NULL);
 }
 
 static size_t count_addresses(const struct profile *profile)
@@ -384,8 +384,8 @@ static void read_profile(const char *file, size_t size, const char *kind,
 			!!profile_find_label(profile, profile->row[i].label_set, "cgroup");
 	}
 	for (uint32_t i = 0; i < profile->comment_count; i++)
-		ret_sums->facts += !strncmp(intern_get(profile->strings, profile->comment[i], NULL),
-					    "facts ", strlen("facts "));
+		ret_sums->facts += facts_are_of_window(
+			intern_get(profile->strings, profile->comment[i], NULL));
 }
 
 /* The windows of one part: their kinds in the order in which they came, and what they hold. */
