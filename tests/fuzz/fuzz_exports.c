@@ -306,7 +306,7 @@ static void check_streams(struct profile *profile, const struct export_facts *fa
 	struct written written;
 	FILE *out = begin(&written);
 
-	check_proto(&written, export_otlp(profile, facts, out));
+	check_proto(&written, export_otlp(profile, facts, NULL, out));
 	/* A million samples take a tenth of a second: tests/unit/export has such sums. */
 	if (facts->windows > 1)
 		return;

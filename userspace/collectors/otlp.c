@@ -73,7 +73,7 @@ static int encode_part(const struct otlp_parts *parts, uint32_t first, uint32_t 
 	out = open_memstream(&body, &size);
 	if (!out)
 		return -ENOMEM;
-	err = export_otlp_services(part, &facts, &services, out);
+	err = export_otlp(part, &facts, &services, out);
 	if (fclose(out) && !err)
 		err = -ENOMEM;
 	if (err)

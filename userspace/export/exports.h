@@ -25,17 +25,17 @@ int export_speedscope(const struct flame_tree *tree, const struct export_facts *
 int export_chrome(const struct flame_tree *tree, const struct export_facts *facts, FILE *out);
 /* A Perfetto trace of PerfSample packets, spread evenly over the recorded time. */
 int export_perfetto(struct profile *profile, const struct export_facts *facts, FILE *out);
-/* OTLP: opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest. */
-int export_otlp(struct profile *profile, const struct export_facts *facts, FILE *out);
-/* The same with one resource a service. */
+/* The resources of OTLP: one a service. */
 struct export_services {
 	/* The key of the label that has a row's service, which is no attribute of the sample then.
 	 * Rows of one service stand together, else it gets a resource for each group of them. */
 	const char *service_key;
 	const char *host; /* host.name of all */
 };
-int export_otlp_services(struct profile *profile, const struct export_facts *facts,
-			 const struct export_services *services, FILE *out);
+/* OTLP: opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest.
+ * services: NULL for one resource, ours. */
+int export_otlp(struct profile *profile, const struct export_facts *facts,
+		const struct export_services *services, FILE *out);
 
 struct dot_options {
 	/* shares of the total, below which nodes and edges are left out */

@@ -411,8 +411,8 @@ static int put_dictionary(struct otlp *otlp)
 	return 0;
 }
 
-static int export_all(struct profile *profile, const struct export_facts *facts,
-		      const struct export_services *services, FILE *out)
+int export_otlp(struct profile *profile, const struct export_facts *facts,
+		const struct export_services *services, FILE *out)
 {
 	CLEANUP(otlp_release) struct otlp otlp = {.profile = profile, .services = services};
 	const struct resource all = {.service = SERVICE_NAME, .count = profile->row_count};
@@ -428,15 +428,4 @@ static int export_all(struct profile *profile, const struct export_facts *facts,
 	if (!err)
 		err = otlp.error;
 	return err ? err : proto_flush(&otlp.proto, out);
-}
-
-int export_otlp(struct profile *profile, const struct export_facts *facts, FILE *out)
-{
-	return export_all(profile, facts, NULL, out);
-}
-
-int export_otlp_services(struct profile *profile, const struct export_facts *facts,
-			 const struct export_services *services, FILE *out)
-{
-	return export_all(profile, facts, services, out);
 }

@@ -166,7 +166,7 @@ static int write_otlp(const struct export *export, const struct input *input,
 		      const struct export_facts *facts, FILE *out)
 {
 	(void)export;
-	return export_otlp(input_profile(input), facts, out);
+	return export_otlp(input_profile(input), facts, NULL, out);
 }
 
 static int write_callgrind(const struct export *export, const struct input *input,

@@ -190,9 +190,8 @@ void table_begin(struct table *table, const char *name, const struct table_colum
 	table->is_left_out = table->format == TABLE_CSV && table->has_rows;
 	table->has_rows = true;
 	table->has_head = false;
-	if (table->format == TABLE_JSON) {
+	if (table->format == TABLE_JSON)
 		json_put_open(&table->json, name, '[');
-	}
 	if (!table_is_for_people(table) && !table->is_left_out)
 		put_head(table);
 }
