@@ -24,9 +24,9 @@ struct dump_thread {
 	uint32_t flags;			   /* enum pp_count_flag */
 	enum pp_wait wait;
 	bool is_torn;
-	bool runs; /* or is about to */
+	bool runs;	    /* or is about to */
 	uint64_t waited_ns; /* 0: not known */
-	uint32_t inner; /* of one that runs: the number that it knows itself by; 0: not known */
+	uint32_t inner;	    /* of one that runs: the number that it knows itself by; 0: not known */
 };
 
 /* The sources are borrowed.  Returns 0 or -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/labels.h"
+#include "agent/samples.h"
 
 #include <stdio.h>
 
@@ -14,8 +14,8 @@
 #include "windows/process_record.h"
 #include "windows/source.h"
 
-static int label_python(const struct labels *labels, struct profile_sample *sample, uint32_t flags,
-			const struct process_python *python)
+static int label_python(const struct samples *samples, struct profile_sample *sample,
+			uint32_t flags, const struct process_python *python)
 {
 	char version[16];
 	int err = 0;
@@ -23,22 +23,22 @@ static int label_python(const struct labels *labels, struct profile_sample *samp
 	if (python && python->file) {
 		snprintf(version, sizeof(version), "%u.%u", python->file->python->bpf.major,
 			 python->file->python->bpf.minor);
-		err = label_string(labels->strings, sample, "python_version", version);
+		err = label_string(samples->strings, sample, "python_version", version);
 	}
 	if (!err && flags & PP_COUNT_GIL_HELD)
-		err = label_string(labels->strings, sample, "gil", "held");
+		err = label_string(samples->strings, sample, "gil", "held");
 	if (!err && flags & PP_COUNT_GC)
-		err = label_string(labels->strings, sample, "gc", "collecting");
+		err = label_string(samples->strings, sample, "gc", "collecting");
 	return err;
 }
 
 /* What the GPU had to do for the process when the sample was taken, or when the wait began. */
-static int label_gpu(const struct labels *labels, struct profile_sample *sample, uint32_t flags)
+static int label_gpu(const struct samples *samples, struct profile_sample *sample, uint32_t flags)
 {
 #define GPU_LABEL(id, label) [PP_GPU_##id] = label,
 	static const char *const gpu[PP_GPU_COUNT] = {PP_GPUS(GPU_LABEL)};
 
-	return label_string(labels->strings, sample, "gpu",
+	return label_string(samples->strings, sample, "gpu",
 			    gpu[(flags & PP_COUNT_GPU_BITS) >> PP_COUNT_GPU_SHIFT]);
 }
 
@@ -46,23 +46,23 @@ static int label_gpu(const struct labels *labels, struct profile_sample *sample,
 
 /* The kernel side knows the GIL's holder by the thread id inside its own pid namespace; here it
  * becomes the host's.  Returns 0 when the thread is unknown. */
-static uint32_t sample_tid(const struct labels *labels, const struct pp_count_key *key,
+static uint32_t sample_tid(const struct samples *samples, const struct pp_count_key *key,
 			   const struct process *process)
 {
 	if (process && key->kind == PP_KIND_BLAME)
-		return thread_names_host_tid(labels->thread_names, process, key->tid);
+		return thread_names_host_tid(samples->thread_names, process, key->tid);
 	return key->tid;
 }
 
-int labels_add(const struct labels *labels, struct profile_sample *sample,
+int labels_add(const struct samples *samples, struct profile_sample *sample,
 	       const struct pp_count_key *key, const struct who *who)
 {
 	struct process *process = who->process;
-	const uint32_t tid = sample_tid(labels, key, process);
-	int err = sources_label(labels->sources, key, labels->strings, sample);
+	const uint32_t tid = sample_tid(samples, key, process);
+	int err = sources_label(samples->services->sources, key, samples->strings, sample);
 
 	if (!err)
-		err = label_gpu(labels, sample, key->flags);
+		err = label_gpu(samples, sample, key->flags);
 	if (err)
 		return err;
 	label_number(sample, "pid", key->id.tgid);
@@ -70,14 +70,15 @@ int labels_add(const struct labels *labels, struct profile_sample *sample,
 		label_number(sample, "tid", tid);
 	if (process)
 		label_number(sample, "ppid", process->ppid);
-	err = label_string(labels->strings, sample, "comm", who->comm);
+	err = label_string(samples->strings, sample, "comm", who->comm);
 	if (err || !process)
 		return err;
-	err = label_string(labels->strings, sample, "thread_name",
-			   tid ? thread_names_get(labels->thread_names, process, tid) : "");
+	err = label_string(samples->strings, sample, "thread_name",
+			   tid ? thread_names_get(samples->thread_names, process, tid) : "");
 	if (!err)
-		err = process_labels_add(labels->identities, labels->strings, process, sample);
+		err = process_labels_add(samples->services->identities, samples->strings, process,
+					 sample);
 	if (err)
 		return err;
-	return label_python(labels, sample, key->flags, context_table_python(process));
+	return label_python(samples, sample, key->flags, context_table_python(process));
 }

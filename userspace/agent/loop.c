@@ -236,7 +236,7 @@ static void look_at_processes(struct agent *agent, struct loop *loop)
 {
 	const struct slice slice = slice_begin(IDENTITIES_NS);
 
-	loop->has_more_identities = identities_step(agent->identities, &slice);
+	loop->has_more_identities = identities_step(agent->services.identities, &slice);
 }
 
 static bool has_backlog(const struct agent *agent, const struct loop *loop)
@@ -287,7 +287,7 @@ static uint64_t questions_ns(const struct agent *agent)
 {
 	struct foreign_stats stats = {0};
 
-	foreign_get_stats(agent->foreign, &stats);
+	foreign_get_stats(agent->services.foreign, &stats);
 	return stats.count[FOREIGN_COST_CPU_NS];
 }
 
@@ -319,14 +319,14 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	(void)serve_stacks(agent, loop);
 	stack_intake_give_tokens(&agent->stacks, stages_miss_tokens(agent, LOOP_TICK_NS));
 	row_store_tick(agent->rows);
-	context_table_tick(agent->contexts);
+	context_table_tick(agent->services.contexts);
 	thread_names_tick(agent->thread_names);
 	prepare_names(agent, now_ns);
 	process_watch_tick(agent->watch);
 	agent->is_ending |= sources_tick(&agent->sources, now_ns);
 	if (agent->timeline)
 		timeline_tick(agent->timeline);
-	keeper_find_ends(agent->keeper, now_ns, find_end, agent->processes);
+	keeper_find_ends(agent->keeper, now_ns, find_end, agent->services.processes);
 	if (loop->has_unused_files && has_time(agent, loop))
 		loop->has_unused_files = window_close_files(&agent->window);
 	if (now_ns < loop->next_slow_ns)

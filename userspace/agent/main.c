@@ -53,7 +53,7 @@ static int wait_delay(struct agent *agent, struct loop *loop)
 /* From the first sample to the last. */
 static int profile_all(struct agent *agent, struct loop *loop)
 {
-	volatile struct pp_config *config = kernel_side_config(agent->kernel);
+	volatile struct pp_config *config = kernel_side_config(agent->services.kernel);
 	int err = wait_delay(agent, loop), closed, traced;
 
 	if (!err)
@@ -156,7 +156,7 @@ static int run(struct agent *agent, struct loop *loop)
 	int err = stages_open(agent);
 
 	if (!err)
-		err = output_merge_by(agent->output, agent->child_program);
+		err = output_merge_by(agent->output, agent->services.child_program);
 	if (!err) {
 		err = loop_open(loop, agent);
 		if (err)
@@ -166,7 +166,7 @@ static int run(struct agent *agent, struct loop *loop)
 		err = start_command(agent, loop);
 	if (!err) {
 		peek_await(agent->peek);
-		if (!foreign_await(agent->foreign))
+		if (!foreign_await(agent->services.foreign))
 			log_error("cannot start the child that parses files: stacks "
 				  "end early, and no interpreter is known");
 		err = process_watch_start(agent->watch);
@@ -229,7 +229,7 @@ static void print_summary(struct agent *agent)
 	struct foreign_stats parsing = {0};
 	struct peek_stats reads = {0};
 
-	foreign_get_stats(agent->foreign, &parsing);
+	foreign_get_stats(agent->services.foreign, &parsing);
 	log_debug("elf child: %" PRIu64 " late, %" PRIu64 " ended, %" PRIu64 " without it, %" PRIu64
 		  " starts",
 		  parsing.late, parsing.ended, parsing.none, parsing.starts);
@@ -240,7 +240,7 @@ static void print_summary(struct agent *agent)
 		  (double)agent->incomplete.mean_ns / NS_PER_MS,
 		  (double)agent->incomplete.age_max_ns / NS_PER_MS);
 	window_facts_update(&agent->facts);
-	agent->summary.own_map_bytes = kernel_side_map_bytes(agent->kernel);
+	agent->summary.own_map_bytes = kernel_side_map_bytes(agent->services.kernel);
 	progress_finish(&agent->progress, &agent->summary, agent->options->quiet);
 	if (!agent->options->quiet)
 		sources_print(&agent->sources, stderr);
@@ -296,7 +296,7 @@ static int run_agent(struct options *options)
 	OWNED(peek) struct peek *peek = NULL;
 	OWNED(foreign) struct foreign *foreign = NULL;
 	struct agent agent = {
-		.options = options, .rate.options = options, .child_program = OWN_PROGRAM};
+		.options = options, .rate.options = options, .services.child_program = OWN_PROGRAM};
 	struct loop loop = {.epoll = -1, .signals = -1, .tick = -1};
 	int err;
 
@@ -331,7 +331,7 @@ static int run_agent(struct options *options)
 	loop.server = server;
 	/* From here on nobody else reads other processes' memory. */
 	agent.peek = peek;
-	agent.foreign = foreign;
+	agent.services.foreign = foreign;
 	process_access_by(&peek_access, peek);
 	progress_init(&agent.progress, stderr, options->quiet);
 	err = run(&agent, &loop);

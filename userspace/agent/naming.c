@@ -16,11 +16,13 @@
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
+#include "options/options.h"
 #include "symbolize/kernel_symbols.h"
 #include "symbolize/native_symbols.h"
 #include "symbolize/perf_map.h"
 #include "symbolize/symbolizer.h"
 #include "windows/modules.h"
+#include "windows/source.h"
 
 #define NATIVE_CACHE_BYTES (3U << 20)
 #define PERF_MAPS_MAX 256U
@@ -41,7 +43,7 @@ struct jit {
 };
 
 struct naming {
-	struct naming_sources sources;
+	const struct services *services;
 	struct native_symbols *native;
 	struct kernel_symbols *kernel;
 	struct code_decoder codes;
@@ -55,16 +57,16 @@ struct naming {
 	struct modules *modules; /* borrowed; of the last naming_begin() that gave some */
 };
 
-int naming_new(const struct naming_sources *sources, struct naming **ret_naming)
+int naming_new(const struct services *services, struct naming **ret_naming)
 {
 	struct naming *naming = calloc(1, sizeof(*naming));
 	int err;
 
 	if (!naming)
 		return -ENOMEM;
-	naming->sources = *sources;
-	naming->codes = (struct code_decoder){.dictionary = sources->dictionary,
-					      .foreign = sources->foreign};
+	naming->services = services;
+	naming->codes = (struct code_decoder){.dictionary = services->dictionary,
+					      .foreign = services->foreign};
 	err = native_symbols_new(NATIVE_CACHE_BYTES, &naming->native);
 	if (!err)
 		err = kernel_symbols_new("/proc", &naming->kernel);
@@ -115,7 +117,7 @@ static int find_names(struct naming *naming, const struct file *file, const uint
 					   .path = file->path,
 					   .round = naming->round,
 					   .find = find_functions,
-					   .context = naming->sources.files};
+					   .context = naming->services->files};
 
 	return native_symbols_resolve(naming->native, &native, address, n, ret);
 }
@@ -124,7 +126,7 @@ static void name_native(void *context, uint32_t slot, const uint64_t *address, s
 			struct symbol *ret)
 {
 	struct naming *naming = context;
-	struct file *file = file_table_in_slot(naming->sources.files, slot);
+	struct file *file = file_table_in_slot(naming->services->files, slot);
 	OWNED_MEM struct native_symbol *symbol = calloc(n, sizeof(*symbol));
 
 	for (size_t i = 0; i < n; i++)
@@ -169,7 +171,8 @@ static int compare_frames(const void *a, const void *b)
 
 static void keep_names(struct naming *naming, const packed_frame *frame, size_t count)
 {
-	const struct file *file = file_table_in_slot(naming->sources.files, packed_file(frame[0]));
+	const struct file *file =
+		file_table_in_slot(naming->services->files, packed_file(frame[0]));
 	OWNED_MEM struct native_symbol *symbol = calloc(count, sizeof(*symbol));
 	OWNED_MEM uint64_t *address = calloc(count, sizeof(*address));
 
@@ -195,7 +198,7 @@ bool naming_keep(struct naming *naming, uint64_t *files, const struct slice *sli
 	CLEANUP(kept_frames_release) struct kept_frames kept = {};
 
 	naming->round++;
-	dictionary_find_frames(naming->sources.dictionary, files, keep_frame, &kept);
+	dictionary_find_frames(naming->services->dictionary, files, keep_frame, &kept);
 	if (kept.count)
 		qsort(kept.frame, kept.count, sizeof(*kept.frame), compare_frames);
 	for (size_t from = 0, to; from < kept.count; from = to) {
@@ -231,7 +234,7 @@ static void name_kernel(void *context, uint64_t address, const char **ret_name,
 
 void naming_prepare(struct naming *naming, const struct slice *slice)
 {
-	if (!naming->sources.no_kernel)
+	if (!naming->services->options->no_kernel)
 		tell_kernel(naming, kernel_symbols_read(naming->kernel, slice));
 }
 
@@ -286,8 +289,8 @@ void naming_count(const struct naming *naming, uint64_t loss[PP_LOSS_COUNT])
 	struct native_symbols_counters native = {0};
 	struct file_table_stats files = {0};
 
-	if (naming->sources.files)
-		file_table_get_stats(naming->sources.files, &files);
+	if (naming->services->files)
+		file_table_get_stats(naming->services->files, &files);
 	if (naming->native)
 		native = native_symbols_counters(naming->native);
 	loss[PP_LOSS_PERF_MAPS_REFUSED] = naming->refused_jits;
@@ -322,7 +325,7 @@ static bool has_room(const struct naming *naming)
 
 static void jit_refresh(struct naming *naming, struct jit *jit)
 {
-	const struct process *process = process_table_find(naming->sources.processes, jit->id);
+	const struct process *process = process_table_find(naming->services->processes, jit->id);
 	struct perf_map_source source = {0};
 	struct proc_status status;
 	const uint64_t now_ns = mono_ns();
@@ -347,7 +350,7 @@ static void jit_refresh(struct naming *naming, struct jit *jit)
 	source.uid = status.uid;
 	source.started_s = (int64_t)((wall_ns() - (now_ns - process->start_ns)) / NS_PER_SEC);
 	source.max_bytes = read_credit(naming);
-	source.foreign = naming->sources.foreign;
+	source.foreign = naming->services->foreign;
 	/* Ids of files come that far only when slots have been reused 2,046 times. */
 	source.number = -process->id.tgid;
 	(void)perf_map_refresh(jit->map, &source, &used);
@@ -374,7 +377,7 @@ static void forget_jits(struct naming *naming)
 	struct jit *jit, *next;
 
 	HASH_ITER (hh, naming->jit, jit, next)
-		if (!process_table_find(naming->sources.processes, jit->id))
+		if (!process_table_find(naming->services->processes, jit->id))
 			jit_free(naming, jit);
 }
 
@@ -405,7 +408,7 @@ static uint32_t slot_itself(void *context, uint32_t slot)
 static bool is_interpreter(void *context, uint32_t slot)
 {
 	struct naming *naming = context;
-	const struct file *file = file_table_in_slot(naming->sources.files, slot);
+	const struct file *file = file_table_in_slot(naming->services->files, slot);
 
 	return file && file->python;
 }
@@ -414,7 +417,7 @@ static bool has_one_frame_segments(void *context, uint8_t python)
 {
 	struct naming *naming = context;
 	const struct python_info *info =
-		context_table_python_info(naming->sources.contexts, python);
+		context_table_python_info(naming->services->contexts, python);
 
 	return info && info->bpf.chain == PP_CHAIN_FRAME_OBJECT;
 }
@@ -423,8 +426,8 @@ int naming_begin(struct naming *naming, const struct naming_options *options,
 		 struct symbolizer **ret_symbolizer)
 {
 	const struct symbolizer_options how = {
-		.raw = naming->sources.raw,
-		.no_native = naming->sources.no_native || options->no_native,
+		.raw = naming->services->options->raw,
+		.no_native = naming->services->options->no_native || options->no_native,
 	};
 	const struct symbolizer_sources sources = {
 		.context = naming,
@@ -444,6 +447,6 @@ int naming_begin(struct naming *naming, const struct naming_options *options,
 	forget_jits(naming);
 	if (options->modules)
 		naming->modules = options->modules;
-	return symbolizer_new(options->strings, naming->sources.dictionary, &sources, &how,
+	return symbolizer_new(options->strings, naming->services->dictionary, &sources, &how,
 			      ret_symbolizer);
 }

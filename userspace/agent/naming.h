@@ -10,26 +10,14 @@
 
 #include "base/slice.h"
 
-struct dictionary;
-struct file_table;
-struct foreign;
-struct context_table;
 struct intern;
 struct modules;
 struct naming;
-struct process_table;
+struct services;
 struct symbolizer;
 
-/* All is borrowed. */
-struct naming_sources {
-	struct dictionary *dictionary; /* of the stacks */
-	struct file_table *files;
-	struct context_table *contexts;
-	struct process_table *processes;
-	struct foreign *foreign;	/* what parses perf maps and code objects */
-	bool raw, no_native, no_kernel; /* as the options */
-};
-int naming_new(const struct naming_sources *sources, struct naming **ret_naming);
+/* services: its options, files, contexts, processes, dictionary and foreign. */
+int naming_new(const struct services *services, struct naming **ret_naming);
 void naming_free(struct naming *naming);
 /* Reads the kernel's names until the slice is over, if they are not there.  All of it takes 60 to
  * 80 ms, which the end of a window is spared. */

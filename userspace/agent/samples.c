@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "agent/labels.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/switch_frames.h"
@@ -16,6 +15,7 @@
 #include "symbolize/symbolizer.h"
 #include "windows/profile_shares.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 #include "windows/top.h"
 
 #define REASON_BYTES 128U
@@ -56,7 +56,7 @@ static void explain(const struct samples *samples, const struct dict_stack *user
 	uint32_t stop = key->flags >> PP_COUNT_STOP_SHIFT & 0xff;
 	char text[REASON_BYTES] = "[stack lost: the ring was full]";
 
-	if (dictionary_was_refused(samples->dictionary,
+	if (dictionary_was_refused(samples->services->dictionary,
 				   key->user_stack ? key->user_stack : key->kernel_stack))
 		snprintf(text, sizeof(text), "[stack left out: its process has too many]");
 	if (key->kind == PP_KIND_BLAME && !key->user_stack)
@@ -82,20 +82,11 @@ static enum ledger_part leaf_part(const struct profile_sample *sample)
 	}
 }
 
-static struct labels labels_of(const struct samples *samples)
-{
-	return (struct labels){.strings = samples->strings,
-			       .thread_names = samples->thread_names,
-			       .identities = samples->identities,
-			       .sources = samples->sources};
-}
-
 /* Adds a value without its stack: to its process or, where that is one of too many, to a row for
  * all of them. */
 static int leave_out(const struct samples *samples, const struct pp_count_key *key,
 		     const struct who *who, const struct pp_count *count)
 {
-	const struct labels labels = labels_of(samples);
 	const struct pp_count_key process = {.id = key->id, .kind = key->kind, .flags = key->flags};
 	struct frame reason = {.kind = FRAME_MARKER};
 	struct profile_sample sample = {.frame = &reason, .frame_count = 1};
@@ -103,7 +94,7 @@ static int leave_out(const struct samples *samples, const struct pp_count_key *k
 				&reason.name);
 
 	if (!err && profile_shares_has_row(samples->shares, who->process))
-		err = labels_add(&labels, &sample, &process, who);
+		err = labels_add(samples, &sample, &process, who);
 	return err ? err : profiles_add(samples->profiles, key, count, &sample);
 }
 
@@ -135,17 +126,17 @@ static bool is_of_cuda(const struct pp_count_key *key)
 static int add_sample(const struct samples *samples, struct symbolizer *symbolizer,
 		      const struct counted *counted)
 {
-	const struct labels labels = labels_of(samples);
+	const struct services *services = samples->services;
 	const struct pp_count_key *key = &counted->key;
-	const struct dict_stack *user = dictionary_use_stack(samples->dictionary, key->user_stack);
+	const struct dict_stack *user = dictionary_use_stack(services->dictionary, key->user_stack);
 	const struct dict_kernel *kernel =
-		dictionary_use_kernel(samples->dictionary, key->kernel_stack);
+		dictionary_use_kernel(services->dictionary, key->kernel_stack);
 	struct profile_sample sample = {};
 	struct who who;
 	struct frame reason;
 	int err;
 
-	who_find(samples->processes, key->id, key->tid, &who);
+	who_find(services->processes, key->id, key->tid, &who);
 	err = symbolizer_stack(symbolizer, key->id, user, kernel, &sample.frame,
 			       &sample.frame_count);
 	if (err)
@@ -162,19 +153,19 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 	else if (key->kind != PP_KIND_CPU)
 		switch_frames_drop_tracepoint(samples->strings, &sample);
 	if (is_of_cuda(key))
-		err = cuda_add_kernel(samples->cuda, key->detail, samples->strings,
-				      samples->modules, &sample);
+		err = cuda_add_kernel(services->sources->state[PP_SOURCE_CUDA], key->detail,
+				      samples->strings, samples->modules, &sample);
 	if (!err)
-		err = labels_add(&labels, &sample, key, &who);
+		err = labels_add(samples, &sample, key, &who);
 	if (!err && key->kind == PP_KIND_CPU)
-		err = waits_add_sample(samples->waits, key->id, leaf_part(&sample),
-				       counted->count.weight);
+		err = waits_add_sample(services->sources->state[PP_SOURCE_WAITS], key->id,
+				       leaf_part(&sample), counted->count.weight);
 	if (err)
 		return err;
-	top_add(samples->top, key, &counted->count, &sample);
+	top_add(services->top, key, &counted->count, &sample);
 	if (key->kind == PP_KIND_CUDA_SEEN)
 		return 0;
-	summarize(samples->summary, who.process, counted);
+	summarize(services->summary, who.process, counted);
 	return samples_put(samples, key, &who, &counted->count, &sample);
 }
 

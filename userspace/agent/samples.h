@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Turns the counters of a window into samples of its profiles: stacks are looked up and named,
- * labels added. */
+ * labels added (labels.c). */
 #ifndef AGENT_SAMPLES_H
 #define AGENT_SAMPLES_H
 
@@ -11,46 +11,37 @@
 #include "probes/probe_plan.h"
 
 struct counts;
-struct cuda;
-struct dictionary;
-struct identities;
 struct intern;
 struct modules;
 struct naming;
 struct pp_count;
 struct pp_count_key;
-struct process_table;
 struct profile_sample;
 struct profile_shares;
 struct profiles;
-struct sources;
-struct summary;
+struct services;
 struct symbolizer;
 struct tables;
 struct thread_names;
-struct top;
-struct waits;
 struct who;
 
 /* What samples are made from and where they go; all is borrowed. */
 struct samples {
-	struct dictionary *dictionary;
-	struct process_table *processes;
+	const struct services *services;
 	struct thread_names *thread_names;
-	struct identities *identities;
 	struct naming *naming;
 	struct modules *modules;
 	struct tables *tables;	/* fill while counters are named */
 	struct intern *strings; /* of the open profiles */
 	struct profiles *profiles;
 	struct profile_shares *shares; /* of the profiles, by user */
-	struct top *top;	       /* NULL: there is no live socket */
-	struct waits *waits;	       /* NULL: waits are not captured */
-	const struct sources *sources;
 	struct probe_plan probes;
-	struct cuda *cuda; /* NULL: it is not captured */
-	struct summary *summary;
 };
+/* Labels a sample with the process it belongs to, which is who's, and with what its thread was
+ * doing.  Returns 0 or -ENOMEM. */
+int labels_add(const struct samples *samples, struct profile_sample *sample,
+	       const struct pp_count_key *key, const struct who *who);
+
 /* How far the counters of one window have come.  All zeros: not begun. */
 struct samples_adding {
 	struct symbolizer *symbolizer; /* owned */

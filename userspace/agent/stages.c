@@ -42,8 +42,8 @@ static void on_stack(void *context, const struct decoded_stack *stack)
 {
 	struct agent *agent = context;
 
-	(void)dictionary_add_stack(agent->dictionary, stack);
-	identities_want(agent->identities, stack->record->id);
+	(void)dictionary_add_stack(agent->services.dictionary, stack);
+	identities_want(agent->services.identities, stack->record->id);
 	if (stack->record->python_count)
 		thread_names_want(agent->thread_names, stack->record->id);
 }
@@ -52,19 +52,21 @@ static void on_kernel(void *context, const struct decoded_kernel *kernel)
 {
 	struct agent *agent = context;
 
-	(void)dictionary_add_kernel(agent->dictionary, kernel);
+	(void)dictionary_add_kernel(agent->services.dictionary, kernel);
 }
 
 static void on_code(void *context, const struct pp_code_record *record)
 {
 	struct agent *agent = context;
-	const struct python_info *info = context_table_python_info(agent->contexts, record->python);
+	const struct python_info *info =
+		context_table_python_info(agent->services.contexts, record->python);
 	struct python_code *code;
 	uint32_t index;
 
 	if (info &&
 	    !python_code_from_record(record, &info->bpf, (pid_t)record->process.tgid, &code))
-		(void)dictionary_add_code(agent->dictionary, record->process, code, &index);
+		(void)dictionary_add_code(agent->services.dictionary, record->process, code,
+					  &index);
 }
 
 static void on_incomplete(void *context, const struct decoded_incomplete *incomplete)
@@ -77,9 +79,9 @@ static void on_incomplete(void *context, const struct decoded_incomplete *incomp
 static void on_text(void *context, const struct pp_text_record *record, size_t bytes)
 {
 	struct agent *agent = context;
-	struct process *process = process_table_find(agent->processes, record->process);
+	struct process *process = process_table_find(agent->services.processes, record->process);
 
-	(void)text_table_add(agent->texts, record->id,
+	(void)text_table_add(agent->services.texts, record->id,
 			     process ? process_user_kept(process) : UINT32_MAX,
 			     (const char *)record->bytes, bytes);
 }
@@ -88,16 +90,18 @@ static int read_raw_code(void *context, struct pp_process_id id, uint8_t python,
 			 struct python_code **ret_code)
 {
 	struct agent *agent = context;
-	const struct python_info *info = context_table_python_info(agent->contexts, python);
-	struct process *process = process_table_find(agent->processes, id);
+	const struct python_info *info =
+		context_table_python_info(agent->services.contexts, python);
+	struct process *process = process_table_find(agent->services.processes, id);
 	struct process_python *where = process ? context_table_python(process) : NULL;
 
 	if (!info || !where)
 		return -ESRCH;
-	return python_code_read((pid_t)id.tgid, &info->bpf, where->bias, address,
-				pp_user_key(process_user_kept(process),
-					    kernel_side_config(agent->kernel)->name_secret),
-				ret_code);
+	return python_code_read(
+		(pid_t)id.tgid, &info->bpf, where->bias, address,
+		pp_user_key(process_user_kept(process),
+			    kernel_side_config(agent->services.kernel)->name_secret),
+		ret_code);
 }
 
 /* ---- what finish/ asks for ---- */
@@ -121,29 +125,29 @@ static void want_names(void *context, struct pp_process_id id)
 	struct agent *agent = context;
 
 	thread_names_want(agent->thread_names, id);
-	identities_want(agent->identities, id);
+	identities_want(agent->services.identities, id);
 }
 
 static void send_again(void *context, uint64_t hash)
 {
 	struct agent *agent = context;
 
-	kernel_side_send_again(agent->kernel, hash);
+	kernel_side_send_again(agent->services.kernel, hash);
 }
 
 static void prepare_finisher(struct agent *agent)
 {
 	agent->finisher = (struct finisher){
-		.files = agent->files,
-		.contexts = agent->contexts,
-		.kernel = agent->kernel,
-		.dictionary = agent->dictionary,
-		.processes = agent->processes,
+		.files = agent->services.files,
+		.contexts = agent->services.contexts,
+		.kernel = agent->services.kernel,
+		.dictionary = agent->services.dictionary,
+		.processes = agent->services.processes,
 		.python = agent->unwind_python,
-		.secret = kernel_side_config(agent->kernel)->name_secret,
+		.secret = kernel_side_config(agent->services.kernel)->name_secret,
 		.raw = agent->options->raw,
 		.no_kernel = agent->options->no_kernel,
-		.is_filtered = agent->is_filtered,
+		.is_filtered = agent->services.is_filtered,
 		.context = agent,
 		.find_process = find_process,
 		.follow_processes = follow_processes,
@@ -171,8 +175,8 @@ static int fill_filter(struct agent *agent)
 		err = target_set_comm(filter, options->comm);
 	if (!err && options->cgroup)
 		err = target_set_cgroup(filter, options->cgroup);
-	agent->is_filtered = options->pid_count || options->uid_count || options->comm ||
-			     options->cgroup || options->command;
+	agent->services.is_filtered = options->pid_count || options->uid_count || options->comm ||
+				      options->cgroup || options->command;
 	return err ? log_error_errno(err, "cannot use the filters") : 0;
 }
 
@@ -181,7 +185,7 @@ static uint32_t config_flags(const struct agent *agent, bool waits)
 {
 	const struct options *options = agent->options;
 
-	return (agent->is_filtered ? PP_CONFIG_FILTER : 0) |
+	return (agent->services.is_filtered ? PP_CONFIG_FILTER : 0) |
 	       (options->comm ? PP_CONFIG_BY_NAME : 0) |
 	       (options->no_kernel ? PP_CONFIG_NO_KERNEL : 0) |
 	       (options->events & PP_CAPTURE_GIL || options->timeline ? PP_CONFIG_BLAME : 0) |
@@ -192,8 +196,9 @@ static uint32_t config_flags(const struct agent *agent, bool waits)
 
 static void configure_kernel(const struct agent *agent, bool waits)
 {
-	const struct walk_budgets budgets = walk_budgets_of(agent->options, agent->online_cpus);
-	volatile struct pp_config *config = kernel_side_config(agent->kernel);
+	const struct walk_budgets budgets =
+		walk_budgets_of(agent->options, agent->services.online_cpus);
+	volatile struct pp_config *config = kernel_side_config(agent->services.kernel);
 
 	config->flags = config_flags(agent, waits);
 	/* Without waits the switches serve the timeline alone: nothing is summed up. */
@@ -241,17 +246,17 @@ static int open_kernel(struct agent *agent)
 		err = cpus_online(&online);
 	if (err)
 		return log_error_errno(err, "cannot read the list of CPUs");
-	options.sizes.online_count = agent->online_cpus = (uint32_t)online.count;
-	err = kernel_side_open(&options, why, sizeof(why), &agent->kernel);
+	options.sizes.online_count = agent->services.online_cpus = (uint32_t)online.count;
+	err = kernel_side_open(&options, why, sizeof(why), &agent->services.kernel);
 	if (err) {
 		log_error("%s", why[0] ? why : strerror(-err));
 		return err;
 	}
-	err = kernel_side_follow_cpus(agent->kernel, online.cpu, online.count);
+	err = kernel_side_follow_cpus(agent->services.kernel, online.cpu, online.count);
 	if (err)
 		return log_error_errno(err, "cannot allocate memory for the walks of each CPU");
 	configure_kernel(agent, waits);
-	agent->tables.kernel = agent->kernel;
+	agent->tables.kernel = agent->services.kernel;
 	agent->tables.has_wakers = agent->options->events & PP_CAPTURE_WAKERS;
 	return 0;
 }
@@ -260,76 +265,63 @@ static int open_kernel(struct agent *agent)
 static uint32_t user_of(void *context, struct pp_process_id id)
 {
 	struct agent *agent = context;
-	struct process *process = process_table_find(agent->processes, id);
+	struct process *process = process_table_find(agent->services.processes, id);
 
 	return process ? process_user_kept(process) : UINT32_MAX;
 }
 
 static int open_dictionary(struct agent *agent)
 {
-	const struct dictionary_limits limits = {.budget_bytes = agent->options->budget_bytes,
-						 .cpus = agent->online_cpus};
-	int err = dictionary_new(dictionary_limit(&limits,
-						  process_table_live_count(agent->processes)),
-				 &agent->dictionary);
+	struct services *services = &agent->services;
+	int err =
+		dictionary_new(dictionary_limit(agent->options->budget_bytes, services->online_cpus,
+						process_table_live_count(services->processes)),
+			       &services->dictionary);
 
 	if (err)
 		return err;
-	agent->epochs = (struct epochs){.kernel = agent->kernel,
-					.dictionary = agent->dictionary,
-					.files = agent->files,
-					.contexts = agent->contexts,
-					.processes = agent->processes,
-					.limits = limits};
-	agent->epochs.texts = agent->texts;
+	agent->epochs = (struct epochs){.services = services};
 	epochs_start(&agent->epochs);
-	dictionary_set_reader(agent->dictionary, read_raw_code, agent);
-	dictionary_set_users(agent->dictionary, user_of, agent);
+	dictionary_set_reader(services->dictionary, read_raw_code, agent);
+	dictionary_set_users(services->dictionary, user_of, agent);
 	return 0;
 }
 
 static int open_names(struct agent *agent)
 {
-	const struct options *options = agent->options;
-	const struct naming_sources sources = {.dictionary = agent->dictionary,
-					       .files = agent->files,
-					       .contexts = agent->contexts,
-					       .processes = agent->processes,
-					       .foreign = agent->foreign,
-					       .raw = options->raw,
-					       .no_native = options->no_native,
-					       .no_kernel = options->no_kernel};
-	int err = thread_names_new(agent->processes, &agent->thread_names);
+	struct services *services = &agent->services;
+	int err = thread_names_new(services->processes, &agent->thread_names);
 
 	if (!err)
-		err = identities_new(agent->processes, &agent->identities);
+		err = identities_new(services->processes, &services->identities);
 	if (!err)
-		err = modules_new(agent->files, &agent->profiles, &agent->modules);
-	return err ? err : naming_new(&sources, &agent->naming);
+		err = modules_new(services->files, &agent->profiles, &agent->modules);
+	return err ? err : naming_new(services, &agent->naming);
 }
 
 static int open_tables(struct agent *agent)
 {
-	const uint64_t secret = kernel_side_config(agent->kernel)->name_secret;
-	int err = row_store_new(kernel_side_row_memory(agent->kernel), &agent->rows);
+	const uint64_t secret = kernel_side_config(agent->services.kernel)->name_secret;
+	int err = row_store_new(kernel_side_row_memory(agent->services.kernel), &agent->rows);
 
 	if (!err)
-		err = file_table_new(agent->rows, agent->foreign, &agent->files);
+		err = file_table_new(agent->rows, agent->services.foreign, &agent->services.files);
 	if (!err)
-		err = context_table_new(agent->kernel, agent->files, &agent->contexts);
+		err = context_table_new(agent->services.kernel, agent->services.files,
+					&agent->services.contexts);
 	if (!err)
-		err = process_table_new(&agent->processes);
+		err = process_table_new(&agent->services.processes);
 	if (!err)
-		err = text_table_new(&agent->texts);
+		err = text_table_new(&agent->services.texts);
 	if (!err)
 		err = open_dictionary(agent);
 	if (!err)
-		err = unwind_python_new(agent->dictionary, secret, &agent->unwind_python);
+		err = unwind_python_new(agent->services.dictionary, secret, &agent->unwind_python);
 	if (!err)
 		err = open_names(agent);
 	if (!err)
 		err = incomplete_queue_new(incomplete_queue_limit(agent->options->budget_bytes,
-								  agent->online_cpus),
+								  agent->services.online_cpus),
 					   &agent->incomplete_queue);
 	if (err)
 		return log_error_errno(err, "cannot create the tables");
@@ -373,37 +365,22 @@ static int open_sources(struct agent *agent)
 	static const struct source *const table[] = {PP_SOURCES(SOURCE_OF)};
 
 	agent->sources.table = table;
-	agent->services = (struct services){.options = agent->options,
-					    .child_program = agent->child_program,
-					    .is_filtered = agent->is_filtered,
-					    .online_cpus = agent->online_cpus,
-					    .kernel = agent->kernel,
-					    .files = agent->files,
-					    .contexts = agent->contexts,
-					    .processes = agent->processes,
-					    .foreign = agent->foreign,
-					    .dictionary = agent->dictionary,
-					    .texts = agent->texts,
-					    .finisher = &agent->finisher,
-					    .summary = &agent->summary,
-					    .identities = agent->identities,
-					    .sources = &agent->sources};
 	return sources_open(&agent->sources, &agent->services);
 }
 
 static int open_watch(struct agent *agent)
 {
-	struct process_watch_sources sources = {.options = agent->options,
-						.kernel = agent->kernel,
-						.contexts = agent->contexts,
-						.processes = agent->processes,
-						.filter =
-							agent->is_filtered ? &agent->filter : NULL,
-						.online_cpus = agent->online_cpus,
-						.on_files = on_files,
-						.on_end = on_end,
-						.on_victim = agent->keeper ? on_victim : NULL,
-						.context = agent};
+	struct process_watch_sources sources = {
+		.options = agent->options,
+		.kernel = agent->services.kernel,
+		.contexts = agent->services.contexts,
+		.processes = agent->services.processes,
+		.filter = agent->services.is_filtered ? &agent->filter : NULL,
+		.online_cpus = agent->services.online_cpus,
+		.on_files = on_files,
+		.on_end = on_end,
+		.on_victim = agent->keeper ? on_victim : NULL,
+		.context = agent};
 	char why[HOST_WHY_BYTES];
 	const struct sideband_options options = {.opener = agent->opener};
 	int err = sideband_open(&options, &agent->sideband);
@@ -426,10 +403,10 @@ static int open_stacks_ring(struct agent *agent)
 						.code = on_code,
 						.incomplete = on_incomplete,
 						.text = on_text};
-	int err = ring_new(kernel_side_stacks_ring(agent->kernel), RING_STACKS, &handlers,
+	int err = ring_new(kernel_side_stacks_ring(agent->services.kernel), RING_STACKS, &handlers,
 			   &agent->stacks_ring);
 
-	agent->stacks = (struct stack_intake){.kernel = agent->kernel,
+	agent->stacks = (struct stack_intake){.kernel = agent->services.kernel,
 					      .ring = agent->stacks_ring,
 					      .incomplete = &agent->incomplete};
 	return err ? log_error_errno(err, "cannot read the ring of stacks") : 0;
@@ -437,13 +414,10 @@ static int open_stacks_ring(struct agent *agent)
 
 static int open_timeline(struct agent *agent)
 {
-	const struct timeline_sources sources = {.options = agent->options,
-						 .kernel = agent->kernel,
+	const struct timeline_sources sources = {.services = &agent->services,
 						 .watch = agent->watch,
-						 .processes = agent->processes,
 						 .thread_names = agent->thread_names,
 						 .stacks = &agent->stacks,
-						 .dictionary = agent->dictionary,
 						 .naming = agent->naming};
 
 	return timeline_open(&sources, &agent->timeline);
@@ -458,7 +432,8 @@ static int open_live(struct agent *agent)
 	agent->dumps = (struct dump_sources){.finisher = &agent->finisher,
 					     .naming = agent->naming,
 					     .thread_names = agent->thread_names};
-	err = live_open(agent->options, agent->processes, &agent->dumps, &metrics, &agent->live);
+	err = live_open(agent->options, agent->services.processes, &agent->dumps, &metrics,
+			&agent->live);
 	agent->services.top = live_top(agent->live);
 	return err;
 }
@@ -467,56 +442,36 @@ static void prepare_window(struct agent *agent)
 {
 	struct probes *probes = agent->sources.state[PP_SOURCE_PROBES];
 
-	agent->samples = (struct samples){.dictionary = agent->dictionary,
-					  .processes = agent->processes,
+	agent->samples = (struct samples){.services = &agent->services,
 					  .thread_names = agent->thread_names,
-					  .identities = agent->identities,
 					  .naming = agent->naming,
 					  .modules = agent->modules,
 					  .tables = &agent->tables,
 					  .profiles = &agent->profiles,
 					  .shares = &agent->shares,
-					  .top = live_top(agent->live),
-					  .waits = agent->sources.state[PP_SOURCE_WAITS],
-					  .sources = &agent->sources,
-					  .probes = probes_plan(probes),
-					  .cuda = agent->sources.state[PP_SOURCE_CUDA],
-					  .summary = &agent->summary};
+					  .probes = probes_plan(probes)};
 	agent->facts =
-		(struct window_facts){.kernel = agent->kernel,
-				      .dictionary = agent->dictionary,
+		(struct window_facts){.services = &agent->services,
 				      .naming = agent->naming,
-				      .identities = agent->identities,
-				      .texts = agent->texts,
 				      .watch = agent->watch,
 				      .stacks_ring = agent->stacks_ring,
 				      .rows = agent->rows,
-				      .files = agent->files,
-				      .contexts = agent->contexts,
 				      .incomplete = &agent->incomplete,
 				      .profile_quota = &agent->shares.quota,
-				      .label_quota = identities_quota(agent->identities),
+				      .label_quota = identities_quota(agent->services.identities),
 				      .probes = probes,
 				      .tables = &agent->tables,
-				      .sources = &agent->sources,
 				      .peek = agent->peek,
-				      .foreign = agent->foreign,
 				      .output = agent->output,
-				      .keeper = agent->keeper,
-				      .summary = &agent->summary,
-				      .is_cycles = agent->options->clock == OPTIONS_CLOCK_CYCLES};
-	agent->window = (struct window){.options = agent->options,
+				      .keeper = agent->keeper};
+	agent->window = (struct window){.services = &agent->services,
 					.samples = &agent->samples,
 					.stacks = &agent->stacks,
 					.watch = agent->watch,
-					.sources = &agent->sources,
 					.epochs = &agent->epochs,
 					.live = agent->live,
 					.facts = &agent->facts,
-					.output = agent->output,
-					.files = agent->files,
-					.contexts = agent->contexts,
-					.online_cpus = agent->online_cpus};
+					.output = agent->output};
 }
 
 static int open_output(struct agent *agent)
@@ -535,6 +490,10 @@ int stages_open(struct agent *agent)
 						      open_stacks_ring, open_timeline, open_live};
 	int err = 0;
 
+	agent->services.options = agent->options;
+	agent->services.finisher = &agent->finisher;
+	agent->services.summary = &agent->summary;
+	agent->services.sources = &agent->sources;
 	for (size_t i = 0; i < ARRAY_SIZE(open) && !err; i++)
 		err = open[i](agent);
 	if (!err)
@@ -546,7 +505,7 @@ int stages_open_sampling(struct agent *agent)
 {
 	const struct options *options = agent->options;
 	const struct cpu_events_options wanted = {
-		.program = kernel_side_sample_program(agent->kernel),
+		.program = kernel_side_sample_program(agent->services.kernel),
 		.hz = options->hz,
 		.use_cycles = options->clock == OPTIONS_CLOCK_CYCLES,
 		.opener = agent->opener};
@@ -557,10 +516,10 @@ int stages_open_sampling(struct agent *agent)
 	else if (err)
 		log_error_errno(err, "cannot open the sampling events");
 	else
-		kernel_side_config(agent->kernel)->sample_period_ns =
+		kernel_side_config(agent->services.kernel)->sample_period_ns =
 			(uint32_t)cpu_events_period_ns(agent->cpu_events);
 	agent->rate.events = agent->cpu_events;
-	agent->rate.kernel = agent->kernel;
+	agent->rate.kernel = agent->services.kernel;
 	rate_init(&agent->rate);
 	return err;
 }
@@ -572,8 +531,9 @@ int stages_start_window(struct agent *agent)
 	agent->started_ns = agent->facts.started_ns = mono_ns();
 	window_facts_start(&agent->facts, &agent->window.facts_told);
 	/* The ledger knows the CPU time of chosen processes exactly. */
-	if (!agent->is_filtered || !agent->sources.state[PP_SOURCE_WAITS])
-		err = coverage_new(agent->is_filtered ? agent->processes : NULL, &agent->coverage);
+	if (!agent->services.is_filtered || !agent->sources.state[PP_SOURCE_WAITS])
+		err = coverage_new(agent->services.is_filtered ? agent->services.processes : NULL,
+				   &agent->coverage);
 	agent->window.coverage = agent->coverage;
 	return err ? err : window_open(&agent->window, agent->started_ns);
 }
@@ -600,19 +560,19 @@ void stages_release(struct agent *agent)
 	naming_free(agent->naming);
 	modules_free(agent->modules);
 	thread_names_free(agent->thread_names);
-	identities_free(agent->identities);
+	identities_free(agent->services.identities);
 	tables_release(&agent->tables);
 	unwind_python_free(agent->unwind_python);
 	coverage_free(agent->coverage);
-	dictionary_free(agent->dictionary);
-	text_table_free(agent->texts);
+	dictionary_free(agent->services.dictionary);
+	text_table_free(agent->services.texts);
 	sideband_free(agent->sideband);
 	process_watch_free(agent->watch);
-	process_table_free(agent->processes);
-	context_table_free(agent->contexts);
-	file_table_free(agent->files);
+	process_table_free(agent->services.processes);
+	context_table_free(agent->services.contexts);
+	file_table_free(agent->services.files);
 	row_store_free(agent->rows);
 	if (has_ended)
-		kernel_side_free(agent->kernel);
+		kernel_side_free(agent->services.kernel);
 	target_filter_release(&agent->filter);
 }

@@ -42,22 +42,16 @@
 #include "windows/source.h"
 
 struct agent {
-	const char *child_program; /* what children are */
 	const struct options *options;
-	bool is_filtered;     /* only some processes are profiled */
-	uint32_t online_cpus; /* at the start */
+	/* What many stages use, owned but for foreign; set as it is opened. */
+	struct services services;
 
 	/* What is known of the machine and its processes. */
-	struct kernel_side *kernel;
 	struct row_store *rows;
-	struct file_table *files;
-	struct context_table *contexts;
-	struct process_table *processes;
 	struct target_filter filter;
 	struct sideband *sideband;
 	struct process_watch *watch;
 
-	struct foreign *foreign;    /* borrowed; parses files */
 	struct perf_opener *opener; /* borrowed; NULL: the agent opens perf events itself */
 	struct peek *peek; /* borrowed; reads other processes' memory. NULL: nobody else does */
 
@@ -65,7 +59,6 @@ struct agent {
 	struct cpu_events *cpu_events;
 	struct rate rate;
 	struct ring *stacks_ring;
-	struct dictionary *dictionary;
 	struct epochs epochs;
 	struct unwind_python *unwind_python;
 	struct finisher finisher;
@@ -73,9 +66,6 @@ struct agent {
 	struct incomplete_counts incomplete;
 	struct stack_intake stacks;
 	struct thread_names *thread_names;
-	struct identities *identities;
-	struct text_table *texts; /* that counters refer to */
-	struct services services; /* what sources get of all this */
 	struct sources sources;
 
 	/* What becomes of it. */

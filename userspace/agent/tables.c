@@ -15,6 +15,8 @@
 #include "drain/dictionary.h"
 #include "drain/text_table.h"
 #include "drain/thread_slots.h"
+#include "options/options.h"
+#include "windows/source.h"
 
 void tables_release(struct tables *tables)
 {
@@ -120,56 +122,58 @@ int tables_relieve(struct tables *tables)
 #define DICTIONARY_BYTES_PER_PROCESS (16U << 10)
 #define DICTIONARY_BYTES_MAX (256U << 20)
 
-size_t dictionary_limit(const struct dictionary_limits *limits, size_t processes)
+size_t dictionary_limit(uint64_t budget_bytes, uint32_t cpus, size_t processes)
 {
-	uint64_t bytes = DICTIONARY_BYTES + (uint64_t)limits->cpus * DICTIONARY_BYTES_PER_CPU +
-			 processes * DICTIONARY_BYTES_PER_PROCESS;
-	uint64_t max = limits->budget_bytes ? limits->budget_bytes / 4 : DICTIONARY_BYTES_MAX;
+	const uint64_t bytes = DICTIONARY_BYTES + (uint64_t)cpus * DICTIONARY_BYTES_PER_CPU +
+			       processes * DICTIONARY_BYTES_PER_PROCESS;
+	const uint64_t max = budget_bytes ? budget_bytes / 4 : DICTIONARY_BYTES_MAX;
 
 	return bytes < max ? bytes : max;
 }
 
 void epochs_start(struct epochs *epochs)
 {
-	epochs->epoch = kernel_side_config(epochs->kernel)->epoch = 1;
-	dictionary_set_epoch(epochs->dictionary, epochs->epoch);
+	epochs->epoch = kernel_side_config(epochs->services->kernel)->epoch = 1;
+	dictionary_set_epoch(epochs->services->dictionary, epochs->epoch);
 }
 
 /* Lets new files have the ids of files that are gone, once no stack names them. */
-static void reuse_file_slots(struct epochs *epochs)
+static void reuse_file_slots(const struct services *services)
 {
 	OWNED_MEM uint64_t *named = NULL;
 
-	if (!file_table_has_resting(epochs->files))
+	if (!file_table_has_resting(services->files))
 		return;
 	named = calloc(FILE_SLOTS / 64, sizeof(*named));
 	if (!named)
 		return;
-	dictionary_note_files(epochs->dictionary, named);
-	file_table_end_epoch(epochs->files, named);
+	dictionary_note_files(services->dictionary, named);
+	file_table_end_epoch(services->files, named);
 }
 
 /* The dictionary was full.  What the window used stays; the kernel side describes all code
  * again. */
-static void make_room(struct epochs *epochs)
+static void make_room(const struct services *services)
 {
-	dictionary_set_max_bytes(epochs->dictionary,
-				 dictionary_limit(&epochs->limits,
-						  process_table_live_count(epochs->processes)));
-	dictionary_make_room(epochs->dictionary);
-	kernel_side_config(epochs->kernel)->code_epoch++;
-	kernel_side_processes_changed(epochs->kernel);
+	dictionary_set_max_bytes(services->dictionary,
+				 dictionary_limit(services->options->budget_bytes,
+						  services->online_cpus,
+						  process_table_live_count(services->processes)));
+	dictionary_make_room(services->dictionary);
+	kernel_side_config(services->kernel)->code_epoch++;
+	kernel_side_processes_changed(services->kernel);
 }
 
 bool epochs_end_window(struct epochs *epochs)
 {
-	volatile struct pp_config *config = kernel_side_config(epochs->kernel);
+	const struct services *services = epochs->services;
+	volatile struct pp_config *config = kernel_side_config(services->kernel);
 	struct dictionary_stats stats;
 
-	dictionary_get_stats(epochs->dictionary, &stats);
+	dictionary_get_stats(services->dictionary, &stats);
 	if (stats.refused != epochs->refused) {
 		epochs->refused = stats.refused;
-		make_room(epochs);
+		make_room(services);
 		epochs->epoch++;
 	} else if (++epochs->windows_closed % EPOCH_WINDOWS == 0) {
 		epochs->epoch++;
@@ -180,9 +184,9 @@ bool epochs_end_window(struct epochs *epochs)
 	/* The open tables have rows of stacks that were sent in the last epoch: they are sent
 	 * again. */
 	config->sent_from_table = config->table[config->window & 1] + 1;
-	dictionary_set_epoch(epochs->dictionary, epochs->epoch);
-	text_table_end_epoch(epochs->texts);
-	reuse_file_slots(epochs);
-	context_table_end_epoch(epochs->contexts);
+	dictionary_set_epoch(services->dictionary, epochs->epoch);
+	text_table_end_epoch(services->texts);
+	reuse_file_slots(services);
+	context_table_end_epoch(services->contexts);
 	return true;
 }

@@ -11,12 +11,8 @@
 #include "drain/counts.h"
 #include "drain/wakes.h"
 
-struct context_table;
-struct dictionary;
-struct file_table;
 struct kernel_side;
-struct process_table;
-struct text_table;
+struct services;
 
 struct tables {
 	struct kernel_side *kernel; /* borrowed */
@@ -52,23 +48,12 @@ int tables_relieve(struct tables *tables);
 
 /* ---- epochs: when the kernel side sends stacks and code again ---- */
 
-/* How large the dictionary may get: CPUs bring samples, and processes bring code. */
-struct dictionary_limits {
-	uint64_t budget_bytes; /* --max-memory; 0: none */
-	uint32_t cpus;
-};
-size_t dictionary_limit(const struct dictionary_limits *limits, size_t processes);
+/* Returns how large the dictionary may get: CPUs bring samples, and processes bring code.
+ * budget_bytes: --max-memory; 0: none. */
+size_t dictionary_limit(uint64_t budget_bytes, uint32_t cpus, size_t processes);
 
 struct epochs {
-	/* Borrowed. */
-	struct kernel_side *kernel;
-	struct dictionary *dictionary;
-	struct text_table *texts;
-	struct file_table *files;
-	struct context_table *contexts;
-	const struct process_table *processes;
-	struct dictionary_limits limits;
-	/* Its own. */
+	const struct services *services;
 	uint32_t epoch;
 	uint32_t windows_closed;
 	uint64_t refused; /* by the dictionary, when it made room last */

@@ -20,6 +20,7 @@
 #include "processes/thread_names.h"
 #include "store/output.h"
 #include "timeline/lanes.h"
+#include "windows/source.h"
 
 /* How long stacks are completed that the records of a tick name. */
 #define STACKS_NS (100 * NS_PER_MS)
@@ -82,7 +83,8 @@ static void find_names(void *context, struct pp_process_id id, uint32_t tid,
 {
 	struct timeline *timeline = context;
 	const struct timeline_sources *sources = &timeline->sources;
-	const struct process *process = process_table_find_or_tgid(sources->processes, id);
+	const struct process *process =
+		process_table_find_or_tgid(sources->services->processes, id);
 
 	if (!process)
 		return;
@@ -92,7 +94,7 @@ static void find_names(void *context, struct pp_process_id id, uint32_t tid,
 
 static int open_file(struct timeline *timeline)
 {
-	const struct options *options = timeline->sources.options;
+	const struct options *options = timeline->sources.services->options;
 	struct trace_file_options file = {.path = options->timeline,
 					  .max_bytes = options->timeline_max_bytes,
 					  .gzip = options->timeline_kind ==
@@ -117,7 +119,7 @@ static int open_format(struct timeline *timeline)
 					  .boottime_ns = clock_ns(CLOCK_BOOTTIME),
 					  .wall_ns = wall_ns()};
 
-	if (timeline->sources.options->timeline_kind == OPTIONS_TIMELINE_PERFETTO)
+	if (timeline->sources.services->options->timeline_kind == OPTIONS_TIMELINE_PERFETTO)
 		return perfetto_sink_new(timeline->file, timeline->strings, &start,
 					 &timeline->sink);
 	return chrome_sink_new(timeline->file, timeline->strings, &start, &timeline->sink);
@@ -128,13 +130,13 @@ static int open_parts(struct timeline *timeline)
 	const struct lanes_names names = {.context = timeline, .find = find_names};
 	const struct drain_handlers handlers = {.context = timeline, .timeline = on_record};
 	const struct timeline_sources *sources = &timeline->sources;
-	bool is_interned = sources->options->timeline_kind == OPTIONS_TIMELINE_PERFETTO;
-	struct stack_texts_sources texts = {.dictionary = sources->dictionary,
+	bool is_interned = sources->services->options->timeline_kind == OPTIONS_TIMELINE_PERFETTO;
+	struct stack_texts_sources texts = {.dictionary = sources->services->dictionary,
 					    .naming = sources->naming,
 					    .max_frames =
 						    is_interned ? FRAMES_INTERNED : FRAMES_INLINE};
-	int err = ring_new(kernel_side_timeline_ring(sources->kernel), RING_TIMELINE, &handlers,
-			   &timeline->ring);
+	int err = ring_new(kernel_side_timeline_ring(sources->services->kernel), RING_TIMELINE,
+			   &handlers, &timeline->ring);
 
 	if (!err)
 		err = intern_new(&timeline->strings);
@@ -153,7 +155,7 @@ int timeline_open(const struct timeline_sources *sources, struct timeline **ret_
 	OWNED(timeline) struct timeline *timeline = NULL;
 	int err;
 
-	if (!sources->options->timeline)
+	if (!sources->services->options->timeline)
 		return 0;
 	timeline = calloc(1, sizeof(*timeline));
 	if (!timeline)
@@ -175,7 +177,7 @@ int timeline_open(const struct timeline_sources *sources, struct timeline **ret_
 
 static void stop(struct timeline *timeline, int err)
 {
-	const char *path = timeline->sources.options->timeline;
+	const char *path = timeline->sources.services->options->timeline;
 
 	if (timeline->is_over)
 		return;
@@ -207,7 +209,8 @@ static uint32_t holder_of(const struct timeline *timeline, const struct pp_timel
 {
 	const struct timeline_sources *sources = &timeline->sources;
 	const struct process *process =
-		record->holder_tid ? process_table_find(sources->processes, record->id) : NULL;
+		record->holder_tid ? process_table_find(sources->services->processes, record->id)
+				   : NULL;
 
 	return process ? thread_names_host_tid(sources->thread_names, process, record->holder_tid)
 		       : 0;
@@ -293,7 +296,8 @@ static void add_last_records(struct timeline *timeline)
 	struct timespec settle = {.tv_nsec = PP_SETTLE_NS};
 	uint64_t now_ns = mono_ns();
 	uint32_t slot_count;
-	const struct pp_thread *slot = kernel_side_threads(timeline->sources.kernel, &slot_count);
+	const struct pp_thread *slot =
+		kernel_side_threads(timeline->sources.services->kernel, &slot_count);
 
 	nanosleep(&settle, NULL);
 	timeline_tick(timeline);
@@ -308,7 +312,7 @@ static void add_last_records(struct timeline *timeline)
 
 static void tell(const struct timeline *timeline)
 {
-	const struct options *options = timeline->sources.options;
+	const struct options *options = timeline->sources.services->options;
 
 	if (timeline->dropped || lanes_refused(timeline->lanes))
 		log_warn("the timeline is incomplete: %llu records came faster than they could be "
@@ -341,10 +345,10 @@ int timeline_close(struct timeline *timeline)
 		closed = trace_file_close(timeline->file);
 	if (closed == -ETIMEDOUT)
 		log_error("'%s' does not answer: the timeline is not finished",
-			  timeline->sources.options->timeline);
+			  timeline->sources.services->options->timeline);
 	else if (closed)
 		log_error_errno(closed, "cannot finish the timeline '%s'",
-				timeline->sources.options->timeline);
+				timeline->sources.services->options->timeline);
 	tell(timeline);
 	return closed;
 }

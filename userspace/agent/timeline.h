@@ -3,25 +3,19 @@
 #ifndef AGENT_TIMELINE_H
 #define AGENT_TIMELINE_H
 
-struct dictionary;
-struct kernel_side;
 struct naming;
-struct options;
-struct process_table;
 struct process_watch;
+struct services;
 struct stack_intake;
 struct thread_names;
 struct timeline;
 
 /* All is borrowed. */
 struct timeline_sources {
-	const struct options *options;
-	struct kernel_side *kernel;
+	const struct services *services;
 	struct process_watch *watch;
-	struct process_table *processes;
 	struct thread_names *thread_names;
 	const struct stack_intake *stacks; /* brings the stacks that records name */
-	const struct dictionary *dictionary;
 	struct naming *naming;
 };
 /* *ret_timeline stays NULL when the options ask for no timeline.  Returns 0; -errno, and a line was

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/labels.h"
 #include "agent/naming.h"
 #include "agent/samples.h"
 #include "agent/switch_frames.h"
@@ -17,6 +16,7 @@
 #include "symbolize/stitch.h"
 #include "symbolize/symbolizer.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 
 #define SEPARATOR "--waker--"
 #define INTERRUPT "[interrupt]"
@@ -41,7 +41,7 @@ struct wakers_adding {
 static int get_stack(struct chain *chain, struct pp_process_id id, uint64_t user, uint64_t kernel,
 		     struct profile_sample *sample)
 {
-	struct dictionary *dictionary = chain->samples->dictionary;
+	struct dictionary *dictionary = chain->samples->services->dictionary;
 
 	return symbolizer_stack(chain->symbolizer, id, dictionary_use_stack(dictionary, user),
 				dictionary_use_kernel(dictionary, kernel), &sample->frame,
@@ -118,7 +118,7 @@ static int label_waker(struct chain *chain, const struct pp_waker *waker,
 		       struct profile_sample *sample)
 {
 	const struct process *process =
-		process_table_find_or_tgid(chain->samples->processes, waker->id);
+		process_table_find_or_tgid(chain->samples->services->processes, waker->id);
 	struct profile_label comm_label = {.key = "waker_comm"};
 	char comm[PP_COMM_BYTES + 1] = "";
 	int err;
@@ -147,10 +147,6 @@ static int label_waker(struct chain *chain, const struct pp_waker *waker,
 static int add_wake(struct chain *chain, const struct woken *woken)
 {
 	const struct samples *samples = chain->samples;
-	const struct labels labels = {.strings = samples->strings,
-				      .thread_names = samples->thread_names,
-				      .identities = samples->identities,
-				      .sources = samples->sources};
 	const struct pp_wake_key *key = &woken->key;
 	const struct pp_count_key waiter = {
 		.id = key->id, .tid = key->tid, .flags = key->flags, .kind = PP_KIND_WAKE};
@@ -158,9 +154,9 @@ static int add_wake(struct chain *chain, const struct woken *woken)
 	struct who who;
 	int err = link_stacks(chain, key);
 
-	who_find(samples->processes, key->id, key->tid, &who);
+	who_find(samples->services->processes, key->id, key->tid, &who);
 	if (!err)
-		err = labels_add(&labels, &sample, &waiter, &who);
+		err = labels_add(samples, &sample, &waiter, &who);
 	if (!err)
 		err = label_waker(chain, &key->waker, &sample);
 	if (err)

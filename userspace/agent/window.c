@@ -71,7 +71,7 @@ static int open_profiles(struct window *window)
 	modules_begin(samples->modules, samples->strings);
 	window->profile_started_ns = window->started_ns;
 	window->profile_started_wall_ns = window->started_wall_ns;
-	return profiles_open(samples->profiles, window->options, samples->strings,
+	return profiles_open(samples->profiles, window->services->options, samples->strings,
 			     window->started_wall_ns);
 }
 
@@ -139,18 +139,18 @@ static int collect(struct window *window)
 	const uint32_t closed = tables_begin_window(tables, closing->ended_ns);
 	int err, sources_err;
 
-	samples->summary->scheduler_ns += coverage_take(window->coverage);
+	window->services->summary->scheduler_ns += coverage_take(window->coverage);
 	tables_settle();
 	err = process_watch_follow(window->watch);
 	if (!err)
 		err = read_stacks(window);
 	tables_take(tables, counts, &closing->wakes);
 	if (!err)
-		err = sources_collect_slots(window->sources, of);
+		err = sources_collect_slots(window->services->sources, of);
 	tables_end_slots(tables, of->slots.number);
 	if (!err)
 		err = tables_drain(tables, closed, counts, &closing->wakes);
-	sources_err = sources_collect(window->sources, of);
+	sources_err = sources_collect(window->services->sources, of);
 	window->facts->bounded += counts->bounded;
 	return err ? err : sources_err;
 }
@@ -164,20 +164,20 @@ void window_cut(struct window *window, enum window_end end)
 	closing->ended_ns = window->paused_ns ? window->paused_ns : mono_ns();
 	closing->length_ns = closing->ended_ns - window->started_ns;
 	profile_shares_allow(window->samples->shares,
-			     closing->ended_ns - window->profile_started_ns, window->online_cpus,
-			     window->options->hz);
+			     closing->ended_ns - window->profile_started_ns,
+			     window->services->online_cpus, window->services->options->hz);
 	closing->source = 0;
-	closing->window =
-		(struct source_window){.slots = {.number = window->samples->tables->window,
-						 .start_ns = window->started_ns,
-						 .end_ns = closing->ended_ns,
-						 .wait_min_ns = window->options->offcpu_min_ns},
-				       .is_part = end == WINDOW_PART,
-				       .is_last = end == WINDOW_LAST,
-				       .is_written = is_written(window),
-				       .counts = &closing->counts};
+	closing->window = (struct source_window){
+		.slots = {.number = window->samples->tables->window,
+			  .start_ns = window->started_ns,
+			  .end_ns = closing->ended_ns,
+			  .wait_min_ns = window->services->options->offcpu_min_ns},
+		.is_part = end == WINDOW_PART,
+		.is_last = end == WINDOW_LAST,
+		.is_written = is_written(window),
+		.counts = &closing->counts};
 	closing->err = collect(window);
-	top_begin(window->samples->top, window->samples->strings, window->started_wall_ns);
+	top_begin(window->services->top, window->samples->strings, window->started_wall_ns);
 	window->started_ns = closing->ended_ns;
 	window->started_wall_ns += closing->length_ns;
 }
@@ -206,7 +206,7 @@ static int add_more(struct window *window, const struct slice *slice)
 {
 	struct window_closing *closing = &window->closing;
 
-	return sources_add(window->sources, &closing->window, slice, &closing->source);
+	return sources_add(window->services->sources, &closing->window, slice, &closing->source);
 }
 
 static int add_samples(struct window *window, const struct slice *slice)
@@ -220,7 +220,7 @@ static int finish_sources(struct window *window, const struct slice *slice)
 {
 	struct window_closing *closing = &window->closing;
 
-	return sources_finish(window->sources, &closing->window, slice, &closing->source);
+	return sources_finish(window->services->sources, &closing->window, slice, &closing->source);
 }
 
 static int send_to_clients(struct window *window, const struct slice *slice)
@@ -231,11 +231,11 @@ static int send_to_clients(struct window *window, const struct slice *slice)
 				  .duration_ns = closing->length_ns,
 				  .spent_ns = closing->spent_ns};
 
-	if (!closing->is_told && top_wants_comment(samples->top))
+	if (!closing->is_told && top_wants_comment(window->services->top))
 		(void)window_facts_tell(window->facts, &window->facts_watched, &closing->comment);
 	closing->is_told = true;
 	facts.comment = closing->comment;
-	return top_end(samples->top, &facts, slice);
+	return top_end(window->services->top, &facts, slice);
 }
 
 static int add_wakers(struct window *window, const struct slice *slice)
@@ -254,7 +254,7 @@ static int add_facts(struct window *window, const struct slice *slice)
 	if (!is_written(window))
 		return 0;
 	err = window_facts_tell(window->facts, &window->facts_told, &text);
-	window->samples->summary->loop_stall_max_ns = 0;
+	window->services->summary->loop_stall_max_ns = 0;
 	return err ? err : profiles_add_comment(window->samples->profiles, text);
 }
 
@@ -266,7 +266,7 @@ static int end_epoch(struct window *window, const struct slice *slice)
 		return 0;
 	window_forget(window);
 	if (epochs_end_window(window->epochs)) {
-		sources_refresh(window->sources);
+		sources_refresh(window->services->sources);
 		live_refresh(window->live);
 	}
 	return 0;
@@ -286,7 +286,7 @@ static int write_profiles(struct window *window, const struct slice *slice)
 	(void)slice;
 	if (!is_written(window))
 		return 0;
-	err = sources_describe(window->sources, profiles);
+	err = sources_describe(window->services->sources, profiles);
 	if (!err) {
 		written.strings = TAKE(window->samples->strings);
 		err = profiles_write(profiles, window->output, &written);
@@ -370,7 +370,7 @@ int window_close(struct window *window, enum window_end end)
 
 uint64_t window_next_end(const struct window *window, uint64_t due_ns, uint64_t *ret_missed)
 {
-	const uint64_t interval_ns = window->options->interval_ns;
+	const uint64_t interval_ns = window->services->options->interval_ns;
 	const uint64_t behind_ns = window->started_ns > due_ns ? window->started_ns - due_ns : 0;
 
 	/* A window may be late by half of its length, for the profile of the one before. */
@@ -385,17 +385,18 @@ static void release_process(void *context, struct process *process)
 
 void window_forget(const struct window *window)
 {
-	const bool is_crowd = process_table_count(window->samples->processes) > CROWD_PROCESSES;
-	const uint64_t keep_ns = (is_crowd ? 1 : KEEP_WINDOWS) * window->options->interval_ns;
+	const bool is_crowd = process_table_count(window->services->processes) > CROWD_PROCESSES;
+	const uint64_t keep_ns =
+		(is_crowd ? 1 : KEEP_WINDOWS) * window->services->options->interval_ns;
 	const uint64_t now_ns = mono_ns();
 	uint64_t before_ns = now_ns > keep_ns ? now_ns - keep_ns : 0;
 
 	thread_names_expire(window->samples->thread_names, before_ns);
-	identities_expire(window->samples->identities, before_ns);
-	process_table_expire(window->samples->processes, before_ns, release_process,
-			     window->contexts);
-	context_table_tidy(window->contexts, before_ns);
-	file_table_tidy(window->files, before_ns);
+	identities_expire(window->services->identities, before_ns);
+	process_table_expire(window->services->processes, before_ns, release_process,
+			     window->services->contexts);
+	context_table_tidy(window->services->contexts, before_ns);
+	file_table_tidy(window->services->files, before_ns);
 }
 
 bool window_close_files(const struct window *window)
@@ -405,9 +406,10 @@ bool window_close_files(const struct window *window)
 	OWNED_MEM uint64_t *unused = calloc(FILE_SLOTS / 64, sizeof(*unused));
 	bool more;
 
-	if (!unused || !file_table_find_unused(window->files, now_ns - CLOSE_AFTER_NS, unused))
+	if (!unused ||
+	    !file_table_find_unused(window->services->files, now_ns - CLOSE_AFTER_NS, unused))
 		return false;
 	more = naming_keep(window->samples->naming, unused, &slice);
-	file_table_close(window->files, unused);
+	file_table_close(window->services->files, unused);
 	return more;
 }

@@ -15,14 +15,11 @@
 #include "windows/source.h"
 
 struct coverage;
-struct file_table;
 struct epochs;
-struct context_table;
-struct intern;
 struct live;
-struct options;
 struct output;
 struct process_watch;
+struct services;
 struct stack_intake;
 struct wakers_adding;
 struct window_facts;
@@ -51,19 +48,15 @@ struct window_closing {
 };
 struct window {
 	/* Borrowed. */
-	const struct options *options;
+	const struct services *services;
 	struct samples *samples; /* strings are set when profiles are opened */
 	const struct stack_intake *stacks;
 	struct process_watch *watch;
 	struct coverage *coverage;
-	const struct sources *sources;
 	struct epochs *epochs;
 	struct live *live; /* NULL: there is no socket */
 	struct window_facts *facts;
 	struct output *output;
-	struct file_table *files;
-	struct context_table *contexts;
-	uint32_t online_cpus;
 	/* Its own. */
 	uint64_t started_ns, started_wall_ns; /* of the open window; 0: none was opened */
 	/* Of the first window of the profiles. */

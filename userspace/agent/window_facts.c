@@ -26,6 +26,7 @@
 #include "drain/ring.h"
 #include "drain/text_table.h"
 #include "files/client.h"
+#include "options/options.h"
 #include "peek/client.h"
 #include "probes/probes.h"
 #include "processes/identities.h"
@@ -189,12 +190,12 @@ static void count_quotas(const struct window_facts *facts, uint64_t loss[PP_LOSS
 	struct context_table_stats contexts;
 	struct file_table_stats files;
 
-	file_table_get_stats(facts->files, &files);
+	file_table_get_stats(facts->services->files, &files);
 	loss[PP_LOSS_TEXT_REFUSED] = files.text_refused;
 	loss[PP_LOSS_FILES_LOST] = files.lost;
 	row_store_get_stats(facts->rows, &room);
 	loss[PP_LOSS_ROWS_FULL] = files.no_space + room.rules_exhausted;
-	context_table_get_stats(facts->contexts, &contexts);
+	context_table_get_stats(facts->services->contexts, &contexts);
 	loss[PP_LOSS_PYTHONS_REFUSED] = contexts.pythons_refused;
 	loss[PP_LOSS_PROFILE_REFUSED] = facts->profile_quota->refused;
 	loss[PP_LOSS_MAP_SETS_REFUSED] = contexts.sets_refused;
@@ -220,14 +221,14 @@ void window_facts_tell_quotas(const struct window_facts *facts)
 
 	tell(rows.pages, "more files are mapped and get no unwind rows", "text_refused");
 	tell(rows.rows, "unwind rows are not loaded, or dropped", "rows_refused");
-	tell(context_table_python_quota(facts->contexts),
+	tell(context_table_python_quota(facts->services->contexts),
 	     "more interpreter files are mapped and get no Python frames", "pythons_refused");
 	tell(incomplete_queue_quota(facts->incomplete->queue),
 	     "more stacks are incomplete and stay so", "stacks_left_out");
 	tell(facts->profile_quota, "stacks are left out of the profiles, and counted without them",
 	     "profile_refused");
 	tell(facts->label_quota, "labels of more processes are left out", "labels_refused");
-	tell(context_table_sets_quota(facts->contexts),
+	tell(context_table_sets_quota(facts->services->contexts),
 	     "the mappings of more processes find no room, and only the agent can unwind them",
 	     "map_sets_refused");
 	tell(rows.rules, "code with new unwind rules has none", "rows_refused");
@@ -252,9 +253,9 @@ static void read_busy_host(uint64_t *ret_busy_ns, uint64_t *ret_steal_ns)
 
 void window_facts_start(const struct window_facts *facts, struct summary *told)
 {
-	struct summary *summary = facts->summary;
+	struct summary *summary = facts->services->summary;
 
-	summary->is_cycles = facts->is_cycles;
+	summary->is_cycles = facts->services->options->clock == OPTIONS_CLOCK_CYCLES;
 	read_busy_host(&summary->host_busy_ns, &summary->host_steal_ns);
 	told->host_busy_ns = summary->host_busy_ns;
 	told->host_steal_ns = summary->host_steal_ns;
@@ -265,7 +266,7 @@ static void count_labels(const struct window_facts *facts, struct summary *summa
 {
 	struct identities_stats labels;
 
-	identities_get_stats(facts->identities, &labels);
+	identities_get_stats(facts->services->identities, &labels);
 	summary->unlabelled = labels.ended;
 	summary->loss[PP_LOSS_LABELS_REFUSED] = labels.refused;
 	summary->loss[PP_LOSS_LABELS_UNREAD] = labels.unread;
@@ -288,7 +289,7 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 {
 	struct dictionary_stats stats;
 
-	dictionary_get_stats(facts->dictionary, &stats);
+	dictionary_get_stats(facts->services->dictionary, &stats);
 	loss[PP_LOSS_ROWS_BOUNDED] = facts->bounded;
 	loss[PP_LOSS_DICTIONARY_FULL] = stats.refused - stats.users_refused;
 	loss[PP_LOSS_DICTIONARY_SHARE] = stats.users_refused;
@@ -298,14 +299,14 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 	output_count(facts->output, loss);
 	count_quotas(facts, loss);
 	loss[PP_LOSS_FILES_PUT_OFF] = parsing->put_off;
-	loss[PP_LOSS_TEXTS_REFUSED] = text_table_refused(facts->texts);
+	loss[PP_LOSS_TEXTS_REFUSED] = text_table_refused(facts->services->texts);
 	loss[PP_LOSS_MEMORY_LATE] = reads->late;
 	loss[PP_LOSS_MEMORY_LEFT_ALONE] = reads->left_alone;
 }
 
 void window_facts_update(const struct window_facts *facts)
 {
-	struct summary *summary = facts->summary;
+	struct summary *summary = facts->services->summary;
 	uint64_t rss_bytes = own_cost_rss_bytes();
 	struct peek_stats reads = {0};
 	struct foreign_stats parsing = {0};
@@ -313,15 +314,15 @@ void window_facts_update(const struct window_facts *facts)
 	summary->elapsed_ns = mono_ns() - facts->started_ns;
 	summary->own_cpu_ns = own_cost_cpu_ns();
 	peek_get_stats(facts->peek, &reads);
-	foreign_get_stats(facts->foreign, &parsing);
+	foreign_get_stats(facts->services->foreign, &parsing);
 	memcpy(summary->asked, parsing.count, sizeof(summary->asked));
 	summary->own_cpu_ns += reads.cpu_ns + parsing.count[FOREIGN_COST_CPU_NS];
 	summary->early_swaps = facts->tables->early_swaps;
-	(void)kernel_side_get_losses(facts->kernel, summary->loss);
+	(void)kernel_side_get_losses(facts->services->kernel, summary->loss);
 	add_own_losses(facts, &parsing, &reads, summary->loss);
 	count_labels(facts, summary);
 	count_kept(facts, summary);
-	sources_summarize(facts->sources, summary);
+	sources_summarize(facts->services->sources, summary);
 	if (rss_bytes)
 		summary->own_rss_bytes = rss_bytes;
 }
@@ -343,9 +344,9 @@ static uint64_t walks_ns(const struct pp_times times[PP_PROGRAM_COUNT])
 
 static void read_times(const struct window_facts *facts)
 {
-	struct summary *summary = facts->summary;
+	struct summary *summary = facts->services->summary;
 
-	(void)kernel_side_get_times(facts->kernel, summary->times);
+	(void)kernel_side_get_times(facts->services->kernel, summary->times);
 	summary->bpf_cpu_ns = walks_ns(summary->times);
 }
 
@@ -353,7 +354,7 @@ uint64_t window_facts_cost_ns(const struct window_facts *facts)
 {
 	window_facts_update(facts);
 	read_times(facts);
-	return facts->summary->own_cpu_ns + facts->summary->bpf_cpu_ns;
+	return facts->services->summary->own_cpu_ns + facts->services->summary->bpf_cpu_ns;
 }
 
 static void put(FILE *out, const char *prefix, const char *name, uint64_t now, uint64_t before)
@@ -420,7 +421,7 @@ static void put_times(FILE *out, const struct summary *now, const struct summary
 
 int window_facts_tell(const struct window_facts *facts, struct summary *told, char **ret_text)
 {
-	struct summary *summary = facts->summary;
+	struct summary *summary = facts->services->summary;
 	OWNED_MEM char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);

@@ -8,15 +8,9 @@
 
 #include <pyprofd/stops.h>
 
-struct context_table;
 struct coverage;
-struct dictionary;
-struct file_table;
-struct foreign;
-struct identities;
 struct incomplete_counts;
 struct keeper;
-struct kernel_side;
 struct naming;
 struct output;
 struct peek;
@@ -25,38 +19,28 @@ struct process_table;
 struct process_watch;
 struct ring;
 struct row_store;
-struct sources;
+struct services;
 struct summary;
 struct tables;
-struct text_table;
 struct user_quota;
 
 /* Where the counters are; all is borrowed. */
 struct window_facts {
-	struct kernel_side *kernel;
-	const struct dictionary *dictionary;
+	const struct services *services;
 	const struct naming *naming;
-	const struct identities *identities;
-	const struct text_table *texts;
 	const struct process_watch *watch;
 	const struct ring *stacks_ring;
 	struct row_store *rows;
-	struct file_table *files;
-	struct context_table *contexts;
 	const struct incomplete_counts *incomplete;
 	struct user_quota *profile_quota; /* windows/profile_shares.h */
 	struct user_quota *label_quota;	  /* processes/identities.h */
 	const struct probes *probes;	  /* NULL: none */
 	const struct tables *tables;
-	const struct sources *sources;
 	const struct peek *peek;
-	const struct foreign *foreign;
 	const struct output *output;
 	struct keeper *keeper; /* NULL: there is no store */
-	struct summary *summary;
-	uint64_t started_ns; /* CLOCK_MONOTONIC, of the first window */
-	uint64_t bounded;    /* PP_LOSS_ROWS_BOUNDED: added to by who closes windows */
-	bool is_cycles;	     /* clock=cycles */
+	uint64_t started_ns;   /* CLOCK_MONOTONIC, of the first window */
+	uint64_t bounded;      /* PP_LOSS_ROWS_BOUNDED: added to by who closes windows */
 };
 
 /* Reads what the host did before the first window: the summary and *told begin there. */

@@ -11,6 +11,8 @@
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
 #include "drain/text_table.h"
+#include "options/options.h"
+#include "windows/source.h"
 
 #define MIB (1ULL << 20)
 
@@ -91,6 +93,8 @@ size_t process_table_live_count(const struct process_table *table)
 	return 64;
 }
 
+static const struct options options;
+static struct services services = {.options = &options, .online_cpus = 2};
 static struct epochs epochs;
 
 static int setup(void **state)
@@ -101,33 +105,28 @@ static int setup(void **state)
 	dictionary_epoch = made_room = processes_changed = reused = rested = 0;
 	max_bytes = 0;
 	has_resting = false;
-	epochs = (struct epochs){.limits = {.cpus = 2}};
-	assert_int_equal(text_table_new(&epochs.texts), 0);
+	epochs = (struct epochs){.services = &services};
+	assert_int_equal(text_table_new(&services.texts), 0);
 	epochs_start(&epochs);
 	return 0;
 }
 
 static void limit__grows_with_cpus_and_processes(void **state)
 {
-	const struct dictionary_limits none = {}, eight = {.cpus = 8}, many = {.cpus = 64};
-
 	(void)state;
-	assert_int_equal(dictionary_limit(&none, 0), 24 * MIB);
-	assert_int_equal(dictionary_limit(&eight, 0), 56 * MIB);
-	assert_int_equal(dictionary_limit(&eight, 64), 57 * MIB); /* 64 times 16 KiB */
-	assert_int_equal(dictionary_limit(&many, 0), 256 * MIB);
-	assert_int_equal(dictionary_limit(&none, 14848), 256 * MIB); /* 232 MiB for processes */
-	assert_int_equal(dictionary_limit(&none, 14784), 255 * MIB);
+	assert_int_equal(dictionary_limit(0, 0, 0), 24 * MIB);
+	assert_int_equal(dictionary_limit(0, 8, 0), 56 * MIB);
+	assert_int_equal(dictionary_limit(0, 8, 64), 57 * MIB); /* 64 times 16 KiB */
+	assert_int_equal(dictionary_limit(0, 64, 0), 256 * MIB);
+	assert_int_equal(dictionary_limit(0, 0, 14848), 256 * MIB); /* 232 MiB for processes */
+	assert_int_equal(dictionary_limit(0, 0, 14784), 255 * MIB);
 }
 
 static void limit__is_at_most_a_quarter_of_the_budget(void **state)
 {
-	const struct dictionary_limits small = {.cpus = 8, .budget_bytes = 64 * MIB};
-	const struct dictionary_limits large = {.cpus = 200, .budget_bytes = 4096 * MIB};
-
 	(void)state;
-	assert_int_equal(dictionary_limit(&small, 64), 16 * MIB);
-	assert_int_equal(dictionary_limit(&large, 0), 824 * MIB);
+	assert_int_equal(dictionary_limit(64 * MIB, 8, 64), 16 * MIB);
+	assert_int_equal(dictionary_limit(4096 * MIB, 200, 0), 824 * MIB);
 }
 
 static void start__is_the_first_epoch(void **state)
@@ -199,7 +198,7 @@ static void epoch__frees_the_slots_of_files_that_are_gone(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	text_table_free(epochs.texts);
+	text_table_free(services.texts);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of threads, who processes are and what is known of interpreters are stand-ins. */
-#include "agent/labels.h"
+#include "agent/samples.h"
 
 #include <cmocka.h>
 #include <errno.h>
@@ -86,12 +86,13 @@ static int teardown(void **state)
 static const char *labels_of(const struct pp_count_key *key, const struct who *who)
 {
 	static char text[1024];
-	const struct labels labels = {.strings = strings, .sources = sources};
+	const struct services services = {.sources = sources};
+	const struct samples samples = {.services = &services, .strings = strings};
 	struct profile_sample sample = {};
 	size_t used = 0;
 
 	memset(sample.label, 0xff, sizeof(sample.label));
-	assert_int_equal(labels_add(&labels, &sample, key, who), 0);
+	assert_int_equal(labels_add(&samples, &sample, key, who), 0);
 	text[0] = '\0';
 	for (size_t i = 0; i < sample.label_count; i++) {
 		const struct profile_label *label = &sample.label[i];
@@ -240,7 +241,8 @@ static void process__has_the_labels_of_its_identity(void **state)
 
 static void labels__beyond_the_most_are_left_out(void **state)
 {
-	const struct labels labels = {.strings = strings, .sources = sources};
+	const struct services services = {.sources = sources};
+	const struct samples samples = {.services = &services, .strings = strings};
 	const struct who who = {.process = &process, .comm = "python3"};
 	const struct pp_count_key key = key_of(PP_KIND_CPU, 71, 0);
 
@@ -248,7 +250,7 @@ static void labels__beyond_the_most_are_left_out(void **state)
 	for (size_t used = PROFILE_MAX_LABELS - 3; used <= PROFILE_MAX_LABELS; used++) {
 		struct profile_sample sample = {.label_count = used};
 
-		assert_int_equal(labels_add(&labels, &sample, &key, &who), 0);
+		assert_int_equal(labels_add(&samples, &sample, &key, &who), 0);
 		assert_int_equal(sample.label_count, PROFILE_MAX_LABELS);
 	}
 }
@@ -278,10 +280,11 @@ static void kind__has_the_labels_of_its_source(void **state)
 	static const struct source source = {.labelled_kinds = 1U << PP_KIND_GC,
 					     .label = label_twice};
 	static struct source failing = {.labelled_kinds = 1U << PP_KIND_CUDA_SEEN,
-					      .label = label_fails};
+					.label = label_fails};
 	static const struct source *const table[PP_SOURCE_COUNT] = {NULL, &source, &failing};
 	const struct sources open = {.table = table, .state = {NULL, &identity, &failing}};
-	const struct labels labels = {.strings = strings, .sources = &open};
+	const struct services services = {.sources = &open};
+	const struct samples samples = {.services = &services, .strings = strings};
 	const struct who nobody = {};
 	struct pp_count_key key = key_of(PP_KIND_GC, 71, 0);
 	struct profile_sample sample = {};
@@ -295,7 +298,7 @@ static void kind__has_the_labels_of_its_source(void **state)
 	key.kind = PP_KIND_COUNT;
 	assert_string_equal(labels_of(&key, &nobody), "pid=70 tid=71");
 	key.kind = PP_KIND_CUDA_SEEN;
-	assert_int_equal(labels_add(&labels, &sample, &key, &nobody), -ENOMEM);
+	assert_int_equal(labels_add(&samples, &sample, &key, &nobody), -ENOMEM);
 }
 
 int main(void)

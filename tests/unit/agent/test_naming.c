@@ -20,11 +20,13 @@
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
+#include "options/options.h"
 #include "symbolize/kernel_symbols.h"
 #include "symbolize/native_symbols.h"
 #include "symbolize/perf_map.h"
 #include "symbolize/symbolizer.h"
 #include "windows/modules.h"
+#include "windows/source.h"
 
 #define MIB (1ULL << 20)
 #define JITS_MAX 256U
@@ -378,7 +380,8 @@ int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
 /* ---- */
 
 static struct naming *naming;
-static struct naming_sources sources;
+static struct options run;
+static struct services services;
 static char table; /* stands for the file table */
 
 static void begin(void)
@@ -413,8 +416,9 @@ static int setup(void **state)
 	interpreter.bpf.chain = PP_CHAIN_FRAME_OBJECT;
 	processes[0] = (struct process){.inner_pid = 3, .start_ns = 90 * NS_PER_SEC};
 	processes[1] = (struct process){.id = {.tgid = 8}, .start_ns = 100 * NS_PER_SEC};
-	sources = (struct naming_sources){.files = (struct file_table *)&table};
-	assert_int_equal(naming_new(&sources, &naming), 0);
+	run = (struct options){};
+	services = (struct services){.options = &run, .files = (struct file_table *)&table};
+	assert_int_equal(naming_new(&services, &naming), 0);
 	begin();
 	calls[0] = '\0';
 	return 0;
@@ -436,7 +440,7 @@ static void new__releases_what_it_had_when_memory_ends(void **state)
 	naming = NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(part); i++) {
 		fails = part[i];
-		assert_int_equal(naming_new(&sources, &naming), -ENOMEM);
+		assert_int_equal(naming_new(&services, &naming), -ENOMEM);
 		assert_null(naming);
 		assert_int_equal(open_parts, 0);
 	}
@@ -601,8 +605,8 @@ static void prepare__reads_the_kernels_names_unless_none_are_wanted(void **state
 	naming_prepare(naming, &slice);
 	assert_string_equal(calls, "kernel read\n");
 	assert_ptr_equal(read_until, &slice);
-	sources.no_kernel = true;
-	assert_int_equal(naming_new(&sources, &other), 0);
+	run.no_kernel = true;
+	assert_int_equal(naming_new(&services, &other), 0);
 	naming_prepare(other, &slice);
 	assert_string_equal(calls, "kernel read\n");
 	naming_free(other);
@@ -774,9 +778,9 @@ static void begin__takes_the_options_of_the_run_and_of_the_call(void **state)
 	assert_non_null(symbolizer);
 	assert_true(how.no_native);
 	assert_false(how.raw);
-	sources.raw = sources.no_native = true;
+	run.raw = run.no_native = true;
 	options.no_native = false;
-	assert_int_equal(naming_new(&sources, &other), 0);
+	assert_int_equal(naming_new(&services, &other), 0);
 	assert_int_equal(naming_begin(other, &options, &symbolizer), 0);
 	assert_true(how.no_native);
 	assert_true(how.raw);
@@ -821,7 +825,7 @@ static void interpreter__is_known_by_its_file(void **state)
 static void codes__are_those_of_the_dictionary(void **state)
 {
 	const struct slice over = {.ends_ns = 0};
-	struct naming_sources with = sources;
+	struct services with = services;
 	struct symbolizer *symbolizer;
 	struct naming *other = NULL;
 
@@ -849,8 +853,8 @@ static void refused_files__are_those_without_rows_and_those_without_names(void *
 
 	(void)state;
 	assert_int_equal(loss_of(naming, PP_LOSS_FILES_REFUSED), 35);
-	sources.files = NULL;
-	assert_int_equal(naming_new(&sources, &other), 0);
+	services.files = NULL;
+	assert_int_equal(naming_new(&services, &other), 0);
 	assert_int_equal(loss_of(other, PP_LOSS_FILES_REFUSED), 5);
 	naming_free(other);
 }

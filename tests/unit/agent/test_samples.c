@@ -9,7 +9,6 @@
 
 #include "stacks.h"
 
-#include "agent/labels.h"
 #include "agent/progress.h"
 #include "agent/tables.h"
 #include "agent/waits.h"
@@ -18,6 +17,7 @@
 #include "processes/who.h"
 #include "windows/profile_shares.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 #include "windows/top.h"
 
 #define WRITTEN_MAX 600U
@@ -73,11 +73,11 @@ void who_find(struct process_table *processes, struct pp_process_id id, uint32_t
 	*ret_who = (struct who){.process = id.tgid == 7 ? &process : NULL};
 }
 
-int labels_add(const struct labels *labels, struct profile_sample *sample,
+int labels_add(const struct samples *samples, struct profile_sample *sample,
 	       const struct pp_count_key *key, const struct who *who)
 {
 	(void)sample, (void)who;
-	assert_ptr_equal(labels->strings, strings);
+	assert_ptr_equal(samples->strings, strings);
 	labelled = *key;
 	labelled_count++;
 	return 0;
@@ -181,10 +181,13 @@ static int teardown(void **state)
 	return (int)symbolizers;
 }
 
+static const struct sources sources;
+static const struct services services = {.summary = &summary, .sources = &sources};
+
 static int add(struct counted *counted, size_t count)
 {
 	const struct counts counts = {.entry = counted, .count = count};
-	const struct samples samples = {.strings = strings, .summary = &summary};
+	const struct samples samples = {.services = &services, .strings = strings};
 
 	CLEANUP(samples_adding_release) struct samples_adding adding = {};
 
@@ -451,7 +454,7 @@ static void many__go_on_where_the_slice_ended(void **state)
 				     {.key = {.user_stack = 13, .kind = PP_KIND_CPU}},
 				     {.key = {.user_stack = 11, .kind = PP_KIND_WAIT}}};
 	const struct counts counts = {.entry = counted, .count = 3};
-	const struct samples samples = {.strings = strings, .summary = &summary};
+	const struct samples samples = {.services = &services, .strings = strings};
 	CLEANUP(samples_adding_release) struct samples_adding adding = {};
 	/* Stacks are noted, two files are named before the last one, counters are added. */
 	static const size_t profiled_after[] = {0, 0, 0, 0, 1, 2, 3};

@@ -21,6 +21,7 @@
 #include "processes/thread_names.h"
 #include "store/output.h"
 #include "timeline/lanes.h"
+#include "windows/source.h"
 
 #define RECORDS_MAX 131072U
 #define SLOTS 9U
@@ -402,7 +403,8 @@ uint32_t thread_names_host_tid(const struct thread_names *of, const struct proce
 /* ---- */
 
 static struct options options;
-static const struct timeline_sources sources = {.options = &options, .stacks = &stacks};
+static const struct services services = {.options = &options};
+static const struct timeline_sources sources = {.services = &services, .stacks = &stacks};
 static struct timeline *timeline;
 
 static int setup(void **state)

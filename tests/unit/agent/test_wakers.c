@@ -6,7 +6,6 @@
 
 #include "stacks.h"
 
-#include "agent/labels.h"
 #include "agent/samples.h"
 #include "agent/tables.h"
 #include "discover/proc_scan.h"
@@ -14,6 +13,7 @@
 #include "drain/wakes.h"
 #include "processes/who.h"
 #include "windows/profiles.h"
+#include "windows/source.h"
 
 #define SCHEDULE "tracepoint", "__schedule", "schedule", "futex_wait"
 #define WAKE "bpf", "trace_sched_waking", "try_to_wake_up", "futex_wake"
@@ -46,11 +46,11 @@ void who_find(struct process_table *processes, struct pp_process_id id, uint32_t
 	*ret_who = (struct who){.comm = "waiter"};
 }
 
-int labels_add(const struct labels *labels, struct profile_sample *sample,
+int labels_add(const struct samples *samples, struct profile_sample *sample,
 	       const struct pp_count_key *key, const struct who *who)
 {
 	(void)key;
-	assert_ptr_equal(labels->strings, strings);
+	assert_ptr_equal(samples->strings, strings);
 	assert_string_equal(who->comm, "waiter");
 	sample->label[sample->label_count++] =
 		(struct profile_label){.key = "pid", .number = 5, .is_number = 1};
@@ -155,6 +155,8 @@ static int teardown(void **state)
 static const struct pp_waker by_thread = {
 	.id = {.tgid = 7}, .tid = 77, .user_stack = 3, .kernel_stack = 4};
 
+static const struct services services;
+
 static void add_wakes(const struct samples *samples, const struct wakes *wakes)
 {
 	OWNED(wakers_adding) struct wakers_adding *adding = NULL;
@@ -172,7 +174,7 @@ static void wake_by(const struct pp_waker *waker)
 				      .waker = *waker},
 			      .count = {.samples = 1, .weight = 900}};
 	const struct wakes wakes = {.entry = &woken, .count = 1};
-	const struct samples samples = {.strings = strings};
+	const struct samples samples = {.services = &services, .strings = strings};
 
 	add_wakes(&samples, &wakes);
 	assert_int_equal(added, 1);
@@ -182,7 +184,7 @@ static void wake_by(const struct pp_waker *waker)
 static void nothing__was_woken(void **state)
 {
 	const struct wakes wakes = {};
-	const struct samples samples = {.strings = strings};
+	const struct samples samples = {.services = &services, .strings = strings};
 
 	(void)state;
 	add_wakes(&samples, &wakes);
@@ -288,7 +290,7 @@ static void many__look_at_the_tables_in_between(void **state)
 {
 	static struct woken woken[NAMED_AT_ONCE + 2];
 	const struct wakes wakes = {.entry = woken, .count = NAMED_AT_ONCE + 2};
-	const struct samples samples = {.strings = strings};
+	const struct samples samples = {.services = &services, .strings = strings};
 
 	(void)state;
 	for (size_t i = 0; i < wakes.count; i++)
@@ -308,7 +310,7 @@ static void many__go_on_where_the_slice_ended(void **state)
 				  .count = {.weight = 900}};
 	struct woken woken[2] = {one, one};
 	const struct wakes wakes = {.entry = woken, .count = 2};
-	const struct samples samples = {.strings = strings};
+	const struct samples samples = {.services = &services, .strings = strings};
 	OWNED(wakers_adding) struct wakers_adding *adding = NULL;
 	static const unsigned int added_after[] = {0, 0, 1, 2};
 

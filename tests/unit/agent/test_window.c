@@ -479,6 +479,11 @@ static struct tables tables;
 static struct window_facts facts;
 static struct samples samples;
 static struct options options;
+static const struct services services = {.options = &options,
+					 .sources = &sources,
+					 .summary = &summary,
+					 .contexts = (struct context_table *)calls,
+					 .online_cpus = CPUS};
 static struct window window;
 
 static void opened_at(uint64_t started_ns)
@@ -509,13 +514,8 @@ static int setup(void **state)
 	tables = (struct tables){.window = 7};
 	facts = (struct window_facts){};
 	options = (struct options){.hz = HZ, .interval_ns = INTERVAL_NS, .offcpu_min_ns = 77};
-	samples = (struct samples){.profiles = &profiles, .summary = &summary, .tables = &tables};
-	window = (struct window){.options = &options,
-				 .samples = &samples,
-				 .facts = &facts,
-				 .sources = &sources,
-				 .contexts = (struct context_table *)calls,
-				 .online_cpus = CPUS};
+	samples = (struct samples){.services = &services, .profiles = &profiles, .tables = &tables};
+	window = (struct window){.services = &services, .samples = &samples, .facts = &facts};
 	log_set_level(LOG_LEVEL_ERROR);
 	return 0;
 }
@@ -727,11 +727,11 @@ static void close__forgets_the_loops_longest_turn_when_it_is_written(void **stat
 	(void)state;
 	wants_comment = is_store = true;
 	opened_at(1000);
-	samples.summary->loop_stall_max_ns = 77;
+	summary.loop_stall_max_ns = 77;
 	assert_int_equal(close_as(WINDOW_PART), 0);
-	assert_int_equal(samples.summary->loop_stall_max_ns, 77);
+	assert_int_equal(summary.loop_stall_max_ns, 77);
 	assert_int_equal(close_as(WINDOW_WHOLE), 0);
-	assert_int_equal(samples.summary->loop_stall_max_ns, 0);
+	assert_int_equal(summary.loop_stall_max_ns, 0);
 }
 
 static void close__tells_clients_what_changed_for_them(void **state)
@@ -1015,10 +1015,11 @@ static void next_end__leaves_out_the_ends_that_have_passed(void **state)
 		{0.5, 1, 2, 0},
 	};
 	const struct options every = {.interval_ns = INTERVAL_NS};
+	const struct services of_every = {.options = &every};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct window open = {.options = &every,
+		struct window open = {.services = &of_every,
 				      .started_ns = (uint64_t)(cases[i].started * INTERVAL_NS)};
 		uint64_t missed = 77;
 		uint64_t next_ns =

@@ -25,6 +25,7 @@
 #include "drain/ring.h"
 #include "drain/text_table.h"
 #include "files/client.h"
+#include "options/options.h"
 #include "peek/client.h"
 #include "probes/probes.h"
 #include "processes/identities.h"
@@ -202,6 +203,9 @@ void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_
 		*ret_stats = asked;
 }
 
+static struct options options;
+static struct services services;
+
 static int setup(void **state)
 {
 	(void)state;
@@ -213,12 +217,15 @@ static int setup(void **state)
 	asked = (struct foreign_stats){0};
 	reads_cpu_ns = 0;
 	summary = (struct summary){};
-	facts = (struct window_facts){.sources = (const struct sources *)&losses,
+	options.clock = OPTIONS_CLOCK_CPU;
+	services = (struct services){.options = &options,
+				     .sources = (const struct sources *)&losses,
+				     .summary = &summary,
+				     .foreign = (void *)&asked};
+	facts = (struct window_facts){.services = &services,
 				      .incomplete = &incomplete,
 				      .profile_quota = &refused_17,
-				      .summary = &summary,
 				      .tables = &tables,
-				      .foreign = (void *)&asked,
 				      .peek = (void *)&reads_cpu_ns,
 				      .started_ns = mono_ns()};
 	return 0;
@@ -356,7 +363,7 @@ static void update__adds_the_cpu_time_of_both_children(void **state)
 static void update__without_children_counts_nothing_of_them(void **state)
 {
 	(void)state;
-	facts.foreign = NULL;
+	services.foreign = NULL;
 	facts.peek = NULL;
 	asked.put_off = asked.count[FOREIGN_EXAMINE] = 5;
 	asked.count[FOREIGN_COST_CPU_NS] = reads_cpu_ns = 1000;
@@ -377,7 +384,7 @@ static void start__begins_with_what_the_host_did_before(void **state)
 
 	(void)state;
 	host = "cpu 1 20 300 99999 88888 4000 50000 600000 7 8\ncpu0 1\n";
-	facts.is_cycles = true;
+	options.clock = OPTIONS_CLOCK_CYCLES;
 	window_facts_start(&facts, &told);
 	assert_true(summary.is_cycles);
 	assert_int_equal(summary.host_busy_ns, 654321 * tick_ns);

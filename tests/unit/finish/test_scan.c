@@ -61,7 +61,7 @@ static int agent_open(int *pid, size_t count)
 {
 	int err;
 
-	agent = (struct agent){.options = &options, .foreign = foreign};
+	agent = (struct agent){.options = &options, .services.foreign = foreign};
 	options.pid = pid;
 	options.pid_count = count;
 	err = stages_open(&agent);
@@ -120,13 +120,13 @@ static void check_stack(const struct said *said, const struct dict_stack *stack,
 		assert_int_not_equal(packed_kind(frame[i]), PP_FRAME_GAP);
 		if (packed_kind(frame[i]) != PP_FRAME_PYTHON)
 			continue;
-		code = dictionary_code(agent.dictionary, packed_code(frame[i]));
+		code = dictionary_code(agent.services.dictionary, packed_code(frame[i]));
 		assert_non_null(code);
 		if (code->raw) {
 			struct python_code_text text;
 
 			assert_int_equal(python_code_text_decode(code->raw, &text), 0);
-			assert_int_equal(dictionary_decode_code(agent.dictionary,
+			assert_int_equal(dictionary_decode_code(agent.services.dictionary,
 								packed_code(frame[i]), &text),
 					 0);
 		}
@@ -152,8 +152,8 @@ static void check_thread(const struct scan *scan, const struct said *said, bool 
 	assert_int_equal(scanned->flags >> PP_COUNT_STOP_SHIFT & 0xff, PP_STOP_ROOT);
 	assert_true(scanned->flags & PP_COUNT_PYTHON);
 	assert_false(scanned->flags & (PP_COUNT_GIL_HELD | PP_COUNT_GC));
-	assert_non_null(dictionary_find_kernel(agent.dictionary, scanned->kernel_stack));
-	stack = dictionary_find_stack(agent.dictionary, scanned->user_stack);
+	assert_non_null(dictionary_find_kernel(agent.services.dictionary, scanned->kernel_stack));
+	stack = dictionary_find_stack(agent.services.dictionary, scanned->user_stack);
 	assert_non_null(stack);
 	check_stack(said, stack, one_frame_segments);
 }
@@ -252,7 +252,7 @@ static void check_target(const struct scan *scan, const struct target *target)
 	struct process_python *python;
 	struct process *process;
 
-	process = process_table_find_tgid(agent.processes, (uint32_t)target->live.pid);
+	process = process_table_find_tgid(agent.services.processes, (uint32_t)target->live.pid);
 	assert_non_null(process);
 	python = context_table_python(process);
 	assert_non_null(python->file);
@@ -388,21 +388,21 @@ static void scan_refresh__keeps_what_the_dictionary_would_forget(void **state)
 	user = scanned->user_stack;
 	kernel = scanned->kernel_stack;
 	for (uint32_t epoch = 1; epoch < 5; epoch++) {
-		dictionary_set_epoch(agent.dictionary, epoch);
+		dictionary_set_epoch(agent.services.dictionary, epoch);
 		assert_int_equal(scan_refresh(scan), 0);
 	}
-	assert_non_null(dictionary_find_stack(agent.dictionary, user));
-	dictionary_set_epoch(agent.dictionary, 8);
+	assert_non_null(dictionary_find_stack(agent.services.dictionary, user));
+	dictionary_set_epoch(agent.services.dictionary, 8);
 	assert_int_equal(scan_refresh(scan), 0);
-	assert_non_null(dictionary_find_stack(agent.dictionary, user));
-	assert_non_null(dictionary_find_kernel(agent.dictionary, kernel));
+	assert_non_null(dictionary_find_stack(agent.services.dictionary, user));
+	assert_non_null(dictionary_find_kernel(agent.services.dictionary, kernel));
 	/* All that have its stacks are forgotten: the next epochs are without them. */
 	for (each = scan_next(scan, NULL); each; each = scan_next(scan, each))
 		scan_forget(scan, each);
 	assert_null(scan_find(scan, (uint32_t)pid));
-	dictionary_set_epoch(agent.dictionary, 10);
+	dictionary_set_epoch(agent.services.dictionary, 10);
 	assert_int_equal(scan_refresh(scan), 0);
-	assert_null(dictionary_find_stack(agent.dictionary, user));
+	assert_null(dictionary_find_stack(agent.services.dictionary, user));
 	agent_close();
 	stop_sleeper(pid);
 }
@@ -422,7 +422,7 @@ static void scan__only_threads_that_pass_the_filter(void **state)
 	     scanned = scan_next(scan, scanned))
 		count++;
 	assert_int_equal(count, 1);
-	assert_int_equal(walk_state(process_table_find_tgid(agent.processes, (uint32_t)wanted)),
+	assert_int_equal(walk_state(process_table_find_tgid(agent.services.processes, (uint32_t)wanted)),
 			 -ENOENT);
 	agent_close();
 	stop_sleeper(wanted);
