@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/dump_text.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"

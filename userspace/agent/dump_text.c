@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/dump_text.h"
+#include "agent/dump.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 
 #include <uthash.h>
 
-#include "agent/dump.h"
 #include "agent/naming.h"
 #include "attach/file_table.h"
 #include "base/intern.h"

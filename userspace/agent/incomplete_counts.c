@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/incomplete_counts.h"
+#include "agent/stack_intake.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,6 @@
 
 #include "agent/naming.h"
 #include "agent/progress.h"
-#include "agent/switch_frames.h"
 #include "agent/tables.h"
 #include "agent/waits.h"
 #include "drain/dictionary.h"

@@ -7,10 +7,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/cleanup.h"
 #include "base/slice.h"
 #include "probes/probe_plan.h"
 
 struct counts;
+struct frame;
 struct intern;
 struct modules;
 struct naming;
@@ -23,6 +25,8 @@ struct services;
 struct symbolizer;
 struct tables;
 struct thread_names;
+struct wakers_adding;
+struct wakes;
 struct who;
 
 /* What samples are made from and where they go; all is borrowed. */
@@ -59,5 +63,33 @@ int samples_add(const struct samples *samples, const struct counts *counts,
  * its user has too many.  who: its process.  Returns 0 or -ENOMEM. */
 int samples_put(const struct samples *samples, const struct pp_count_key *key,
 		const struct who *who, const struct pp_count *count, struct profile_sample *sample);
+
+/* ---- wakers.c: for each wait the stack of the thread that ended it, upside down above the
+ * waiter's, so that both meet at the wake-up ---- */
+
+/* How far the waits of one window have come. */
+void wakers_adding_free(struct wakers_adding *adding);
+DEFINE_OWNED(struct wakers_adding, wakers_adding)
+/* Adds the waits of a window that has ended, with their wakers, to the profiles, until the slice is
+ * over (NULL: all).  *adding is NULL before the first call, and the caller frees it; call it with
+ * the same waits until it returns something else than 1: there are more.  Returns 0: all were
+ * added; -ENOMEM; -errno. */
+int wakers_add(const struct samples *samples, const struct wakes *wakes,
+	       struct wakers_adding **adding, const struct slice *slice);
+
+/* ---- switch_frames.c: frames at the leaf that say no more than how the stack was taken ---- */
+
+/* Finds __schedule() among the first frames, leaf first.  Returns false when it is not there. */
+bool switch_frames_find(const struct intern *strings, const struct frame *frame, size_t count,
+			size_t *ret_at);
+/* Leaves out the frames above __schedule(). */
+void switch_frames_drop(const struct intern *strings, struct profile_sample *sample);
+
+/* Takes the frames of a program on a tracepoint, and of what called it, off the leaf end. */
+void switch_frames_drop_tracepoint(const struct intern *strings, struct profile_sample *sample);
+
+/* Takes the interpreter's own frames off the leaf end of a stack that one of its probes has taken:
+ * the line that caused the event is the leaf then. */
+void switch_frames_drop_interpreter(struct profile_sample *sample);
 
 #endif

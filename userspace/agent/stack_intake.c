@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/stack_intake.h"
 
-#include "agent/incomplete_counts.h"
 #include "attach/kernel_side.h"
 #include "drain/ring.h"
 

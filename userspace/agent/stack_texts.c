@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/stack_texts.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +6,8 @@
 #include <uthash.h>
 
 #include "agent/naming.h"
-#include "agent/switch_frames.h"
+#include "agent/samples.h"
+#include "agent/timeline.h"
 #include "base/io.h"
 #include "drain/dictionary.h"
 #include "symbolize/symbolizer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/switch_frames.h"
+#include "agent/samples.h"
 
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "agent/stack_intake.h"
-#include "agent/stack_texts.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -3,10 +3,18 @@
 #ifndef AGENT_TIMELINE_H
 #define AGENT_TIMELINE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <pyprofd/process.h>
+
+struct dictionary;
+struct intern;
 struct naming;
 struct process_watch;
 struct services;
 struct stack_intake;
+struct stack_texts;
 struct thread_names;
 struct timeline;
 
@@ -28,5 +36,32 @@ void timeline_tick(struct timeline *timeline);
 /* Writes what threads are doing at the end, and closes the file.  The kernel side has stopped.
  * Accepts NULL. */
 int timeline_close(struct timeline *timeline);
+
+/* ---- stack_texts.c: stacks as the texts that it shows, each named once ---- */
+
+struct stack_text {
+	/* Ids of strings, 0: not known. */
+	uint32_t function; /* the innermost Python function, or what there is */
+	uint32_t text;	   /* from the leaf on */
+	bool is_python;
+};
+/* All is borrowed. */
+struct stack_texts_sources {
+	const struct dictionary *dictionary;
+	struct naming *naming;
+	struct intern *strings;	 /* of the texts */
+	unsigned int max_frames; /* of one text */
+};
+int stack_texts_new(const struct stack_texts_sources *sources, struct stack_texts **ret_texts);
+void stack_texts_free(struct stack_texts *texts);
+/* Notes a stack that will be asked for; stack_texts_resolve() then names all of them.  Both return
+ * 0 or -ENOMEM. */
+int stack_texts_note(struct stack_texts *texts, struct pp_process_id id, uint64_t user,
+		     uint64_t kernel);
+int stack_texts_resolve(struct stack_texts *texts);
+/* Forgets all stacks when there are many.  Call it before stacks are noted. */
+void stack_texts_tidy(struct stack_texts *texts);
+/* Returns all zeros for an unknown stack. */
+struct stack_text stack_texts_find(const struct stack_texts *texts, uint64_t user, uint64_t kernel);
 
 #endif

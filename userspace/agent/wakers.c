@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/wakers.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/naming.h"
 #include "agent/samples.h"
-#include "agent/switch_frames.h"
 #include "agent/tables.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"

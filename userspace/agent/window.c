@@ -3,11 +3,11 @@
 
 #include <errno.h>
 
+#include "agent/stack_intake.h"
 #include "agent/live.h"
 #include "agent/naming.h"
-#include "agent/stack_intake.h"
+#include "agent/samples.h"
 #include "agent/tables.h"
-#include "agent/wakers.h"
 #include "agent/window_facts.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"

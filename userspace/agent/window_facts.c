@@ -7,7 +7,7 @@
 
 #include <uthash.h>
 
-#include "agent/incomplete_counts.h"
+#include "agent/stack_intake.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/tables.h"

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/dump_text.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/dump_text.h"
+#include "agent/dump.h"
 
 #include "stacks.h"
 
-#include "agent/dump.h"
 #include "attach/file_table.h"
 #include "base/slice.h"
 #include "discover/process_table.h"

@@ -4,7 +4,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "agent/incomplete_counts.h"
+#include "agent/stack_intake.h"
 #include "base/clock.h"
 #include "base/slice.h"
 #include "drain/counts.h"

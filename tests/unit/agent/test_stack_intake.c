@@ -8,7 +8,6 @@
 
 #include <pyprofd/config.h>
 
-#include "agent/incomplete_counts.h"
 #include "attach/kernel_side.h"
 #include "base/slice.h"
 #include "drain/ring.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/stack_texts.h"
+#include "agent/timeline.h"
 
 #include "stacks.h"
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "agent/stack_intake.h"
-#include "agent/stack_texts.h"
 #include "attach/kernel_side.h"
 #include "base/array.h"
 #include "base/clock.h"

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who names, labels and counts are stand-ins that write down what they get. */
-#include "agent/wakers.h"
+#include "agent/samples.h"
 
 #include <stdio.h>
 
 #include "stacks.h"
 
-#include "agent/samples.h"
 #include "agent/tables.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"

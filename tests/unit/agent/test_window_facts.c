@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/incomplete_counts.h"
+#include "agent/stack_intake.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/tables.h"
