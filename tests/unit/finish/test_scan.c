@@ -422,8 +422,9 @@ static void scan__only_threads_that_pass_the_filter(void **state)
 	     scanned = scan_next(scan, scanned))
 		count++;
 	assert_int_equal(count, 1);
-	assert_int_equal(walk_state(process_table_find_tgid(agent.services.processes, (uint32_t)wanted)),
-			 -ENOENT);
+	assert_int_equal(
+		walk_state(process_table_find_tgid(agent.services.processes, (uint32_t)wanted)),
+		-ENOENT);
 	agent_close();
 	stop_sleeper(wanted);
 	stop_sleeper(other);
