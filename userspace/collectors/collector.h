@@ -19,7 +19,6 @@
 #include "config/relabel.h"
 #include "config/url.h"
 
-struct profile;
 struct push_division;
 struct push_target;
 struct push_writer;
@@ -36,8 +35,7 @@ struct collector {
 	bool packs;		   /* bodies are gzip'd, unless a target says otherwise */
 	/* Encodes the rows of a division as requests below the collector's limits.  Returns as
 	 * push_encode(). */
-	int (*encode)(struct push_writer *writer, struct profile *profile,
-		      const struct push_division *division);
+	int (*encode)(struct push_writer *writer, const struct push_division *division);
 	/* Completes a target from the usual environment.  NULL: there is none. */
 	int (*take_environment)(struct push_target *target, push_environment *environment,
 				char *why);

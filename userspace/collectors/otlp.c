@@ -13,12 +13,12 @@
 #include "pprof/gzip_sink.h"
 #include "profile/profile_data.h"
 
+#define SERVICE_KEY "service.name"
+
 /* The rows of all series, one after another; a part is a range of them. */
 struct otlp_parts {
 	struct push_writer *writer;
-	struct profile *profile;
 	const struct push_division *division;
-	struct push_part_facts facts;
 };
 
 static int pack(const void *bytes, size_t size, void **ret_packed, size_t *ret_size)
@@ -46,7 +46,7 @@ static int build_part(const struct otlp_parts *parts, uint32_t first, uint32_t c
 			continue;
 		}
 		taken = series->row_count - first < count ? series->row_count - first : count;
-		err = push_part_add(parts->profile, series, first, taken, &parts->facts, &part);
+		err = push_part_add(parts->writer, series, first, taken, SERVICE_KEY, &part);
 		count -= taken;
 		first = 0;
 	}
@@ -58,10 +58,10 @@ static int build_part(const struct otlp_parts *parts, uint32_t first, uint32_t c
 static int encode_part(const struct otlp_parts *parts, uint32_t first, uint32_t count,
 		       char **ret_body, size_t *ret_size)
 {
-	const struct export_services services = {.service_key = parts->facts.label_key[0],
+	const struct export_services services = {.service_key = SERVICE_KEY,
 						 .host = parts->writer->encoding->host};
-	const struct export_facts facts = {.start_wall_ns = parts->facts.start_wall_ns,
-					   .duration_ns = parts->facts.duration_ns};
+	const struct export_facts facts = {.start_wall_ns = parts->writer->window->start_wall_ns,
+					   .duration_ns = parts->writer->window->duration_ns};
 	OWNED(profile) struct profile *part = NULL;
 	OWNED_MEM char *body = NULL;
 	size_t size;
@@ -107,19 +107,11 @@ static int put_rows(void *context, uint32_t first, uint32_t count)
 	return size > PUSH_PART_RAW_MAX_BYTES ? -E2BIG : put_body(parts, &body, size);
 }
 
-static int encode(struct push_writer *writer, struct profile *profile,
-		  const struct push_division *division)
+static int encode(struct push_writer *writer, const struct push_division *division)
 {
-	const char *key[1 + PUSH_LABELS_MAX] = {"service.name"};
-	struct otlp_parts parts = {.writer = writer, .profile = profile, .division = division};
+	struct otlp_parts parts = {.writer = writer, .division = division};
 	uint32_t rows = 0;
 
-	for (size_t i = 0; i < writer->encoding->labels.count; i++)
-		key[1 + i] = writer->encoding->labels.key[i];
-	parts.facts = (struct push_part_facts){.start_wall_ns = writer->window->start_wall_ns,
-					       .duration_ns = writer->window->duration_ns,
-					       .label_key = key,
-					       .label_count = 1 + writer->encoding->labels.count};
 	for (uint32_t i = 0; i < division->count; i++)
 		rows += division->series[i].row_count;
 	return rows ? push_halve(0, rows, put_rows, &parts) : 0;

@@ -25,12 +25,10 @@
 
 struct parca {
 	struct push_writer *writer;
-	const struct profile *profile;
 	char *text; /* owned, as FILE has it */
 	size_t size;
 	FILE *out; /* owned; NULL: no request is open */
 	struct json_writer json;
-	uint64_t raw_bytes;
 };
 
 static void parca_release(struct parca *parca)
@@ -51,12 +49,11 @@ static int begin_request(struct parca *parca)
 	return 0;
 }
 
-static int end_request(struct parca *parca)
+static int end_request(void *context, uint64_t raw_bytes)
 {
+	struct parca *parca = context;
 	int err;
 
-	if (!parca->out)
-		return 0;
 	json_close(&parca->json, ']');
 	json_key(&parca->json, "normalized");
 	fputs("false", parca->out);
@@ -64,9 +61,7 @@ static int end_request(struct parca *parca)
 	err = json_finish(&parca->json);
 	if (fclose(TAKE(parca->out)) || err)
 		return -ENOMEM;
-	err = push_writer_add(parca->writer, TAKE(parca->text), parca->size, parca->raw_bytes);
-	parca->raw_bytes = 0;
-	return err;
+	return push_writer_add(parca->writer, TAKE(parca->text), parca->size, raw_bytes);
 }
 
 /* Writes a string of base64: RFC 4648, section 4. */
@@ -92,17 +87,10 @@ static void put_base64(FILE *out, const uint8_t *bytes, size_t size)
 
 static void put_labels(struct parca *parca, const struct push_series *series)
 {
-	const char *service = series->value[0]
-				      ? intern_get(parca->profile->strings, series->value[0], NULL)
-				      : PUSH_SERVICE_UNKNOWN;
-	const char *const own[][2] = {{"__name__", PRODUCER},
-				      {"service_name", service},
-				      {"node", parca->writer->encoding->host}};
 	struct json_writer *json = &parca->json;
 	struct push_labels labels;
 
-	push_labels_of(parca->profile, &parca->writer->encoding->labels, series, own,
-		       ARRAY_SIZE(own), &labels);
+	push_labels_of(parca->writer, series, PRODUCER, "node", &labels);
 	json_put_open(json, "labels", '{');
 	json_put_open(json, "labels", '[');
 	for (size_t i = 0; i < labels.count; i++) {
@@ -123,12 +111,8 @@ static int put_part(void *context, const struct push_series *series,
 		    const struct push_packed *packed)
 {
 	struct parca *parca = context;
-	int err = 0;
+	int err = parca->out ? 0 : begin_request(parca);
 
-	if (parca->raw_bytes + packed->raw_bytes > PUSH_PART_RAW_MAX_BYTES)
-		err = end_request(parca);
-	if (!err && !parca->out)
-		err = begin_request(parca);
 	if (err)
 		return err;
 	json_open(&parca->json, '{');
@@ -140,20 +124,14 @@ static int put_part(void *context, const struct push_series *series,
 	json_close(&parca->json, '}');
 	json_close(&parca->json, ']');
 	json_close(&parca->json, '}');
-	parca->raw_bytes += packed->raw_bytes;
 	return 0;
 }
 
-static int encode(struct push_writer *writer, struct profile *profile,
-		  const struct push_division *division)
+static int encode(struct push_writer *writer, const struct push_division *division)
 {
-	CLEANUP(parca_release) struct parca parca = {.writer = writer, .profile = profile};
-	int err = 0;
+	CLEANUP(parca_release) struct parca parca = {.writer = writer};
 
-	for (uint32_t i = 0; !err && i < division->count; i++)
-		err = push_pack_series(profile, &division->series[i], writer->window, put_part,
-				       &parca);
-	return err ? err : end_request(&parca);
+	return push_bundle(writer, division, &(struct push_bundle){put_part, end_request, &parca});
 }
 
 static int take_environment(struct push_target *target, push_environment *environment, char *why)

@@ -43,9 +43,7 @@ static const char *profile_name(const char *kind)
 
 struct pyroscope {
 	struct push_writer *writer;
-	const struct profile *profile;
-	struct proto_writer proto;
-	uint64_t raw_bytes;
+	struct proto_writer proto; /* of the request */
 };
 
 static void pyroscope_release(struct pyroscope *pyroscope)
@@ -53,40 +51,25 @@ static void pyroscope_release(struct pyroscope *pyroscope)
 	proto_release(&pyroscope->proto);
 }
 
-/* Ends a request.  The burst of a tenant holds for all of it. */
-static int end_request(struct pyroscope *pyroscope)
+/* The burst of a tenant holds for all of a request. */
+static int end_request(void *context, uint64_t raw_bytes)
 {
-	struct proto_writer *proto = &pyroscope->proto;
-	void *body;
-	int err;
+	struct pyroscope *pyroscope = context;
+	const struct proto_writer done = pyroscope->proto;
 
-	if (proto->error)
-		return proto->error;
-	if (!proto->size)
-		return 0;
-	body = malloc(proto->size);
-	if (!body)
-		return -ENOMEM;
-	memcpy(body, proto->byte, proto->size);
-	err = push_writer_add(pyroscope->writer, body, proto->size, pyroscope->raw_bytes);
-	proto->size = 0;
-	pyroscope->raw_bytes = 0;
-	return err;
+	if (done.error)
+		return done.error;
+	pyroscope->proto = (struct proto_writer){0};
+	return push_writer_add(pyroscope->writer, done.byte, done.size, raw_bytes);
 }
 
 static void put_labels(struct pyroscope *pyroscope, const struct push_series *series)
 {
-	const char *service =
-		series->value[0] ? intern_get(pyroscope->profile->strings, series->value[0], NULL)
-				 : PUSH_SERVICE_UNKNOWN;
-	const char *const own[][2] = {{"__name__", profile_name(pyroscope->writer->window->kind)},
-				      {"service_name", service},
-				      {"hostname", pyroscope->writer->encoding->host}};
 	struct proto_writer *proto = &pyroscope->proto;
 	struct push_labels labels;
 
-	push_labels_of(pyroscope->profile, &pyroscope->writer->encoding->labels, series, own,
-		       ARRAY_SIZE(own), &labels);
+	push_labels_of(pyroscope->writer, series, profile_name(pyroscope->writer->window->kind),
+		       "hostname", &labels);
 	for (size_t i = 0; i < labels.count; i++) {
 		proto_open(proto, SERIES_LABELS);
 		proto_text(proto, LABEL_NAME, labels.label[i].name);
@@ -117,12 +100,6 @@ static int put_part(void *context, const struct push_series *series,
 	uint64_t labels = 0;
 	size_t begin;
 
-	if (pyroscope->raw_bytes + packed->raw_bytes > PUSH_PART_RAW_MAX_BYTES) {
-		int err = end_request(pyroscope);
-
-		if (err)
-			return err;
-	}
 	proto_open(proto, REQUEST_SERIES);
 	begin = proto->size;
 	put_labels(pyroscope, series);
@@ -133,21 +110,15 @@ static int put_part(void *context, const struct push_series *series,
 	put_id(proto, labels, packed);
 	proto_close(proto);
 	proto_close(proto);
-	pyroscope->raw_bytes += packed->raw_bytes;
 	return proto->error;
 }
 
-static int encode(struct push_writer *writer, struct profile *profile,
-		  const struct push_division *division)
+static int encode(struct push_writer *writer, const struct push_division *division)
 {
-	CLEANUP(pyroscope_release) struct pyroscope pyroscope = {.writer = writer,
-								 .profile = profile};
-	int err = 0;
+	CLEANUP(pyroscope_release) struct pyroscope pyroscope = {.writer = writer};
 
-	for (uint32_t i = 0; !err && i < division->count; i++)
-		err = push_pack_series(profile, &division->series[i], writer->window, put_part,
-				       &pyroscope);
-	return err ? err : end_request(&pyroscope);
+	return push_bundle(writer, division,
+			   &(struct push_bundle){put_part, end_request, &pyroscope});
 }
 
 /* ---- reading: it merges a range itself ---- */

@@ -24,7 +24,6 @@
 #include "base/io.h"
 #include "base/kinds.h"
 #include "collectors/series.h"
-#include "pprof/profile_read.h"
 #include "profile/profile_data.h"
 
 /* ---- the cursor ---- */
@@ -422,15 +421,9 @@ size_t push_content_window_count(const struct push_content *content)
 	return content->count;
 }
 
-struct push_content_window push_content_window(const struct push_content *content, size_t index)
+const struct window_mark *push_content_window(const struct push_content *content, size_t index)
 {
-	const struct window_mark *mark = &content->mark[index];
-
-	return (struct push_content_window){.start_ms = mark->start_ms,
-					    .start_wall_ns = mark->start_wall_ns
-								     ? mark->start_wall_ns
-								     : mark->start_ms * NS_PER_MS,
-					    .duration_ns = mark->duration_ns};
+	return &content->mark[index];
 }
 
 struct profile *push_content_profile(struct push_content *content)
@@ -489,6 +482,8 @@ static int add_window(struct push_content *content, const struct window_mark *ma
 	for (; at && content->mark[at - 1].start_ms > mark->start_ms; at--)
 		content->mark[at] = content->mark[at - 1];
 	content->mark[at] = *mark;
+	if (!mark->start_wall_ns)
+		content->mark[at].start_wall_ns = mark->start_ms * NS_PER_MS;
 	content->count++;
 	return 0;
 }
@@ -592,16 +587,12 @@ void push_job_begin(struct push_job *job, enum pp_profile kind, struct push_cont
 	job->content = content;
 }
 
-bool push_job_window(struct push_job *job, struct push_content_window *ret_window)
+const struct window_mark *push_job_window(struct push_job *job)
 {
-	if (!job->content)
-		return false;
-	if (job->window >= push_content_window_count(job->content)) {
-		push_job_release(job);
-		return false;
-	}
-	*ret_window = push_content_window(job->content, job->window);
-	return true;
+	if (job->content && job->window < job->content->count)
+		return &job->content->mark[job->window];
+	push_job_release(job);
+	return NULL;
 }
 
 static uint64_t hash_next(const struct push_job *job)
@@ -632,17 +623,17 @@ int push_job_encode(struct push_job *job, const struct push_encoding *encoding,
 		    char why[PUSH_WHY_BYTES], struct push_job_counts *ret_counts)
 {
 	CLEANUP(push_division_release) struct push_division division = {0};
-	struct push_content_window window = push_content_window(job->content, job->window);
+	const struct window_mark *window = push_content_window(job->content, job->window);
 	const struct push_window facts = {.kind = kind_get(job->kind)->name,
-					  .start_wall_ns = window.start_wall_ns,
-					  .duration_ns = window.duration_ns};
+					  .start_wall_ns = window->start_wall_ns,
+					  .duration_ns = window->duration_ns};
 	struct profile *profile;
 	int err = push_content_load(job->content, job->window, why);
 
 	if (err)
 		return err;
 	profile = push_content_profile(job->content);
-	err = push_divide(profile, &encoding->labels, window.start_ms, known, &division);
+	err = push_divide(profile, &encoding->labels, window->start_ms, known, &division);
 	if (!err)
 		err = push_encode(encoding, profile, &division, &facts, &job->requests);
 	if (err) {
@@ -650,7 +641,7 @@ int push_job_encode(struct push_job *job, const struct push_encoding *encoding,
 		return err;
 	}
 	job->is_encoded = true;
-	ret_counts->repeated = resume(job, cursor, window.start_ms);
+	ret_counts->repeated = resume(job, cursor, window->start_ms);
 	ret_counts->folded = division.folded_count;
 	return 0;
 }
@@ -681,7 +672,7 @@ void push_job_note(const struct push_job *job, bool is_in_flight, struct push_cu
 {
 	cursor->open.is_open = true;
 	cursor->open.kind = job->kind;
-	cursor->open.start_ms = push_content_window(job->content, job->window).start_ms;
+	cursor->open.start_ms = push_content_window(job->content, job->window)->start_ms;
 	cursor->open.requests = job->next;
 	cursor->open.hash = job->hash;
 	cursor->open.is_in_flight = is_in_flight;

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "collectors/collector.h"
 #include "collectors/requests.h"
+#include "pprof/profile_read.h"
 #include "store/store_query.h"
 
 /* ---- the cursor ---- */
@@ -108,13 +109,9 @@ int push_content_read(const struct store_entry *entry, const struct push_label_c
 void push_content_free(struct push_content *content);
 DEFINE_OWNED(struct push_content, push_content)
 
-struct push_content_window {
-	uint64_t start_ms; /* as in the name of the file that the window had for itself */
-	uint64_t start_wall_ns, duration_ns;
-};
-/* In the order of time. */
+/* In the order of time; start_ms: as in the name of the file that the window had for itself. */
 size_t push_content_window_count(const struct push_content *content);
-struct push_content_window push_content_window(const struct push_content *content, size_t index);
+const struct window_mark *push_content_window(const struct push_content *content, size_t index);
 
 /* Reads one window; the one before is gone.  The file was unpacked with the list, and its bytes are
  * kept, PUSH_MEMORY_MAX at most with what is read of them.  Returns as push_content_read(). */
@@ -138,8 +135,8 @@ struct push_job {
 void push_job_release(struct push_job *job);
 /* Begins with a file.  content: taken over. */
 void push_job_begin(struct push_job *job, enum pp_profile kind, struct push_content *content);
-/* Returns the window, or false behind the last one, and then the job has no file any more. */
-bool push_job_window(struct push_job *job, struct push_content_window *ret_window);
+/* Returns the window; NULL behind the last one, and then the job has no file any more. */
+const struct window_mark *push_job_window(struct push_job *job);
 struct push_job_counts {
 	uint64_t folded;   /* series that became one */
 	uint64_t repeated; /* requests that were sent before a restart, as other bytes */

@@ -22,8 +22,8 @@ int push_encode(const struct push_encoding *encoding, struct profile *profile,
 		const struct push_division *division, const struct push_window *window,
 		struct push_requests *ret_requests)
 {
-	struct push_writer writer = {.encoding = encoding, .window = window};
-	int err = encoding->collector->encode(&writer, profile, division);
+	struct push_writer writer = {.encoding = encoding, .window = window, .profile = profile};
+	int err = encoding->collector->encode(&writer, division);
 
 	if (err)
 		push_requests_release(&writer.requests);
@@ -41,9 +41,9 @@ static bool is_own(const struct profile_value_type *type)
 	return !strcmp(type->type, OWN_VALUE_TYPE);
 }
 
-static int begin(const struct profile *from, const struct push_part_facts *facts,
-		 struct profile **ret_part)
+static int begin(const struct push_writer *writer, struct profile **ret_part)
 {
+	const struct profile *from = writer->profile;
 	struct profile_options options = from->options;
 	OWNED(profile) struct profile *part = NULL;
 	uint32_t ignored;
@@ -60,8 +60,8 @@ static int begin(const struct profile *from, const struct push_part_facts *facts
 		options.period_type = options.value_type[0];
 	if (options.period <= 0)
 		options.period = 1;
-	options.start_wall_ns = facts->start_wall_ns;
-	options.duration_ns = facts->duration_ns;
+	options.start_wall_ns = writer->window->start_wall_ns;
+	options.duration_ns = writer->window->duration_ns;
 	err = profile_new(&options, from->strings, &part);
 	/* In the same order, as frames refer to them by number. */
 	for (uint32_t i = 0; !err && i < from->module_count; i++)
@@ -85,27 +85,30 @@ static int add_stack(const struct profile *from, uint32_t stack, struct profile 
 	return err ? err : profile_add_stack(part, location, old->count, ret_stack);
 }
 
-static int add_labels(const struct push_series *series, const struct push_part_facts *facts,
-		      struct profile *part, uint32_t *ret_set)
+static int add_labels(const struct push_writer *writer, const struct push_series *series,
+		      const char *service_key, struct profile *part, uint32_t *ret_set)
 {
+	const struct push_label_choice *choice = &writer->encoding->labels;
 	struct profile_label label[1 + PUSH_LABELS_MAX];
 	size_t count = 0;
 
-	for (size_t i = 0; facts->label_key && i < facts->label_count; i++)
+	for (size_t i = 0; service_key && i <= choice->count; i++)
 		if (series->value[i])
-			label[count++] = (struct profile_label){.key = facts->label_key[i],
-								.string = series->value[i]};
+			label[count++] =
+				(struct profile_label){.key = i ? choice->key[i - 1] : service_key,
+						       .string = series->value[i]};
 	return profile_add_label_set(part, label, count, ret_set);
 }
 
-int push_part_add(const struct profile *from, const struct push_series *series, uint32_t first,
-		  uint32_t count, const struct push_part_facts *facts, struct profile **part)
+int push_part_add(const struct push_writer *writer, const struct push_series *series,
+		  uint32_t first, uint32_t count, const char *service_key, struct profile **part)
 {
+	const struct profile *from = writer->profile;
 	uint32_t set, stack, ignored;
-	int err = *part ? 0 : begin(from, facts, part);
+	int err = *part ? 0 : begin(writer, part);
 
 	if (!err)
-		err = add_labels(series, facts, *part, &set);
+		err = add_labels(writer, series, service_key, *part, &set);
 	for (uint32_t i = first; !err && i < first + count; i++) {
 		const int64_t *value = profile_row_values(from, series->row[i]);
 		int64_t kept[PROFILE_MAX_VALUES] = {0};
@@ -141,12 +144,10 @@ int push_writer_add(struct push_writer *writer, void *body, size_t size, uint64_
 /* ---- parts of a series ---- */
 
 struct packer {
-	struct profile *profile;
+	const struct push_writer *writer;
+	const struct push_bundle *bundle;
 	const struct push_series *series;
-	struct push_part_facts facts;
-	int (*put)(void *context, const struct push_series *series,
-		   const struct push_packed *packed);
-	void *context;
+	uint64_t raw_bytes; /* of the request */
 };
 
 static uint64_t unpacked_size(const uint8_t *bytes, size_t size)
@@ -159,35 +160,44 @@ static uint64_t unpacked_size(const uint8_t *bytes, size_t size)
 }
 
 static int pack(const struct packer *packer, uint32_t first, uint32_t count, void **ret_bytes,
-		struct push_packed *ret_packed)
+		size_t *ret_size)
 {
 	OWNED(profile) struct profile *part = NULL;
-	size_t size;
-	int err =
-		push_part_add(packer->profile, packer->series, first, count, &packer->facts, &part);
+	int err = push_part_add(packer->writer, packer->series, first, count, NULL, &part);
 
 	if (err)
 		return err;
 	profile_weigh_modules(part);
-	err = profile_encode_pprof(part, ret_bytes, &size);
-	if (err)
-		return err;
-	*ret_packed = (struct push_packed){*ret_bytes, size, unpacked_size(*ret_bytes, size)};
-	return 0;
+	return profile_encode_pprof(part, ret_bytes, ret_size);
+}
+
+static int end_request(struct packer *packer)
+{
+	const uint64_t raw_bytes = packer->raw_bytes;
+
+	packer->raw_bytes = 0;
+	return packer->bundle->end(packer->bundle->context, raw_bytes);
 }
 
 static int put_rows(void *context, uint32_t first, uint32_t count)
 {
-	const struct packer *packer = context;
+	struct packer *packer = context;
 	OWNED_MEM void *bytes = NULL;
-	struct push_packed packed;
-	int err = pack(packer, first, count, &bytes, &packed);
+	uint64_t raw_bytes;
+	size_t size;
+	int err = pack(packer, first, count, &bytes, &size);
 
 	if (err)
 		return err;
-	return packed.raw_bytes > PUSH_PART_RAW_MAX_BYTES
-		       ? -E2BIG
-		       : packer->put(packer->context, packer->series, &packed);
+	raw_bytes = unpacked_size(bytes, size);
+	if (raw_bytes > PUSH_PART_RAW_MAX_BYTES)
+		return -E2BIG;
+	if (packer->raw_bytes + raw_bytes > PUSH_PART_RAW_MAX_BYTES)
+		err = end_request(packer);
+	packer->raw_bytes += raw_bytes;
+	return err ? err
+		   : packer->bundle->put(packer->bundle->context, packer->series,
+					 &(struct push_packed){bytes, size});
 }
 
 int push_halve(uint32_t first, uint32_t count,
@@ -203,20 +213,17 @@ int push_halve(uint32_t first, uint32_t count,
 	return err ? err : push_halve(first + count / 2, count - count / 2, put, context);
 }
 
-int push_pack_series(struct profile *profile, const struct push_series *series,
-		     const struct push_window *window,
-		     int (*put)(void *context, const struct push_series *series,
-				const struct push_packed *packed),
-		     void *context)
+int push_bundle(const struct push_writer *writer, const struct push_division *division,
+		const struct push_bundle *bundle)
 {
-	struct packer packer = {.profile = profile,
-				.series = series,
-				.facts = {.start_wall_ns = window->start_wall_ns,
-					  .duration_ns = window->duration_ns},
-				.put = put,
-				.context = context};
+	struct packer packer = {.writer = writer, .bundle = bundle};
+	int err = 0;
 
-	return push_halve(0, series->row_count, put_rows, &packer);
+	for (uint32_t i = 0; !err && i < division->count; i++) {
+		packer.series = &division->series[i];
+		err = push_halve(0, packer.series->row_count, put_rows, &packer);
+	}
+	return err || !packer.raw_bytes ? err : end_request(&packer);
 }
 
 /* ---- labels of a series ---- */
@@ -239,20 +246,23 @@ static void add_label(struct push_labels *labels, const char *name, const char *
 	labels->count++;
 }
 
-void push_labels_of(const struct profile *profile, const struct push_label_choice *choice,
-		    const struct push_series *series, const char *const (*own)[2], size_t own_count,
-		    struct push_labels *ret_labels)
+void push_labels_of(const struct push_writer *writer, const struct push_series *series,
+		    const char *name, const char *host_key, struct push_labels *ret_labels)
 {
-	char name[PUSH_LABEL_NAME_MAX_BYTES + 1];
+	const struct push_label_choice *choice = &writer->encoding->labels;
+	const struct intern *strings = writer->profile->strings;
+	char key[PUSH_LABEL_NAME_MAX_BYTES + 1];
 
 	ret_labels->count = 0;
-	for (size_t i = 0; i < own_count && i < PUSH_OWN_LABELS; i++)
-		add_label(ret_labels, own[i][0], own[i][1]);
+	add_label(ret_labels, "__name__", name);
+	add_label(ret_labels, PUSH_SERVICE_NAME,
+		  series->value[0] ? intern_get(strings, series->value[0], NULL)
+				   : PUSH_SERVICE_UNKNOWN);
+	add_label(ret_labels, host_key, writer->encoding->host);
 	for (size_t i = 0; i < choice->count; i++) {
 		if (!series->value[1 + i])
 			continue;
-		push_label_name(choice->key[i], name);
-		add_label(ret_labels, name,
-			  intern_get(profile->strings, series->value[1 + i], NULL));
+		push_label_name(choice->key[i], key);
+		add_label(ret_labels, key, intern_get(strings, series->value[1 + i], NULL));
 	}
 }

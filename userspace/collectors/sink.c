@@ -129,7 +129,7 @@ static void begin_lag(struct push_sink *sink)
 }
 
 /* The collector has a window to its end. */
-static void note_sent(struct push_sink *sink, const struct push_content_window *window)
+static void note_sent(struct push_sink *sink, const struct window_mark *window)
 {
 	const uint64_t end_ms = window->start_ms + window->duration_ns / NS_PER_MS;
 
@@ -439,7 +439,7 @@ static int encode_window(struct push_sink *sink, char why[PUSH_WHY_BYTES])
 }
 
 /* Goes on with a window.  Returns how long to wait. */
-static uint64_t work_at_window(struct push_sink *sink, const struct push_content_window *window)
+static uint64_t work_at_window(struct push_sink *sink, const struct window_mark *window)
 {
 	const struct push_request *request;
 	char why[PUSH_WHY_BYTES] = "";
@@ -478,14 +478,15 @@ static uint64_t work_at_window(struct push_sink *sink, const struct push_content
 
 static uint64_t work(struct push_sink *sink)
 {
-	struct push_content_window window;
+	const struct window_mark *window;
 	int err;
 
 	/* While one waits, others may be deleted. */
 	if (sink->listed_ns && mono_ns() - sink->listed_ns > PUSH_LIST_EVERY_MS * NS_PER_MS)
 		(void)list(sink);
-	if (push_job_window(&sink->job, &window))
-		return work_at_window(sink, &window);
+	window = push_job_window(&sink->job);
+	if (window)
+		return work_at_window(sink, window);
 	err = take_file(sink);
 	if (err == -EAGAIN)
 		return sink->options.poll_ms;

@@ -73,7 +73,7 @@ static void expect_window(struct push_content *content, unsigned int n)
 	profile = push_content_profile(content);
 	assert_int_equal(profile_sample_count(profile), 1);
 	assert_int_equal(profile_row_values(profile, 0)[0], n + 1);
-	assert_int_equal(push_content_window(content, n).start_ms, START_MS + n * WINDOW_MS);
+	assert_int_equal(push_content_window(content, n)->start_ms, START_MS + n * WINDOW_MS);
 	assert_int_equal(profile->options.start_wall_ns, START_NS + n * DURATION_NS);
 }
 
