@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/kinds.h"
 #include "collectors/collector.h"
 #include "collectors/session.h"
@@ -19,24 +18,13 @@
 #define ROUNDS_MAX 8U
 #define URL_BYTES 8192U
 
-struct names {
-	char (*name)[STORE_FILE_CHARS]; /* owned */
-	size_t count, capacity;
-};
-
-static void names_release(struct names *names)
-{
-	free(names->name);
-	*names = (struct names){0};
-}
-
 /* Finds a name; they are sorted by strcmp(). */
 static int compare(const void *a, const void *b)
 {
 	return strcmp(a, b);
 }
 
-static bool has(const struct names *names, const char *name)
+static bool has(const struct name_list *names, const char *name)
 {
 	return names->count &&
 	       bsearch(name, names->name, names->count, sizeof(*names->name), compare);
@@ -53,7 +41,7 @@ static bool is_wanted(const char *kind, const char *wanted)
 
 /* Takes a line of the list.  Only names of the store's own form are taken: they become names of
  * files here. */
-static int add_name(struct session *session, const char *line, size_t size, struct names *names)
+static int add_name(struct session *session, const char *line, size_t size, struct name_list *names)
 {
 	char name[STORE_FILE_CHARS];
 	struct store_file file;
@@ -67,14 +55,11 @@ static int add_name(struct session *session, const char *line, size_t size, stru
 					"has more than %u files: choose less with "
 					"--since and --until",
 					FILES_MAX);
-	if (ARRAY_RESERVE(names->name, names->count, names->capacity))
-		return -ENOMEM;
-	memcpy(names->name[names->count++], name, sizeof(name));
-	return 0;
+	return name_list_add(names, name);
 }
 
 /* Lists what the node has in the range; everything: of all times. */
-static int list(struct session *session, bool everything, struct names *names)
+static int list(struct session *session, bool everything, struct name_list *names)
 {
 	const struct fetch_settings *settings = session->settings;
 	char url[URL_BYTES], until[32] = "";
@@ -101,7 +86,7 @@ static int list(struct session *session, bool everything, struct names *names)
 	return err;
 }
 
-static bool has_kind(const struct names *names, const char *kind)
+static bool has_kind(const struct name_list *names, const char *kind)
 {
 	struct store_file file;
 
@@ -113,14 +98,14 @@ static bool has_kind(const struct names *names, const char *kind)
 
 /* Returns the kind to be fetched: the one that is asked for, else the default where there is one;
  * NULL: all. */
-static const char *choose_kind(const struct session *session, const struct names *names)
+static const char *choose_kind(const struct session *session, const struct name_list *names)
 {
 	const char *kind = session_kind(session);
 
 	return session->settings->kind[0] || has_kind(names, kind) ? kind : NULL;
 }
 
-static void keep_wanted(const struct session *session, struct names *names)
+static void keep_wanted(const struct session *session, struct name_list *names)
 {
 	const char *wanted = choose_kind(session, names);
 	struct store_file file;
@@ -136,7 +121,7 @@ static void keep_wanted(const struct session *session, struct names *names)
 
 static int say_none(struct session *session)
 {
-	CLEANUP(names_release) struct names all = {0};
+	CLEANUP(name_list_release) struct name_list all = {0};
 	int err = list(session, true, &all);
 
 	if (err)
@@ -166,7 +151,7 @@ static int get(struct session *session, const char *name, bool *is_gone)
 }
 
 /* Gets what is not here yet.  *ret_is_gone: some of it is not there any more. */
-static int get_all(struct session *session, const struct names *names, bool *ret_is_gone)
+static int get_all(struct session *session, const struct name_list *names, bool *ret_is_gone)
 {
 	int err = 0;
 
@@ -181,8 +166,8 @@ static int get_all(struct session *session, const struct names *names, bool *ret
 
 /* Deletes what only an earlier list had: windows of files that were merged since would count
  * twice. */
-static void drop_others(struct session *session, const struct names *before,
-			const struct names *names)
+static void drop_others(struct session *session, const struct name_list *before,
+			const struct name_list *names)
 {
 	for (size_t i = 0; i < before->count; i++)
 		if (!has(names, before->name[i]))
@@ -192,12 +177,12 @@ static void drop_others(struct session *session, const struct names *before,
 /* What lies in the place at the end is what one list names, so one state of the store. */
 static int fetch_node(struct session *session)
 {
-	CLEANUP(names_release) struct names before = {0};
+	CLEANUP(name_list_release) struct name_list before = {0};
 	bool is_gone = true;
 	int err = 0;
 
 	for (unsigned int round = 0; !err && is_gone; round++) {
-		CLEANUP(names_release) struct names names = {0};
+		CLEANUP(name_list_release) struct name_list names = {0};
 
 		if (round == ROUNDS_MAX)
 			return session_complain(session, "its files go away while they are read");
@@ -208,9 +193,9 @@ static int fetch_node(struct session *session)
 		drop_others(session, &before, &names);
 		if (!err)
 			err = get_all(session, &names, &is_gone);
-		names_release(&before);
+		name_list_release(&before);
 		before = names;
-		names = (struct names){0};
+		names = (struct name_list){0};
 	}
 	return err;
 }

@@ -47,8 +47,7 @@ static int keep(char **text, const char *value)
 
 /* ---- --from-set ---- */
 
-static int add_header(struct http_identity *as, const char *value,
-		      char why[CONFIG_WHY_BYTES])
+static int add_header(struct http_identity *as, const char *value, char why[CONFIG_WHY_BYTES])
 {
 	const char *colon = strchr(value, ':');
 
@@ -60,8 +59,7 @@ static int add_header(struct http_identity *as, const char *value,
 }
 
 /* The value may be a secret: it is not repeated. */
-static int take_set(struct http_identity *as, const char *assignment,
-		    char why[CONFIG_WHY_BYTES])
+static int take_set(struct http_identity *as, const char *assignment, char why[CONFIG_WHY_BYTES])
 {
 	const struct {
 		const char *key;
@@ -212,11 +210,10 @@ static int add_matcher(struct fetch_address *address, const char *item, size_t s
 	struct fetch_matcher *matcher = &address->matcher[address->matcher_count];
 	int err;
 
-	if (!name_size || address->matcher_count == FETCH_MATCHERS_MAX) {
-		snprintf(why, CONFIG_WHY_BYTES, "%.*s: not LABEL=VALUE, or more than %u of them",
-			 (int)(size < SHOWN_CHARS ? size : SHOWN_CHARS), item, FETCH_MATCHERS_MAX);
-		return -EINVAL;
-	}
+	if (!name_size || address->matcher_count == FETCH_MATCHERS_MAX)
+		return complain(why, "%.*s: not LABEL=VALUE, or more than %u of them",
+				(int)(size < SHOWN_CHARS ? size : SHOWN_CHARS), item,
+				FETCH_MATCHERS_MAX);
 	address->matcher_count++;
 	err = decode(item, name_size, &matcher->name);
 	if (!err)
@@ -228,11 +225,9 @@ static int add_matcher(struct fetch_address *address, const char *item, size_t s
 		address->matcher_count--;
 		return 0;
 	}
-	if (err == -EINVAL || (!err && !is_label_name(matcher->name))) {
-		snprintf(why, CONFIG_WHY_BYTES, "%.*s: no label's name, or has control codes",
-			 (int)(name_size < SHOWN_CHARS ? name_size : SHOWN_CHARS), item);
-		return -EINVAL;
-	}
+	if (err == -EINVAL || (!err && !is_label_name(matcher->name)))
+		return complain(why, "%.*s: no label's name, or has control codes",
+				(int)(name_size < SHOWN_CHARS ? name_size : SHOWN_CHARS), item);
 	return err;
 }
 
@@ -259,16 +254,11 @@ static int set_base(struct fetch_address *address, const char *url, char why[CON
 	const bool has_query = url[size] == '?';
 	const char *query = has_query ? url + size + 1 : "";
 
-	if (url[size] == '#' || strchr(query, '#')) {
-		snprintf(why, CONFIG_WHY_BYTES, "has a '#', which is not sent: write %%23");
-		return -EINVAL;
-	}
-	if (address->collector == COLLECTOR_NODE && has_query) {
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "names a node, which takes no '?': choose with --pid, --label and "
-			 "others");
-		return -EINVAL;
-	}
+	if (url[size] == '#' || strchr(query, '#'))
+		return complain(why, "has a '#', which is not sent: write %%23");
+	if (address->collector == COLLECTOR_NODE && has_query)
+		return complain(why, "names a node, which takes no '?': choose with --pid, "
+				     "--label and others");
 	if (address->collector == COLLECTOR_URL)
 		size = strlen(url);
 	else
@@ -289,14 +279,13 @@ int fetch_address_parse(const char *url, struct fetch_address *ret_address,
 	const char *fault = config_url_fault(plain);
 	int err;
 
-	if (!is_ours || fault) {
-		snprintf(why, CONFIG_WHY_BYTES, "%s",
-			 !fault		      ? "is no URL: give http://HOST or https://HOST"
-			 : strchr(fault, '=') ? "has a user in it: give --from-set user=NAME and, "
-						"for the password, --from-set token-file=FILE"
-					      : fault);
-		return -EINVAL;
-	}
+	if (!is_ours || fault)
+		return complain(why, "%s",
+				!fault ? "is no URL: give http://HOST or https://HOST"
+				: strchr(fault, '=')
+					? "has a user in it: give --from-set user=NAME and, "
+					  "for the password, --from-set token-file=FILE"
+					: fault);
 	err = set_base(&address, plain, why);
 	if (err)
 		return err;

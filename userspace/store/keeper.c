@@ -67,24 +67,14 @@ void keeper_free(struct keeper *keeper)
 	free(keeper);
 }
 
-static void lock(struct keeper *keeper)
-{
-	pthread_mutex_lock(&keeper->mutex);
-}
-
-static void unlock(struct keeper *keeper)
-{
-	pthread_mutex_unlock(&keeper->mutex);
-}
-
 void keeper_get_stats(struct keeper *keeper, struct keeper_stats *ret_stats)
 {
 	*ret_stats = (struct keeper_stats){0};
 	if (!keeper)
 		return;
-	lock(keeper);
+	pthread_mutex_lock(&keeper->mutex);
 	*ret_stats = keeper->stats;
-	unlock(keeper);
+	pthread_mutex_unlock(&keeper->mutex);
 }
 
 /* Returns whether to tell a count: for the first one, and for each doubling. */
@@ -133,7 +123,7 @@ void keeper_add_victim(struct keeper *keeper, const struct keeper_victim *victim
 			    .begun_ns = victim->begun_ns};
 
 	kept_comm(victim->comm, wish.name.comm);
-	lock(keeper);
+	pthread_mutex_lock(&keeper->mutex);
 	/* The kernel tells it of each thread that is to free memory. */
 	if (!is_noted(keeper, victim)) {
 		if (keeper->wish_count == WISHES_MAX ||
@@ -142,7 +132,7 @@ void keeper_add_victim(struct keeper *keeper, const struct keeper_victim *victim
 		else
 			keeper->wish[keeper->wish_count++] = wish;
 	}
-	unlock(keeper);
+	pthread_mutex_unlock(&keeper->mutex);
 }
 
 /* Signals that come before the window of the first is written mean the same. */
@@ -152,7 +142,7 @@ void keeper_add_signal(struct keeper *keeper, uint64_t now_ns)
 		.name = {.reason = KEPT_SIGNAL}, .time_ns = now_ns, .ended_ns = now_ns};
 	size_t i = 0;
 
-	lock(keeper);
+	pthread_mutex_lock(&keeper->mutex);
 	while (i < keeper->wish_count && keeper->wish[i].name.reason != KEPT_SIGNAL)
 		i++;
 	if (i < WISHES_MAX)
@@ -160,7 +150,7 @@ void keeper_add_signal(struct keeper *keeper, uint64_t now_ns)
 	else
 		tell_left_out(keeper);
 	keeper->wish_count += i == keeper->wish_count && i < WISHES_MAX;
-	unlock(keeper);
+	pthread_mutex_unlock(&keeper->mutex);
 }
 
 bool keeper_wants_cut(struct keeper *keeper, uint64_t started_ns)
@@ -169,11 +159,11 @@ bool keeper_wants_cut(struct keeper *keeper, uint64_t started_ns)
 
 	if (!keeper)
 		return false;
-	lock(keeper);
+	pthread_mutex_lock(&keeper->mutex);
 	for (size_t i = 0; i < keeper->wish_count; i++)
 		wants |= keeper->wish[i].name.reason == KEPT_SIGNAL &&
 			 keeper->wish[i].time_ns > started_ns;
-	unlock(keeper);
+	pthread_mutex_unlock(&keeper->mutex);
 	return wants;
 }
 
@@ -181,7 +171,7 @@ void keeper_find_ends(struct keeper *keeper, uint64_t now_ns, keeper_end end, co
 {
 	if (!keeper)
 		return;
-	lock(keeper);
+	pthread_mutex_lock(&keeper->mutex);
 	for (size_t i = 0; i < keeper->wish_count; i++) {
 		struct wish *wish = &keeper->wish[i];
 
@@ -191,7 +181,7 @@ void keeper_find_ends(struct keeper *keeper, uint64_t now_ns, keeper_end end, co
 		    (!wish->ended_ns && now_ns - wish->time_ns >= VICTIM_MAX_NS))
 			wish->ended_ns = now_ns;
 	}
-	unlock(keeper);
+	pthread_mutex_unlock(&keeper->mutex);
 }
 
 void keeper_finish(struct keeper *keeper)
@@ -200,11 +190,11 @@ void keeper_finish(struct keeper *keeper)
 
 	if (!keeper)
 		return;
-	lock(keeper);
+	pthread_mutex_lock(&keeper->mutex);
 	left = keeper->wish_count;
 	keeper->wish_count = 0;
 	keeper->stats.failed += left;
-	unlock(keeper);
+	pthread_mutex_unlock(&keeper->mutex);
 	if (left)
 		log_warn("'%s': %zu times nothing is kept: the run has ended", keeper->store, left);
 }
@@ -273,7 +263,7 @@ static bool take_due(struct keeper *keeper, const struct writer_window *window,
 	bool is_due = false;
 	size_t i = 0;
 
-	lock(keeper);
+	pthread_mutex_lock(&keeper->mutex);
 	while (i < keeper->wish_count && !window->is_last &&
 	       (!keeper->wish[i].ended_ns || keeper->wish[i].ended_ns > window->ended_ns))
 		i++;
@@ -283,7 +273,7 @@ static bool take_due(struct keeper *keeper, const struct writer_window *window,
 			(--keeper->wish_count - i) * sizeof(keeper->wish[0]));
 		is_due = true;
 	}
-	unlock(keeper);
+	pthread_mutex_unlock(&keeper->mutex);
 	if (is_due && (!ret_wish->ended_ns || ret_wish->ended_ns > window->ended_ns))
 		ret_wish->ended_ns = window->ended_ns;
 	return is_due;
@@ -319,10 +309,10 @@ static void keep(struct keeper *keeper, struct store *store, const struct kept_r
 	int err = store_keep(store, request, &result);
 	uint64_t failed;
 
-	lock(keeper);
+	pthread_mutex_lock(&keeper->mutex);
 	keeper->stats.kept += !err;
 	failed = keeper->stats.failed += !!err;
-	unlock(keeper);
+	pthread_mutex_unlock(&keeper->mutex);
 	if (err)
 		tell_failed(keeper, &request->name, failed, err);
 	else
