@@ -589,8 +589,8 @@ void push_job_begin(struct push_job *job, enum pp_profile kind, struct push_cont
 
 const struct window_mark *push_job_window(struct push_job *job)
 {
-	if (job->content && job->window < job->content->count)
-		return &job->content->mark[job->window];
+	if (job->content && job->window < push_content_window_count(job->content))
+		return push_content_window(job->content, job->window);
 	push_job_release(job);
 	return NULL;
 }
