@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The scan of blocked threads: no context switch shows threads that have been asleep since before
  * the profiler started.  The kernel side's task iterator (bpf/scan_threads.bpf.c) writes one
- * record for each; the agent reads the records as a stream (userspace/finish/scan_reader.h) and
- * unwinds the stacks (userspace/finish/scan.h). */
+ * record for each; the agent reads the records as a stream and unwinds the stacks
+ * (userspace/finish/scan.h). */
 #ifndef PYPROFD_SCAN_H
 #define PYPROFD_SCAN_H
 

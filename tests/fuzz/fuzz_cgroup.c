@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/container.c discover/proc_scan.c discover/process_table.c discover/mapping_set.c discover/proc_maps.c discover/cpus.c base/intern.c base/io.c base/index_table.c */
+/* sources: discover/proc_scan.c discover/process_table.c discover/mapping_set.c discover/proc_maps.c discover/cpus.c base/intern.c base/io.c base/index_table.c */
 /* The texts of /proc/PID/cgroup, stat and status, and of a list of CPUs. */
 #include <assert.h>
 #include <string.h>
 
-#include "discover/container.h"
 #include "discover/cpus.h"
 #include "discover/proc_scan.h"
 

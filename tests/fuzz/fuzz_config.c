@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: config/config.c base/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/secret.c base/sudo_user.c base/kinds.c base/utf8.c base/io.c base/regex_copies.c base/collectors.c */
+/* sources: config/config.c base/nearest.c config/lines.c config/served.c config/url.c config/relabel.c config/secret.c base/safe_file.c base/kinds.c base/utf8.c base/io.c base/regex_copies.c base/collectors.c */
 /* The text of a configuration file: what is right is typed and printed, an error has a line. */
 #include <assert.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/demangle.c elf/demangle_cython.c */
+/* sources: elf/demangle.c */
 /* A linker name. */
 #include <assert.h>
 #include <stdint.h>

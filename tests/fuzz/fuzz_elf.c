@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_image.c elf/elf_symbol_table.c elf/elf_symbols.c elf/symbol_sources.c elf/debug_file.c base/root_file.c elf/demangle.c elf/demangle_cython.c */
+/* sources: elf/elf_image.c elf/elf_symbol_table.c elf/elf_symbols.c elf/debug_file.c base/safe_file.c elf/demangle.c */
 /* An ELF file.  The range of an answer must contain the address. */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: gauges/intake.c gauges/record.c gpu/gauge_sums.c profile/gpu_gauges.c */
+/* sources: gauges/intake.c gpu/gauge_sums.c profile/gpu_gauges.c */
 /* What a child that has run a vendor's code writes into its pipe, as records.  Each begins with a
  * byte that chooses how much of it is sound: random bytes alone would not get past the first
  * check. */

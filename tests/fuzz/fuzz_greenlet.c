@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/greenlet.c elf/elf_image.c elf/elf_symbol_table.c */
+/* sources: files/stack_starts.c elf/elf_image.c elf/elf_symbol_table.c */
 /* An ELF file that may be the greenlet extension: the function that is found is one of its symbols,
  * and the work is bounded. */
 #include <assert.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "elf/elf_symbol_table.h"
-#include "python/greenlet.h"
+#include "files/stack_starts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/app_name.c identity/identity.c identity/cgroup_names.c identity/pods.c identity/label_value.c discover/container.c base/utf8.c base/io.c base/user_quota.c */
+/* sources: identity/app_name.c identity/identity.c identity/cgroup_names.c identity/label_value.c discover/proc_scan.c base/utf8.c base/io.c base/user_quota.c */
 /* A command line, an environment and a cgroup's path: any user writes the first two; what the child
  * that reads tells of a directory; /etc/passwd. */
 #include <assert.h>
@@ -11,7 +11,6 @@
 #include "identity/app_name.h"
 #include "identity/cgroup_names.h"
 #include "identity/identity.h"
-#include "identity/pods.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

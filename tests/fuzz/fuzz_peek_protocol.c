@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: peek/child.c child/worker.c child/spawn.c base/task.c child/sandbox.c base/capabilities.c base/io.c child/children.c */
+/* sources: peek/child.c child/worker.c child/spawn.c base/task.c child/sandbox.c base/io.c child/children.c */
 /* Both sides of the socket of the child that reads memory.  The first byte chooses: a request as
  * the child gets it, carried out on this process, or a reply as the agent gets it. */
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: symbolize/perf_map.c base/root_file.c files/perf_lines.c files/check.c base/io.c python/python_text.c python/python_code.c python/python_objects.c */
+/* sources: symbolize/perf_map.c base/safe_file.c files/decode.c files/check.c base/io.c python/python_text.c python/python_code.c python/python_objects.c */
 /* The text of a perf-PID.map, read in two pieces: what the child answers must pass the agent's
  * checks. */
 #include <assert.h>
@@ -12,7 +12,7 @@
 #include "base/io.h"
 #include "files/check.h"
 #include "files/client.h"
-#include "files/perf_lines.h"
+#include "files/decode.h"
 #include "symbolize/perf_map.h"
 
 #define ROOM 4096U /* of an answer: small, so that it gets full */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/scheduler_times.c discover/proc_scan.c discover/resident_memory.c discover/process_table.c discover/mapping_set.c discover/proc_maps.c discover/container.c base/io.c base/intern.c base/index_table.c */
+/* sources: discover/process_figures.c discover/proc_scan.c discover/process_table.c discover/mapping_set.c discover/proc_maps.c base/io.c base/intern.c base/index_table.c */
 /* The texts of /proc/PID/stat, status and schedstat, in which the process chose its name. */
 #include <assert.h>
 #include <stddef.h>
@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "discover/proc_scan.h"
-#include "discover/resident_memory.h"
-#include "discover/scheduler_times.h"
+#include "discover/process_figures.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

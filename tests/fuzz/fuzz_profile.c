@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/profile.c pprof/pprof.c pprof/pprof_mappings.c pprof/gzip_sink.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c base/proto.c */
+/* sources: profile/profile.c pprof/pprof.c pprof/gzip.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c base/proto.c */
 /* Names and stacks as a hostile process would choose them: the output must be complete and clean,
  * and its sums must be right.
  * runs: 3000 at most in `make check`. */
@@ -9,7 +9,6 @@
 
 #include "base/utf8.h"
 #include "made_profile.h"
-#include "pprof/folded.h"
 #include "pprof/pprof.h"
 
 #define MAX_RAW_BYTES (4U << 20)

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "python/python_accessor.h"
+#include "python/python_tls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "finish/scan_reader.h"
+#include "finish/scan.h"
 #include "python/python_frames.h"
 #include "python/python_offsets.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/source.c base/utf8.c base/io.c base/root_file.c base/sudo_user.c */
+/* sources: reader/source.c base/utf8.c base/io.c base/safe_file.c */
 /* A source file of whoever ran the program: its lines are clean, and its blocks lie in it. */
 #include <assert.h>
 #include <stdio.h>

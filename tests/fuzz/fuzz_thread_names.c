@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: python/thread_names.c python/thread_place.c python/python_objects.c python/python_text.c python/python_offsets.c */
+/* sources: python/thread_names.c python/python_objects.c python/python_text.c python/python_offsets.c */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

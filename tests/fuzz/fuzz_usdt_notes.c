@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/probe_sites.c elf/probe_nearest.c elf/probe_instruction.c elf/usdt_notes.c elf/elf_image.c elf/elf_symbol_table.c base/nearest.c */
+/* sources: elf/probe_sites.c elf/usdt_notes.c elf/elf_image.c elf/elf_symbol_table.c base/nearest.c */
 /* An ELF file with notes of static probes and symbols: the first probe that it names is wanted, and
  * so is a function.  Each site must lie in code, each semaphore in writable data. */
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: finish/user_unwind.c finish/unwind_frames.c finish/stack_finish.c finish/stack_resume.c base/page_cache.c drain/decode.c */
+/* sources: finish/user_unwind.c finish/stack_finish.c base/page_cache.c drain/decode.c */
 /* An incomplete stack, completed in a process whose code has any rules and whose memory repeats
  * endlessly, so that any pointer is valid.
  * An input: 16 rules, the record's fixed part, its frames and segments, the copy of the stack,
@@ -22,7 +22,7 @@
 #define LIBRARY_FILE 16U
 #define INTERPRETER_FILE 17U
 
-/* A search's walks visit 4,096 frames in all (stack_resume.c), and looks at 384 words besides; each
+/* A search's walks visit 4,096 frames in all (stack_finish.c), and looks at 384 words besides; each
  * walk that follows takes PP_MAX_STEPS, and there is one more for each segment. */
 #define MAX_LOOK_UPS (2U * (4096U + 2U * 384U + PP_MAX_STEPS))
 

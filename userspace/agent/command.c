@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "base/sudo_user.h"
+#include "base/safe_file.h"
 #include "child/spawn.h"
 
 /* ---- the user ---- */

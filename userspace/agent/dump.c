@@ -8,12 +8,12 @@
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/slice.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
-#include "finish/finisher.h"
 #include "finish/scan.h"
 #include "finish/scan_walk.h"
 #include "finish/user_unwind.h"
@@ -172,17 +172,9 @@ static size_t take_scanned(struct dump *dump, struct pp_process_id id)
 
 static bool has_thread(const struct dump_thread *thread, size_t count, uint32_t tid)
 {
-	for (size_t low = 0, high = count; low < high;) {
-		size_t middle = low + (high - low) / 2;
+	const size_t before = ARRAY_LEADING(count, at, thread[at].tid < tid);
 
-		if (thread[middle].tid == tid)
-			return true;
-		if (thread[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	return before < count && thread[before].tid == tid;
 }
 
 /* Adds the threads of /proc/PID/task that the scan has not found. */

@@ -14,7 +14,7 @@
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
 #include "drain/thread_slots.h"
-#include "finish/finisher.h"
+#include "finish/user_unwind.h"
 #include "live/record.h"
 #include "processes/thread_names.h"
 #include "symbolize/symbolizer.h"

@@ -7,7 +7,6 @@
 #include "drain/counts.h"
 #include "drain/decode.h"
 #include "drain/incomplete_queue.h"
-#include "finish/finisher.h"
 #include "finish/user_unwind.h"
 
 /* The part of a CPU that the agent may spend on this, and the cost that is assumed for a walk until

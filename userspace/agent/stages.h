@@ -34,7 +34,7 @@
 #include "agent/window.h"
 #include "agent/window_facts.h"
 #include "discover/target.h"
-#include "finish/finisher.h"
+#include "finish/user_unwind.h"
 #include "probes/probes.h"
 #include "windows/profile_shares.h"
 #include "windows/profiles.h"

@@ -718,18 +718,11 @@ void context_table_get_stats(const struct context_table *table,
 int process_find_mapping(const struct process *process, uint64_t address,
 			 const struct mapping **ret_mapping)
 {
-	size_t low = 0, high = process->mapping_count;
+	const size_t begun = ARRAY_LEADING(process->mapping_count, at,
+					   process->mapping[at].start <= address);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (process->mapping[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address >= process->mapping[low - 1].end)
+	if (!begun || address >= process->mapping[begun - 1].end)
 		return -ENOENT;
-	*ret_mapping = &process->mapping[low - 1];
+	*ret_mapping = &process->mapping[begun - 1];
 	return 0;
 }

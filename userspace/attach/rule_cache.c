@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #define PAGE_BYTES (1ULL << PP_PAGE_SHIFT)
 
 void rule_cache_release(struct rule_cache *cache)
@@ -53,19 +55,10 @@ static int read_page(struct rule_page *page, uint32_t file, const struct row_sou
 /* Rows ascend, and the first one begins with the page. */
 static void find_rule(const struct cfi_rows *rows, uint64_t vaddr, struct pp_rule *ret_rule)
 {
-	size_t low = 0, high = rows->count;
+	const size_t begun = ARRAY_LEADING(rows->count, at, rows->row[at].vaddr <= vaddr);
 
-	*ret_rule = (struct pp_rule){.kind = PP_RULE_NO_INFO};
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (rows->row[middle].vaddr <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low)
-		*ret_rule = rows->row[low - 1].rule;
+	*ret_rule = begun ? rows->row[begun - 1].rule
+			  : (struct pp_rule){.kind = PP_RULE_NO_INFO};
 }
 
 /* Rows that are too many to keep are dropped as soon as one of them was found. */

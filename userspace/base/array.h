@@ -3,6 +3,7 @@
 #define BASE_ARRAY_H
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,5 +68,37 @@ static inline void *array_extended(void *array, size_t capacity, size_t count, s
 		}                                                                                  \
 		count_ > (capacity) ? -ENOMEM : 0;                                                 \
 	})
+
+/* Returns the number of items at the beginning of a sorted array for which the condition holds; it
+ * holds for no item behind them: a binary search.  `at`: names the index in the condition. */
+#define ARRAY_LEADING(count, at, condition)                                                        \
+	({                                                                                         \
+		size_t low_ = 0, high_ = (count);                                                  \
+                                                                                                   \
+		while (low_ < high_) {                                                             \
+			const size_t at = low_ + (high_ - low_) / 2;                               \
+                                                                                                   \
+			if (condition)                                                             \
+				low_ = at + 1;                                                     \
+			else                                                                       \
+				high_ = at;                                                        \
+		}                                                                                  \
+		low_;                                                                              \
+	})
+
+static inline int median_compare(const void *a, const void *b)
+{
+	const uint64_t value_a = *(const uint64_t *)a, value_b = *(const uint64_t *)b;
+
+	return (value_a > value_b) - (value_a < value_b);
+}
+
+/* Sorts measurements, of which there is at least one and some had an interrupt in them, and returns
+ * the one in the middle. */
+static inline uint64_t median_take(uint64_t *value, size_t count)
+{
+	qsort(value, count, sizeof(*value), median_compare);
+	return value[count / 2];
+}
 
 #endif

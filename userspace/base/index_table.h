@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/random.h>
 
 #include "base/array.h"
 
@@ -58,5 +59,61 @@ int index_table_add(struct index_table *table, uint32_t hash, uint32_t index);
  * -ENOMEM. */
 #define INDEX_RESERVE(table, hash, array, count, capacity)                                         \
 	(ARRAY_RESERVE(array, count, capacity) ?: index_table_add(table, hash, count))
+
+/* Remembers for each id the index of the item that was found for it, so that each id is searched
+ * for only once.  Ids count from 0.  A zeroed map is empty. */
+struct id_map {
+	uint32_t *index_plus_1; /* owned; 0: not asked for yet */
+	uint32_t count;
+};
+
+static inline void id_map_release(struct id_map *map)
+{
+	free(map->index_plus_1);
+	*map = (struct id_map){};
+}
+
+static inline bool id_map_find(const struct id_map *map, uint32_t id, uint32_t *ret_index)
+{
+	if (id >= map->count || !map->index_plus_1[id])
+		return false;
+	*ret_index = map->index_plus_1[id] - 1;
+	return true;
+}
+
+/* Makes room for ids below `count`; the map grows in the same steps as the array of the ids.
+ * Returns 0 or -ENOMEM. */
+static inline int id_map_reserve(struct id_map *map, uint32_t count)
+{
+	return ARRAY_EXTEND(map->index_plus_1, count, map->count);
+}
+
+/* Stores an index; there must be room for the id. */
+static inline void id_map_set(struct id_map *map, uint32_t id, uint32_t index)
+{
+	map->index_plus_1[id] = index + 1;
+}
+
+/* ---- where a key begins in a hash table with open addressing.  Whoever can choose keys (a program
+ * its frames and names) could choose those that lie beside each other, and make each look-up as
+ * long as the table: the place depends on a secret of each table. ---- */
+
+/* Returns a secret and odd number; without random bytes, which the kernel has from its start on, a
+ * known one. */
+static inline uint64_t hash_factor(void)
+{
+	uint64_t factor = 0x9e3779b97f4a7c15ULL;
+
+	(void)!getrandom(&factor, sizeof(factor), 0);
+	return factor | 1;
+}
+/* Returns a slot; mask: slots - 1, of which there are 2^n.  The highest bits of a product depend on
+ * all bits of the key; two rounds, as equal steps between keys would stay equal steps after one. */
+static inline size_t hash_place(uint64_t key, uint64_t factor, size_t mask)
+{
+	key *= factor;
+	key = (key ^ key >> 32) * factor;
+	return (size_t)(key >> __builtin_clzll(mask | 1)) & mask;
+}
 
 #endif

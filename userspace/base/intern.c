@@ -8,7 +8,6 @@
 #include <xxhash.h>
 
 #include "base/array.h"
-#include "base/hash_place.h"
 #include "base/index_table.h"
 
 #define CHUNK_BYTES 16384U

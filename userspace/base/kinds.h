@@ -58,4 +58,19 @@ bool capture_find(const char *name, size_t size, uint32_t *ret_capture);
 #define CAPTURE_NAMES_CHARS (0U PP_CAPTURES(CAPTURE_NAME_CHARS, CAPTURE_NAME_CHARS))
 void capture_names(uint32_t captures, const char *between, char ret_names[CAPTURE_NAMES_CHARS]);
 
+/* X(id, key): the labels that say who a process is.  The agent writes them (identity/), the reader
+ * groups by them. */
+#define IDENTITY_LABELS(X)                                                                         \
+	X(SERVICE_NAME, "service_name")                                                            \
+	X(APP, "app")                                                                              \
+	X(UNIT, "unit")                                                                            \
+	X(USER, "user")                                                                            \
+	X(NAMESPACE, "namespace")                                                                  \
+	X(POD, "pod")                                                                              \
+	X(CONTAINER, "container")                                                                  \
+	X(SLURM_JOB, "slurm_job")                                                                  \
+	X(RANK, "rank")                                                                            \
+	X(LOCAL_RANK, "local_rank")                                                                \
+	X(WORLD_SIZE, "world_size")
+
 #endif

@@ -3,15 +3,75 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
+#include <grp.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/sudo_user.h"
+
+#define GROUPS_FIRST 64
+
+/* Parses a decimal id.  The largest 32-bit number means "no id" to chown(2) and setuid(2). */
+static int parse_id(const char *text, uint32_t *ret_id)
+{
+	unsigned long long id;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	id = strtoull(text, &end, 10);
+	if (*end || errno || id >= UINT32_MAX)
+		return -EINVAL;
+	*ret_id = (uint32_t)id;
+	return 0;
+}
+
+int sudo_user_ids(uid_t *ret_uid, gid_t *ret_gid)
+{
+	const char *uid_text = getenv("SUDO_UID"), *gid_text = getenv("SUDO_GID");
+	uint32_t uid, gid;
+
+	if (!uid_text && !gid_text)
+		return -ENOENT;
+	if (parse_id(uid_text, &uid) || parse_id(gid_text, &gid))
+		return -EINVAL;
+	*ret_uid = uid;
+	*ret_gid = gid;
+	return 0;
+}
+
+int user_groups(const char *name, gid_t gid, gid_t **ret_group, size_t *ret_count)
+{
+	OWNED_MEM gid_t *group = NULL;
+	int count = GROUPS_FIRST, room;
+
+	do {
+		gid_t *larger = reallocarray(group, (size_t)count, sizeof(*group));
+
+		if (!larger)
+			return -ENOMEM;
+		group = larger;
+		room = count;
+		if (!name) {
+			group[0] = gid;
+			count = 1;
+			break;
+		}
+	} while (getgrouplist(name, gid, group, &count) < 0 && count > room &&
+		 count <= NGROUPS_MAX);
+	if (count < 0 || count > room)
+		return -E2BIG;
+	*ret_count = (size_t)count;
+	*ret_group = TAKE(group);
+	return 0;
+}
 
 int named_descriptor(const char *path)
 {
@@ -120,4 +180,61 @@ int safe_file_open(const char *path, enum safe_file_kinds kinds, mode_t mode, in
 		return -errno;
 	*ret_fd = fd;
 	return 0;
+}
+
+int root_file_look(const char *root, const char *path, enum root_file_links links, int *ret_path_fd)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS |
+			   (links == ROOT_FILE_NO_LINKS ? RESOLVE_NO_SYMLINKS : 0),
+	};
+	OWNED_FD int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	OWNED_FD int path_fd = -1;
+	struct stat status;
+
+	if (root_fd < 0)
+		return -errno;
+	path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	/* An old container runtime's filter answers ENOSYS or EPERM to calls it does not know. */
+	if (path_fd < 0 && (errno == ENOSYS || errno == EPERM) && links == ROOT_FILE_LINKS &&
+	    root[0] == '/' && !root[1])
+		path_fd = open(path, O_PATH | O_CLOEXEC);
+	if (path_fd < 0)
+		return -errno;
+	if (fstat(path_fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return -EINVAL;
+	*ret_path_fd = TAKE_FD(path_fd);
+	return 0;
+}
+
+int root_file_open_seen(int path_fd, int *ret_fd)
+{
+	OWNED_FD int fd = -1;
+	struct stat seen, opened;
+	char self[32];
+
+	if (fstat(path_fd, &seen))
+		return -errno;
+	if (!S_ISREG(seen.st_mode))
+		return -EINVAL;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", path_fd);
+	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &opened))
+		return -errno;
+	if (!S_ISREG(opened.st_mode) || opened.st_dev != seen.st_dev ||
+	    opened.st_ino != seen.st_ino)
+		return -ESTALE;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int root_file_open(const char *root, const char *path, int *ret_fd)
+{
+	OWNED_FD int path_fd = -1;
+	int err = root_file_look(root, path, ROOT_FILE_LINKS, &path_fd);
+
+	return err ? err : root_file_open_seen(path_fd, ret_fd);
 }

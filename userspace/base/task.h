@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel tells of a task, and of this process: CPU time, memory, whether it runs.  No
- * state; any thread. */
+/* What the kernel tells of a task, and of this process: CPU time, memory, whether it runs, what it
+ * may do.  No state; any thread. */
 #ifndef BASE_TASK_H
 #define BASE_TASK_H
 
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,5 +27,15 @@ uint64_t process_delay_ns(pid_t pid);
  * may have to share or be throttled for; one that waits for a page, a disk or a lock sleeps.
  * false, too, when it has ended.  From /proc/TID/stat. */
 bool task_is_running(pid_t tid);
+
+/* The calling thread's capabilities: capabilities(7). */
+#define CAPABILITY_BIT(capability) (UINT64_C(1) << (capability))
+
+/* Returns whether all capabilities of a mask are effective; false also when they cannot be read. */
+bool capabilities_are_held(uint64_t mask);
+/* Takes away the permitted, effective and ambient capabilities that are not in `kept`, and the
+ * inheritable ones that are not in `inherited`: ambient ones are both.  Adds none.  The bounding
+ * set stays, so a program that root starts may have them again.  Returns 0 or -errno. */
+int capabilities_keep(uint64_t kept, uint64_t inherited);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "base/capabilities.h"
+#include "base/task.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 

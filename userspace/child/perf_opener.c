@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "base/capabilities.h"
+#include "base/task.h"
 #include "base/io.h"
 #include "child/worker.h"
 

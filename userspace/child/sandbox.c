@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/capabilities.h"
+#include "base/task.h"
 #include "base/cleanup.h"
 
 #ifdef __x86_64__

@@ -10,7 +10,7 @@
 #include "collectors/collector.h"
 #include "collectors/requests.h"
 #include "export/exports.h"
-#include "pprof/gzip_sink.h"
+#include "pprof/gzip.h"
 #include "profile/profile_data.h"
 
 #define SERVICE_KEY "service.name"

@@ -71,7 +71,7 @@ struct relabel_rules;
 #define PUSH_LABEL_NAME_MAX_BYTES 128U
 #define PUSH_LABEL_VALUE_MAX_BYTES 1024U
 #define PUSH_SERIES_OTHER "other_services"
-#define PUSH_USER_LABEL "user" /* base/label_keys.h */
+#define PUSH_USER_LABEL "user" /* base/kinds.h */
 
 struct push_label_choice {
 	const char *key[PUSH_LABELS_MAX]; /* as in the profile; borrowed */

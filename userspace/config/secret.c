@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/sudo_user.h"
+#include "base/safe_file.h"
 #include "base/utf8.h"
 
 /* ---- whole files ---- */

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/id_map.h"
+#include "base/index_table.h"
 #include "pprof/profile_read.h"
 #include "profile/profile_data.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/root_file.h"
+#include "base/safe_file.h"
 #include "discover/mapping_set.h"
 
 #define INODE_LOW_BITS 0xffffffffffffULL

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "discover/process.h"
 
@@ -130,17 +131,7 @@ static int make_own(struct process *process, size_t count)
 /* Returns the index of the first mapping that ends after the address. */
 static size_t find_end_after(const struct process *process, uint64_t address)
 {
-	size_t low = 0, high = process->mapping_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->mapping[middle].end > address)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return ARRAY_LEADING(process->mapping_count, at, process->mapping[at].end <= address);
 }
 
 /* Returns whether `inner` is the same as a part of `outer`. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists the processes in /proc and reads their stat and status files. A process may vanish at any
- * moment: -ESRCH. Source: proc_pid_stat(5), proc_pid_status(5). */
+/* Lists the processes in /proc and reads their stat, status and cgroup files.  A process may vanish
+ * at any moment: -ESRCH.  Source: proc_pid_stat(5), proc_pid_status(5). */
 #ifndef DISCOVER_PROC_SCAN_H
 #define DISCOVER_PROC_SCAN_H
 
 #include <dirent.h>
+#include <stddef.h>
 
 #include "base/slice.h"
 #include "discover/process.h"
@@ -74,5 +75,27 @@ int process_read_details(struct process_table *table, struct process *process);
 
 /* Reads the name of a thread. Returns 0; -ESRCH. */
 int thread_comm_read(uint32_t tgid, uint32_t tid, char ret_comm[PP_COMM_BYTES]);
+
+/* ---- /proc/PID/cgroup: cgroups(7); the runtimes' naming ---- */
+
+#define CGROUP_PATH_MAX_BYTES 4096U /* NUL included */
+#define CONTAINER_ID_BYTES 65U	    /* 64 hex digits and a NUL */
+
+struct container {
+	char cgroup[CGROUP_PATH_MAX_BYTES]; /* "/…"; "" when no line could be read */
+	/* "" outside of containers, and for lxc, which uses names instead of ids */
+	char id[CONTAINER_ID_BYTES];
+};
+
+/* Picks one line of the file: if any line has a container id, only from those.  Of these it takes
+ * that of cgroup v2 ("0::"), else v1's name=systemd, else pids, else the first.  A path of "/" is
+ * taken only when there is no other, because on hybrid hosts all processes may be in v2's root. */
+void container_parse(const char *text, size_t size, struct container *ret_container);
+
+/* Finds the container id in a cgroup path, in the innermost component that has one: 64 hex digits,
+ * alone or after a runtime's prefix (docker-, cri-containerd-, crio-, libpod-, …; also
+ * PODSLICE:RUNTIME:ID), with or without ".scope". A monitor process beside a container
+ * (crio-conmon-…) is not counted as inside it. Returns 0; -ENOENT. */
+int container_id_find(const char *cgroup, char ret_id[CONTAINER_ID_BYTES]);
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 
 #include "attach/kernel_side.h"
-#include "base/capabilities.h"
+#include "base/task.h"
 #include "base/io.h"
 #include "child/perf_opener.h"
 #include "discover/cpus.h"

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/hash_place.h"
+#include "base/index_table.h"
 
 static uint64_t entry_hash(const void *entry)
 {

@@ -13,7 +13,7 @@ struct hash_set {
 	void **entry; /* owned, as are the entries; in no order */
 	uint32_t count, capacity;
 	struct index_table table;
-	uint64_t factor; /* base/hash_place.h: a program chooses bits of its stacks' hashes */
+	uint64_t factor; /* base/index_table.h: a program chooses bits of its stacks' hashes */
 };
 void hash_set_init(struct hash_set *set);
 /* Frees the entries, too. */

@@ -14,8 +14,8 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
-#include "base/root_file.h"
-#include "elf/symbol_sources.h"
+#include "base/safe_file.h"
+#include "elf/elf_symbols.h"
 
 /* Finds and opens the files that may have the symbols of a stripped one, and looks into none of
  * them: that is debug_file.h, in a process without rights. */

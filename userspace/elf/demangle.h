@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Demangles the linker's names of C++ and Rust (by libiberty) and of Cython. */
-#ifndef SYMBOLIZE_DEMANGLE_H
-#define SYMBOLIZE_DEMANGLE_H
+#ifndef ELF_DEMANGLE_H
+#define ELF_DEMANGLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,5 @@
  * module.Class.function.  A hostile name costs bounded time and at most about 1 MiB of stack.
  * Returns false, with ret_text undefined, when the name is none of these. */
 bool demangle(const char *name, size_t size, char ret_text[DEMANGLE_MAX_BYTES]);
-
-/* Defined in demangle_cython.c. */
-bool demangle_cython(const char *name, size_t size, char ret_text[DEMANGLE_MAX_BYTES]);
 
 #endif

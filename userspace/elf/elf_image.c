@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "base/array.h"
+
 /* Survives a truncated file, against which no bounds check helps: when another process truncates a
  * file that elf_image_open() has mapped, the next read of the missing part raises SIGBUS.
  * Copying files instead would cost hundreds of MiB (libtorch_cuda: 1.5 GiB). So images stay mapped
@@ -52,19 +54,13 @@ int elf_guard_install(void)
 /* Returns the end of the data at a file offset: the next hole, or the end of the file. */
 static uint64_t data_end(const struct elf_image *image, uint64_t offset)
 {
-	size_t low = 0, high = image->extent_count;
+	size_t begun;
 
 	if (!image->extent)
 		return image->size;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (image->extent[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && image->extent[low - 1].end > offset ? image->extent[low - 1].end : offset;
+	begun = ARRAY_LEADING(image->extent_count, at, image->extent[at].start <= offset);
+	return begun && image->extent[begun - 1].end > offset ? image->extent[begun - 1].end
+							       : offset;
 }
 
 /* Returns `size` bytes at a file offset; NULL when not all of them are there. */

@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "elf/debug_file.h"
 #include "elf/elf_image.h"
+#include "elf/elf_symbol_table.h"
 
 /* The answer for one address of a batch. */
 struct elf_function {
@@ -34,5 +35,63 @@ typedef void elf_function_handler(void *context, size_t index, const struct elf_
 int elf_symbols_find_many(const struct elf_image *image, const struct debug_files *files,
 			  const uint64_t *vaddr, size_t count, elf_function_handler *found,
 			  void *context);
+
+/* ---- all symbol tables that describe one file, private to elf/ ---- */
+
+#define SYMBOL_SOURCES_MAX 4U
+#define SYMBOL_SOURCE_MAX_SYMBOLS (1U << 21) /* of one table; the rest is not read */
+#define SYMBOL_NAME_MAX_BYTES 16384U	     /* of one name; longer ones are cut */
+#define DEBUGDATA_MAX_BYTES (64U << 20)	     /* decompressed .gnu_debugdata */
+/* What its decoder may take: xz -6 and what distributions use need 9 MiB, xz -8 33. */
+#define DEBUGDATA_DECODER_MAX_BYTES (34U << 20)
+#define DEBUG_CRC_MAX_BYTES (256U << 20) /* a larger debug file must match by build-id */
+
+struct symbol_section {
+	uint64_t end; /* vaddr */
+	bool is_code;
+};
+
+struct symbol_source {
+	const struct elf_image *image;	/* the image that the table is in */
+	struct elf_symbol_table table;	/* count is cut to SYMBOL_SOURCE_MAX_SYMBOLS */
+	struct symbol_section *section; /* owned; by st_shndx */
+	size_t section_count;
+};
+
+struct symbol_sources {
+	const struct elf_image *image; /* borrowed */
+	struct symbol_source source[SYMBOL_SOURCES_MAX];
+	size_t count;
+	/* private */
+	struct elf_image *debug_file, *debugdata;
+	void *debugdata_bytes;
+};
+
+/* One function as one table describes it. */
+struct symbol_function {
+	uint64_t start, end; /* vaddr; end of a symbol without size: its section's */
+	const char *name;    /* raw, in the file, not terminated: see symbol_function_name_size() */
+	size_t name_room;
+	struct elf_work *work; /* of the image; reading the name pays from it */
+	bool has_size, is_local;
+};
+
+/* Opens all tables of an image. files: as for elf_symbols_find_many(). Missing or damaged debug
+ * files are ignored. Returns 0 (count 0: no symbols); -E2BIG when the file takes more work than its
+ * budget; -ENOMEM. */
+int symbol_sources_open(const struct elf_image *image, const struct debug_files *files,
+			struct symbol_sources **ret_sources);
+void symbol_sources_free(struct symbol_sources *sources);
+DEFINE_OWNED(struct symbol_sources, symbol_sources)
+
+/* Reads entry `index` of a source. Returns false when the entry is not a function of the image. */
+bool symbol_source_function(const struct symbol_sources *sources, size_t source, size_t index,
+			    struct symbol_function *ret_function);
+/* Returns the size of the name without a symbol version ("@GLIBC_2.2.5"), which some .symtab
+ * contain. */
+size_t symbol_function_name_size(const struct symbol_function *function);
+/* Returns whether `a` is the better of two names for one address: has a size, is global, has fewer
+ * leading underscores, is shorter, comes first. */
+bool symbol_function_is_better(const struct symbol_function *a, const struct symbol_function *b);
 
 #endif

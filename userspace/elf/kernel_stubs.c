@@ -37,17 +37,8 @@ static void read_contents(const struct resolving *resolving)
 /* Returns the first slot at or behind an address. */
 static struct elf_slot *slot_at(const struct resolving *resolving, uint64_t vaddr)
 {
-	size_t low = 0, high = resolving->count;
-
-	while (low < high) {
-		const size_t middle = (low + high) / 2;
-
-		if (resolving->slot[middle].vaddr < vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return resolving->slot + low;
+	return resolving->slot +
+	       ARRAY_LEADING(resolving->count, at, resolving->slot[at].vaddr < vaddr);
 }
 
 /* Returns the address that a relocation stores; 0: none of this file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "files/child.h"
+#include "files/serve.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 
 #include "child/worker.h"
 #include "elf/elf_image.h"
-#include "files/serve.h"
 
 #define SORTED_BYTES 4096U /* more than qsort() keeps on the stack */
 

@@ -14,7 +14,7 @@
 #include "elf/probe_sites.h"
 #include "files/questions.h"
 #include "python/python_code.h"
-#include "python/python_told.h"
+#include "python/python_offsets.h"
 #include "unwind/cfi.h"
 
 /* The rows of one page of 64 KiB always fit, also of a forged one with a row for each byte. */

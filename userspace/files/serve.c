@@ -8,11 +8,9 @@
 #include "elf/demangle.h"
 #include "elf/elf_symbol_table.h"
 #include "elf/elf_symbols.h"
-#include "files/code_objects.h"
+#include "files/decode.h"
 #include "files/kernel_names.h"
-#include "files/perf_lines.h"
-#include "files/thread_start.h"
-#include "python/greenlet.h"
+#include "files/stack_starts.h"
 #include "python/python_info.h"
 
 #define PAGE_BYTES (1ULL << PP_PAGE_SHIFT)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The child's side of a request: maps a file, parses it, writes what it found. */
+/* The child's side of a request: maps a file, parses it, writes what it found.  Whatever the bytes
+ * of a file do, they do to a process that may do nothing. */
 #ifndef FILES_SERVE_H
 #define FILES_SERVE_H
 
@@ -33,5 +34,8 @@ bool foreign_files_sort(const struct foreign_request *request, const int *fd, si
  * slot and did not come. */
 void foreign_serve(struct foreign_server *server, const struct foreign_request *request,
 		   const struct foreign_files *files, struct child_reply *ret_reply);
+
+/* Answers requests from CHILD_SOCKET_FD until the agent closes it, and ends the process. */
+_Noreturn void foreign_child_main(void);
 
 #endif

@@ -13,10 +13,9 @@
 #include <uthash.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "drain/thread_slots.h"
-#include "finish/finisher.h"
-#include "finish/scan_reader.h"
 #include "finish/scan_walk.h"
 #include "finish/user_unwind.h"
 

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pyprofd/scan.h>
+
 #include <pyprofd/process.h>
 #include <pyprofd/wait.h>
 
@@ -75,5 +77,17 @@ void scan_forget(struct scan *scan, struct scanned *scanned);
 int scan_refresh(struct scan *scan);
 
 void scan_get_stats(const struct scan *scan, struct scan_stats *ret_stats);
+
+/* ---- the records of the task iterator (include/pyprofd/scan.h); not thread-safe ---- */
+
+struct scan_reader;
+/* Opens a reader, which owns fd from here on, also when this fails.  Returns 0; -ENOMEM. */
+int scan_reader_new(int fd, struct scan_reader **ret_reader);
+void scan_reader_free(struct scan_reader *reader);
+DEFINE_OWNED(struct scan_reader, scan_reader)
+
+/* Reads the next thread's record, valid until the next call.  Returns 1; 0 at the end; -EBADMSG:
+ * the bytes are no record, or half of one; -errno. */
+int scan_reader_next(struct scan_reader *reader, const struct pp_scan_record **ret_record);
 
 #endif

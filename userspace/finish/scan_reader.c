@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "finish/scan_reader.h"
+#include "finish/scan.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 
 /* The kernel fills 32 KiB at a time (kernel/bpf/bpf_iter.c: PAGE_SIZE << 3). */
 #define BUFFER_RECORDS 32U
-#define READS_WITHOUT_RECORDS_MAX                                                                  \
-	1000U /* -EAGAIN: the kernel passed a million tasks, all left out */
+/* -EAGAIN: the kernel passed a million tasks, all left out. */
+#define READS_WITHOUT_RECORDS_MAX 1000U
 
 struct scan_reader {
 	int fd;

@@ -12,7 +12,6 @@
 #include "finish/user_unwind.h"
 #include "python/python_frames.h"
 #include "python/python_process.h"
-#include "python/python_states.h"
 
 #define PAGE_BYTES 4096U
 #define LISTS_MAX 4096U /* processes whose thread lists are cached */

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pyprofd/python.h>
+
 #include <pyprofd/sample.h>
 
 /* The machine state at one frame. */
@@ -41,5 +43,17 @@ struct finish_callbacks {
 /* Walks at most PP_MAX_STEPS frames from *state towards the root.  Returns why the walk ended;
  * *state is then the frame whose caller was not found. */
 enum pp_stop stack_finish(struct finish_state *state, const struct finish_callbacks *callbacks);
+
+/* Finds a call in `file` whose frame contains `anchor` by its unwind rule and whose callers can be
+ * unwound to the root.  `sp` is that of the frame where the walk is stuck; callbacks->frame is not
+ * called.  Returns 0 and the distances from anchor to CFA and frame pointer (agreed and asked are
+ * 0); -ENOENT. */
+int stack_resume_find(const struct finish_callbacks *callbacks, uint32_t file, uint64_t sp,
+		      uint64_t anchor, struct pp_resync *ret_resync);
+
+/* Sets *state to the caller of the activation that contains the anchor.  Returns 0; -EFAULT: its
+ * frame cannot be read, or lies above state->sp; *state is unchanged. */
+int stack_resume_at(const struct finish_callbacks *callbacks, const struct pp_resync *resync,
+		    uint64_t anchor, struct finish_state *state);
 
 #endif

@@ -3,6 +3,22 @@
 
 #include <string.h>
 
+static const struct {
+	const char *name, *text;
+} failures[] = {
+#define FAILURE(id, name, text) {name, text},
+	GAUGES_FAILURES(FAILURE)};
+
+const char *gauges_failure_name(enum gauges_failure failure)
+{
+	return failures[failure].name;
+}
+
+const char *gauges_failure_text(enum gauges_failure failure)
+{
+	return failures[failure].text;
+}
+
 /* Returns whether these are a string's bytes, printable, with blanks where they are allowed. */
 static bool is_printable(const char *text, size_t size, char lowest)
 {

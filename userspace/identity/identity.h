@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "base/label_keys.h"
+#include "base/kinds.h"
 #include "base/user_quota.h"
 #include "identity/app_name.h"
 #include "identity/label_value.h"
-#include "identity/pods.h"
+#include "identity/cgroup_names.h"
 
 /* Of the file PROCESS_TEXT_MAX_BYTES are read: some five thousand users. */
 #define USERS_AGAIN_NS 60000000000ULL /* the file is read again for a user that is not in it */

@@ -7,7 +7,7 @@
 
 #include <uthash.h>
 
-#include "discover/scheduler_times.h"
+#include "discover/process_figures.h"
 
 #define ENTRIES_MAX 4096U
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes a profile as folded text.  Each distinct frame is formatted once; lines exist only in the
  * result. */
-#include "pprof/folded.h"
+#include "pprof/pprof.h"
 
 #include <errno.h>
 #include <inttypes.h>

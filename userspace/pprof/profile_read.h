@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "profile/profile.h"
 #include "profile/comments.h"
+#include "profile/profile.h"
 
 /* The most bytes of one unpacked file.  A larger file is refused, because a few megabytes of gzip
  * can unpack to gigabytes. */

@@ -5,7 +5,7 @@
 
 #include "pprof/pprof_tables.h"
 #include "pprof/profile_read.h"
-#include "pprof/unpack.h"
+#include "pprof/gzip.h"
 #include "profile/profile_data.h"
 
 #define READER_MAX_STACK_FRAMES 65536U

@@ -17,7 +17,7 @@
 #include "attach/probe_links.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/median.h"
+#include "base/array.h"
 #include "base/task.h"
 #include "drain/table.h"
 #include "probes/exact_sites.h"

@@ -10,7 +10,7 @@
 #include "attach/probe_links.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/median.h"
+#include "base/array.h"
 #include "base/task.h"
 
 #define ROUNDS 21U /* the median counts: some have an interrupt in them */

@@ -11,7 +11,7 @@
 
 #include <pyprofd/probe.h>
 
-#include "elf/probe_wanted.h"
+#include "elf/probe_sites.h"
 
 struct cuda_function;
 struct options;

@@ -14,7 +14,6 @@
 #include "files/user_time.h"
 #include "identity/cgroup_names.h"
 #include "identity/identity.h"
-#include "identity/pods.h"
 #include "processes/process_list.h"
 #include "processes/who.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Encodings: Intel 64 SDM volume 2, chapters 2.1 and 2.2; TLS sequences: "ELF Handling For
  * Thread-Local Storage", section 4.4, and the TLSDESC paper. */
-#include "python/python_accessor.h"
+#include "python/python_tls.h"
 
 #include <errno.h>
 #include <stdbool.h>

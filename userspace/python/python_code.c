@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/io.h"
 #include "python/python_objects.h"
 
@@ -266,17 +267,9 @@ size_t line_table_rows(enum line_table_format format, const uint8_t *table, size
 
 uint32_t line_rows_find(const struct line_row *rows, size_t count, uint32_t offset)
 {
-	size_t low = 0, high = count;
+	const size_t begun = ARRAY_LEADING(count, at, rows[at].start <= offset);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (rows[middle].start <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? rows[low - 1].line : 0;
+	return begun ? rows[begun - 1].line : 0;
 }
 
 #define CODE_UNIT_BYTES 2U /* of bytecode, 3.6+ */

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "python/python_told.h"
-
 #define COOKIE "xdebugpy"
 /* The kernel side reads no more of a frame, because its page may end there. */
 #define INTERPRETER_FRAME_BYTES 88U
@@ -61,6 +59,37 @@ static const struct debug_words words_of[] = {
 };
 /* clang-format on */
 
+/* X(member, bytes, limit): the members of struct python_info that are words of the file. */
+#define LIST_FIELDS(X)                                                                             \
+	X(runtime_interpreters_head, 8, INTERPRETER_MAX_BYTES)                                     \
+	X(interp_next, 8, INTERPRETER_MAX_BYTES)                                                   \
+	X(interp_threads_head, 8, INTERPRETER_MAX_BYTES)                                           \
+	X(interp_modules, 8, INTERPRETER_MAX_BYTES)                                                \
+	X(ts_next, 8, PP_TSTATE_READ_BYTES)
+/* Those of struct pp_python.  `code`: the kernel side reads a code object up to there, the end of
+ * the line table's pointer. */
+#define OBJECT_FIELDS(X)                                                                           \
+	X(ts_interp, 8, PP_TSTATE_READ_BYTES)                                                      \
+	X(ts_frame, 8, PP_TSTATE_READ_BYTES)                                                       \
+	X(ts_thread_id, 8, PP_TSTATE_READ_BYTES)                                                   \
+	X(ts_native_id, 8, PP_TSTATE_READ_BYTES)                                                   \
+	X(frame_previous, 8, INTERPRETER_FRAME_BYTES)                                              \
+	X(frame_code, 8, INTERPRETER_FRAME_BYTES)                                                  \
+	X(frame_instr, 8, INTERPRETER_FRAME_BYTES)                                                 \
+	X(frame_owner, 1, INTERPRETER_FRAME_BYTES)                                                 \
+	X(code_line_table, 8, PP_CODE_READ_BYTES)                                                  \
+	X(ob_type, 8, code < 64 ? code : 64)                                                       \
+	X(code_filename, 8, code)                                                                  \
+	X(code_name, 8, code)                                                                      \
+	X(code_qualname, 8, code)                                                                  \
+	X(code_first_line, 4, code)                                                                \
+	X(code_adaptive, 2, 4096)                                                                  \
+	X(str_length, 8, 64)                                                                       \
+	X(str_state, 4, 64)                                                                        \
+	X(str_ascii_data, 8, 256)                                                                  \
+	X(bytes_size, 8, 64)                                                                       \
+	X(bytes_data, 1, 256)
+
 /* Reads offsets from the file, and remembers whether one was out of bounds. */
 struct debug_reader {
 	const uint8_t *data;
@@ -92,10 +121,8 @@ static void read_interpreter(struct debug_reader *reader, const struct debug_wor
 	const uint32_t locked = word(reader, words->interp_gil_locked, 4, limit);
 	struct pp_python *bpf = &info->bpf;
 
-	info->runtime_interpreters_head = word(reader, words->runtime_interpreters_head, 8, limit);
-	info->interp_next = word(reader, words->interp_next, 8, limit);
-	info->interp_threads_head = word(reader, words->interp_threads_head, 8, limit);
-	info->interp_modules = word(reader, words->interp_modules, 8, limit);
+#define READ_LIST(member, bytes, limit) info->member = word(reader, words->member, bytes, limit);
+	LIST_FIELDS(READ_LIST)
 	bpf->gc_offset = word(reader, words->interp_gc, 8, limit) +
 			 word(reader, words->gc_collecting, 4, 4096);
 	/* The GIL's struct is inside the interpreter's; ceval.gil points to it. */
@@ -109,18 +136,12 @@ static void read_interpreter(struct debug_reader *reader, const struct debug_wor
 		bpf->interp_gil = PP_NO_OFFSET;
 }
 
-static void read_thread(struct debug_reader *reader, const struct debug_words *words,
-			struct python_info *info)
+static void read_gil_offset(struct debug_reader *reader, const struct debug_words *words,
+			struct pp_python *bpf)
 {
 	const uint32_t limit = PP_TSTATE_READ_BYTES;
 	const uint32_t status = word(reader, words->ts_status, 4, limit);
-	struct pp_python *bpf = &info->bpf;
 
-	info->ts_next = word(reader, words->ts_next, 8, limit);
-	bpf->ts_interp = word(reader, words->ts_interp, 8, limit);
-	bpf->ts_frame = word(reader, words->ts_frame, 8, limit);
-	bpf->ts_thread_id = word(reader, words->ts_thread_id, 8, limit);
-	bpf->ts_native_id = word(reader, words->ts_native_id, 8, limit);
 	if (bpf->gil_mode == PP_GIL_TSTATE_BIT)
 		bpf->gil_offset = status;
 	else if (bpf->gil_mode == PP_GIL_TSTATE_INT && words->ts_holds_gil)
@@ -132,47 +153,26 @@ static void read_thread(struct debug_reader *reader, const struct debug_words *w
 		reader->is_bad = true;
 }
 
-static void read_frame_and_code(struct debug_reader *reader, const struct debug_words *words,
-				struct pp_python *bpf)
-{
-	const uint32_t frame = INTERPRETER_FRAME_BYTES;
-	/* The kernel side reads a code object up to the line table's pointer. */
-	const uint32_t table = word(reader, words->code_line_table, 8, PP_CODE_READ_BYTES);
-	const uint32_t code = table + 8;
-	const uint16_t flags_before_line = bpf->code_first_line - bpf->code_flags;
-
-	bpf->frame_previous = word(reader, words->frame_previous, 8, frame);
-	bpf->frame_code = word(reader, words->frame_code, 8, frame);
-	bpf->frame_instr = word(reader, words->frame_instr, 8, frame);
-	bpf->frame_owner = word(reader, words->frame_owner, 1, frame);
-	bpf->ob_type = word(reader, words->ob_type, 8, code < 64 ? code : 64);
-	bpf->code_filename = word(reader, words->code_filename, 8, code);
-	bpf->code_name = word(reader, words->code_name, 8, code);
-	bpf->code_qualname = word(reader, words->code_qualname, 8, code);
-	bpf->code_line_table = table;
-	bpf->code_first_line = word(reader, words->code_first_line, 4, code);
-	if (bpf->code_first_line > table || bpf->code_first_line < flags_before_line)
-		reader->is_bad = true;
-	bpf->code_flags = bpf->code_first_line - flags_before_line;
-	bpf->code_adaptive = word(reader, words->code_adaptive, 2, 4096);
-	if (bpf->flags & PP_PYTHON_FREE_THREADED && words->code_tlbc) {
-		bpf->frame_tlbc_index = word(reader, words->frame_tlbc_index, 4, frame - 4);
-		bpf->code_tlbc = word(reader, words->code_tlbc, 8, 4096);
-	}
-}
-
-static void read_strings(struct debug_reader *reader, const struct debug_words *words,
+static void read_objects(struct debug_reader *reader, const struct debug_words *words,
 			 struct pp_python *bpf)
 {
-	bpf->str_length = word(reader, words->str_length, 8, 64);
-	bpf->str_state = word(reader, words->str_state, 4, 64);
-	bpf->str_ascii_data = word(reader, words->str_ascii_data, 8, 256);
+	const uint32_t code = word(reader, words->code_line_table, 8, PP_CODE_READ_BYTES) + 8;
+	const uint16_t flags_before_line = bpf->code_first_line - bpf->code_flags;
+
+#define READ_OBJECT(member, bytes, limit) bpf->member = word(reader, words->member, bytes, limit);
+	OBJECT_FIELDS(READ_OBJECT)
+	if (bpf->code_first_line > bpf->code_line_table || bpf->code_first_line < flags_before_line)
+		reader->is_bad = true;
+	bpf->code_flags = bpf->code_first_line - flags_before_line;
+	if (bpf->flags & PP_PYTHON_FREE_THREADED && words->code_tlbc) {
+		bpf->frame_tlbc_index = word(reader, words->frame_tlbc_index, 4,
+					     INTERPRETER_FRAME_BYTES - 4);
+		bpf->code_tlbc = word(reader, words->code_tlbc, 8, 4096);
+	}
 	/* PyCompactUnicodeObject adds utf8_length and utf8. */
 	bpf->str_compact_data = bpf->str_ascii_data + 16;
 	if (words->str_compact_data)
 		bpf->str_compact_data = word(reader, words->str_compact_data, 8, 256);
-	bpf->bytes_size = word(reader, words->bytes_size, 8, 64);
-	bpf->bytes_data = word(reader, words->bytes_data, 1, 256);
 }
 
 int python_debug_offsets_version(const struct elf_image *image, uint64_t runtime,
@@ -206,9 +206,8 @@ int python_debug_offsets_read(const struct elf_image *image, uint64_t runtime,
 	if (!reader.data || memcmp(reader.data, COOKIE, 8))
 		return -EBADMSG;
 	read_interpreter(&reader, words, &filled);
-	read_thread(&reader, words, &filled);
-	read_frame_and_code(&reader, words, &filled.bpf);
-	read_strings(&reader, words, &filled.bpf);
+	read_gil_offset(&reader, words, &filled.bpf);
+	read_objects(&reader, words, &filled.bpf);
 	if (reader.is_bad)
 		return -EBADMSG;
 	filled.offsets_from_file = true;
@@ -218,6 +217,11 @@ int python_debug_offsets_read(const struct elf_image *image, uint64_t runtime,
 
 /* ---- what another process has read ---- */
 
+/* What another process found out about an interpreter file, and the check of it: the layout is
+ * taken from our own table, and of what was told only what a file decides, within the bounds that
+ * the kernel side relies on. */
+#define LAST_TLS_MODE PP_TLS_GLOBAL
+
 static bool fits(uint32_t offset, uint32_t size, uint32_t limit)
 {
 	return offset <= limit - size && !(offset % size);
@@ -226,117 +230,150 @@ static bool fits(uint32_t offset, uint32_t size, uint32_t limit)
 static bool do_lists_fit(const struct python_told *told)
 {
 	const struct pp_python *bpf = &told->bpf;
-	const uint32_t limit = INTERPRETER_MAX_BYTES;
+	bool fit = fits(bpf->gc_offset, 4, INTERPRETER_MAX_BYTES + 4096) &&
+		   bpf->gil_offset <= PP_TSTATE_READ_BYTES - 8 && bpf->gil_holder &&
+		   bpf->gil_locked && bpf->gil_holder <= 256 && bpf->gil_locked <= 256;
 
-	return fits(told->runtime_interpreters_head, 8, limit) &&
-	       fits(told->interp_next, 8, limit) && fits(told->interp_threads_head, 8, limit) &&
-	       fits(told->interp_modules, 8, limit) &&
-	       fits(told->ts_next, 8, PP_TSTATE_READ_BYTES) &&
-	       fits(bpf->gc_offset, 4, limit + 4096) && bpf->gil_holder && bpf->gil_locked &&
-	       bpf->gil_holder <= 256 && bpf->gil_locked <= 256 &&
-	       (bpf->interp_gil == PP_NO_OFFSET ||
-		(fits(bpf->interp_gil, 8, PP_NO_OFFSET) &&
-		 bpf->gil_locked == bpf->gil_holder + 8));
+	if (bpf->interp_gil != PP_NO_OFFSET)
+		fit = fit && fits(bpf->interp_gil, 8, PP_NO_OFFSET) &&
+		      bpf->gil_locked == bpf->gil_holder + 8;
+#define LIST_FITS(member, bytes, limit) fit = fit && fits(told->member, bytes, limit);
+	LIST_FIELDS(LIST_FITS)
+	return fit;
 }
 
-static bool does_thread_fit(const struct pp_python *bpf)
+static bool do_objects_fit(const struct pp_python *bpf)
 {
-	const uint32_t limit = PP_TSTATE_READ_BYTES;
+	const uint32_t code = bpf->code_line_table + 8U;
+	bool fit = bpf->code_first_line <= bpf->code_line_table &&
+		   fits(bpf->str_compact_data, 8, 256 + 16);
 
-	return fits(bpf->ts_interp, 8, limit) && fits(bpf->ts_frame, 8, limit) &&
-	       fits(bpf->ts_thread_id, 8, limit) && fits(bpf->ts_native_id, 8, limit) &&
-	       bpf->gil_offset <= limit - 8;
+	if (bpf->frame_tlbc_index != PP_NO_OFFSET)
+		fit = fit && fits(bpf->frame_tlbc_index, 4, INTERPRETER_FRAME_BYTES - 4);
+	if (bpf->code_tlbc != PP_NO_OFFSET)
+		fit = fit && fits(bpf->code_tlbc, 8, 4096);
+#define OBJECT_FITS(member, bytes, limit) fit = fit && fits(bpf->member, bytes, limit);
+	OBJECT_FIELDS(OBJECT_FITS)
+	return fit;
 }
 
-static bool does_frame_fit(const struct pp_python *bpf)
-{
-	const uint32_t limit = INTERPRETER_FRAME_BYTES;
-
-	return fits(bpf->frame_previous, 8, limit) && fits(bpf->frame_code, 8, limit) &&
-	       fits(bpf->frame_instr, 8, limit) && fits(bpf->frame_owner, 1, limit) &&
-	       (bpf->frame_tlbc_index == PP_NO_OFFSET ||
-		fits(bpf->frame_tlbc_index, 4, limit - 4));
-}
-
-static bool does_code_fit(const struct pp_python *bpf)
-{
-	const uint32_t limit = bpf->code_line_table + 8U;
-
-	return fits(bpf->code_line_table, 8, PP_CODE_READ_BYTES) && fits(bpf->ob_type, 8, 64) &&
-	       bpf->ob_type <= bpf->code_line_table && fits(bpf->code_filename, 8, limit) &&
-	       fits(bpf->code_name, 8, limit) && fits(bpf->code_qualname, 8, limit) &&
-	       fits(bpf->code_first_line, 4, limit) &&
-	       bpf->code_first_line <= bpf->code_line_table &&
-	       fits(bpf->code_adaptive, 2, 4096) &&
-	       (bpf->code_tlbc == PP_NO_OFFSET || fits(bpf->code_tlbc, 8, 4096));
-}
-
-static bool do_strings_fit(const struct pp_python *bpf)
-{
-	return fits(bpf->str_length, 8, 64) && fits(bpf->str_state, 4, 64) &&
-	       fits(bpf->str_ascii_data, 8, 256) && fits(bpf->str_compact_data, 8, 256 + 16) &&
-	       fits(bpf->bytes_size, 8, 64) && fits(bpf->bytes_data, 1, 256);
-}
-
-static void copy_interpreter(const struct python_told *told, struct python_info *info)
+/* Copies into *info, a copy of the layout of the same version, the offsets that another process has
+ * read from _Py_DebugOffsets.  Returns 0; -EBADMSG: one is out of its bounds. */
+static int take_offsets(const struct python_told *told, struct python_info *info)
 {
 	const struct pp_python *from = &told->bpf;
 	struct pp_python *to = &info->bpf;
+	const uint16_t flags_before_line = to->code_first_line - to->code_flags;
 
-	info->runtime_interpreters_head = told->runtime_interpreters_head;
-	info->interp_next = told->interp_next;
-	info->interp_threads_head = told->interp_threads_head;
-	info->interp_modules = told->interp_modules;
-	info->ts_next = (uint16_t)told->ts_next;
+	if (!do_lists_fit(told) || !do_objects_fit(from) ||
+	    from->code_first_line < flags_before_line)
+		return -EBADMSG;
+#define COPY_LIST(member, bytes, limit) info->member = told->member;
+#define COPY_OBJECT(member, bytes, limit) to->member = from->member;
+	LIST_FIELDS(COPY_LIST)
+	OBJECT_FIELDS(COPY_OBJECT)
 	to->gc_offset = from->gc_offset;
 	to->gil_holder = from->gil_holder;
 	to->gil_locked = from->gil_locked;
 	to->gil_offset = from->gil_offset;
 	to->interp_gil = from->interp_gil;
-	to->ts_interp = from->ts_interp;
-	to->ts_frame = from->ts_frame;
-	to->ts_thread_id = from->ts_thread_id;
-	to->ts_native_id = from->ts_native_id;
-}
-
-static void copy_objects(const struct pp_python *from, struct pp_python *to)
-{
-	const uint16_t flags_before_line = to->code_first_line - to->code_flags;
-
-	to->frame_previous = from->frame_previous;
-	to->frame_code = from->frame_code;
-	to->frame_instr = from->frame_instr;
-	to->frame_owner = from->frame_owner;
-	to->ob_type = from->ob_type;
-	to->code_filename = from->code_filename;
-	to->code_name = from->code_name;
-	to->code_qualname = from->code_qualname;
-	to->code_line_table = from->code_line_table;
-	to->code_first_line = from->code_first_line;
 	to->code_flags = from->code_first_line - flags_before_line;
-	to->code_adaptive = from->code_adaptive;
 	if (to->flags & PP_PYTHON_FREE_THREADED) {
 		to->frame_tlbc_index = from->frame_tlbc_index;
 		to->code_tlbc = from->code_tlbc;
 	}
-	to->str_length = from->str_length;
-	to->str_state = from->str_state;
-	to->str_ascii_data = from->str_ascii_data;
 	to->str_compact_data = from->str_compact_data;
-	to->bytes_size = from->bytes_size;
-	to->bytes_data = from->bytes_data;
+	info->offsets_from_file = true;
+	return 0;
 }
 
-int python_debug_offsets_take(const struct python_told *told, struct python_info *info)
+void python_told_from(const struct python_info *info, struct python_told *ret_told)
 {
-	const struct pp_python *bpf = &told->bpf;
-	const uint16_t flags_before_line = info->bpf.code_first_line - info->bpf.code_flags;
+	*ret_told = (struct python_told){
+		.bpf = info->bpf,
+		.symbols = info->symbols,
+		.tls = info->tls,
+		.version_hex = info->version_hex,
+		.has_offsets = info->offsets_from_file,
+		.is_static_exe = info->is_static_exe,
+		.runtime_interpreters_head = info->runtime_interpreters_head,
+		.interp_next = info->interp_next,
+		.interp_threads_head = info->interp_threads_head,
+		.interp_modules = info->interp_modules,
+		.ts_next = info->ts_next,
+	};
+}
 
-	if (!do_lists_fit(told) || !does_thread_fit(bpf) || !does_frame_fit(bpf) ||
-	    !does_code_fit(bpf) || !do_strings_fit(bpf) || bpf->code_first_line < flags_before_line)
+/* The addresses are of the process' memory: whatever they are, a read there finds it or fails. */
+static void take_addresses(const struct python_told *told, struct python_info *info)
+{
+	struct pp_python *bpf = &info->bpf;
+
+	info->symbols = told->symbols;
+	info->tls = told->tls;
+	bpf->runtime = told->bpf.runtime;
+	bpf->code_type = told->bpf.code_type;
+	if (bpf->major != 3 || bpf->minor < 12) {
+		bpf->interp_head = told->bpf.interp_head;
+		bpf->interp_threads = (uint16_t)info->interp_threads_head;
+		bpf->ts_next = info->ts_next;
+	}
+	if (bpf->gc_mode != PP_GC_GLOBAL)
+		return;
+	if (told->bpf.gc_mode == PP_GC_GLOBAL)
+		bpf->gc_offset = told->bpf.gc_offset;
+	else
+		bpf->gc_mode = PP_GC_NONE;
+}
+
+static int take_ranges(const struct python_told *told, struct pp_python *bpf)
+{
+	const uint8_t count = told->bpf.eval_range_count;
+
+	if (count > PP_MAX_EVAL_RANGES || (count && bpf->chain != PP_CHAIN_FRAME_OBJECT))
 		return -EBADMSG;
-	copy_interpreter(told, info);
-	copy_objects(bpf, &info->bpf);
-	info->offsets_from_file = true;
+	for (uint8_t i = 0; i < count; i++) {
+		if (told->bpf.eval[i].low >= told->bpf.eval[i].high)
+			return -EBADMSG;
+		bpf->eval[i] = told->bpf.eval[i];
+	}
+	bpf->eval_range_count = count;
+	if (!told->bpf.gil_wait_bytes)
+		return 0;
+	if (bpf->gil_mode != PP_GIL_CURRENT || bpf->major != 3 ||
+	    told->bpf.gil_wait_low + told->bpf.gil_wait_bytes < told->bpf.gil_wait_low)
+		return -EBADMSG;
+	bpf->gil_wait_low = told->bpf.gil_wait_low;
+	bpf->gil_wait_bytes = told->bpf.gil_wait_bytes;
+	return 0;
+}
+
+int python_told_check(const struct python_told *told, struct python_info **ret_info)
+{
+	OWNED_MEM struct python_info *info = NULL;
+	const uint32_t major = told->version_hex >> 24, minor = told->version_hex >> 16 & 0xff;
+	const struct python_layout *layout =
+		python_layout_find(major, minor, told->bpf.flags & PP_PYTHON_FREE_THREADED);
+	const bool needs_offsets = major == 3 && minor >= 13;
+
+	if (!layout || needs_offsets != (told->has_offsets != 0) || !told->bpf.code_type ||
+	    !told->symbols.runtime != (told->version_hex < 0x03070000) ||
+	    (!told->symbols.runtime && !told->symbols.thread_state_current))
+		return -EBADMSG;
+	for (size_t i = 0; i < ARRAY_SIZE(told->tls.source); i++)
+		if (told->tls.source[i].mode > LAST_TLS_MODE)
+			return -EBADMSG;
+	info = malloc(sizeof(*info));
+	if (!info)
+		return -ENOMEM;
+	*info = layout->info;
+	info->version_hex = told->version_hex;
+	info->is_static_exe = told->is_static_exe != 0;
+	if (needs_offsets && take_offsets(told, info))
+		return -EBADMSG;
+	take_addresses(told, info);
+	if (take_ranges(told, &info->bpf))
+		return -EBADMSG;
+	*ret_info = TAKE(info);
 	return 0;
 }

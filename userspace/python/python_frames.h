@@ -6,6 +6,7 @@
 #define PYTHON_PYTHON_FRAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -54,5 +55,20 @@ int python_frames_resume(const struct python_where *where, const struct python_r
  * look.bpf.h). */
 bool python_gil_owns(const struct python_where *where, const struct python_frames *frames,
 		     uint64_t word);
+
+/* A thread's C stack, as it left user space. */
+struct python_stack {
+	uint64_t thread_pointer;
+	const __u64 *registers; /* PP_REG_COUNT, by DWARF number */
+	const uint8_t *bytes;	/* from the stack pointer on */
+	size_t size;
+};
+
+/* False: one interpreter, or one whose slots follow a thread from one to another (3.12 and later);
+ * python_thread_state_find() tells then. */
+bool python_states_are_several(const struct python_where *where);
+/* The state of the innermost activation that the stack shows; where it shows none, the one that the
+ * thread was bound to first, or another that it made.  0: none. */
+uint64_t python_state_on_stack(const struct python_where *where, const struct python_stack *stack);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <pyprofd/python.h>
 
+#include "base/array.h"
 #include "elf/elf_image.h"
 #include "python/python_offsets.h"
 #include "python/python_tls.h"
@@ -105,34 +106,32 @@ static int fde_read(const struct search *search, uint64_t vaddr, uint64_t pc, st
 	return 0;
 }
 
+/* Where the function of an entry of the table begins. */
+static uint64_t entry_low(const struct search *search, size_t index)
+{
+	return search->table_vaddr + (uint64_t)(int64_t)read_s32(search->table + 8 * index);
+}
+
 static int fde_by_index(const struct search *search, size_t index, struct fde *ret_fde)
 {
 	const uint8_t *entry = search->table + 8 * index;
 
 	return fde_read(search, search->table_vaddr + (uint64_t)(int64_t)read_s32(entry + 4),
-			search->table_vaddr + (uint64_t)(int64_t)read_s32(entry), ret_fde);
+			entry_low(search, index), ret_fde);
 }
 
 static int fde_find(const struct search *search, uint64_t pc, struct fde *ret_fde)
 {
-	size_t low = 0, high = search->count;
 	struct fde fde;
+	size_t begun;
 	int err;
 
 	if (!elf_work_pay(search->image->work, 1, ELF_WORK_PER_FDE))
 		return -ENOENT;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const int64_t entry = read_s32(search->table + 8 * middle);
-
-		if (search->table_vaddr + (uint64_t)entry <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	begun = ARRAY_LEADING(search->count, at, entry_low(search, at) <= pc);
+	if (!begun)
 		return -ENOENT;
-	err = fde_by_index(search, low - 1, &fde);
+	err = fde_by_index(search, begun - 1, &fde);
 	if (err)
 		return err;
 	if (pc >= fde.range.high)

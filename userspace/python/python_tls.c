@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "python/python_accessor.h"
 
 /* autoTSSkey and the words read around it are in this part of _PyRuntime. */
 #define RUNTIME_KEYS_BEGIN 64U

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/intern.h"
-#include "base/label_keys.h"
+#include "base/kinds.h"
 #include "base/regex_copies.h"
 
 #define MS_PER_SEC 1000U

@@ -62,7 +62,7 @@ int select_add_pids(struct select *select, const char *text);
 /* Adds the label of "KEY=REGEX".  Returns 0; -EINVAL, -E2BIG, -ENOMEM, and in why what is wrong. */
 int select_add_label(struct select *select, const char *text, char why[SELECT_WHY_BYTES]);
 /* Adds "KEY,...", the keys of --group-by: process, thread, comm, thread-name, container, wait, the
- * labels of base/label_keys.h and some others that pyprofd writes, and label:KEY for any.  Returns
+ * labels of base/kinds.h and some others that pyprofd writes, and label:KEY for any.  Returns
  * 0; -EINVAL, -E2BIG, and in why what is wrong. */
 int select_add_groups(struct grouping *grouping, const char *text, char why[SELECT_WHY_BYTES]);
 /* Parses a time.  "1h", "30m", "10s", "2d": that long before now; "2026-11-21",

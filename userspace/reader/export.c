@@ -6,7 +6,6 @@
 
 #include "base/saturating.h"
 #include "export/exports.h"
-#include "pprof/folded.h"
 #include "pprof/pprof.h"
 #include "query/gpu_lines.h"
 #include "reader/read_input.h"

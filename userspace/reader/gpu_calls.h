@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/id_map.h"
 #include "base/index_table.h"
 #include "profile/cuda_line.h"
 #include "profile/profile_data.h"

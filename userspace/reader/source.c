@@ -16,8 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/root_file.h"
-#include "base/sudo_user.h"
+#include "base/safe_file.h"
 #include "base/utf8.h"
 
 #define PATH_BYTES 4096U /* PATH_MAX; a longer name is no file's */

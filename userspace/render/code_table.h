@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/id_map.h"
 #include "base/index_table.h"
 #include "profile/profile_data.h"
 #include "render/short_paths.h"

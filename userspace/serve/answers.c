@@ -14,7 +14,6 @@
 #include "base/io.h"
 #include "base/kinds.h"
 #include "base/saturating.h"
-#include "pprof/folded.h"
 #include "pprof/pprof.h"
 #include "query/folder.h"
 #include "render/flame_html.h"

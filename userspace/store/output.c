@@ -6,8 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/sudo_user.h"
-#include "pprof/folded.h"
+#include "base/safe_file.h"
 #include "pprof/pprof.h"
 #include "profile/profile.h"
 #include "store/keeper.h"

@@ -479,17 +479,9 @@ int kernel_symbols_refresh(struct kernel_symbols *symbols)
 /* Returns the last symbol of [first, end) at or below low; end when there is none. */
 static size_t find_low(const struct kernel_symbols *symbols, size_t first, size_t end, uint32_t low)
 {
-	size_t from = first, to = end;
+	const size_t below = ARRAY_LEADING(end - first, at, symbols->low[first + at] <= low);
 
-	while (from < to) {
-		const size_t middle = from + (to - from) / 2;
-
-		if (symbols->low[middle] <= low)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from > first ? from - 1 : end;
+	return below ? first + below - 1 : end;
 }
 
 static int find(const struct kernel_symbols *symbols, uint64_t address, const char **ret_name,

@@ -6,6 +6,8 @@
 
 #include <uthash.h>
 
+#include "base/array.h"
+
 #define FILE_NAME_MAX_BYTES 255U
 #define NO_FUNCTION UINT32_MAX
 
@@ -189,19 +191,11 @@ static int file_get(struct native_symbols *symbols, const struct native_file *wa
 
 static const struct range *find_range(const struct cached_file *file, uint64_t vaddr)
 {
-	size_t low = 0, high = file->range_count;
+	const size_t begun = ARRAY_LEADING(file->range_count, at, file->range[at].low <= vaddr);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (file->range[middle].low <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || vaddr >= file->range[low - 1].high)
+	if (!begun || vaddr >= file->range[begun - 1].high)
 		return NULL;
-	return &file->range[low - 1];
+	return &file->range[begun - 1];
 }
 
 static int compare_ranges(const void *a, const void *b)

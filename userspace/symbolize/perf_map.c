@@ -10,7 +10,7 @@
 #include <sys/vfs.h>
 
 #include "base/array.h"
-#include "base/root_file.h"
+#include "base/safe_file.h"
 #include "files/client.h"
 #include "files/protocol.h"
 
@@ -342,18 +342,10 @@ int perf_map_find(const struct perf_map *map, uint64_t address, const char **ret
 		  uint64_t *ret_start)
 {
 	const struct entry *best = NULL;
-	size_t low = 0, high = map->count;
+	size_t begun = ARRAY_LEADING(map->count, at, map->entry[at].start <= address);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (map->entry[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t steps = 0; low && steps < FIND_MAX_STEPS; steps++) {
-		const struct entry *entry = &map->entry[--low];
+	for (size_t steps = 0; begun && steps < FIND_MAX_STEPS; steps++) {
+		const struct entry *entry = &map->entry[--begun];
 
 		if (address - entry->start < entry->size && (!best || entry->name > best->name))
 			best = entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names code without a file from the /tmp/perf-PID.map that a JIT writes: one "START SIZE name" per
  * line, hexadecimal, only ever appended to.  Who may have written it is judged here; the child that
- * parses files reads the lines (files/perf_lines.h).  One object per process, one thread. */
+ * parses files reads the lines (files/decode.h).  One object per process, one thread. */
 #ifndef SYMBOLIZE_PERF_MAP_H
 #define SYMBOLIZE_PERF_MAP_H
 

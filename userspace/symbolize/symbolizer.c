@@ -9,7 +9,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/hash_place.h"
 #include "base/index_table.h"
 #include "drain/raw_codes.h"
 #include "files/client.h"

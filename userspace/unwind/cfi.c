@@ -56,18 +56,9 @@ static uint64_t record_of(const struct cfi *cfi, size_t i)
 /* Returns the index of the first entry whose start is >= (or, with `after`, >) vaddr. */
 static size_t lower_bound(const struct cfi *cfi, uint64_t vaddr, bool after)
 {
-	size_t low = 0, high = cfi->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		uint64_t start = start_of(cfi, middle);
-
-		if (start < vaddr || (after && start == vaddr))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	if (after)
+		return ARRAY_LEADING(cfi->count, at, start_of(cfi, at) <= vaddr);
+	return ARRAY_LEADING(cfi->count, at, start_of(cfi, at) < vaddr);
 }
 
 static bool is_code(const struct elf_image *image, uint64_t vaddr)

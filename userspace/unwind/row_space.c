@@ -69,20 +69,13 @@ int page_ranges_take(struct page_ranges *ranges, uint32_t uid, uint32_t count, u
 
 const struct page_range *page_ranges_find(const struct page_ranges *ranges, uint32_t page)
 {
-	size_t low = 0, high = ranges->count;
+	const size_t begun = ARRAY_LEADING(ranges->count, at, ranges->range[at].first <= page);
+	const struct page_range *range;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct page_range *range = &ranges->range[middle];
-
-		if (page < range->first)
-			high = middle;
-		else if (page - range->first >= range->count)
-			low = middle + 1;
-		else
-			return range->rest_ticks ? NULL : range;
-	}
-	return NULL;
+	if (!begun)
+		return NULL;
+	range = &ranges->range[begun - 1];
+	return page - range->first < range->count && !range->rest_ticks ? range : NULL;
 }
 
 void page_ranges_give(struct page_ranges *ranges, uint32_t first)

@@ -21,7 +21,6 @@
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
-#include "finish/finisher.h"
 #include "finish/scan.h"
 #include "finish/scan_walk.h"
 #include "finish/user_unwind.h"

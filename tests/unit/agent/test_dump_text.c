@@ -7,7 +7,7 @@
 #include "base/slice.h"
 #include "discover/process_table.h"
 #include "drain/thread_slots.h"
-#include "finish/finisher.h"
+#include "finish/user_unwind.h"
 #include "live/record.h"
 #include "processes/thread_names.h"
 

@@ -10,7 +10,7 @@
 #include "drain/counts.h"
 #include "drain/decode.h"
 #include "drain/incomplete_queue.h"
-#include "finish/finisher.h"
+#include "finish/user_unwind.h"
 
 #define GENERATION 3U
 #define WAIT_HASH 0x77ULL

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
-#include "discover/resident_memory.h"
+#include "discover/process_figures.h"
 #include "windows/process_record.h"
 #include "windows/profiles.h"
 #include "windows/source.h"

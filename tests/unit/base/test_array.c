@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/id_map.h"
+#include "base/index_table.h"
 #include "base/saturating.h"
 
 static void array_reserve__keeps_what_is_there(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/capabilities.h"
+#include "base/task.h"
 
 #include <errno.h>
 #include <linux/filter.h>

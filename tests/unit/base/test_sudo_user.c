@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/sudo_user.h"
+#include "base/safe_file.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/capabilities.h"
+#include "base/task.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 

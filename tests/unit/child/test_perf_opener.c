@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "base/capabilities.h"
+#include "base/task.h"
 #include "base/io.h"
 #include "child/sandbox.h"
 #include "child/worker.h"

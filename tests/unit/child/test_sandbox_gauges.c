@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/capabilities.h"
+#include "base/task.h"
 #include "base/cleanup.h"
 
 static char directory[] = "/tmp/test_gauges_sandbox.XXXXXX", file[64];

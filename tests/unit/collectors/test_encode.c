@@ -5,7 +5,7 @@
 
 #include "collectors/requests.h"
 #include "pprof/profile_read.h"
-#include "pprof/unpack.h"
+#include "pprof/gzip.h"
 #include "push_fixture.h"
 
 static struct push_requests encode_window(struct fixture *f, const struct push_encoding *encoding,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "discover/container.h"
+#include "discover/proc_scan.h"
 
 #include <cmocka.h>
 #include <errno.h>

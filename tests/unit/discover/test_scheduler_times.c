@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "discover/scheduler_times.h"
+#include "discover/process_figures.h"
 
 #include <cmocka.h>
 #include <errno.h>

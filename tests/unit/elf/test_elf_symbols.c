@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/root_file.h"
+#include "base/safe_file.h"
 #include "elf/debug_file.h"
 
 /* A library with what the choice of a name is about: aliases, static functions, assembler without

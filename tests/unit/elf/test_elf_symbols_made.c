@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "elf/debug_file.h"
-#include "elf/symbol_sources.h"
 #include "made_elf.h"
 
 static struct made_elf elf;

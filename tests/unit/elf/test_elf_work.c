@@ -16,7 +16,6 @@
 #include "base/io.h"
 #include "elf/debug_file.h"
 #include "elf/elf_symbols.h"
-#include "elf/symbol_sources.h"
 #include "made_elf.h"
 
 #define SPARSE_BYTES (2ULL << 30)

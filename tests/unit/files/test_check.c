@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "files/perf_lines.h"
+#include "files/decode.h"
 #include "files/protocol.h"
 
 #define ROWS_MAX 4U

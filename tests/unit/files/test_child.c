@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The child that parses files, in a fork of this program: its sandbox and what it parses are
  * fakes. */
-#include "files/child.h"
 
 #include <cmocka.h>
 

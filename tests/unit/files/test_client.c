@@ -19,7 +19,7 @@
 #include "child/late.h"
 #include "child/worker.h"
 #include "elf/elf_symbols.h"
-#include "files/child.h"
+#include "files/serve.h"
 #include "files/protocol.h"
 #include "peek/client.h"
 #include "peek/child.h"

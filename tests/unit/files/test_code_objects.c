@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the child answers about code objects, and what the agent believes of it. */
-#include "files/code_objects.h"
+#include "files/decode.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The file's bytes and rules are stand-ins. */
-#include "files/thread_start.h"
+#include "files/stack_starts.h"
 
 #include <cmocka.h>
 #include <errno.h>

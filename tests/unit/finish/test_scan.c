@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "child/children.h"
 #include "drain/thread_slots.h"
-#include "files/child.h"
+#include "files/serve.h"
 #include "files/client.h"
 #include "finish/scan.h"
 #include "finish/scan_walk.h"

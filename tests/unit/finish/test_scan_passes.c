@@ -10,8 +10,6 @@
 
 #include "base/clock.h"
 #include "drain/thread_slots.h"
-#include "finish/finisher.h"
-#include "finish/scan_reader.h"
 #include "finish/scan_walk.h"
 #include "finish/user_unwind.h"
 #include "scan_whole.h"

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "finish/scan_reader.h"
+#include "finish/scan.h"
 
 #define MANY 300U   /* more than one buffer holds */
 #define TRIES 1000U /* as often the kernel may have passed tasks without a record */

@@ -12,7 +12,6 @@
 #include "finish/user_unwind.h"
 #include "python/python_frames.h"
 #include "python/python_process.h"
-#include "python/python_states.h"
 
 #define TGID 70U
 #define TID 71U

@@ -2,7 +2,7 @@
 /* A synthetic stack, and code with given rules: INTERPRETER + i * 16 has rule i.  The activation's
  * frame is [STACK + 0x100, CFA) and contains the stack anchor; its caller is the outermost
  * function. */
-#include "finish/stack_resume.h"
+#include "finish/stack_finish.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "finish/unwind_frames.h"
+#include "finish/user_unwind.h"
 #include "symbolize/stitch.h"
 
 #define INTERPRETER 7U

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "finish/stack_resume.h"
+#include "finish/stack_finish.h"
 #include "finish/unwind_python.h"
 
 #define LIBRARY 0x10000ULL

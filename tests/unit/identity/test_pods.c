@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "identity/pods.h"
+#include "identity/cgroup_names.h"
 
 #include <cmocka.h>
 #include <dirent.h>

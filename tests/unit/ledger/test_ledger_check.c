@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "discover/scheduler_times.h"
+#include "discover/process_figures.h"
 #include "ledger/ledger_check.h"
 
 /* What the scheduler says of every process here, and what it is asked. */

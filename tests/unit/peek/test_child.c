@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/capabilities.h"
+#include "base/task.h"
 #include "base/cleanup.h"
 #include "child/sandbox.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "../profile/fixture.h"
-#include "pprof/folded.h"
+#include "pprof/pprof.h"
 
 static void add_thread_sample(struct fixture *f, const struct frame *frame, size_t count,
 			      int64_t value, int64_t pid, const char *comm, int64_t tid,

@@ -9,7 +9,6 @@
 #include "interpreters.h"
 #include "live_target.h"
 #include "python/python_offsets.h"
-#include "python/python_told.h"
 
 #define MAX_FILE_BYTES (128U << 20)
 

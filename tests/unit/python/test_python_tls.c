@@ -9,7 +9,6 @@
 #include <pthread.h>
 
 #include "live_target.h"
-#include "python/python_accessor.h"
 
 /* The names that python_tls_plan() looks for, in a library that is no Python. */
 static const char library_source[] =

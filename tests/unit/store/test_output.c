@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "pprof/folded.h"
 #include "pprof/pprof.h"
 #include "store/file_output.h"
 #include "store/store.h"

@@ -15,7 +15,7 @@
 #include "base/io.h"
 #include "files/check.h"
 #include "files/client.h"
-#include "files/perf_lines.h"
+#include "files/decode.h"
 
 #define INNER_PID 7U
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Compiles libraries in C that have the symbols of greenlet's releases; nm gives the function's
  * true address. */
-#include "python/greenlet.h"
+#include "files/stack_starts.h"
 
 #include <cmocka.h>
 #include <fcntl.h>
