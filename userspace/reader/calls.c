@@ -339,9 +339,8 @@ static int write_all(struct calls *calls, const struct input *input)
 
 static int run(struct calls *calls)
 {
-	static const char *const none[] = {NULL};
 	struct input_options input_options = {.select = &calls->shared.select,
-					      .keep_labels = none,
+					      .keep_labels = input_no_labels,
 					      .drop_addresses = true,
 					      .drop_lines = true};
 	OWNED(input) struct input *input = NULL;
@@ -354,9 +353,7 @@ static int run(struct calls *calls)
 static int run_exact(struct calls *calls)
 {
 	CLEANUP(exact_release) struct exact exact = {};
-	const struct exact_options wanted = {.select = &calls->shared.select,
-					     .slowdown = calls->slowdown};
-	int err = exact_record(&wanted, &exact);
+	int err = exact_record(&calls->shared.select, NULL, calls->slowdown, &exact);
 
 	return err ? err : run(calls);
 }

@@ -329,9 +329,8 @@ static int divide(struct diff *diff)
 static int run(struct diff *diff)
 {
 	static const char *const kept[] = {"comm", NULL};
-	static const char *const none[] = {NULL};
 	struct input_options input_options = {.select = &diff->shared.select,
-					      .keep_labels = is_page(diff) ? kept : none,
+					      .keep_labels = is_page(diff) ? kept : input_no_labels,
 					      .drop_addresses = true,
 					      .window_done = window_done,
 					      .path_begin = path_begin,

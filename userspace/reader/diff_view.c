@@ -197,16 +197,13 @@ static int put_row(const struct diff_view *view, enum diff_by by, const struct d
 {
 	const bool is_stack = by == DIFF_BY_STACK;
 	OWNED_MEM char *shown = NULL, *name = NULL;
-	unsigned int taken = 2;
 	size_t size;
 	FILE *out = open_memstream(&shown, &size);
 
 	if (!out)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < table->count; i++)
-		taken += table->column[i].title ? (unsigned int)table->column[i].width : 0;
-	put_name(view, by, row, table->format == TABLE_TEXT ? text_room(taken) : 0, table->color,
-		 out);
+	put_name(view, by, row, table->format == TABLE_TEXT ? text_room(text_taken(table)) : 0,
+		 table->color, out);
 	if (close_memory_file(out, &shown))
 		return -ENOMEM;
 	out = open_memstream(&name, &size);

@@ -282,12 +282,11 @@ static int write_out(const struct export *export, const struct input *input)
 
 static int run(struct export *export)
 {
-	static const char *const threads[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
 	static const struct totals_options functions = {.code_by = CODE_BY_FUNCTION};
 	const struct format *format = &formats[export->shared.format];
 	struct input_options input_options = {
 		.select = &export->shared.select,
-		.keep_labels = format->wants_all_labels ? NULL : threads,
+		.keep_labels = format->wants_all_labels ? NULL : input_thread_labels,
 		.drop_addresses = !format->wants_addresses,
 		.window_done = format->wants_totals ? window_done : NULL,
 		.comment = format->write == write_pprof ? on_comment : NULL,

@@ -243,10 +243,9 @@ static int window_done(void *context, struct profile *profile, const struct prof
 
 static int run(struct flame *flame)
 {
-	static const char *const threads[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
 	const bool is_svg = flame->shared.format == FORMAT_SVG;
 	struct input_options input_options = {.select = &flame->shared.select,
-					      .keep_labels = threads,
+					      .keep_labels = input_thread_labels,
 					      .drop_addresses = true,
 					      .drop_lines = is_svg,
 					      .window_done = is_svg ? NULL : window_done,

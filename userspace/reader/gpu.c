@@ -16,7 +16,12 @@
 
 #define DEFAULT_ROWS 30U
 #define PROCESSES_SHOWN 5U /* beside the gauges of GPUs */
-#define HOW_TO_RECORD "record with `pyprofd --events cuda`"
+
+static const struct wanted_kinds wanted = {
+	.kind = {PP_PROFILE_CUDA},
+	.count = 1,
+	.nothing = "nothing of a GPU",
+	.how_to_record = "record with `pyprofd --events cuda`"};
 
 struct gpu {
 	struct select_options shared;
@@ -144,7 +149,7 @@ static int show(struct gpu *gpu, const struct input *input)
 	if (!err)
 		err = gpu_table_fill(&table, input_profile(input), &gpu->lines);
 	if (err == -EPROTO)
-		return gpu_input_none(input_title(input), HOW_TO_RECORD);
+		return input_has_none(&wanted, input_title(input));
 	table.code.short_paths = input_short_paths(input);
 	if (!err && gpu->view != GPU_VIEW_ALL)
 		err = gpu_groups_fill(&groups, &table, gpu->view);
@@ -169,10 +174,9 @@ static int run(struct gpu *gpu)
 
 	if (select->kind && !kind_is(select->kind, PP_PROFILE_CUDA))
 		return complain("gpu shows kind cuda, not %.60s", select->kind);
-	err = gpu_input_check(&gpu->shared, HOW_TO_RECORD);
+	err = choose_kind(select, &wanted);
 	if (err)
 		return err;
-	select->kind = kind_get(PP_PROFILE_CUDA)->name;
 	select->sample_type = "calls";
 	gpu->lines.select = select;
 	err = read_input(input_options, &input);

@@ -15,6 +15,9 @@
 		{"host_ns_error", NULL, 0}, {"wait_ns", "WAIT", 10}, {"wait_ns_error", NULL, 0},   \
 		{"bytes", "BYTES", 10}, {"bytes_error", NULL, 0}, {"inuse_space", "LIVE", 10},     \
 		{"inuse_objects", "BLOCKS", 10}
+#define CALL_COLUMNS                                                                               \
+	{"pid", "PID", 8}, {"comm", "PROCESS", 0}, {"device", "DEVICE", 0}, {"class", NULL, 0},    \
+		{"api", "FUNCTION", 0}, {"direction", NULL, 0}, {"kernel", "KERNEL", 0}
 #define CODE_COLUMNS {"name", "FUNCTION", 0}, {"file", "FILE", 0}, {"line", "LINE", 10}
 
 static const char *const value_unit[GPU_VALUES] = {
@@ -46,12 +49,8 @@ static void put_ns(double ns, struct table *table)
 
 /* ---- calls ---- */
 
-static void put_call(const struct gpu_shown *shown, uint32_t number, struct table *table)
+static void put_names(const struct gpu_table *gpu, const struct gpu_call *call, struct table *table)
 {
-	const struct gpu_table *gpu = shown->table;
-	const struct gpu_call *call = &gpu->call[number];
-
-	table_int(table, number + 1, NULL);
 	table_int(table, call->pid, NULL);
 	table_string(table, gpu_text(gpu, call->comm), NULL);
 	table_string(table, gpu_text(gpu, call->device), NULL);
@@ -59,22 +58,33 @@ static void put_call(const struct gpu_shown *shown, uint32_t number, struct tabl
 	table_string(table, gpu_text(gpu, call->api), NULL);
 	table_string(table, gpu_text(gpu, call->direction), NULL);
 	table_string(table, gpu_text(gpu, call->kernel), NULL);
-	for (unsigned int i = 0; i < GPU_VALUES; i++)
-		table_value(table, call->value[i], value_unit[i]);
-	table_int(table, call->is_whole ? clamped(call->sums->captured) : 0, NULL);
-	table_int(table, call->is_whole ? clamped(call->sums->nodes) : 0, NULL);
+}
+
+static void put_call_times(const struct gpu_call *call, struct table *table)
+{
 	put_ns(gpu_call_mean(call), table);
 	put_ns(gpu_call_quantile(call, 0.5), table);
 	put_ns(gpu_call_quantile(call, 0.99), table);
 }
 
+static void put_call(const struct gpu_shown *shown, uint32_t number, struct table *table)
+{
+	const struct gpu_table *gpu = shown->table;
+	const struct gpu_call *call = &gpu->call[number];
+
+	table_int(table, number + 1, NULL);
+	put_names(gpu, call, table);
+	for (unsigned int i = 0; i < GPU_VALUES; i++)
+		table_value(table, call->value[i], value_unit[i]);
+	table_int(table, call->is_whole ? clamped(call->sums->captured) : 0, NULL);
+	table_int(table, call->is_whole ? clamped(call->sums->nodes) : 0, NULL);
+	put_call_times(call, table);
+}
+
 static void put_calls(const struct gpu_shown *shown, struct table *table)
 {
 	static const struct table_column columns[] = {
-		{"id", NULL, 0},	  {"pid", "PID", 8},
-		{"comm", "PROCESS", 0},	  {"device", "DEVICE", 0},
-		{"class", NULL, 0},	  {"api", "FUNCTION", 0},
-		{"direction", NULL, 0},	  {"kernel", "KERNEL", 0},
+		{"id", NULL, 0},	  CALL_COLUMNS,
 		{"calls", "CALLS", 9},	  {"host_ns", "HOST TIME", 10},
 		{"wait_ns", "WAIT", 10},  {"bytes", "BYTES", 10},
 		{"inuse_space", NULL, 0}, {"inuse_objects", NULL, 0},
@@ -118,13 +128,7 @@ static void put_line(const struct gpu_shown *shown, const struct gpu_line *line,
 	const struct gpu_call *call = &gpu->call[line->call];
 
 	table_int(table, line->call + 1, NULL);
-	table_int(table, call->pid, NULL);
-	table_string(table, gpu_text(gpu, call->comm), NULL);
-	table_string(table, gpu_text(gpu, call->device), NULL);
-	table_string(table, gpu_class_name(call->class), NULL);
-	table_string(table, gpu_text(gpu, call->api), NULL);
-	table_string(table, gpu_text(gpu, call->direction), NULL);
-	table_string(table, gpu_text(gpu, call->kernel), NULL);
+	put_names(gpu, call, table);
 	put_code(shown, line->code, table);
 	for (unsigned int i = 0; i < GPU_VALUES; i++) {
 		table_value(table, line->value[i], value_unit[i]);
@@ -133,22 +137,14 @@ static void put_line(const struct gpu_shown *shown, const struct gpu_line *line,
 	}
 	for (unsigned int i = 0; i < GPU_VALUES; i++)
 		table_int(table, call->value[i], NULL);
-	put_ns(gpu_call_mean(call), table);
-	put_ns(gpu_call_quantile(call, 0.5), table);
-	put_ns(gpu_call_quantile(call, 0.99), table);
+	put_call_times(call, table);
 }
 
 /* CSV has one table alone: there a line has the figures of its call, too. */
 static void put_lines(const struct gpu_shown *shown, struct table *table)
 {
 	struct table_column column[] = {{"call", NULL, 0},
-					{"pid", NULL, 0},
-					{"comm", NULL, 0},
-					{"device", NULL, 0},
-					{"class", NULL, 0},
-					{"api", NULL, 0},
-					{"direction", NULL, 0},
-					{"kernel", NULL, 0},
+					CALL_COLUMNS,
 					CODE_COLUMNS,
 					VALUE_COLUMNS,
 					{"call_calls", NULL, 0},

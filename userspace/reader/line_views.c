@@ -570,14 +570,12 @@ static void put_line(const struct lines_view *view, const struct line_file *file
 	const struct line_row *row = find_row(file, line);
 	const char *text = source_line(source, line) ? source_line(source, line) : "";
 	char fitted[SOURCE_BYTES];
-	unsigned int taken = 2, room;
+	unsigned int room;
 
 	/* A program wants figures; context is for people. */
 	if (!row && !table_is_for_people(table))
 		return;
-	for (unsigned int i = 0; i < table->count; i++)
-		taken += table->column[i].title ? (unsigned int)table->column[i].width : 0;
-	room = table->format == TABLE_TEXT ? text_room(taken) : 0;
+	room = table->format == TABLE_TEXT ? text_room(text_taken(table)) : 0;
 	table_int(table, line, NULL);
 	if (view->is_exact)
 		put_exact(file, row, table);

@@ -125,18 +125,6 @@ static int read_ran(struct lines *lines, struct input **ret_input)
 	return read_input(input_options, ret_input);
 }
 
-/* Returns whether profiles of several kinds may be there. */
-static bool may_have_waits(const char *path)
-{
-	enum collector_id collector;
-	const char *plain;
-	struct stat status;
-
-	if (remote_url_parse(path, &collector, &plain))
-		return collector != COLLECTOR_URL;
-	return !stat(path, &status) && S_ISDIR(status.st_mode);
-}
-
 /* Reads the profile of waits; *ret_input is NULL when there is none. */
 static int read_waits(struct lines *lines, const struct input *ran, struct input **ret_input)
 {
@@ -162,7 +150,7 @@ static int read_waits(struct lines *lines, const struct input *ran, struct input
 		input_options.live_from = ran;
 		return read_input(input_options, ret_input);
 	}
-	if (select.kind || select.path_count != 1 || !may_have_waits(select.path[0]))
+	if (select.kind || select.path_count != 1 || !path_has_kinds(select.path[0], false))
 		return 0;
 	return read_input(input_options, ret_input);
 }
@@ -275,10 +263,7 @@ static int run(struct lines *lines)
 static int run_exact(struct lines *lines)
 {
 	CLEANUP(exact_release) struct exact exact = {};
-	const struct exact_options wanted = {.select = &lines->shared.select,
-					     .lines = lines->target,
-					     .slowdown = lines->slowdown};
-	int err = exact_record(&wanted, &exact);
+	int err = exact_record(&lines->shared.select, lines->target, lines->slowdown, &exact);
 
 	return err ? err : run(lines);
 }

@@ -217,9 +217,6 @@ static int mem_kept_choose(struct select *select, bool json, char **ret_path)
 
 #define DEFAULT_ROWS 30U
 #define OLDER_DEFAULT_NS (5 * 60 * NS_PER_SEC)
-#define HOW_TO_RECORD                                                                              \
-	"record with `pyprofd --events mem`, or allocations with `pyprofd --events alloc --pid "   \
-	"PID`"
 
 struct mem {
 	struct select_options shared;
@@ -294,66 +291,15 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 /* ---- which kind ---- */
 
-static int say_none(const char *title)
+static struct wanted_kinds wanted_of(const struct mem *mem)
 {
-	return complain("%s: no memory was recorded: " HOW_TO_RECORD, title);
-}
-
-/* Finds the kind that a directory has.  Returns 0 and a kind, or READER_BAD_INPUT. */
-static int kind_of_directory(const char *path, enum pp_profile preferred, const char **ret_kind)
-{
-	const enum pp_profile other =
-		preferred == PP_PROFILE_MEM ? PP_PROFILE_ALLOC : PP_PROFILE_MEM;
-	struct extent extent;
-	int err = extent_read(path, false, &extent);
-
-	if (err)
-		return complain_of(path, err);
-	if (!(extent.kinds & (1U << preferred | 1U << other)))
-		return say_none(path);
-	*ret_kind = kind_get(extent.kinds & 1U << preferred ? preferred : other)->name;
-	return 0;
-}
-
-/* Reads a file's comments alone, to find out what kind it is. */
-static int kind_of_file(char *path, const char **ret_kind)
-{
-	struct select select = {.path = &path, .path_count = 1};
-	const struct input_options input_options = {.select = &select, .comments_only = true};
-	OWNED(input) struct input *input = NULL;
-	int err = read_input(input_options, &input);
-	const char *name;
-	enum pp_profile kind;
-
-	if (err)
-		return err;
-	name = profile_kind(input_profile(input));
-	if (!kind_find(name, strlen(name), &kind) ||
-	    (kind != PP_PROFILE_MEM && kind != PP_PROFILE_ALLOC))
-		return complain("%s: a profile of kind %s, which has no memory: " HOW_TO_RECORD,
-				input_title(input), name);
-	*ret_kind = kind_get(kind)->name;
-	return 0;
-}
-
-/* Chooses the kind by the first path: --kind, else mem, else alloc.  --leaks asks for alloc. */
-static int choose_kind(struct mem *mem)
-{
-	const enum pp_profile preferred = mem->leaks ? PP_PROFILE_ALLOC : PP_PROFILE_MEM;
-	struct select *select = &mem->shared.select;
-	enum collector_id ignored;
-	const char *plain;
-	struct stat status;
-
-	if (select->kind)
-		return 0;
-	select->kind = kind_get(preferred)->name;
-	if (!select->path_count || remote_url_parse(select->path[0], &ignored, &plain) ||
-	    stat(select->path[0], &status))
-		return 0;
-	if (S_ISDIR(status.st_mode))
-		return kind_of_directory(select->path[0], preferred, &select->kind);
-	return S_ISREG(status.st_mode) ? kind_of_file(select->path[0], &select->kind) : 0;
+	return (struct wanted_kinds){
+		.kind = {mem->leaks ? PP_PROFILE_ALLOC : PP_PROFILE_MEM,
+			 mem->leaks ? PP_PROFILE_MEM : PP_PROFILE_ALLOC},
+		.count = 2,
+		.nothing = "no memory",
+		.how_to_record = "record with `pyprofd --events mem`, or allocations with "
+				 "`pyprofd --events alloc --pid PID`"};
 }
 
 static int check_kind(const struct mem *mem)
@@ -398,11 +344,12 @@ static int show(struct mem *mem, const struct input *input)
 				      .processes = &mem->processes,
 				      .rows = (uint32_t)mem->rows,
 				      .leaks = mem->leaks};
+	const struct wanted_kinds wanted = wanted_of(mem);
 	struct table table;
 	int err = mem_table_fill(&rows, input_profile(input), &mem->held);
 
 	if (err == -EPROTO)
-		return say_none(input_title(input));
+		return input_has_none(&wanted, input_title(input));
 	if (!err) {
 		rows.code.short_paths = input_short_paths(input);
 		mem_table_sort(&rows, mem->leaks);
@@ -421,11 +368,11 @@ static int show_table(struct mem *mem)
 {
 	/* One program's blocks are not another's with the same stack. */
 	static const char *const kept_labels[] = {"pid", NULL};
-	static const char *const none[] = {NULL};
 	struct select *select = &mem->shared.select;
 	const bool is_alloc = kind_is(select->kind, PP_PROFILE_ALLOC);
 	const struct input_options input_options = {.select = select,
-						    .keep_labels = is_alloc ? kept_labels : none,
+						    .keep_labels = is_alloc ? kept_labels
+									    : input_no_labels,
 						    .drop_addresses = true,
 						    .python_only = true,
 						    .window_done = window_done,
@@ -446,6 +393,7 @@ static int show_table(struct mem *mem)
 
 static int run(struct mem *mem)
 {
+	const struct wanted_kinds wanted = wanted_of(mem);
 	char *kept = NULL;
 	int status = READER_OK;
 
@@ -457,7 +405,8 @@ static int run(struct mem *mem)
 		mem->shared.select.path[0] = kept;
 		mem->shared.select.path_count = 1;
 	}
-	status = choose_kind(mem);
+	if (!mem->shared.select.kind)
+		status = choose_kind(&mem->shared.select, &wanted);
 	if (!status)
 		status = check_kind(mem);
 	if (!status)

@@ -192,7 +192,6 @@ void mem_table_sort(struct mem_table *table, bool by_leak)
 #define PROCESSES_SHOWN 10U
 #define TITLE_BYTES 48U
 #define PROCESS_BYTES 160U /* pid, comm and colours */
-#define TAKEN_BLANKS 2U
 #define ALLOC_AT_PEAK 4U /* a column; those of time come after it */
 
 /* Writes a number of bytes, or "-" for one that is not known. */
@@ -325,17 +324,14 @@ static void put_growth(const struct mem_view *view, const struct mem_row *row, s
 static void put_line(const struct mem_view *view, const struct mem_row *row, struct table *table)
 {
 	const struct code_table *codes = &view->table->code;
-	unsigned int taken = TAKEN_BLANKS;
 
-	for (unsigned int i = 0; i < table->count; i++)
-		taken += table->column[i].title ? (unsigned int)table->column[i].width : 0;
 	if (view->table->is_alloc) {
 		put_allocated(row, table);
 		put_growth(view, row, table);
 	} else {
 		put_touched(view, row, table);
 	}
-	text_code_cells(table, codes, &codes->code[row->code], taken);
+	text_code_cells(table, codes, &codes->code[row->code], text_taken(table));
 }
 
 /* Shows people the columns of --leaks, or the others.  title: of what is held for long. */

@@ -23,6 +23,9 @@
 #define PROGRESS_AFTER_NS NS_PER_SEC
 #define PROGRESS_EVERY_NS (100 * NS_PER_MS)
 
+const char *const input_no_labels[] = {NULL};
+const char *const input_thread_labels[] = {"pid", "tid", "comm", "thread_name", "thread", NULL};
+
 /* State while a verb's input is read. */
 struct reading {
 	uint64_t started_ns, shown_ns; /* shown_ns 0: nothing is shown */
@@ -155,52 +158,77 @@ int read_records(struct input_options options, const struct input *from, struct 
 
 /* ---- the kinds that a path has ---- */
 
-int gpu_input_none(const char *title, const char *how_to_record)
+int input_has_none(const struct wanted_kinds *wanted, const char *title)
 {
-	return complain("%s: nothing of a GPU was recorded: %s", title, how_to_record);
+	return complain("%s: %s was recorded: %s", title, wanted->nothing, wanted->how_to_record);
 }
 
-static int check_directory(const char *path, const char *how_to_record)
+/* Finds the first of the kinds that are among those of the bits. */
+static bool find_kind(const struct wanted_kinds *wanted, uint32_t kinds, const char **ret_kind)
+{
+	for (unsigned int i = 0; i < wanted->count; i++) {
+		if (!(kinds & 1U << wanted->kind[i]))
+			continue;
+		*ret_kind = kind_get(wanted->kind[i])->name;
+		return true;
+	}
+	return false;
+}
+
+static int kind_of_directory(const char *path, const struct wanted_kinds *wanted,
+			     const char **ret_kind)
 {
 	struct extent extent;
 	int err = extent_read(path, false, &extent);
 
 	if (err)
 		return complain_of(path, err);
-	return extent.kinds & 1U << PP_PROFILE_CUDA ? 0 : gpu_input_none(path, how_to_record);
+	return find_kind(wanted, extent.kinds, ret_kind) ? 0 : input_has_none(wanted, path);
 }
 
-/* Reads a file's comments alone, to find out what kind it is. */
-static int check_file(char *path, const char *how_to_record)
+/* Reads a file's comments alone. */
+static int kind_of_file(char *path, const struct wanted_kinds *wanted, const char **ret_kind)
 {
 	struct select select = {.path = &path, .path_count = 1};
 	const struct input_options input_options = {.select = &select, .comments_only = true};
 	OWNED(input) struct input *input = NULL;
 	int err = read_input(input_options, &input);
+	enum pp_profile kind;
 	const char *name;
 
 	if (err)
 		return err;
 	name = profile_kind(input_profile(input));
-	if (kind_is(name, PP_PROFILE_CUDA))
+	if (kind_find(name, strlen(name), &kind) && find_kind(wanted, 1U << kind, ret_kind))
 		return 0;
-	return complain("%s: a profile of kind %s, which has nothing of a GPU: %s",
-			input_title(input), name, how_to_record);
+	return complain("%s: a profile of kind %s, which has %s: %s", input_title(input), name,
+			wanted->nothing, wanted->how_to_record);
 }
 
-int gpu_input_check(const struct select_options *shared, const char *how_to_record)
+int choose_kind(struct select *select, const struct wanted_kinds *wanted)
 {
-	const struct select *select = &shared->select;
 	enum collector_id ignored;
 	const char *plain;
 	struct stat status;
 
+	select->kind = kind_get(wanted->kind[0])->name;
 	if (!select->path_count || remote_url_parse(select->path[0], &ignored, &plain) ||
 	    stat(select->path[0], &status))
 		return 0;
 	if (S_ISDIR(status.st_mode))
-		return check_directory(select->path[0], how_to_record);
-	return S_ISREG(status.st_mode) ? check_file(select->path[0], how_to_record) : 0;
+		return kind_of_directory(select->path[0], wanted, &select->kind);
+	return S_ISREG(status.st_mode) ? kind_of_file(select->path[0], wanted, &select->kind) : 0;
+}
+
+bool path_has_kinds(const char *path, bool of_url)
+{
+	enum collector_id collector;
+	const char *plain;
+	struct stat status;
+
+	if (remote_url_parse(path, &collector, &plain))
+		return of_url || collector != COLLECTOR_URL;
+	return !stat(path, &status) && S_ISDIR(status.st_mode);
 }
 
 /* ---- exact modes ---- */
@@ -258,14 +286,13 @@ static void write_pids(const struct select *select, char pids[PIDS_BYTES])
 					 select->pid[i]);
 }
 
-static void write_command(const struct exact_options *options, const char *path,
-			  struct recording *recording)
+static void write_command(const struct select *select, const char *lines, const char *slowdown,
+			  const char *path, struct recording *recording)
 {
-	const struct select *select = options->select;
 	const char *const fixed[] = {child_row(CHILD_RECORDING)->name,
 				     "--quiet",
-				     options->lines ? "--lines" : "--events",
-				     options->lines ? options->lines : "calls",
+				     lines ? "--lines" : "--events",
+				     lines ? lines : "calls",
 				     "--pid",
 				     recording->pids,
 				     "--duration",
@@ -277,9 +304,9 @@ static void write_command(const struct exact_options *options, const char *path,
 	write_pids(select, recording->pids);
 	snprintf(recording->seconds, sizeof(recording->seconds), "%lu", select->live_seconds);
 	memcpy(recording->argument, fixed, sizeof(fixed));
-	if (options->slowdown) {
+	if (slowdown) {
 		recording->argument[count++] = "--max-slowdown";
-		recording->argument[count++] = options->slowdown;
+		recording->argument[count++] = slowdown;
 	}
 	recording->argument[count] = NULL;
 }
@@ -293,7 +320,7 @@ static void show_counting(const char *what, uint64_t started_ns, unsigned long w
 }
 
 /* Ctrl-C reaches both programs: pyprofd ends with a profile, and we wait for it. */
-static int await(pid_t pid, const struct exact_options *options)
+static int await(pid_t pid, const char *what, unsigned long wanted_s)
 {
 	const bool shows = isatty(STDERR_FILENO);
 	const uint64_t started_ns = mono_ns();
@@ -302,8 +329,7 @@ static int await(pid_t pid, const struct exact_options *options)
 
 	while (!(got = waitpid(pid, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {
 		if (shows)
-			show_counting(options->lines ? "lines" : "calls", started_ns,
-				      options->select->live_seconds);
+			show_counting(what, started_ns, wanted_s);
 		usleep(LOOK_US);
 	}
 	if (shows)
@@ -323,7 +349,8 @@ static int select_profile(struct select *select, struct exact *exact)
 	return READER_OK;
 }
 
-int exact_record(const struct exact_options *options, struct exact *ret_exact)
+int exact_record(struct select *select, const char *lines, const char *slowdown,
+		 struct exact *ret_exact)
 {
 	OWNED_MEM struct recording *recording = calloc(1, sizeof(*recording));
 	struct exact *exact = ret_exact;
@@ -338,14 +365,15 @@ int exact_record(const struct exact_options *options, struct exact *ret_exact)
 	status = make_directory(exact);
 	if (status)
 		return status;
-	write_command(options, exact->path, recording);
+	write_command(select, lines, slowdown, exact->path, recording);
 	start = (struct child_start){.argv = (char *const *)recording->argument};
 	err = child_spawn(CHILD_RECORDING, &start, &pid);
 	before = signal(SIGINT, SIG_IGN);
-	status = err ? complain_of("pyprofd", err) : await(pid, options);
+	status = err ? complain_of("pyprofd", err)
+		     : await(pid, lines ? "lines" : "calls", select->live_seconds);
 	(void)signal(SIGINT, before);
 	if (!status)
-		status = select_profile(options->select, exact);
+		status = select_profile(select, exact);
 	if (status)
 		exact_release(exact);
 	return status;

@@ -3,9 +3,13 @@
 #ifndef READER_READ_INPUT_H
 #define READER_READ_INPUT_H
 
+#include "base/kinds.h"
 #include "query/input.h"
 #include "query/select.h"
-#include "reader/select_options.h"
+
+/* For input_options.keep_labels: none; who a sample is of. */
+extern const char *const input_no_labels[];
+extern const char *const input_thread_labels[];
 
 /* input_read() with options.watcher set: shows progress on a terminal, and prints errors.  SIGINT
  * ends only the wait for live windows.  Returns 0, or the exit code for the verb. */
@@ -14,11 +18,22 @@ int read_input(struct input_options options, struct input **ret_input);
  * NULL: there are none.  Returns what read_input() does. */
 int read_records(struct input_options options, const struct input *from, struct input **ret_input);
 
-/* Both return READER_BAD_INPUT, after a line that says what is missing and how_to_record. */
-int gpu_input_none(const char *title, const char *how_to_record);
-/* Looks at the first path alone, before anything is read of it: 0 when it may have profiles of kind
- * cuda. */
-int gpu_input_check(const struct select_options *shared, const char *how_to_record);
+/* What a verb looks for, and what it says where that is not there. */
+struct wanted_kinds {
+	enum pp_profile kind[2]; /* the preferred one first */
+	unsigned int count;
+	const char *nothing; /* "no memory" */
+	const char *how_to_record;
+};
+/* Sets select->kind to the first of the kinds that the first path has, which alone is looked at,
+ * before anything is read of it; where that is not known, to the preferred one.  Returns 0, or
+ * READER_BAD_INPUT after one line on stderr. */
+int choose_kind(struct select *select, const struct wanted_kinds *wanted);
+/* Says that there is none of them.  Returns READER_BAD_INPUT. */
+int input_has_none(const struct wanted_kinds *wanted, const char *title);
+/* Returns whether a path may have several kinds: a directory, or a collector of another machine;
+ * of_url: what it returns of a plain URL. */
+bool path_has_kinds(const char *path, bool of_url);
 
 #define EXACT_PATH_BYTES 4096U
 
@@ -27,16 +42,13 @@ struct exact {
 	char path[EXACT_PATH_BYTES]; /* "": there is none */
 };
 
-/* All is borrowed. */
-struct exact_options {
-	struct select *select; /* pid and live_seconds */
-	const char *lines;     /* for --lines; NULL: calls are counted */
-	const char *slowdown;  /* for --max-slowdown; NULL: its default */
-};
-/* Records, and shows the seconds on a terminal.  Ctrl-C ends it early, with what was counted until
- * then.  From then on `select` is of the profile alone; it goes when *ret_exact is released.
- * Returns READER_OK, or READER_BAD_INPUT after one line on stderr. */
-int exact_record(const struct exact_options *options, struct exact *ret_exact);
+/* Records the selected pids for live_seconds, and shows the seconds on a terminal.  lines: for
+ * --lines; NULL: calls are counted; slowdown: for --max-slowdown; NULL: its default.  Ctrl-C ends
+ * it early, with what was counted until then.  From then on `select` is of the profile alone; it
+ * goes when *ret_exact is released.  Returns READER_OK, or READER_BAD_INPUT after one line on
+ * stderr. */
+int exact_record(struct select *select, const char *lines, const char *slowdown,
+		 struct exact *ret_exact);
 /* Deletes the profile; a zeroed one is fine. */
 void exact_release(struct exact *exact);
 

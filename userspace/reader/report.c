@@ -538,18 +538,16 @@ static int read_gpus(struct report *report, const struct input *input, struct in
 
 static int run(struct report *report)
 {
-	static const char *const none[] = {NULL};
 	const char *kept[GROUPS_MAX_KEYS];
 	struct input_options input_options = {
 		.select = &report->shared.select,
-		.keep_labels = none,
+		.keep_labels = input_no_labels,
 		.drop_addresses = true,
 		.drop_lines = report->by.code_by != CODE_BY_LINE,
 		.window_done = window_done,
 		.comment = on_comment,
-		.live_more = shows_machine(report)
-				     ? 1U << PP_PROFILE_GPU | 1U << PP_PROFILE_LEDGER
-				     : 0,
+		.live_more =
+			shows_machine(report) ? 1U << PP_PROFILE_GPU | 1U << PP_PROFILE_LEDGER : 0,
 		.context = report};
 	OWNED(input) struct input *input = NULL, *gpus = NULL, *processes = NULL;
 	int err;

@@ -217,6 +217,15 @@ unsigned int text_room(unsigned int taken)
 	return !columns ? 0 : columns > taken ? columns - taken : 1;
 }
 
+unsigned int text_taken(const struct table *table)
+{
+	unsigned int taken = 2;
+
+	for (unsigned int i = 0; i < table->count; i++)
+		taken += table->column[i].title ? (unsigned int)table->column[i].width : 0;
+	return taken;
+}
+
 unsigned int text_columns(void)
 {
 	struct winsize size;

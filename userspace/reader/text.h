@@ -54,6 +54,8 @@ void text_wrap(FILE *out, const char *text, unsigned int indent, unsigned int co
 /* Returns the columns left in a line of the terminal of which `taken` are used; 0: standard output
  * is not a terminal. */
 unsigned int text_room(unsigned int taken);
+/* Returns the columns that a table of text takes before its last one. */
+unsigned int text_taken(const struct table *table);
 /* Returns the columns of the terminal; 0: standard output is not a terminal. */
 unsigned int text_columns(void);
 

@@ -26,8 +26,8 @@
 
 /* ---- the terminal ---- */
 
-/* Uses the terminal as a full screen with keys, and restores it at the end, however that comes. */
-/* Close with screen_close(); a zeroed one is closed. */
+/* The terminal as a full screen with keys; it is restored at the end, however that comes.  Close
+ * with screen_close(); a zeroed one is closed. */
 struct screen {
 	bool is_open;
 	struct termios before;
@@ -37,6 +37,9 @@ struct screen {
 
 #define SCREEN_LINE_END "\033[K\r\n"
 
+/* Around a whole picture, whose lines end in SCREEN_LINE_END. */
+#define HOME "\033[H"
+#define CLEAR_BELOW "\033[J"
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 #define COLUMNS_DEFAULT 80U
@@ -74,8 +77,8 @@ static int open_signals(struct screen *screen)
 	return screen->signals < 0 ? -errno : 0;
 }
 
-/* Opens the screen.  From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT become events of screen_fd().
- * Returns 0; -errno. */
+/* Opens the screen.  From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT become events of
+ * screen->signals: call screen_signal().  Returns 0; -errno. */
 static int screen_open(struct screen *screen)
 {
 	struct termios raw;
@@ -114,12 +117,6 @@ static void screen_close(struct screen *screen)
 	screen->is_open = false;
 }
 
-/* Returns a descriptor that is readable when a signal came: call screen_signal(). */
-static int screen_fd(const struct screen *screen)
-{
-	return screen->signals;
-}
-
 /* Takes a signal.  Returns whether it ends the program; otherwise the size has changed. */
 static bool screen_signal(struct screen *screen)
 {
@@ -130,18 +127,6 @@ static bool screen_signal(struct screen *screen)
 		ends |= info.ssi_signo != SIGWINCH;
 	read_size(screen);
 	return ends;
-}
-
-/* Call these around a whole picture, whose lines end in SCREEN_LINE_END. */
-static void screen_begin(FILE *out)
-{
-	fputs("\033[H", out);
-}
-
-static void screen_end(FILE *out)
-{
-	fputs("\033[J", out);
-	fflush(out);
 }
 
 #define INTERVAL_MAX 3600UL
@@ -241,9 +226,10 @@ static int show(struct top *top)
 	top->view.columns = top->screen.columns;
 	/* The last line stays free, because its end would scroll the screen. */
 	top->view.rows = top->screen.rows - 1;
-	screen_begin(stdout);
+	fputs(HOME, stdout);
 	err = top_view_print(&top->view, top->shown, SCREEN_LINE_END, stdout);
-	screen_end(stdout);
+	fputs(CLEAR_BELOW, stdout);
+	fflush(stdout);
 	return err;
 }
 
@@ -310,7 +296,7 @@ static int follow(struct top *top, int fd, struct live_feed *feed)
 	struct pollfd source[] = {
 		{.fd = fd, .events = POLLIN},
 		{.fd = top->screen.is_open ? STDIN_FILENO : -1, .events = POLLIN},
-		{.fd = top->screen.is_open ? screen_fd(&top->screen) : -1, .events = POLLIN},
+		{.fd = top->screen.is_open ? top->screen.signals : -1, .events = POLLIN},
 	};
 	int err = top->screen.is_open ? show(top) : 0;
 

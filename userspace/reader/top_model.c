@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/top_model.h"
+#include "reader/top_view.h"
 
 #include <errno.h>
 #include <stdlib.h>

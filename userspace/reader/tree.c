@@ -185,9 +185,8 @@ static int print(const struct tree *tree, const struct input *input)
 
 static int run(struct tree *tree)
 {
-	static const char *const none[] = {NULL};
 	struct input_options input_options = {.select = &tree->shared.select,
-					      .keep_labels = none,
+					      .keep_labels = input_no_labels,
 					      .drop_addresses = true,
 					      .drop_lines = !tree->lines};
 	OWNED(input) struct input *input = NULL;

@@ -18,9 +18,14 @@
 #include "reader/why_view.h"
 
 #define DEFAULT_ROWS 10U
-#define HOW_TO_RECORD "record into a directory with `pyprofd --events cpu,offcpu,cuda`"
 #define NVML_PREFIX "nvml:" /* of a device that NVML told of */
 #define LAUNCH_PROBE "probe=cuda_launch"
+
+static const struct wanted_kinds wanted = {
+	.kind = {PP_PROFILE_CUDA},
+	.count = 1,
+	.nothing = "nothing of a GPU",
+	.how_to_record = "record into a directory with `pyprofd --events cpu,offcpu,cuda`"};
 
 struct why {
 	struct select_options shared;
@@ -107,17 +112,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 /* ---- calls ---- */
 
-/* Returns whether a path may have several kinds: a directory, or another machine's. */
-static bool is_folder(const char *path)
-{
-	enum collector_id ignored;
-	const char *plain;
-	struct stat status;
-
-	return remote_url_parse(path, &ignored, &plain) ||
-	       (!stat(path, &status) && S_ISDIR(status.st_mode));
-}
-
 /* "probe=cuda_launch hits=505102 ns_per_hit=811 on=0.300": probes/probe_bounds.c. */
 static bool is_of_scaled_launches(const char *text)
 {
@@ -198,7 +192,7 @@ static int add_samples(struct why *why)
 	if (select->live || !why->processes.count)
 		return 0;
 	for (int i = 0; i < select->path_count; i++)
-		if (!is_folder(select->path[i]))
+		if (!path_has_kinds(select->path[i], true))
 			return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		CLEANUP(why_samples_release) struct why_samples samples;
@@ -254,7 +248,7 @@ static int show(struct why *why, const struct input *input)
 	int err = add_calls(why, input);
 
 	if (err == -EPROTO)
-		return gpu_input_none(input_title(input), HOW_TO_RECORD);
+		return input_has_none(&wanted, input_title(input));
 	if (!err) {
 		err = add_samples(why);
 		if (err)
@@ -282,10 +276,9 @@ static int run(struct why *why)
 
 	if (select->kind && !kind_is(select->kind, PP_PROFILE_CUDA))
 		return complain("why begins with kind cuda, not %.60s", select->kind);
-	err = gpu_input_check(&why->shared, HOW_TO_RECORD);
+	err = choose_kind(select, &wanted);
 	if (err)
 		return err;
-	select->kind = kind_get(PP_PROFILE_CUDA)->name;
 	select->sample_type = "calls";
 	why->lines.select = select;
 	err = read_input(input_options, &input);
