@@ -98,8 +98,8 @@ static void parse_of_table(struct calls *calls, int key, char *text, struct argp
 		return;
 	default:
 		calls->of_table = key == 'c' ? "callers" : "callees";
-		if (!*regex && select_regex_option(text, calls->of_table, regex))
-			exit(READER_BAD_INPUT);
+		if (!*regex)
+			select_regex_option(text, calls->of_table, regex);
 	}
 }
 
@@ -144,13 +144,6 @@ struct sorting {
 	enum calls_sort by;
 };
 
-static const char *name_of(const struct call_graph *graph, uint32_t index)
-{
-	const struct code *code = &graph->code.code[index];
-
-	return code_name(&graph->code, code);
-}
-
 static int64_t sorted_by(const struct call_function *function, enum calls_sort by)
 {
 	switch (by) {
@@ -171,13 +164,15 @@ static int compare_functions(const void *a, const void *b, void *context)
 	const struct sorting *sorting = context;
 	const uint32_t index_a = *(const uint32_t *)a, index_b = *(const uint32_t *)b;
 	const struct call_function *function = sorting->graph->function;
+	const struct code_table *code = &sorting->graph->code;
 	const int64_t value_a = sorted_by(&function[index_a], sorting->by);
 	const int64_t value_b = sorted_by(&function[index_b], sorting->by);
 	int order;
 
 	if (value_a != value_b)
 		return value_a > value_b ? -1 : 1;
-	order = strcmp(name_of(sorting->graph, index_a), name_of(sorting->graph, index_b));
+	order = strcmp(code_name(code, &code->code[index_a]),
+		       code_name(code, &code->code[index_b]));
 	return order ? order : (index_a > index_b) - (index_a < index_b);
 }
 

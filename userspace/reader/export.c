@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/saturating.h"
 #include "export/exports.h"
 #include "pprof/pprof.h"
 #include "query/gpu_lines.h"
@@ -21,8 +20,12 @@ struct format {
 	bool wants_totals;
 	bool wants_addresses; /* else frames that differ only in their addresses become one */
 	bool wants_all_labels;
+	/* One of these. */
 	int (*write)(const struct export *export, const struct input *input,
 		     const struct export_facts *facts, FILE *out);
+	int (*write_tree)(const struct flame_tree *tree, const struct export_facts *facts,
+			  FILE *out);
+	int (*write_profile)(struct profile *profile, const struct export_facts *facts, FILE *out);
 };
 
 struct export
@@ -49,40 +52,13 @@ static int new_tree(const struct input *input, const struct export *export,
 	return flame_tree_new(input_profile(input), &options, ret_tree);
 }
 
-static int write_speedscope(const struct export *export, const struct input *input,
-			    const struct export_facts *facts, FILE *out)
-{
-	OWNED(flame_tree) struct flame_tree *tree = NULL;
-	int err = new_tree(input, export, facts, &tree);
-
-	return err ? err : export_speedscope(tree, facts, out);
-}
-
-static int write_chrome(const struct export *export, const struct input *input,
-			const struct export_facts *facts, FILE *out)
-{
-	OWNED(flame_tree) struct flame_tree *tree = NULL;
-	int err = new_tree(input, export, facts, &tree);
-
-	return err ? err : export_chrome(tree, facts, out);
-}
-
-static int64_t sum_of(const struct profile *profile, int value_index)
-{
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; value_index >= 0 && i < profile->row_count; i++)
-		sum = add_saturating(sum, profile_row_values(profile, i)[value_index]);
-	return sum;
-}
-
 static int write_json(const struct export *export, const struct input *input,
 		      const struct export_facts *facts, FILE *out)
 {
 	struct flame_json_facts json = {.title = facts->title,
 					.windows = facts->windows,
-					.sample_count = (uint64_t)sum_of(input_profile(input),
-									 facts->count_index),
+					.sample_count =
+						(uint64_t)text_sum(input, facts->count_index),
 					.start_wall_ns = facts->start_wall_ns,
 					.duration_ns = facts->duration_ns,
 					.totals = &export->totals};
@@ -154,18 +130,9 @@ static int write_pprof(const struct export *export, const struct input *input,
 	return err ? err : write_bytes(bytes, size, out);
 }
 
-static int write_perfetto(const struct export *export, const struct input *input,
-			  const struct export_facts *facts, FILE *out)
+static int write_otlp(struct profile *profile, const struct export_facts *facts, FILE *out)
 {
-	(void)export;
-	return export_perfetto(input_profile(input), facts, out);
-}
-
-static int write_otlp(const struct export *export, const struct input *input,
-		      const struct export_facts *facts, FILE *out)
-{
-	(void)export;
-	return export_otlp(input_profile(input), facts, NULL, out);
+	return export_otlp(profile, facts, NULL, out);
 }
 
 static int write_callgrind(const struct export *export, const struct input *input,
@@ -208,16 +175,16 @@ static const struct format formats[FORMAT_CSV] = {
 			  .wants_addresses = true,
 			  .wants_all_labels = true,
 			  .write = write_pprof},
-	[FORMAT_SPEEDSCOPE] = {.write = write_speedscope},
+	[FORMAT_SPEEDSCOPE] = {.write_tree = export_speedscope},
 	[FORMAT_FOLDED] = {.write = write_folded},
-	[FORMAT_PERFETTO] = {.is_binary = true, .write = write_perfetto},
-	[FORMAT_CHROME] = {.write = write_chrome},
+	[FORMAT_PERFETTO] = {.is_binary = true, .write_profile = export_perfetto},
+	[FORMAT_CHROME] = {.write_tree = export_chrome},
 	[FORMAT_CALLGRIND] = {.write = write_callgrind},
 	[FORMAT_JSON] = {.wants_totals = true, .write = write_json},
 	[FORMAT_OTLP] = {.is_binary = true,
 			 .wants_addresses = true,
 			 .wants_all_labels = true,
-			 .write = write_otlp},
+			 .write_profile = write_otlp},
 };
 
 /* ---- options ---- */
@@ -260,6 +227,8 @@ static int window_done(void *context, struct profile *profile, const struct prof
 
 static int write_to(const struct export *export, const struct input *input, FILE *out)
 {
+	const struct format *format = &formats[export->shared.format];
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
 	const struct profile_read_totals totals = input_totals(input);
 	const struct export_facts facts = {
 		.title = input_title(input),
@@ -268,8 +237,14 @@ static int write_to(const struct export *export, const struct input *input, FILE
 		.windows = totals.windows,
 		.start_wall_ns = totals.start_wall_ns,
 		.duration_ns = totals.duration_ns};
+	int err;
 
-	return formats[export->shared.format].write(export, input, &facts, out);
+	if (format->write)
+		return format->write(export, input, &facts, out);
+	if (format->write_profile)
+		return format->write_profile(input_profile(input), &facts, out);
+	err = new_tree(input, export, &facts, &tree);
+	return err ? err : format->write_tree(tree, &facts, out);
 }
 
 static int write_out(const struct export *export, const struct input *input)

@@ -181,23 +181,22 @@ static int put_more(void *context, struct json_writer *json, const struct flame_
 static int write_html(struct flame *flame, const struct flame_tree *tree, const struct input *input,
 		      const char *title)
 {
-	const struct profile *profile = input_profile(input);
-	int count_index = profile_reader_count_index(input_reader(input));
+	const int count_index = profile_reader_count_index(input_reader(input));
 	const struct profile_read_totals totals = input_totals(input);
-	struct flame_json_facts facts = {.title = title,
-					 .windows = totals.windows,
-					 .start_wall_ns = totals.start_wall_ns,
-					 .duration_ns = totals.duration_ns,
-					 .short_paths = input_short_paths(input),
-					 .put_more = put_more,
-					 .context = flame};
+	const struct flame_json_facts facts = {.title = title,
+					       .windows = totals.windows,
+					       .sample_count =
+						       (uint64_t)text_sum(input, count_index),
+					       .start_wall_ns = totals.start_wall_ns,
+					       .duration_ns = totals.duration_ns,
+					       .short_paths = input_short_paths(input),
+					       .put_more = put_more,
+					       .context = flame};
 
 	flame->end_wall_ns = totals.end_wall_ns;
 	if (flame->times.is_full)
 		complain("the page has no time map, as there are too many values: choose fewer "
 			 "windows with --since and --until");
-	for (uint32_t i = 0; count_index >= 0 && i < profile->row_count; i++)
-		facts.sample_count += (uint64_t)profile_row_values(profile, i)[count_index];
 	return page_write(tree, &facts);
 }
 

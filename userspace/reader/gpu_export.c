@@ -60,13 +60,6 @@ static void put_names(const struct gpu_table *gpu, const struct gpu_call *call, 
 	table_string(table, gpu_text(gpu, call->kernel), NULL);
 }
 
-static void put_call_times(const struct gpu_call *call, struct table *table)
-{
-	put_ns(gpu_call_mean(call), table);
-	put_ns(gpu_call_quantile(call, 0.5), table);
-	put_ns(gpu_call_quantile(call, 0.99), table);
-}
-
 static void put_call(const struct gpu_shown *shown, uint32_t number, struct table *table)
 {
 	const struct gpu_table *gpu = shown->table;
@@ -78,7 +71,9 @@ static void put_call(const struct gpu_shown *shown, uint32_t number, struct tabl
 		table_value(table, call->value[i], value_unit[i]);
 	table_int(table, call->is_whole ? clamped(call->sums->captured) : 0, NULL);
 	table_int(table, call->is_whole ? clamped(call->sums->nodes) : 0, NULL);
-	put_call_times(call, table);
+	put_ns(gpu_call_mean(call), table);
+	put_ns(gpu_call_quantile(call, 0.5), table);
+	put_ns(gpu_call_quantile(call, 0.99), table);
 }
 
 static void put_calls(const struct gpu_shown *shown, struct table *table)
@@ -137,7 +132,9 @@ static void put_line(const struct gpu_shown *shown, const struct gpu_line *line,
 	}
 	for (unsigned int i = 0; i < GPU_VALUES; i++)
 		table_int(table, call->value[i], NULL);
-	put_call_times(call, table);
+	put_ns(gpu_call_mean(call), table);
+	put_ns(gpu_call_quantile(call, 0.5), table);
+	put_ns(gpu_call_quantile(call, 0.99), table);
 }
 
 /* CSV has one table alone: there a line has the figures of its call, too. */

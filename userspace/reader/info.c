@@ -240,13 +240,9 @@ static void print_types(const struct input *input)
 	char text[FORMAT_BYTES];
 
 	for (size_t i = 0; i < types->value_count; i++) {
-		int64_t sum = 0;
-
-		for (uint32_t row = 0; row < profile->row_count; row++)
-			sum = add_saturating(sum, profile_row_values(profile, row)[i]);
 		printf("%-13s %s/%s: %s%s\n", i ? "" : "sample types", types->value_type[i].type,
 		       types->value_type[i].unit,
-		       format_value(sum, types->value_type[i].unit, text),
+		       format_value(text_sum(input, (int)i), types->value_type[i].unit, text),
 		       i == shown ? "  (shown)" : "");
 	}
 	if (types->period)
@@ -307,16 +303,6 @@ static void print_comments(const struct profile *profile)
 	}
 }
 
-static int compare_processes(const void *a, const void *b, void *context)
-{
-	const int64_t *sum = context;
-	uint32_t group_a = *(const uint32_t *)a, group_b = *(const uint32_t *)b;
-
-	if (sum[group_a] != sum[group_b])
-		return sum[group_a] > sum[group_b] ? -1 : 1;
-	return (group_a > group_b) - (group_a < group_b);
-}
-
 static int sum_processes(const struct input *input, struct groups *groups, int64_t **ret_sum)
 {
 	const struct profile *profile = input_profile(input);
@@ -355,12 +341,9 @@ static int put_processes(const struct info *info, const struct input *input, str
 	err = sum_processes(input, &groups, &sum);
 	if (err)
 		return err;
-	order = calloc((size_t)groups.count + 1, sizeof(*order));
+	order = text_order(sum, groups.count);
 	if (!order)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < groups.count; i++)
-		order[i] = i;
-	qsort_r(order, groups.count, sizeof(*order), compare_processes, sum);
 	shown = info->processes && groups.count > info->processes && table_is_for_people(table)
 			? (uint32_t)info->processes
 			: groups.count;

@@ -79,13 +79,10 @@ static void show_files(struct reading *reading, const struct watcher_progress *p
 	fflush(stderr);
 }
 
-static void show_seconds(struct reading *reading, const struct watcher_progress *progress)
+static void show_seconds(const char *what, uint64_t done, uint64_t wanted)
 {
-	if (!isatty(STDERR_FILENO))
-		return;
-	reading->shown_ns = mono_ns();
-	fprintf(stderr, "\rwatching: %" PRIu64 " of %" PRIu64 " s; Ctrl-C ends it\033[K",
-		progress->done, progress->wanted);
+	fprintf(stderr, "\r%s: %" PRIu64 " of %" PRIu64 " s; Ctrl-C ends it\033[K", what, done,
+		wanted);
 }
 
 static void on_progress(void *context, const struct watcher_progress *progress)
@@ -97,10 +94,12 @@ static void on_progress(void *context, const struct watcher_progress *progress)
 		clear_progress(reading);
 		release_interrupt(reading);
 	}
-	if (progress->live)
-		show_seconds(reading, progress);
-	else
+	if (!progress->live) {
 		show_files(reading, progress);
+	} else if (isatty(STDERR_FILENO)) {
+		reading->shown_ns = mono_ns();
+		show_seconds("watching", progress->done, progress->wanted);
+	}
 }
 
 static void on_note(void *context, const char *line)
@@ -311,16 +310,8 @@ static void write_command(const struct select *select, const char *lines, const 
 	recording->argument[count] = NULL;
 }
 
-static void show_counting(const char *what, uint64_t started_ns, unsigned long wanted)
-{
-	const uint64_t passed = (mono_ns() - started_ns) / NS_PER_SEC;
-
-	fprintf(stderr, "\rcounting %s: %" PRIu64 " of %lu s; Ctrl-C ends it\033[K", what,
-		passed < wanted ? passed : wanted, wanted);
-}
-
 /* Ctrl-C reaches both programs: pyprofd ends with a profile, and we wait for it. */
-static int await(pid_t pid, const char *what, unsigned long wanted_s)
+static int await(pid_t pid, const char *what, uint64_t wanted)
 {
 	const bool shows = isatty(STDERR_FILENO);
 	const uint64_t started_ns = mono_ns();
@@ -328,8 +319,10 @@ static int await(pid_t pid, const char *what, unsigned long wanted_s)
 	pid_t got;
 
 	while (!(got = waitpid(pid, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {
+		const uint64_t passed = (mono_ns() - started_ns) / NS_PER_SEC;
+
 		if (shows)
-			show_counting(what, started_ns, wanted_s);
+			show_seconds(what, passed < wanted ? passed : wanted, wanted);
 		usleep(LOOK_US);
 	}
 	if (shows)
@@ -369,8 +362,9 @@ int exact_record(struct select *select, const char *lines, const char *slowdown,
 	start = (struct child_start){.argv = (char *const *)recording->argument};
 	err = child_spawn(CHILD_RECORDING, &start, &pid);
 	before = signal(SIGINT, SIG_IGN);
-	status = err ? complain_of("pyprofd", err)
-		     : await(pid, lines ? "lines" : "calls", select->live_seconds);
+	status =
+		err ? complain_of("pyprofd", err)
+		    : await(pid, lines ? "counting lines" : "counting calls", select->live_seconds);
 	(void)signal(SIGINT, before);
 	if (!status)
 		status = select_profile(select, exact);

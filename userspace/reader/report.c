@@ -116,12 +116,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		report->rows = select_number(state, "top", text);
 		return 0;
 	case 'c':
-		if (!report->callers && select_regex_option(text, "callers", &report->callers))
-			exit(READER_BAD_INPUT);
+		if (!report->callers)
+			select_regex_option(text, "callers", &report->callers);
 		return 0;
 	case 'C':
-		if (!report->callees && select_regex_option(text, "callees", &report->callees))
-			exit(READER_BAD_INPUT);
+		if (!report->callees)
+			select_regex_option(text, "callees", &report->callees);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -365,33 +365,23 @@ static void print_rows(struct report *report, const struct totals_row *row, uint
 
 /* ---- the verb ---- */
 
-static int compare_groups(const void *a, const void *b, void *context)
-{
-	const int64_t *total = context;
-	uint32_t group_a = *(const uint32_t *)a, group_b = *(const uint32_t *)b;
-
-	if (total[group_a] != total[group_b])
-		return total[group_a] > total[group_b] ? -1 : 1;
-	return (group_a > group_b) - (group_a < group_b);
-}
-
 /* Prints one table per group for people, the group with the most time first. */
 static int print_groups(struct report *report, const char *unit, struct table *table)
 {
 	struct totals *totals = &report->totals;
 	uint32_t groups = totals->groups.count;
 	OWNED_MEM int64_t *self = calloc((size_t)groups + 1, sizeof(*self));
-	OWNED_MEM uint32_t *order = calloc((size_t)groups + 1, sizeof(*order));
+	OWNED_MEM uint32_t *order = NULL;
 	OWNED_MEM struct totals_row *row = calloc((size_t)totals->count + 1, sizeof(*row));
 	char text[FORMAT_BYTES], share[FORMAT_BYTES];
 
-	if (!self || !order || !row)
+	if (!self || !row)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < groups; i++)
-		order[i] = i;
 	for (uint32_t i = 0; i < totals->count; i++)
 		self[totals->row[i].group] += totals->row[i].self.value;
-	qsort_r(order, groups, sizeof(*order), compare_groups, self);
+	order = text_order(self, groups);
+	if (!order)
+		return -ENOMEM;
 	for (uint32_t g = 0; g < groups; g++) {
 		uint32_t count = 0;
 

@@ -119,12 +119,13 @@ int select_refuse_groups(const struct select *select, const char *verb)
 				  verb);
 }
 
-int select_regex_option(const char *text, const char *option, regex_t **ret_regex)
+void select_regex_option(const char *text, const char *option, regex_t **regex)
 {
 	char why[SELECT_WHY_BYTES];
-	int err = select_regex(text, why, ret_regex);
 
-	return err ? complain("--%s=%s: %s", option, text, why) : 0;
+	select_free_regex(TAKE(*regex));
+	if (select_regex(text, why, regex))
+		exit(complain("--%s=%s: %s", option, text, why));
 }
 
 static void parse_time(struct argp_state *state, const char *option, const char *text,
@@ -162,13 +163,6 @@ static void parse_label(struct argp_state *state, struct select *select, const c
 
 	if (select_add_label(select, text, why))
 		argp_error(state, "--label=%s: %s", text, why);
-}
-
-static void parse_regex(const char *option, const char *text, regex_t **regex)
-{
-	select_free_regex(TAKE(*regex));
-	if (select_regex_option(text, option, regex))
-		exit(argp_err_exit_status);
 }
 
 const char *const select_table_formats[] = {SELECT_TABLE_FORMATS, NULL};
@@ -296,16 +290,16 @@ static error_t parse_text(int key, char *text, struct select *select)
 {
 	switch (key) {
 	case OPTION_COMM:
-		parse_regex("comm", text, &select->comm);
+		select_regex_option(text, "comm", &select->comm);
 		return 0;
 	case OPTION_THREAD:
-		parse_regex("thread", text, &select->thread);
+		select_regex_option(text, "thread", &select->thread);
 		return 0;
 	case OPTION_FOCUS:
-		parse_regex("focus", text, &select->focus);
+		select_regex_option(text, "focus", &select->focus);
 		return 0;
 	case OPTION_IGNORE:
-		parse_regex("ignore", text, &select->ignore);
+		select_regex_option(text, "ignore", &select->ignore);
 		return 0;
 	case OPTION_SAMPLE_TYPE:
 		select->sample_type = text;

@@ -42,8 +42,8 @@ double select_share(struct argp_state *state, const char *option, const char *te
 unsigned long select_number(struct argp_state *state, const char *option, const char *text);
 unsigned int select_word(struct argp_state *state, const char *option, const char *text,
 			 const char *const *words);
-/* select_regex() for an option.  Returns 0, or READER_BAD_INPUT after one line on stderr. */
-int select_regex_option(const char *text, const char *option, regex_t **ret_regex);
+/* select_regex() for an option, in place of *regex (owned).  One that is wrong ends the program. */
+void select_regex_option(const char *text, const char *option, regex_t **regex);
 /* For verbs whose view has no groups: when the user asked for groups, prints what to do instead and
  * returns READER_BAD_INPUT. */
 int select_refuse_groups(const struct select *select, const char *verb);

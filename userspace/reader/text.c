@@ -37,6 +37,16 @@ enum text_color text_color_of_share(double share)
 	return share >= 0.2 ? TEXT_RED : share >= 0.05 ? TEXT_YELLOW : TEXT_PLAIN;
 }
 
+int64_t text_sum(const struct input *input, int index)
+{
+	const struct profile *profile = input_profile(input);
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; index >= 0 && i < profile->row_count; i++)
+		sum = add_saturating(sum, profile_row_values(profile, i)[index]);
+	return sum;
+}
+
 void text_head(FILE *out, const struct input *input)
 {
 	const struct profile_reader *reader = input_reader(input);
@@ -45,7 +55,6 @@ void text_head(FILE *out, const struct input *input)
 	int count_index = profile_reader_count_index(reader);
 	const struct profile_value_type *type = input_value_type(input);
 	const struct profile_read_totals totals = input_totals(input);
-	int64_t all = 0, samples = 0;
 	char text[FORMAT_BYTES], missing[COVERAGE_BYTES];
 	OWNED_MEM char *line = NULL;
 	size_t size;
@@ -53,16 +62,10 @@ void text_head(FILE *out, const struct input *input)
 
 	if (!head)
 		return;
-	for (uint32_t i = 0; i < profile->row_count; i++) {
-		all = add_saturating(all, profile_row_values(profile, i)[value_index]);
-		if (count_index >= 0)
-			samples = add_saturating(samples,
-						 profile_row_values(profile, i)[count_index]);
-	}
 	fprintf(head, "%s of %s: %s", type->type, input_title(input),
-		format_value(all, type->unit, text));
+		format_value(text_sum(input, (int)value_index), type->unit, text));
 	if (count_index >= 0 && (unsigned int)count_index != value_index)
-		fprintf(head, " in %" PRId64 " %s", samples,
+		fprintf(head, " in %" PRId64 " %s", text_sum(input, count_index),
 			profile->options.value_type[count_index].type);
 	if (totals.duration_ns)
 		fprintf(head, ", %s recorded",
@@ -156,6 +159,27 @@ void text_table_head(struct table *table, const struct input *input)
 	table_fact_string(table, "type", type->type);
 	table_fact_string(table, "unit", type->unit);
 	table_fact_real(table, "seconds", (double)input_totals(input).duration_ns / 1e9);
+}
+
+static int compare_values(const void *a, const void *b, void *context)
+{
+	const int64_t *value = context;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	if (value[left] != value[right])
+		return value[left] > value[right] ? -1 : 1;
+	return (left > right) - (left < right);
+}
+
+uint32_t *text_order(const int64_t *value, uint32_t count)
+{
+	uint32_t *order = calloc((size_t)count + 1, sizeof(*order));
+
+	for (uint32_t i = 0; order && i < count; i++)
+		order[i] = i;
+	if (order)
+		qsort_r(order, count, sizeof(*order), compare_values, (void *)value);
+	return order;
 }
 
 /* Returns where to break a line: at the last blank within `columns`, else at the first one. */

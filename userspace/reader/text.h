@@ -19,6 +19,8 @@ const char *text_color(bool color, enum text_color which);
 /* Returns the colour for a line's share of the total. */
 enum text_color text_color_of_share(double share);
 
+/* Returns the sum of one of the values, as far as int64_t holds it; index < 0: there is none, 0. */
+int64_t text_sum(const struct input *input, int index);
 /* Prints "cpu of P.pb.gz: 1.98 s in 198 samples, 10.0 s recorded", and a line about what is
  * missing. */
 void text_head(FILE *out, const struct input *input);
@@ -48,6 +50,8 @@ void text_code_cells(struct table *table, const struct code_table *codes, const 
 /* text_head() where a person reads the table, else facts of JSON: "profile", "type", "unit" and
  * "seconds". */
 void text_table_head(struct table *table, const struct input *input);
+/* Returns the numbers from 0, that with the largest value first; heap.  NULL: no memory. */
+uint32_t *text_order(const int64_t *value, uint32_t count);
 /* Prints lines to `out`, broken at blanks where they are longer than `columns`; what goes on is
  * indented.  columns 0: no limit. */
 void text_wrap(FILE *out, const char *text, unsigned int indent, unsigned int columns);

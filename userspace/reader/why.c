@@ -18,14 +18,9 @@
 #include "reader/why_view.h"
 
 #define DEFAULT_ROWS 10U
+#define HOW_TO_RECORD "record into a directory with `pyprofd --events cpu,offcpu,cuda`"
 #define NVML_PREFIX "nvml:" /* of a device that NVML told of */
 #define LAUNCH_PROBE "probe=cuda_launch"
-
-static const struct wanted_kinds wanted = {
-	.kind = {PP_PROFILE_CUDA},
-	.count = 1,
-	.nothing = "nothing of a GPU",
-	.how_to_record = "record into a directory with `pyprofd --events cpu,offcpu,cuda`"};
 
 struct why {
 	struct select_options shared;
@@ -37,6 +32,11 @@ struct why {
 	struct gpu_usage gauges;
 	int err; /* of a callback */
 };
+
+static const struct wanted_kinds wanted = {.kind = {PP_PROFILE_CUDA},
+					   .count = 1,
+					   .nothing = "nothing of a GPU",
+					   .how_to_record = HOW_TO_RECORD};
 
 enum { OPTION_GPU = 1 };
 
