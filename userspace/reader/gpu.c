@@ -6,7 +6,6 @@
 
 #include "base/kinds.h"
 #include "query/gpu_lines.h"
-#include "reader/gpu_export.h"
 #include "reader/gpu_view.h"
 #include "reader/machine_view.h"
 #include "reader/read_input.h"

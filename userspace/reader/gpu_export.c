@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/gpu_export.h"
+#include "reader/gpu_view.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "reader/gpu_groups.h"
+#include "reader/gpu_table.h"
+#include "render/table.h"
 
 struct gpu_shown {
 	const struct gpu_table *table;
@@ -21,5 +22,9 @@ struct gpu_shown {
 
 /* Returns 0 or -ENOMEM. */
 int gpu_print_text(const struct gpu_shown *shown);
+/* Of gpu_export.c: writes tables for programs, and as Markdown: `lines`, `calls` and `times`, or
+ * `rows` of another view.  Columns that end with _error are the standard errors of what is divided
+ * by stacks; they are empty, null or NULL where they are not known.  Returns 0 or -ENOMEM. */
+int gpu_put_tables(const struct gpu_shown *shown, struct table *table);
 
 #endif

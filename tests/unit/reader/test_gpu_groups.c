@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/gpu_groups.h"
+#include "reader/gpu_table.h"
 
 #include <math.h>
 
