@@ -2,7 +2,6 @@
 /* pyprof flame: a page with the flame graph and its tables, or one static picture. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "base/clock.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pyprof lines FILE[:FUNC]: the source with the time of each line. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/clock.h"
-#include "base/collectors.h"
 #include "base/kinds.h"
 #include "base/line_target.h"
 #include "reader/line_views.h"

@@ -7,11 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/collectors.h"
 #include "base/json_writer.h"
 #include "base/kinds.h"
 #include "query/folder.h"

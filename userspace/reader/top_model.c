@@ -9,7 +9,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/array.h"
 #include "base/io.h"
 #include "base/kinds.h"
 

@@ -2,7 +2,6 @@
 /* pyprof tree: the call tree in the terminal, hottest first. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "reader/read_input.h"
 #include "reader/select_options.h"

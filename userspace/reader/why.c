@@ -2,11 +2,8 @@
 /* pyprof why: what the host does that makes the GPU slow, with the evidence for it. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/collectors.h"
 #include "base/kinds.h"
 #include "query/gpu_lines.h"
 #include "reader/gpu_table.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the threads that launch did, by samples and waits of kind wall or cpu. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
