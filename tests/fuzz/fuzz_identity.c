@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "identity/app_name.h"
 #include "identity/cgroup_names.h"
 #include "identity/identity.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks what the child says of a file before anybody uses it: the child has read what others
- * wrote, and may be theirs by now.  No state. */
+ * wrote, and may be theirs by now. */
 #ifndef FILES_CHECK_H
 #define FILES_CHECK_H
 
+#include "files/client.h"
 #include "files/protocol.h"
 
 /* Returns whether facts, the caller's copy, are such as a file can have.  Beside that python is
@@ -33,5 +34,22 @@ bool foreign_codes_are_sound(const struct foreign_codes *codes, size_t bytes,
  * one of them and counted with it, arguments lie where a probe can read them, and texts end. */
 bool foreign_probes_are_sound(const struct foreign_probes *probes, size_t bytes,
 			      const struct probe_wanted *wanted, uint32_t count);
+
+/* ---- how the files of files/client.h put one question to the child ---- */
+
+/* Sends a request about a file, with its descriptor if the child is not known to have it.  The
+ * answer is in shared memory: the caller copies, and then checks it.  Returns as the questions of
+ * files/client.h. */
+int foreign_ask(struct foreign *foreign, const struct foreign_file *file,
+		struct foreign_request *message, uint32_t *ret_size);
+/* The same of a file that the child keeps nothing of.  is_alone: all is in the message, and the
+ * descriptor stays here. */
+int foreign_ask_once(struct foreign *foreign, const struct foreign_file *file,
+		     struct foreign_request *message, bool is_alone, uint32_t *ret_size);
+/* Returns our own copy of an answer of `size` bytes, with room for its head in any case; NULL: no
+ * memory. */
+void *foreign_copy_reply(const struct foreign *foreign, uint32_t size, size_t head_bytes);
+/* Notes that the child said what cannot be.  Returns -ETIME. */
+int foreign_call_nonsense(struct foreign *foreign, const struct foreign_file *file);
 
 #endif

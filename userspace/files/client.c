@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "child/late.h"
 #include "child/worker.h"
-#include "files/ask.h"
 #include "files/check.h"
 #include "files/protocol.h"
 #include "files/user_time.h"
@@ -225,27 +224,15 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 	return err == -ENOMEM ? -E2BIG : err;
 }
 
-/* As foreign_ask(), about a file that the child is not to keep. */
-static int ask_once(struct foreign *foreign, const struct foreign_file *file,
-		    struct foreign_request *message, uint32_t *ret_size)
+int foreign_ask_once(struct foreign *foreign, const struct foreign_file *file,
+		     struct foreign_request *message, bool is_alone, uint32_t *ret_size)
 {
 	int err = may_ask(foreign, file);
 
 	if (err)
 		return err;
 	message->number = file->number;
-	return send_once(foreign, file, message, false, ret_size);
-}
-
-int foreign_ask_alone(struct foreign *foreign, const struct foreign_file *whose,
-		      struct foreign_request *message, uint32_t *ret_size)
-{
-	int err = may_ask(foreign, whose);
-
-	if (err)
-		return err;
-	message->number = whose->number;
-	return send_once(foreign, whose, message, true, ret_size);
+	return send_once(foreign, file, message, is_alone, ret_size);
 }
 
 int foreign_ask(struct foreign *foreign, const struct foreign_file *file,
@@ -280,9 +267,13 @@ static bool copy(const struct foreign *foreign, uint32_t size, size_t offset, vo
 	return true;
 }
 
-const uint8_t *foreign_memory(const struct foreign *foreign)
+void *foreign_copy_reply(const struct foreign *foreign, uint32_t size, size_t head_bytes)
 {
-	return worker_memory(foreign->worker);
+	void *reply = malloc(size + head_bytes);
+
+	if (reply)
+		memcpy(reply, worker_memory(foreign->worker), size);
+	return reply;
 }
 
 int foreign_call_nonsense(struct foreign *foreign, const struct foreign_file *file)
@@ -483,10 +474,9 @@ int foreign_probes(struct foreign *foreign, const struct foreign_file *file,
 	err = foreign_ask(foreign, file, message, &size);
 	if (err)
 		return err;
-	probes = malloc(size + sizeof(*probes));
+	probes = foreign_copy_reply(foreign, size, sizeof(*probes));
 	if (!probes)
 		return -ENOMEM;
-	memcpy(probes, worker_memory(foreign->worker), size);
 	if (!foreign_probes_are_sound(probes, size, wanted, (uint32_t)count))
 		return foreign_call_nonsense(foreign, file);
 	return take_sites(probes, ret_sites);
@@ -500,14 +490,13 @@ int foreign_lines(struct foreign *foreign, const struct foreign_file *file, uint
 	struct foreign_request message = {.kind = FOREIGN_LINES, .low = low, .high = high};
 	OWNED_MEM struct foreign_lines *lines = NULL;
 	uint32_t size;
-	int err = ask_once(foreign, file, &message, &size);
+	int err = foreign_ask_once(foreign, file, &message, false, &size);
 
 	if (err)
 		return err;
-	lines = malloc(size + sizeof(*lines));
+	lines = foreign_copy_reply(foreign, size, sizeof(*lines));
 	if (!lines)
 		return -ENOMEM;
-	memcpy(lines, worker_memory(foreign->worker), size);
 	if (!foreign_lines_are_sound(lines, size, low, high))
 		return foreign_call_nonsense(foreign, file);
 	*ret_lines = TAKE(lines);
@@ -611,15 +600,14 @@ int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
 	codes_file.descriptor = codes_descriptor;
 	codes_file.context = foreign;
 	message.high = bytes;
-	err = ask_once(foreign, &codes_file, &message, &size);
+	err = foreign_ask_once(foreign, &codes_file, &message, false, &size);
 	if (err == -EBADMSG) /* they are sound: it is no longer our child */
 		return foreign_call_nonsense(foreign, &codes_file);
 	if (err)
 		return err;
-	codes = malloc(size + sizeof(*codes));
+	codes = foreign_copy_reply(foreign, size, sizeof(*codes));
 	if (!codes)
 		return -ENOMEM;
-	memcpy(codes, worker_memory(foreign->worker), size);
 	if (!foreign_codes_are_sound(codes, size, raw, count))
 		return foreign_call_nonsense(foreign, &codes_file);
 	return tell_codes(codes, decoded, context);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "files/ask.h"
 #include "files/check.h"
 
 /* What is asked about. */
@@ -42,11 +41,11 @@ static int take_names(struct foreign *foreign, const struct foreign_file *file, 
 		      const uint64_t *vaddr, uint32_t count, foreign_function_handler *found,
 		      void *context)
 {
-	OWNED_MEM struct foreign_names *names = malloc(size + sizeof(*names));
+	OWNED_MEM struct foreign_names *names =
+		foreign_copy_reply(foreign, size, sizeof(*names));
 
 	if (!names)
 		return -ENOMEM;
-	memcpy(names, foreign_memory(foreign), size);
 	if (!foreign_names_are_sound(names, size, vaddr, count))
 		return foreign_call_nonsense(foreign, file);
 	tell_names(names, (const char *)names + foreign_text_at(count), found, context);
@@ -144,7 +143,7 @@ int foreign_texts(struct foreign *foreign, const struct foreign_file *whose,
 		number[i] = i;
 	message->kind = FOREIGN_TEXTS;
 	put_texts(message, text, count);
-	err = foreign_ask_alone(foreign, whose, message, &size);
+	err = foreign_ask_once(foreign, whose, message, true, &size);
 	if (err)
 		return err;
 	err = take_names(foreign, whose, size, number, (uint32_t)message->low, found, context);

@@ -60,26 +60,8 @@ static inline void cfi_skip(struct cfi_reader *reader, uint64_t size)
 }
 
 /* Bits above the 64th are dropped; a number that does not end, or is longer than that of any
- * assembler, is bad. */
-static inline uint64_t cfi_read_uleb(struct cfi_reader *reader)
-{
-	uint64_t value = 0;
-	unsigned int shift = 0;
-
-	while (reader->at < reader->end && shift < 7 * CFI_MAX_LEB_BYTES) {
-		uint8_t byte = *reader->at++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80))
-			return value;
-		shift += 7;
-	}
-	reader->is_bad = true;
-	return 0;
-}
-
-static inline int64_t cfi_read_sleb(struct cfi_reader *reader)
+ * assembler, is bad.  *ret_bits: how many it has. */
+static inline uint64_t cfi_read_leb(struct cfi_reader *reader, unsigned int *ret_bits)
 {
 	uint64_t value = 0;
 	unsigned int shift = 0;
@@ -92,12 +74,29 @@ static inline int64_t cfi_read_sleb(struct cfi_reader *reader)
 		shift += 7;
 		if (byte & 0x80)
 			continue;
-		if (shift < 64 && (byte & 0x40))
-			value |= ~0ULL << shift;
-		return (int64_t)value;
+		*ret_bits = shift;
+		return value;
 	}
 	reader->is_bad = true;
+	*ret_bits = 64;
 	return 0;
+}
+
+static inline uint64_t cfi_read_uleb(struct cfi_reader *reader)
+{
+	unsigned int bits;
+
+	return cfi_read_leb(reader, &bits);
+}
+
+static inline int64_t cfi_read_sleb(struct cfi_reader *reader)
+{
+	unsigned int bits;
+	const uint64_t value = cfi_read_leb(reader, &bits);
+
+	if (bits < 64 && value >> (bits - 1) & 1)
+		return (int64_t)(value | ~0ULL << bits);
+	return (int64_t)value;
 }
 
 enum cfi_place_kind {

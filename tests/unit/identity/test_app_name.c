@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "identity/app_name.h"
+#include "identity/identity.h"
 
 #include <cmocka.h>
 #include <stdbool.h>
