@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Lines of chosen functions (include/pyprofd/lines.h).  A hit of a known line walks nothing. */
+/* Lines of chosen functions (include/pyprofd/calls.h).  A hit of a known line walks nothing. */
 #include "lib/call_hit.bpf.h"
 #include "lib/identify.bpf.h"
 
-#include <pyprofd/lines.h>
+#include <pyprofd/calls.h>
 
 /* What a hit of a known line does: the time since the last event of its function in this thread
  * goes to the line that was running.  No locks: a thread that is in an interpreter's probe holds

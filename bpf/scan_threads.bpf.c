@@ -4,7 +4,7 @@
  * meanwhile. */
 #include "lib/wait_reason.bpf.h"
 
-#include <pyprofd/scan.h>
+#include <pyprofd/wait.h>
 
 static __always_inline bool is_asleep(struct task_struct *task, __u32 state)
 {
@@ -108,7 +108,7 @@ int on_scan(struct bpf_iter__task *ctx)
 }
 
 /* ---- which processes have the lock of their mappings taken at this moment ----
- * (include/pyprofd/scan.h)  It takes no lock itself. */
+ * (include/pyprofd/wait.h)  It takes no lock itself. */
 
 #define COUNT_WRITTEN 1UL
 #define OWNER_FLAGS 7UL

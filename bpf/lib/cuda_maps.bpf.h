@@ -78,7 +78,7 @@ MAP(cuda_threads, LRU_HASH, PP_CUDA_THREADS_MAX, __u64, struct cuda_thread);
 /* Of launches, by enum pp_cuda_hit. */
 MAP(cuda_gates, ARRAY, PP_CUDA_LAUNCHES, __u32, struct pp_gate);
 
-/* Of each process: the round that its last synchronisation has begun (pyprofd/gpu.h).  Processes
+/* Of each process: the round that its last synchronisation has begun (pyprofd/cuda.h).  Processes
  * with one hash share it, which costs them look-ups. */
 #define CUDA_ROUNDS 256U
 MAP(cuda_rounds, ARRAY, CUDA_ROUNDS, __u32, __u64);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which streams of a process may have work queued, as its calls prove it (include/pyprofd/gpu.h).
+/* Which streams of a process may have work queued, as its calls prove it (include/pyprofd/cuda.h).
  *
  * A process goes through rounds: each of its synchronisations begins the next one.
  *

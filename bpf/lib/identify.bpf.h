@@ -5,7 +5,7 @@
 
 #include "lib/user.bpf.h"
 
-/* ---- label `gpu`: include/pyprofd/gpu.h ----
+/* ---- label `gpu`: include/pyprofd/cuda.h ----
  * Processes without CUDA cost no look-up: the walk and the thread's slot know the process. */
 
 /* Returns whether a process has called CUDA.  tgid: points into a map's value, as helpers of 5.10

@@ -7,19 +7,14 @@
 #include "lib/kernel.bpf.h"
 
 #include <pyprofd/config.h>
-#include <pyprofd/gpu.h>
+#include <pyprofd/cuda.h>
 #include <pyprofd/limits.h>
 #include <pyprofd/process.h>
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
-#include <pyprofd/scan.h>
 #include <pyprofd/table.h>
-#include <pyprofd/timeline.h>
-#include <pyprofd/times.h>
 #include <pyprofd/unwind.h>
-#include <pyprofd/user_share.h>
 #include <pyprofd/wait.h>
-#include <pyprofd/wake.h>
 
 /* ---- the state of one walk ----
  * It lies in a slot of the scratch map: global BPF functions pass only the slot.

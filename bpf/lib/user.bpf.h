@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Who answers for a thread, and what this user has taken of what all users share
- * (include/pyprofd/user_share.h).  Two CPUs may both find the last room of a user: shares bound
+ * (include/pyprofd/config.h).  Two CPUs may both find the last room of a user: shares bound
  * what others are left with, they are no exact account. */
 #ifndef BPF_LIB_USER_H
 #define BPF_LIB_USER_H

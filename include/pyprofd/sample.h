@@ -5,7 +5,7 @@
 #define PYPROFD_SAMPLE_H
 
 #include <linux/types.h>
-#include <pyprofd/gpu.h>
+#include <pyprofd/cuda.h>
 #include <pyprofd/kinds.h>
 #include <pyprofd/limits.h>
 #include <pyprofd/process.h>
@@ -16,7 +16,7 @@ enum pp_count_flag {
 	PP_COUNT_GIL_HELD = 1,
 	PP_COUNT_GC = 2,
 	PP_COUNT_PYTHON = 4, /* the thread had a Python stack */
-	PP_COUNT_SWEPT = 8,  /* asleep since before the start: include/pyprofd/scan.h */
+	PP_COUNT_SWEPT = 8,  /* asleep since before the start: include/pyprofd/wait.h */
 	/* preempted: the stack is that of the thread's last sample or walk */
 	PP_COUNT_EARLIER = 16,
 	PP_COUNT_GPU_SHIFT = 5,	     /* bits 5..6: enum pp_gpu, when it began */

@@ -13,7 +13,7 @@ enum pp_table {
 	/* counts_N: what happens on a CPU at a bounded rate, so that waits cannot fill it */
 	PP_TABLE_SAMPLES,
 	PP_TABLE_WAITS,	  /* waits_N: what threads do, as often as they want */
-	PP_TABLE_WAKES,	  /* wakes_N: include/pyprofd/wake.h */
+	PP_TABLE_WAKES,	  /* wakes_N: include/pyprofd/wait.h */
 	PP_TABLE_COARSE,  /* coarse_N: for what found no row in the other three */
 	PP_TABLE_COUNT,
 };
@@ -74,6 +74,39 @@ static __inline__ struct pp_count_key pp_rest_key(__u32 index)
 	};
 
 	return key;
+}
+
+/* ---- times ----
+ * How long the programs that walk stacks took: one histogram per CPU and program.  A bucket is an
+ * eighth of an octave, fine enough to tell 245 us from 262. */
+
+/* X(id, the program's name).  Only runs that walk a stack are counted; others have no loop. */
+#define PP_PROGRAMS(X)                                                                             \
+	X(SAMPLE, "on_cpu_sample")                                                                 \
+	X(SWITCH, "on_switch")                                                                     \
+	X(WAKING, "on_waking")                                                                     \
+	X(PROBE, "on_probe")                                                                       \
+	X(PAGE, "on_page")
+
+#define PP_ENUM_PROGRAM(id, name) PP_PROGRAM_##id,
+enum pp_program { PP_PROGRAMS(PP_ENUM_PROGRAM) PP_PROGRAM_COUNT };
+
+#define PP_TIME_SHIFT 8U   /* the first octave begins at 256 ns */
+#define PP_TIME_OCTAVES 18U /* up to 67 ms */
+#define PP_TIME_PARTS 8U   /* per octave; a power of two */
+#define PP_TIME_BUCKETS (PP_TIME_OCTAVES * PP_TIME_PARTS)
+
+/* The first bucket also counts shorter times, the last one longer times. */
+struct pp_times {
+	__u64 count[PP_TIME_BUCKETS];
+};
+
+/* Returns the time at which a bucket ends. */
+static inline __u64 pp_time_end_ns(__u32 bucket)
+{
+	__u64 part = bucket % PP_TIME_PARTS;
+
+	return (PP_TIME_PARTS + part + 1) << (bucket / PP_TIME_PARTS + PP_TIME_SHIFT - 3);
 }
 
 #endif

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Threads off the CPU: why they wait, and the slot in which the kernel side keeps one thread's
- * times between two windows.  See docs/offcpu.md. */
+/* Threads off the CPU: why they wait, the slot in which the kernel side keeps one thread's times
+ * between two windows (docs/offcpu.md), who wakes them up, those asleep since before the start, and
+ * their timeline. */
 #ifndef PYPROFD_WAIT_H
 #define PYPROFD_WAIT_H
 
 #include <linux/types.h>
+#include <pyprofd/limits.h>
 #include <pyprofd/process.h>
 #include <pyprofd/sample.h>
+#include <pyprofd/unwind.h>
 
 /* X(id, value of the label `wait`, ledger group): why a thread is off the CPU. */
 #define PP_WAITS(X)                                                                                \
@@ -237,5 +240,114 @@ struct pp_ledger_sum {
 /* The bit of pp_thread.tid in the slot of a thread that has ended, but whose times found no row in
  * ledgers[]: the agent takes them from the slot, and frees it. */
 #define PP_TID_ENDED (1U << 31)
+
+/* ---- `wakers`: which thread ended a wait, beside which thread waited ---- */
+
+enum pp_wake_flag {
+	PP_WAKE_INTERRUPT =
+		/* an interrupt (a timer, a device) woke it, not the thread that it interrupted */
+		1,
+};
+
+/* The thread that wakes another one up.  An interrupt has no stack in user space. */
+struct pp_waker {
+	__u64 user_stack, kernel_stack; /* hashes; 0: none */
+	struct pp_process_id id;
+	__u32 tid;
+	__u16 flags;	    /* enum pp_wake_flag */
+	__u16 weight_shift; /* chosen at random, with the weight 1 << weight_shift */
+};
+
+/* Key of wakes[].  The values are struct pp_count: waits, and ns from the beginning of the wait to
+ * the wake-up, in the window of the switch-in. */
+struct pp_wake_key {
+	__u64 user_stack, kernel_stack; /* of the thread that waited */
+	struct pp_process_id id;
+	__u32 tid;
+	__u32 flags;	       /* enum pp_count_flag, with the wait */
+	struct pp_waker waker; /* weight_shift 0 */
+};
+
+/* ---- the scan of blocked threads ----
+ * No context switch shows threads that have been asleep since before the profiler started.  The
+ * kernel side's task iterator (bpf/scan_threads.bpf.c) writes one record for each; the agent reads
+ * the records as a stream and unwinds the stacks (userspace/finish/scan.h). */
+
+enum pp_scan_flag {
+	PP_SCAN_IOWAIT = 1, /* the scheduler counts it as waiting for a disk */
+	PP_SCAN_USER = 2,   /* pc, sp, fp and registers[] are set */
+	PP_SCAN_COMPAT = 4, /* 32-bit code: they are not set */
+};
+
+/* One user thread that was off the CPU and not runnable when the iterator visited it.  When two
+ * records of a tid have equal `started_ns` and `switches`, it slept all the time in between. */
+struct pp_scan_record {
+	__u32 size;	    /* bytes: of this struct, or PP_SCAN_RECORD_SHORT */
+	__u32 tgid, tid;    /* as the host sees them */
+	__u32 inner_tid;    /* as the thread itself sees it */
+	__u32 state;	    /* the scheduler's: TASK_INTERRUPTIBLE, ...; never 0 */
+	__u32 flags;	    /* enum pp_scan_flag */
+	__u32 wait; /* enum pp_wait; never GIL, because the kernel side has not looked at Python */
+	__u32 kernel_count; /* addresses in kernel[] */
+	__u64 started_ns;   /* the thread; CLOCK_MONOTONIC */
+	__u64 switches;	    /* how often it was switched out since then */
+	__u64 syscall;	    /* its number; ~0: none, a page fault */
+	__u64 argument;	    /* the first one */
+	__u64 thread_pointer;
+	__u64 first_word; /* the first word that the kernel put onto the process's stack */
+	__u64 pc, sp, fp;		    /* where it left user mode */
+	__u64 registers[PP_REG_COUNT];	    /* by DWARF number */
+	__u64 kernel[PP_MAX_KERNEL_FRAMES]; /* leaf first, which is schedule()'s caller */
+	__u64 return_count;		    /* 0: the record is a short one */
+	struct pp_return returns[PP_MAX_RETURNS]; /* innermost first */
+};
+_Static_assert(sizeof(struct pp_scan_record) % 8 == 0, "records follow each other at once");
+/* Most threads have none: their records end before returns[]. */
+#define PP_SCAN_RECORD_SHORT                                                                       \
+	(sizeof(struct pp_scan_record) - PP_MAX_RETURNS * sizeof(struct pp_return))
+
+/* A process whose mappings are locked (bpf/scan_threads.bpf.c).  Where two looks differ, somebody
+ * has let go of the lock in between: a writer has it alone. */
+struct pp_lock_record {
+	__u32 tgid;
+	__u32 mappings; /* how many it has: only a writer changes that */
+	__u64 writer;	/* the task that has the lock as a writer; 0: readers have it */
+	__u64 writes;	/* changes with each writer (Linux 6.4); 0: the kernel does not say */
+};
+
+/* ---- --timeline ----
+ * What a thread did between two switch-ins, and when it was sampled, through the ring `timeline`. 
+ * Records refer to stacks by their hashes in the ring `stacks`. */
+
+enum pp_timeline_type {
+	PP_TIMELINE_SWITCH = 1, /* a run on the CPU and the wait after it; all times are set */
+	PP_TIMELINE_LAST,	/* the thread's last run: it has exited */
+	PP_TIMELINE_SAMPLE,	/* an instant, leave_ns; the other times are 0 */
+};
+
+/* The GIL at leave_ns. */
+enum pp_timeline_flag {
+	PP_TIMELINE_GIL = 1,	  /* it could be read: the thread has run Python */
+	PP_TIMELINE_GIL_HELD = 2, /* the thread held it */
+	PP_TIMELINE_GIL_LAST = 4, /* nobody held it, and this thread was the last holder */
+};
+
+/* Times are CLOCK_MONOTONIC: run_ns <= leave_ns <= woken_ns <= back_ns.  The thread was on the CPU
+ * from run_ns to leave_ns, blocked until woken_ns (not at all when preempted), waiting for a CPU
+ * until back_ns. */
+struct pp_timeline_record {
+	struct pp_record record; /* type: enum pp_timeline_type */
+	struct pp_process_id id;
+	__u32 tid;  /* as the host sees it */
+	__u16 cpu;  /* of the run, or of the sample */
+	__u8 wait;  /* enum pp_wait */
+	__u8 flags; /* enum pp_timeline_flag */
+	__u64 run_ns, leave_ns, woken_ns, back_ns;
+	__u64 user_stack, kernel_stack; /* at leave_ns; 0: not known */
+	/* of the GIL, when a wait for it began; in the holder's pid namespace; 0: not known */
+	__u32 holder_tid;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct pp_timeline_record) == 80, "pp_timeline_record crosses the boundary");
 
 #endif

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How long pyprofd's programs hold a CPU when they walk a stack, by their own histograms
-(include/pyprofd/times.h), over the half seconds and CPUs in which the hypervisor took no time."""
+(include/pyprofd/table.h), over the half seconds and CPUs in which the hypervisor took no time."""
 import ctypes
 import os
 import struct
@@ -9,9 +9,9 @@ import time
 import harness
 import kernel_bpf
 
-# As in times.h; microseconds that are wanted.
+# As in table.h; microseconds that are wanted.
 PROGRAMS = ("on_cpu_sample", 250), ("on_switch", 100), ("on_waking", 100)
-SHIFT, PARTS, OCTAVES = 8, 8, 18  # as in times.h
+SHIFT, PARTS, OCTAVES = 8, 8, 18  # as in table.h
 BUCKETS = PARTS * OCTAVES
 MAP_LOOKUP_ELEM = 1
 

@@ -10,7 +10,7 @@ import time
 
 import harness
 
-MEAN = 1 << 19  # include/pyprofd/alloc.h
+MEAN = 1 << 19  # include/pyprofd/probe.h
 FULL = ("--max-slowdown", "1000x")
 
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "agent/live.h"
 #include "agent/naming.h"

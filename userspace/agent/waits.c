@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <pyprofd/config.h>
-#include <pyprofd/user_share.h>
 
 #include "attach/context_table.h"
 #include "attach/kernel_side.h"

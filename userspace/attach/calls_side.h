@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include <pyprofd/calls.h>
-#include <pyprofd/lines.h>
 
 #include "base/cleanup.h"
 

@@ -4,7 +4,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "attach/kernel_side.h"
 #include "attach/object_builds.h"

@@ -11,7 +11,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "attach/map_sizes.h"
 #include "attach/object_builds.h"

@@ -13,7 +13,6 @@
 #include <pyprofd/python.h>
 #include <pyprofd/sample.h>
 #include <pyprofd/table.h>
-#include <pyprofd/times.h>
 #include <pyprofd/wait.h>
 
 #include "attach/map_sizes.h"

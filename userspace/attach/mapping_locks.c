@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include <pyprofd/scan.h>
+#include <pyprofd/wait.h>
 
 #include "base/cleanup.h"
 

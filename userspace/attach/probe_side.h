@@ -53,7 +53,7 @@ int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp
 int probe_side_add_allocator(struct probe_side *side, uint32_t file);
 /* Returns the descriptor, which the object owns, of the sampled blocks that are held. */
 int probe_side_blocks(const struct probe_side *side);
-/* The same for debts[] (pyprofd/alloc.h). */
+/* The same for debts[] (pyprofd/probe.h). */
 int probe_side_debts(const struct probe_side *side);
 
 /* Reads the costs of all probes, summed over all CPUs. */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include <pyprofd/cuda.h>
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "base/cleanup.h"
 

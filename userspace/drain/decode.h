@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include <pyprofd/sample.h>
-#include <pyprofd/timeline.h>
+#include <pyprofd/wait.h>
 
 /* The parts of a record point into its bytes and are valid as long as these. */
 struct decoded_stack {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which sampled blocks were freed unseen: debts[] of pyprofd/alloc.h are paid with blocks that have
+/* Which sampled blocks were freed unseen: debts[] of pyprofd/probe.h are paid with blocks that have
  * the same stack.  One thread. */
 #ifndef DRAIN_FREE_DEBTS_H
 #define DRAIN_FREE_DEBTS_H
 
 #include <stdbool.h>
 
-#include <pyprofd/alloc.h>
+#include <pyprofd/probe.h>
 
 #include "base/cleanup.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How long processes have had work queued on the GPU, and how long provably none: reads the kernel
- * side's states (include/pyprofd/gpu.h), and removes those of ended processes.  One thread. */
+ * side's states (include/pyprofd/cuda.h), and removes those of ended processes.  One thread. */
 #ifndef DRAIN_GPU_STATES_H
 #define DRAIN_GPU_STATES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <pyprofd/gpu.h>
+#include <pyprofd/cuda.h>
 #include <pyprofd/process.h>
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "base/cleanup.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What exact lines have counted (include/pyprofd/lines.h): the kernel side's rows are read at a
+/* What exact lines have counted (include/pyprofd/calls.h): the kernel side's rows are read at a
  * window's end, and what is new becomes counters, whose stacks have one frame, the line's.  Bounded
  * by the kernel side's table.  One thread. */
 #ifndef DRAIN_LINE_ROWS_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <pyprofd/lines.h>
+#include <pyprofd/calls.h>
 
 #include "base/cleanup.h"
 

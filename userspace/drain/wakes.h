@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include <pyprofd/sample.h>
-#include <pyprofd/wake.h>
+#include <pyprofd/wait.h>
 
 #include "base/index_table.h"
 #include "drain/counts.h"

@@ -9,10 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <pyprofd/scan.h>
+#include <pyprofd/wait.h>
 
 #include <pyprofd/process.h>
-#include <pyprofd/wait.h>
 
 #include "base/cleanup.h"
 
@@ -78,7 +77,7 @@ int scan_refresh(struct scan *scan);
 
 void scan_get_stats(const struct scan *scan, struct scan_stats *ret_stats);
 
-/* ---- the records of the task iterator (include/pyprofd/scan.h); not thread-safe ---- */
+/* ---- the records of the task iterator (include/pyprofd/wait.h); not thread-safe ---- */
 
 struct scan_reader;
 /* Opens a reader, which owns fd from here on, also when this fails.  Returns 0; -ENOMEM. */

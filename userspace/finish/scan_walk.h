@@ -4,7 +4,7 @@
 #define FINISH_SCAN_WALK_H
 
 #include <pyprofd/sample.h>
-#include <pyprofd/scan.h>
+#include <pyprofd/wait.h>
 
 #include "base/cleanup.h"
 #include "finish/scan.h"

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "attach/context_table.h"
 #include "base/io.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pyprofd/lines.h>
+#include <pyprofd/calls.h>
 
 #include "base/cleanup.h"
 #include "base/line_target.h"

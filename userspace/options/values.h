@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include <pyprofd/lines.h>
+#include <pyprofd/calls.h>
 
 #define LINE_SPEC_WHY_BYTES 160U
 

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include <pyprofd/calls.h>
-#include <pyprofd/lines.h>
 
 #include "attach/calls_side.h"
 #include "drain/call_paths.h"

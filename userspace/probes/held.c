@@ -4,7 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <pyprofd/alloc.h>
+#include <pyprofd/probe.h>
 #include <stdlib.h>
 #include <sys/random.h>
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <pyprofd/calls.h>
-#include <pyprofd/lines.h>
 
 #include "attach/calls_side.h"
 #include "attach/probe_links.h"

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include <pyprofd/calls.h>
-#include <pyprofd/lines.h>
 
 struct calls_side;
 

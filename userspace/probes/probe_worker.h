@@ -113,7 +113,7 @@ uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe);
  * loaded, else typical prices. */
 struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker);
 /* Return descriptors, which the worker owns, of sampled blocks that are held, and of debts[]
- * (pyprofd/alloc.h); -EAGAIN: nothing is loaded yet. */
+ * (pyprofd/probe.h); -EAGAIN: nothing is loaded yet. */
 int probe_worker_blocks(struct probe_worker *worker);
 int probe_worker_debts(struct probe_worker *worker);
 /* Returns the object of CUDA's functions, which the worker owns until its end; NULL: nothing of

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "attach/cuda_side.h"
 #include "attach/file_table.h"

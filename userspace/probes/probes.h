@@ -41,7 +41,7 @@ struct probe_plan probes_plan(const struct probes *probes);
 const struct text_table *probes_texts(const struct probes *probes);
 
 /* Return descriptors, which the probes own, of sampled blocks that are held, and of debts[]
- * (pyprofd/alloc.h); below 0: there is none. */
+ * (pyprofd/probe.h); below 0: there is none. */
 int probes_blocks(struct probes *probes);
 int probes_debts(struct probes *probes);
 

@@ -80,7 +80,7 @@ int python_code_from_record(const struct pp_code_record *record, const struct pp
 			    pid_t pid, struct python_code **ret_code);
 /* Reads a code object at `address` in a live process, for frames whose code the kernel side could
  * not send.  Its id is the one that the kernel side computes, a hash of the content and of user_key
- * (pyprofd/user_share.h), which is that of the process.
+ * (pyprofd/config.h), which is that of the process.
  * Returns 0; -ENOMEM; -EBADMSG: not a code object; -EFAULT; -ESRCH; -errno. */
 int python_code_read(pid_t pid, const struct pp_python *layout, uint64_t bias, uint64_t address,
 		     uint64_t user_key, struct python_code **ret_code);

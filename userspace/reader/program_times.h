@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How long pyprofd's BPF programs took, from capture metadata: "on_switch_45056=3" means three runs
- * of 40,960 to 45,056 ns (include/pyprofd/times.h). */
+ * of 40,960 to 45,056 ns (include/pyprofd/table.h). */
 #ifndef READER_PROGRAM_TIMES_H
 #define READER_PROGRAM_TIMES_H
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <pyprofd/times.h>
+#include <pyprofd/table.h>
 
 struct program_times {
 	struct pp_times of[PP_PROGRAM_COUNT];

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include <pyprofd/process.h>
-#include <pyprofd/timeline.h>
+#include <pyprofd/wait.h>
 
 #include "base/cleanup.h"
 #include "base/intern.h"

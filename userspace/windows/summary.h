@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include <pyprofd/stops.h>
-#include <pyprofd/times.h>
+#include <pyprofd/table.h>
 
 #include "files/questions.h"
 

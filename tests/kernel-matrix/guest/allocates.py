@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Once /tmp/go is there, allocates known numbers of blocks, a function each; check_alloc.py knows
-them.  Blocks of 8 MiB are all sampled (include/pyprofd/alloc.h), so that numbers are exact."""
+them.  Blocks of 8 MiB are all sampled (include/pyprofd/probe.h), so that numbers are exact."""
 import os
 import time
 

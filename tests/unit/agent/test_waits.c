@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include <pyprofd/config.h>
-#include <pyprofd/user_share.h>
 
 #include "agent/progress.h"
 #include "attach/context_table.h"

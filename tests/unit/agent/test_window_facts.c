@@ -554,7 +554,7 @@ static void tell__has_the_loops_longest_turn(void **state)
 	assert_false(has_fact("loop_stall_max_ns"));
 }
 
-/* include/pyprofd/times.h: eight buckets an octave from 256 ns on; the first ends at 288 ns, the
+/* include/pyprofd/table.h: eight buckets an octave from 256 ns on; the first ends at 288 ns, the
  * ninth begins the second octave and ends at 576 ns. */
 static void tell__has_the_times_of_programs_by_their_ends(void **state)
 {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include <pyprofd/limits.h>
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "attach/map_sizes.h"
 #include "attach/object_builds.h"

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <pyprofd/scan.h>
+#include <pyprofd/wait.h>
 
 #define LINK 5
 

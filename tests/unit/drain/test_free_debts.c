@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* And the weights of include/pyprofd/alloc.h, which the kernel side computes. */
+/* And the weights of include/pyprofd/probe.h, which the kernel side computes. */
 #include "drain/free_debts.h"
 
 #include <math.h>

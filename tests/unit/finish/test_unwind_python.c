@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "attach/context_table.h"
 #include "attach/file_table.h"

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #include <pyprofd/kinds.h>
-#include <pyprofd/user_share.h>
+#include <pyprofd/config.h>
 
 #include "attach/cuda_side.h"
 #include "attach/file_table.h"

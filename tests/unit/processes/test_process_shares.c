@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include <pyprofd/config.h>
-#include <pyprofd/user_share.h>
 
 #include "attach/kernel_side.h"
 #include "discover/process_table.h"
