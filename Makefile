@@ -72,7 +72,7 @@ $(BUILD)/bpf/%.o: bpf/%.c Makefile
 	$(call msg,BPF,$@)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 $(BUILD)/pyprofd.bpf.o: $(BPF_OBJ) Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(BPF_OBJ)
-# Objects that share the first one's maps and are loaded when they are needed: attach/shared_object.h.
+# Objects that share the first one's maps and are loaded when they are needed: attach/kernel_side.h.
 BPF_SHARED_OBJ := $(BUILD)/bpf/maps.bpf.o $(BUILD)/bpf/walk.bpf.o
 $(BUILD)/pyprofd_probe.bpf.o: $(BPF_SHARED_OBJ) $(BUILD)/bpf/probe.bpf.o $(BUILD)/bpf/alloc.bpf.o Makefile
 	$(call msg,BPFLINK,$@)$(BPFTOOL) gen object $@ $(filter %.bpf.o,$^)

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "drain/counts.h"
-#include "drain/wakes.h"
 
 struct kernel_side;
 struct services;

@@ -11,7 +11,6 @@
 #include "agent/samples.h"
 #include "base/slice.h"
 #include "drain/counts.h"
-#include "drain/wakes.h"
 #include "windows/source.h"
 
 struct coverage;

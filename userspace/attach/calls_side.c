@@ -9,7 +9,6 @@
 #include "attach/kernel_side.h"
 #include "attach/object_builds.h"
 #include "attach/probe_links.h"
-#include "attach/shared_object.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_calls.skel.h"
@@ -68,14 +67,10 @@ static int prepare(void *context, const struct object_has *has)
 	const struct opening *opening = context;
 	const struct kernel_side *kernel = opening->kernel;
 	struct pyprofd_calls *skeleton = opening->side->skeleton;
-	static const char *const own[] = {"scratch", "scratch_claims"};
 	struct bpf_program *program;
-	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
+	int err = kernel_side_share_maps(kernel, skeleton->obj, true);
 
 	choose(skeleton, opening->side->what);
-	if (!err)
-		err = bpf_map__set_max_entries(skeleton->maps.scratch,
-					       kernel_side_places(kernel) * PP_WALK_LEVELS);
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
 	skeleton->rodata->has_cmpxchg = has->cmpxchg;
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);

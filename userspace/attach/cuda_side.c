@@ -4,12 +4,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+
 #include <pyprofd/config.h>
 
 #include "attach/kernel_side.h"
 #include "attach/object_builds.h"
 #include "attach/probe_links.h"
-#include "attach/shared_object.h"
 #include "base/clock.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
@@ -65,12 +65,8 @@ static int prepare(void *context, const struct object_has *has)
 	const struct opening *opening = context;
 	const struct kernel_side *kernel = opening->kernel;
 	struct pyprofd_cuda *skeleton = opening->side->skeleton;
-	static const char *const own[] = {"scratch", "scratch_claims"};
-	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
+	int err = kernel_side_share_maps(kernel, skeleton->obj, true);
 
-	if (!err)
-		err = bpf_map__set_max_entries(skeleton->maps.scratch,
-					       kernel_side_places(kernel) * PP_WALK_LEVELS);
 	if (!err)
 		err = make_room(skeleton->obj, kernel_side_places(kernel));
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds files by several kinds of names.  A file has many names, a name belongs to one file.  One
- * thread. */
+/* Finds files by several kinds of names, and by number.  A file has many names, a name belongs to one
+ * file.  One thread. */
 #ifndef ATTACH_FILE_NAMES_H
 #define ATTACH_FILE_NAMES_H
 
@@ -45,5 +45,30 @@ int file_names_set(struct file_names *names, const struct file_name *name, struc
 		   struct file_link **list);
 /* Removes all names of a file and frees the list. */
 void file_names_drop(struct file_names *names, struct file_link **list);
+
+/* ---- numbers ----
+ * An id is a slot and, above it, how often the slot was reused; stacks store the slot alone, so a
+ * slot rests before it is used again. */
+
+struct resting_slot;
+struct file_slots {
+	struct file **file;   /* owned array; by slot - PP_FILE_FIRST, NULL: forgotten */
+	uint16_t *generation; /* owned; of the file that a slot has or had */
+	uint32_t count, capacity;
+	struct resting_slot *resting; /* owned */
+	uint32_t *free_slot;	      /* owned; a stack of them */
+	size_t resting_count, resting_capacity, free_count, free_capacity;
+};
+void file_slots_release(struct file_slots *slots);
+
+/* Gives a file a free slot.  Returns 0; -ENOSPC: as many files are mapped, or were lately, as there
+ * are ids; -ENOMEM. */
+int file_slots_put(struct file_slots *slots, struct file *file, uint32_t *ret_id);
+/* Returns the file that has a slot; NULL: none. */
+struct file *file_slots_get(const struct file_slots *slots, uint32_t slot);
+/* Takes the slot from its file; it rests from now on. */
+void file_slots_drop(struct file_slots *slots, uint32_t slot);
+/* As file_table_end_epoch(). */
+void file_slots_end_epoch(struct file_slots *slots, const uint64_t *named);
 
 #endif

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "attach/btrfs_devices.h"
-#include "attach/file_facts.h"
+#include "attach/file_names.h"
 #include "attach/file_rows.h"
-#include "attach/file_slots.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "discover/mapping_set.h"

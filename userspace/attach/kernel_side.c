@@ -5,6 +5,7 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -465,7 +466,7 @@ int kernel_side_table(const struct kernel_side *side, enum pp_table table, uint3
 	return bpf_map__fd(table_of(side, table, number));
 }
 
-int kernel_side_find_map(const struct kernel_side *side, const char *name, int *ret_fd)
+static int find_map(const struct kernel_side *side, const char *name, int *ret_fd)
 {
 	const struct bpf_map *map = bpf_object__find_map_by_name(side->skeleton->obj, name);
 
@@ -718,7 +719,7 @@ static bool is_shared_map(const struct kernel_side *side, const struct bpf_map *
 {
 	int fd;
 
-	return !bpf_map__is_internal(map) && !kernel_side_find_map(side, bpf_map__name(map), &fd) &&
+	return !bpf_map__is_internal(map) && !find_map(side, bpf_map__name(map), &fd) &&
 	       map_id(fd) == map_id(bpf_map__fd(map));
 }
 
@@ -730,4 +731,37 @@ void kernel_side_add_maps(const struct kernel_side *side, const struct bpf_objec
 				 object) if (bpf_map__fd(map) >= 0 && !is_shared_map(side, map))
 		__atomic_fetch_add(side->other_map_bytes, map_memlock_bytes(bpf_map__fd(map)),
 				   __ATOMIC_RELAXED);
+}
+
+/* Constants and variables of the object itself are internal: ".rodata" and the like. */
+static bool map_is_own(const struct bpf_map *map, bool has_pool)
+{
+	return bpf_map__is_internal(map) ||
+	       (has_pool && (!strcmp(bpf_map__name(map), "scratch") ||
+			     !strcmp(bpf_map__name(map), "scratch_claims")));
+}
+
+static int use_map(struct bpf_map *map, const struct kernel_side *side)
+{
+	int fd;
+	int err = find_map(side, bpf_map__name(map), &fd);
+
+	if (err == -ENOENT)
+		return 0; /* the object's own, whatever the name */
+	if (err == -ENODATA)
+		return bpf_map__set_autocreate(map, false);
+	return err ? err : bpf_map__reuse_fd(map, fd);
+}
+
+int kernel_side_share_maps(const struct kernel_side *side, struct bpf_object *object, bool has_pool)
+{
+	struct bpf_map *map;
+	int err = 0;
+
+	bpf_object__for_each_map(map, object) if (!err && !map_is_own(map, has_pool)) err =
+		use_map(map, side);
+	if (err || !has_pool)
+		return err;
+	return bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratch"),
+					kernel_side_places(side) * PP_WALK_LEVELS);
 }

@@ -51,9 +51,6 @@ int kernel_side_timeline_ring(const struct kernel_side *side); /* below 0 withou
 int kernel_side_table(const struct kernel_side *side, enum pp_table table, uint32_t number);
 int kernel_side_ledgers(const struct kernel_side *side);
 
-/* Finds a map by its name, for objects that share it (attach/shared_object.h).  The descriptor is
- * this object's.  Returns 0; -ENOENT: there is none; -ENODATA: this run has none made. */
-int kernel_side_find_map(const struct kernel_side *side, const char *name, int *ret_fd);
 /* Returns the number of possible CPUs. */
 uint32_t kernel_side_cpu_count(const struct kernel_side *side);
 /* Returns for how many CPUs there are places in `scratch`. */
@@ -120,5 +117,13 @@ struct bpf_object;
 void kernel_side_add_maps(const struct kernel_side *side, const struct bpf_object *object);
 /* Returns the bytes that the kernel accounts for all maps. */
 uint64_t kernel_side_map_bytes(const struct kernel_side *side);
+
+/* Makes a second BPF object, which is opened and not loaded, use the maps of this one that have the
+ * same names.  A program that walks stacks takes the kernel a second to verify, so what not every
+ * run needs lies in objects of its own, which a thread beside the loop opens and loads.  has_pool:
+ * the object gets a `scratch` of its own, of whose slots a pool is made (bpf/lib/user_probe.bpf.h).
+ * A map that this run has not made is not made there either.  Returns 0 or -errno. */
+int kernel_side_share_maps(const struct kernel_side *side, struct bpf_object *object,
+			   bool has_pool);
 
 #endif

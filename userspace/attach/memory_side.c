@@ -10,7 +10,6 @@
 
 #include "attach/kernel_side.h"
 #include "attach/object_builds.h"
-#include "attach/shared_object.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_memory.skel.h"
@@ -27,7 +26,7 @@ static uint32_t page_shift(void)
 /* `log` is empty at first. */
 static int load(struct pyprofd_memory *skeleton, const struct kernel_side *kernel, char *log)
 {
-	int err = shared_object_use_maps(skeleton->obj, kernel, NULL, 0);
+	int err = kernel_side_share_maps(kernel, skeleton->obj, false);
 	uint32_t salt;
 
 	if (err)

@@ -9,7 +9,6 @@
 #include "attach/kernel_side.h"
 #include "attach/object_builds.h"
 #include "attach/probe_links.h"
-#include "attach/shared_object.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_probe.skel.h"
@@ -17,7 +16,6 @@
 struct probe_side {
 	struct pyprofd_probe *skeleton;
 	uint32_t cpu_count; /* possible CPUs */
-	int locks;
 	bool has_sessions;
 };
 
@@ -77,14 +75,11 @@ static int prepare(void *context, const struct object_has *has)
 	const struct probe_side_options *options = opening->options;
 	const struct kernel_side *kernel = options->kernel;
 	struct pyprofd_probe *skeleton = opening->side->skeleton;
-	static const char *const own[] = {"scratch", "scratch_claims"};
-	const uint32_t slots = kernel_side_places(kernel) * PP_WALK_LEVELS;
-	int err = shared_object_use_maps(skeleton->obj, kernel, own, ARRAY_SIZE(own));
+	int err = kernel_side_share_maps(kernel, skeleton->obj, true);
 
 	if (!err)
-		err = bpf_map__set_max_entries(skeleton->maps.scratch, slots);
-	if (!err)
-		err = bpf_map__set_max_entries(skeleton->maps.call_scratch, slots);
+		err = bpf_map__set_max_entries(skeleton->maps.call_scratch,
+					       bpf_map__max_entries(skeleton->maps.scratch));
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
 	skeleton->rodata->has_cmpxchg = has->cmpxchg;
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
@@ -116,7 +111,6 @@ int probe_side_open(const struct probe_side_options *options, char *why, size_t 
 	if (!side)
 		return -ENOMEM;
 	side->cpu_count = kernel_side_cpu_count(options->kernel);
-	side->locks = kernel_side_locks(options->kernel);
 	err = object_builds_load(&builds, &(struct opening){side, options}, why, why_size);
 	if (err)
 		return err;
@@ -131,11 +125,6 @@ void probe_side_free(struct probe_side *side)
 		return;
 	pyprofd_probe__destroy(side->skeleton);
 	free(side);
-}
-
-int probe_side_locks(const struct probe_side *side)
-{
-	return side->locks;
 }
 
 int probe_side_probe_program(const struct probe_side *side)

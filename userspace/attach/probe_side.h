@@ -28,9 +28,7 @@ int probe_side_open(const struct probe_side_options *options, char *why, size_t 
 void probe_side_free(struct probe_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct probe_side, probe_side)
 
-/* Return descriptors that the object owns; the link of mapping_locks_holder() is
- * kernel_side_locks(). */
-int probe_side_locks(const struct probe_side *side);
+/* Return descriptors that the object owns. */
 int probe_side_probe_program(const struct probe_side *side);
 int probe_side_tracepoint_program(const struct probe_side *side);
 /* Maps: struct probe_links_options. */

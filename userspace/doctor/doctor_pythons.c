@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "attach/file_facts.h"
+#include "attach/file_rows.h"
 #include "attach/file_table.h"
 #include "attach/probe_links.h"
 #include "base/array.h"

@@ -11,7 +11,7 @@
 
 #include <pyprofd/cuda.h>
 
-#include "drain/map_batches.h"
+#include "drain/table.h"
 
 struct counts;
 struct cuda;

@@ -5,8 +5,16 @@
  * --max-slowdown allows. */
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <pyprofd/calls.h>
 
 #include "attach/calls_side.h"
 #include "attach/file_table.h"
@@ -18,9 +26,10 @@
 #include "base/task.h"
 #include "discover/process.h"
 #include "discover/process_table.h"
+#include "drain/call_paths.h"
 #include "options/options.h"
-#include "probes/exact_counts.h"
 #include "probes/exact_sites.h"
+#include "probes/hit_costs.h"
 #include "probes/lock_wait.h"
 #include "windows/profiles.h"
 #include "windows/source.h"
@@ -33,6 +42,196 @@
 #define KNOWN_NS (5 * NS_PER_SEC) /* the files of chosen processes must be known by then */
 #define LATE_MAX 64U		  /* processes that could not be attached to yet */
 #define INTERPRETERS_MAX 16U	  /* files with the probes */
+
+/* ---- what a hit costs, and what the kernel side has counted ---- */
+
+struct exact_counts {
+	enum exact_what what;
+	struct calls_side *side; /* borrowed */
+
+	/* calls */
+	struct call_paths *paths; /* owned */
+	struct call_costs call_costs;
+	struct pp_call_sums call_sums; /* at the last collection */
+	uint64_t removed;	       /* nodes of threads that have ended */
+	uint64_t tidied_at;	       /* how many nodes there had been at the last try */
+
+	/* lines */
+	struct line_rows *rows; /* owned */
+	struct pp_line_costs line_costs;
+	struct pp_line_sums line_sums; /* at the last collection */
+};
+
+#define EXACT_COUNTS_TEXT_BYTES 320U
+
+static int init_calls(struct exact_counts *counts)
+{
+	int err = call_paths_new(&counts->paths);
+
+	if (!err)
+		err = call_costs_measure(counts->side, &counts->call_costs);
+	return err ? err : calls_side_set_costs(counts->side, &counts->call_costs.taken_off);
+}
+
+static int init_lines(struct exact_counts *counts)
+{
+	int err = line_rows_new(&counts->rows);
+
+	if (!err)
+		err = line_costs_measure(counts->side, &counts->line_costs);
+	return err ? err : calls_side_set_line_costs(counts->side, &counts->line_costs);
+}
+
+/* Measures what hits cost, and has it taken off.  Returns 0; -ENOMEM; -errno: the kernel refuses
+ * probes on our own code. */
+static int exact_counts_init(struct exact_counts *counts, struct calls_side *side,
+			     enum exact_what what)
+{
+	int err;
+
+	*counts = (struct exact_counts){.what = what, .side = side};
+	err = what == EXACT_CALLS ? init_calls(counts) : init_lines(counts);
+	return err ? err : calls_side_clear_sums(side);
+}
+
+static void exact_counts_release(struct exact_counts *counts)
+{
+	call_paths_free(counts->paths);
+	line_rows_free(counts->rows);
+	*counts = (struct exact_counts){};
+}
+
+static int cost_of_calls(struct exact_counts *counts, uint64_t *ret_ns)
+{
+	struct pp_call_sums sums;
+	const int err = calls_side_get_sums(counts->side, &sums);
+
+	if (!err)
+		*ret_ns = sums.hits * counts->call_costs.hit_ns;
+	return err;
+}
+
+static int cost_of_lines(struct exact_counts *counts, uint64_t *ret_ns)
+{
+	struct pp_line_sums sums;
+	const int err = calls_side_get_line_sums(counts->side, &sums);
+
+	if (!err)
+		*ret_ns = sums.wanted * counts->line_costs.wanted_ns +
+			  (sums.hits - sums.wanted) * counts->line_costs.other_ns;
+	return err;
+}
+
+/* Reads how long all hits up to now have taken, by what was measured.  Returns 0 or -errno. */
+static int exact_counts_cost(struct exact_counts *counts, uint64_t *ret_ns)
+{
+	return counts->what == EXACT_CALLS ? cost_of_calls(counts, ret_ns)
+					   : cost_of_lines(counts, ret_ns);
+}
+
+static bool thread_is_alive(uint32_t tgid, uint32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32, tgid, tid);
+	return !access(path, F_OK);
+}
+
+static bool is_alive(void *context, const struct pp_call_thread *thread)
+{
+	(void)context;
+	return thread_is_alive(thread->id.tgid, thread->tid);
+}
+
+static struct call_tables tables_until(const struct exact_counts *counts, uint64_t ended_ns)
+{
+	return (struct call_tables){.nodes = calls_side_nodes(counts->side),
+				    .threads = calls_side_threads(counts->side),
+				    .ended_ns = ended_ns,
+				    .is_alive = is_alive};
+}
+
+/* Makes room in the kernel side's tables when they are half full.  A path of calls is a thread's, so
+ * those of ended ones can make room.  A line is a process's. */
+static void exact_counts_tidy(struct exact_counts *counts)
+{
+	struct call_tables tables;
+	struct pp_call_sums sums;
+	int removed;
+
+	if (counts->what != EXACT_CALLS || calls_side_get_sums(counts->side, &sums) ||
+	    sums.created - counts->removed < PP_CALL_NODES_MAX / 2 ||
+	    sums.created - counts->tidied_at < PP_CALL_NODES_MAX / 16)
+		return;
+	counts->tidied_at = sums.created;
+	tables = tables_until(counts, 0);
+	removed = call_paths_tidy(counts->paths, &tables);
+	if (removed > 0)
+		counts->removed += (uint64_t)removed;
+}
+
+static int collect_lines(struct exact_counts *counts, uint64_t ended_ns,
+			 struct dictionary *dictionary, struct counts *window)
+{
+	const struct line_tables tables = {.rows = calls_side_rows(counts->side),
+					   .runs = calls_side_runs(counts->side),
+					   .ended_ns = ended_ns,
+					   .is_alive = thread_is_alive};
+
+	(void)calls_side_get_line_sums(counts->side, &counts->line_sums);
+	return line_rows_collect(counts->rows, &tables, dictionary, window);
+}
+
+/* Adds what was counted up to the window's end.  Returns 0 or -errno. */
+static int exact_counts_collect(struct exact_counts *counts, uint64_t ended_ns,
+				struct dictionary *dictionary, struct counts *window)
+{
+	struct call_tables tables;
+
+	if (counts->what == EXACT_LINES)
+		return collect_lines(counts, ended_ns, dictionary, window);
+	tables = tables_until(counts, ended_ns);
+	(void)calls_side_get_sums(counts->side, &counts->call_sums);
+	return call_paths_collect(counts->paths, &tables, dictionary, window);
+}
+
+static void describe_calls(const struct exact_counts *counts, char text[EXACT_COUNTS_TEXT_BYTES])
+{
+	const struct call_costs *costs = &counts->call_costs;
+	const struct pp_call_sums *sums = &counts->call_sums;
+
+	snprintf(text, EXACT_COUNTS_TEXT_BYTES,
+		 "exact=calls hit_ns=%" PRIu64
+		 " entry_ns=%llu return_ns=%llu hits=%llu taken_off_ns=%llu "
+		 "unmatched=%llu unnoted=%llu paths=%llu",
+		 costs->hit_ns, costs->taken_off.ns[PP_CALL_ENTRY][PP_CALL_RETURN],
+		 costs->taken_off.ns[PP_CALL_RETURN][PP_CALL_ENTRY], sums->hits, sums->cost_ns,
+		 sums->unmatched, sums->unnoted, sums->created);
+}
+
+static void describe_lines(const struct exact_counts *counts, char text[EXACT_COUNTS_TEXT_BYTES])
+{
+	const struct pp_line_costs *costs = &counts->line_costs;
+	const struct pp_line_sums *sums = &counts->line_sums;
+
+	snprintf(text, EXACT_COUNTS_TEXT_BYTES,
+		 "exact=lines hit_ns=%llu other_hit_ns=%llu hits=%llu wanted=%llu "
+		 "taken_off_ns=%llu unread=%llu unnoted=%llu too_deep=%llu",
+		 costs->wanted_ns, costs->other_ns, sums->hits, sums->wanted, sums->cost_ns,
+		 sums->unread, sums->unnoted, sums->too_deep);
+}
+
+/* Writes the comment of the profiles: what hits cost, what was taken off and what was lost. */
+static void exact_counts_describe(const struct exact_counts *counts,
+				  char text[EXACT_COUNTS_TEXT_BYTES])
+{
+	if (counts->what == EXACT_CALLS)
+		describe_calls(counts, text);
+	else
+		describe_lines(counts, text);
+}
+
+/* ---- what is attached ---- */
 
 /* What is attached to one process and file. */
 struct attached {

@@ -4,15 +4,16 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <pyprofd/probe.h>
 #include <stdlib.h>
 #include <sys/random.h>
+
+#include <pyprofd/probe.h>
 
 #include "discover/process_table.h"
 #include "drain/counts.h"
 #include "drain/dictionary.h"
 #include "drain/free_debts.h"
-#include "drain/map_batches.h"
+#include "drain/table.h"
 #include "probes/probes.h"
 #include "windows/source.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The links of one job of probe_worker.h, in groups that are taken off and put on again alone.  One
- * thread at a time. */
+/* The links of one job of probe_worker.h, in groups that are taken off and put on again alone (one
+ * thread at a time), and the BPF objects that their programs are in. */
 #ifndef PROBES_PROBE_GROUPS_H
 #define PROBES_PROBE_GROUPS_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,9 +12,9 @@
 #include <pyprofd/probe.h>
 
 #include "attach/probe_links.h"
+#include "probes/probe_worker.h"
 
 struct cuda_side;
-struct probe_job;
 struct probe_side;
 
 /* A group's number is 1 + its probe's; this one has the sites that stay on. */
@@ -50,5 +51,33 @@ void probe_groups_release(struct probe_groups *groups);
 /* Puts on the groups whose bit is not set in `off`, by the probe's number, and takes off the
  * others. Returns 0 or -errno; groups behind the one that failed are as they were. */
 int probe_groups_set(struct probe_groups *groups, uint64_t off);
+
+/* ---- BPF objects ----
+ * Those that a run's probes need, loaded when a first site wants them, and what hits of their sites
+ * cost.  For probe_worker.h: its thread loads, others read with the mutex. */
+
+/* What became of loading an object: it is tried once. */
+struct probe_load {
+	int err;
+	char why[PROBE_WORKER_WHY_BYTES];
+};
+
+struct probe_objects {
+	const struct kernel_side *kernel; /* borrowed */
+	pthread_mutex_t *mutex;		  /* borrowed; guards what others read, to `prices` */
+	struct probe_side *side;	  /* owned; NULL: not loaded yet */
+	struct cuda_side *cuda;		  /* the same */
+	struct probe_worker_prices prices;
+	/* The thread's alone. */
+	uint32_t blocks_max; /* struct probe_side_options */
+	struct probe_load load, cuda_load;
+};
+
+void probe_objects_release(struct probe_objects *objects);
+/* Loads what the sites of a job need.  wants_prices: what a hit costs is needed, to keep a bound;
+ * where it cannot be measured, bounds are kept by typical prices.  Returns 0, or -errno and why in
+ * *ret_why, which the objects own.  Without the mutex. */
+int probe_objects_load(struct probe_objects *objects, const struct probe_job *job,
+		       bool wants_prices, const char **ret_why);
 
 #endif

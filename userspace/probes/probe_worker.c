@@ -6,10 +6,10 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
-
 #include <utlist.h>
 
 #include "attach/cuda_side.h"
+#include "attach/kernel_side.h"
 #include "attach/mapping_locks.h"
 #include "attach/probe_side.h"
 #include "base/background.h"
@@ -20,7 +20,6 @@
 #include "files/user_time.h"
 #include "probes/lock_wait.h"
 #include "probes/probe_groups.h"
-#include "probes/probe_objects.h"
 #include "probes/probe_times.h"
 
 /* A link that all sites of a file share takes 25 ms to be taken off, others 100 ms a site. */
@@ -101,7 +100,7 @@ static bool await_locks(struct probe_worker *worker)
 	uint32_t holder = 0;
 
 	while (worker->objects.side || worker->objects.cuda) {
-		holder = mapping_locks_holder(probe_objects_locks(&worker->objects));
+		holder = mapping_locks_holder(kernel_side_locks(worker->objects.kernel));
 		if (!note_holder(worker, holder))
 			break;
 		usleep(HOLDER_LOOK_US);
@@ -154,7 +153,7 @@ static int attach(const struct probe_worker *worker, struct task *task, uint64_t
 	const struct probe_groups_place place = {.side = worker->objects.side,
 						 .cuda = worker->objects.cuda,
 						 .job = job,
-						 .locks = probe_objects_locks(&worker->objects),
+						 .locks = kernel_side_locks(worker->objects.kernel),
 						 .is_shared = worker->is_shared};
 	int err = 0;
 
@@ -507,7 +506,7 @@ static void free_lists(struct probe_worker *worker)
 	uint64_t began_ns;
 
 	if ((worker->objects.side || worker->objects.cuda) && has_links)
-		lock_wait_end(probe_objects_locks(&worker->objects));
+		lock_wait_end(kernel_side_locks(worker->objects.kernel));
 	began_ns = mono_ns();
 	free_list(&worker->todo);
 	free_list(&worker->attached);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A file that was looked into for probes, and its sites.
- * probe_sites, site_numbers -> [probed_file] -> probe_worker. */
+/* A file that was looked into for probes, its sites, and their numbers. */
 #ifndef PROBES_PROBED_FILE_H
 #define PROBES_PROBED_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
 #include <uthash.h>
 
+#include <pyprofd/probe.h>
+
 #include "base/cleanup.h"
+#include "base/user_quota.h"
 
 struct probe_bounds;
 struct probe_plan;
@@ -64,5 +67,26 @@ void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2]);
 /* Finds the file that a command executes, as execvp(3) does, and opens it.  Returns its descriptor,
  * and its path; below 0: there is none. */
 int command_file_open(const char *command, char *ret_path, size_t path_size);
+
+/* ---- numbers of the places at which probes are attached ----
+ * sites[] of the kernel side has PP_SITES_MAX. The numbers of a file that is gone are used again,
+ * the longest free first: its links are taken off beside the loop, and a late hit must not count
+ * for another file. */
+struct site_numbers {
+	struct user_quota quota;    /* numbers in use, by whose files have them */
+	uint32_t used;		    /* 1 .. used have been given out at least once */
+	uint32_t first, free_count; /* of `free`, a ring */
+	uint32_t free[PP_SITES_MAX];
+};
+
+/* A zeroed one is none. */
+void site_numbers_init(struct site_numbers *numbers);
+void site_numbers_release(struct site_numbers *numbers);
+
+/* Returns a number from 1 to PP_SITES_MAX - 1; 0: all are in use, or the user has as many as are
+ * left for all others, which is counted. */
+uint32_t site_numbers_take(struct site_numbers *numbers, uint32_t uid);
+/* Gives back one that was taken for the user. */
+void site_numbers_give(struct site_numbers *numbers, uint32_t uid, uint32_t number);
 
 #endif

@@ -17,8 +17,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/user_quota.h"
-#include "discover/process_table.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "files/client.h"
 #include "options/options.h"
 #include "probes/cuda_events.h"
@@ -26,7 +26,6 @@
 #include "probes/probe_warnings.h"
 #include "probes/probe_worker.h"
 #include "probes/probed_file.h"
-#include "probes/site_numbers.h"
 #include "windows/source.h"
 
 #define FILES_MAX 4096U	   /* that are looked into; further ones get no probes */

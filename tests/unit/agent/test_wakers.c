@@ -9,7 +9,7 @@
 #include "agent/tables.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
-#include "drain/wakes.h"
+#include "drain/counts.h"
 #include "processes/who.h"
 #include "windows/profiles.h"
 #include "windows/source.h"

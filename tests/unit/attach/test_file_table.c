@@ -15,7 +15,7 @@
 #include "../files/here.h"
 #include "../unwind/build_elf.h"
 #include "attach/btrfs_devices.h"
-#include "attach/file_facts.h"
+#include "attach/file_rows.h"
 #include "base/clock.h"
 #include "discover/proc_scan.h"
 #include "files/client.h"

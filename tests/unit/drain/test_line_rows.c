@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "drain/line_rows.h"
+#include "drain/call_paths.h"
 
 #include <cmocka.h>
 #include <errno.h>

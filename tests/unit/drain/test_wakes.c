@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waits by waker, of a kernel table that is an array here. */
-#include "drain/wakes.h"
+#include "drain/counts.h"
 
 #include <cmocka.h>
 #include <errno.h>

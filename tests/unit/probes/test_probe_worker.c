@@ -61,12 +61,6 @@ void user_times_add(struct user_times *times, uint32_t uid, uint64_t used_ns, ui
 }
 
 static unsigned int holder; /* of the lock of its mappings */
-int probe_side_locks(const struct probe_side *side)
-{
-	(void)side;
-	return 8;
-}
-
 int kernel_side_locks(const struct kernel_side *side)
 {
 	(void)side;

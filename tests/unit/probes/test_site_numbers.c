@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "probes/site_numbers.h"
+#include "probes/probed_file.h"
 
 #include <cmocka.h>
 

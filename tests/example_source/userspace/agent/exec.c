@@ -6,7 +6,6 @@
 #include <pyprofd/sample.h>
 
 #include "attach/kernel_side.h"
-#include "attach/shared_object.h"
 #include "base/log.h"
 #include "windows/label.h"
 #include "windows/source.h"
@@ -22,7 +21,7 @@ static bool source_close(void *state)
 static int source_open(const struct services *services, void **ret_state)
 {
 	struct pyprofd_exec *exec = pyprofd_exec__open();
-	int err = exec ? shared_object_use_maps(exec->obj, services->kernel, NULL, 0) : -errno;
+	int err = exec ? kernel_side_share_maps(services->kernel, exec->obj, false) : -errno;
 
 	*ret_state = exec;
 	if (!err) {
