@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds files by several kinds of names, and by number.  A file has many names, a name belongs to one
- * file.  One thread. */
+/* Finds files by several kinds of names, and by number.  A file has many names, a name belongs to
+ * one file.  One thread. */
 #ifndef ATTACH_FILE_NAMES_H
 #define ATTACH_FILE_NAMES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the child that parses files tells of them: what a file is, and its unwind rows, which pages
- * of unwind/row_store.h hold for the kernel.  Private to file_table.c, which knows how a file is opened: `asked`, in
- * each call, is the file as the child is asked about it. */
+ * of unwind/row_store.h hold for the kernel.  Private to file_table.c, which knows how a file is
+ * opened: `asked`, in each call, is the file as the child is asked about it. */
 #ifndef ATTACH_FILE_ROWS_H
 #define ATTACH_FILE_ROWS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What exact calls, and exact lines, have counted (include/pyprofd/calls.h).  Of calls the kernel side's nodes are read at a
- * window's end, and what is new becomes counters, whose stacks are the nodes' paths.  Equal paths
- * of a process are one stack, and of a thread one counter.  Bounded by the kernel side's table.
- * One thread. */
+/* What exact calls, and exact lines, have counted (include/pyprofd/calls.h).  Of calls the kernel
+ * side's nodes are read at a window's end, and what is new becomes counters, whose stacks are the
+ * nodes' paths.  Equal paths of a process are one stack, and of a thread one counter.  Bounded by
+ * the kernel side's table. One thread. */
 #ifndef DRAIN_CALL_PATHS_H
 #define DRAIN_CALL_PATHS_H
 

@@ -151,8 +151,8 @@ static struct call_tables tables_until(const struct exact_counts *counts, uint64
 				    .is_alive = is_alive};
 }
 
-/* Makes room in the kernel side's tables when they are half full.  A path of calls is a thread's, so
- * those of ended ones can make room.  A line is a process's. */
+/* Makes room in the kernel side's tables when they are half full.  A path of calls is a thread's,
+ * so those of ended ones can make room.  A line is a process's. */
 static void exact_counts_tidy(struct exact_counts *counts)
 {
 	struct call_tables tables;
