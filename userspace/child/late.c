@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "child/late.h"
+#include "child/worker.h"
 
 #include <stddef.h>
 

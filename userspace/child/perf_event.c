@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "child/perf_event.h"
+#include "child/perf_opener.h"
 
 #include <errno.h>
 #include <limits.h>

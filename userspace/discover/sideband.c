@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "child/perf_event.h"
+#include "child/perf_opener.h"
 #include "discover/cpus.h"
 #include "discover/mapping_set.h"
 #include "discover/process.h"

@@ -10,7 +10,6 @@
 #include <linux/perf_event.h>
 
 #include "base/cleanup.h"
-#include "child/perf_event.h"
 #include "child/perf_opener.h"
 #include "discover/mapping_set.h"
 #include "discover/process.h"

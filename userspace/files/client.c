@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
-#include "child/late.h"
 #include "child/worker.h"
 #include "files/check.h"
 #include "files/protocol.h"

@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 
 #include "base/io.h"
-#include "child/perf_event.h"
+#include "child/perf_opener.h"
 
 #define SMALL_FILE_BYTES 65536U
 #define BTF_MAX_BYTES (64U << 20)

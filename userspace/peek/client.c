@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "child/late.h"
 #include "child/worker.h"
 #include "peek/child.h"
 

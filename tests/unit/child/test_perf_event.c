@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The system call is a stand-in that keeps what it was asked for. */
-#include "child/perf_event.h"
+#include "child/perf_opener.h"
 
 #include <cmocka.h>
 #include <errno.h>

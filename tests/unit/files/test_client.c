@@ -16,13 +16,12 @@
 
 #include "base/clock.h"
 #include "base/io.h"
-#include "child/late.h"
 #include "child/worker.h"
 #include "elf/elf_symbols.h"
-#include "files/serve.h"
 #include "files/protocol.h"
-#include "peek/client.h"
+#include "files/serve.h"
 #include "peek/child.h"
+#include "peek/client.h"
 
 #define NUMBER 16U
 /* one that computes is given its time of a busy CPU */

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "child/late.h"
 #include "child/worker.h"
 #include "files/protocol.h"
 #include "files/user_time.h"

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "child/late.h"
 #include "child/sandbox.h"
 #include "child/worker.h"
 #include "peek/child.h"
