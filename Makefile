@@ -225,8 +225,11 @@ cross-objects: $(SKELETON_NAMES:%=$(BUILD)/%.bpf.o) $(LIB_OBJ) $(MAIN_SRC:%.c=$(
 print-clang: ; @echo $(CLANG)
 
 C_FILES = $(wildcard bpf/*.[ch] bpf/own/*.c bpf/lib/*.h include/pyprofd/*.h userspace/*/*.[ch] tests/unit/*/*.[ch] tests/fuzz/*.c tests/web/*.c tests/fakes/*.[ch] tests/gpu/*.[ch] tests/example_source/*/*/*.c)
-format: ; clang-format-19 -i $(C_FILES)
-format-check: ; clang-format-19 --dry-run -Werror $(C_FILES)
+# A header's language is told: of some clang-format takes it for Objective-C.
+formatted = clang-format-19 --assume-filename=$$(echo $$f | sed 's/\.h$$/.hpp/') < $$f
+format: ; @for f in $(C_FILES); do $(formatted) > $(BUILD)/formatted && { cmp -s $(BUILD)/formatted $$f || cp $(BUILD)/formatted $$f; } || exit 1; done
+format-check: ; @other=; for f in $(C_FILES); do $(formatted) | cmp -s - $$f || other="$$other $$f"; done; \
+	[ -z "$$other" ] || { echo "not as clang-format-19 has them:$$other" >&2; exit 1; }
 tidy: $(GEN) ; clang-tidy-19 --quiet $(wildcard userspace/*/*.c) -- -std=gnu17 $(CPPFLAGS)
 
 include tests/tests.mk
