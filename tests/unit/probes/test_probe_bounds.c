@@ -356,8 +356,8 @@ static void look__time_of_all_processes_counts(void **state)
 	assert_int_equal(bounds.process_count, 1);
 }
 
-/* A program that computes a tenth of a second and waits for a CPU meanwhile has that tenth; one that
- * sleeps has the whole second. */
+/* A program that computes a tenth of a second and waits for a CPU meanwhile has that tenth; one
+ * that sleeps has the whole second. */
 static void look__waiting_for_a_cpu_is_no_time_of_a_program(void **state)
 {
 	uint32_t late;
@@ -401,14 +401,14 @@ static void describe__hits_prices_and_scaling_since_the_last_one(void **state)
 	costs.on_ns[LEAF] += NS_PER_SEC;
 	now_ns += 4 * NS_PER_SEC;
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
-	assert_string_equal(comments, "probe name=gc hits=3 ns_per_hit=1000\n"
-				      "probe name=leaf hits=100 ns_per_hit=1200 on=0.250 scaled\n");
+	assert_string_equal(comments, "probe=gc hits=3 ns_per_hit=1000\n"
+				      "probe=leaf hits=100 ns_per_hit=1200 on=0.250\n");
 	comments[0] = '\0';
 	costs.on_ns[LEAF] += NS_PER_SEC;
 	now_ns += NS_PER_SEC;
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
-	assert_string_equal(comments, "probe name=gc hits=0 ns_per_hit=1000\n"
-				      "probe name=leaf hits=0 ns_per_hit=1000\n");
+	assert_string_equal(comments, "probe=gc hits=0 ns_per_hit=1000\n"
+				      "probe=leaf hits=0 ns_per_hit=1000\n");
 }
 
 static void launches__of_one_process_are_thinned_and_told(void **state)
@@ -479,7 +479,7 @@ static void launches__are_described_where_there_were_hits(void **state)
 	look_after(NS_PER_SEC);
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
 	assert_string_equal(comments,
-			    "probe name=launch hits=1000 ns_per_hit=1090 on=0.500 scaled\n");
+			    "probe=launch hits=1000 ns_per_hit=1090 on=0.500\n");
 	comments[0] = '\0';
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns + 1), 0);
 	assert_string_equal(comments, "");
