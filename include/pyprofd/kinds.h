@@ -119,7 +119,8 @@ enum pp_count_kind { PP_COUNT_KINDS(PP_ENUM_COUNT_KIND) PP_KIND_COUNT };
 	/* Records: PP_RECORDS. */                                                                 \
 	Y(RESIDENT, 13, "resident", PP_CAPTURE_MEM | PP_CAPTURE_ALLOC, PP_CAPTURE_MEM, 1, 0)       \
 	Y(GPU, 14, "gpu", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)                                  \
-	Y(LEDGER, 15, "ledger", PP_CAPTURES_OF_WAITS, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU, 1, 0)
+	Y(LEDGER, 15, "ledger", PP_CAPTURES_OF_WAITS, PP_CAPTURE_CPU | PP_CAPTURE_OFFCPU, 1, 0)    \
+	Y(CUDA_CALLS, 16, "cuda_calls", PP_CAPTURE_CUDA, PP_CAPTURE_CUDA, 1, 0)
 
 #define PP_ENUM_PROFILE(id, number, ...) PP_PROFILE_##id = number,
 #define PP_ADD_PROFILE(...) +1
@@ -133,7 +134,9 @@ enum pp_profile {
  * at most one frame, which says what the row is about.  Any of the captures that such a kind needs
  * is enough for it, and a profile in one file with a name has the values of these kinds behind its
  * own. */
-#define PP_RECORDS (1U << PP_PROFILE_RESIDENT | 1U << PP_PROFILE_GPU | 1U << PP_PROFILE_LEDGER)
+#define PP_RECORDS                                                                                 \
+	(1U << PP_PROFILE_RESIDENT | 1U << PP_PROFILE_GPU | 1U << PP_PROFILE_LEDGER |              \
+	 1U << PP_PROFILE_CUDA_CALLS)
 
 /* How a value of one row goes on from window to window.  Within a window values are summed up. */
 enum pp_merge {
@@ -193,8 +196,16 @@ enum pp_merge {
 	X(LEDGER, 2, "threads", "count", MAX)                                                      \
 	X(LEDGER, 3, "off_scheduler", "nanoseconds", SUM) /* its CPU time minus the scheduler's */ \
 	X(LEDGER, 4, "compared", "nanoseconds", SUM) /* the lifetime in which these were */        \
-	X(LEDGER, 5, "ledger_processes", "count", MAX)
-#define PP_VALUES_MAX 6U
+	X(LEDGER, 5, "ledger_processes", "count", MAX)                                             \
+	X(CUDA_CALLS, 0, "exact_calls", "count", SUM)                                              \
+	X(CUDA_CALLS, 1, "exact_host", "nanoseconds", SUM)                                         \
+	X(CUDA_CALLS, 2, "exact_wait", "nanoseconds", SUM)                                         \
+	X(CUDA_CALLS, 3, "exact_bytes", "bytes", SUM)                                              \
+	X(CUDA_CALLS, 4, "captured", "count", SUM)    /* by a graph; none of exact_calls */        \
+	X(CUDA_CALLS, 5, "nodes", "count", SUM)	      /* kernels of graphs that were launched */   \
+	X(CUDA_CALLS, 6, "spread", "count", SUM)      /* profile/cuda_sums.h */                    \
+	X(CUDA_CALLS, 7, "timed_calls", "count", SUM) /* label below: calls that took less */
+#define PP_VALUES_MAX 8U
 /* The values of records, for who writes and reads them. */
 enum pp_resident_value {
 	PP_RESIDENT_BYTES,
@@ -211,6 +222,16 @@ enum pp_ledger_value {
 	PP_LEDGER_OFF_SCHEDULER,
 	PP_LEDGER_COMPARED,
 	PP_LEDGER_PROCESSES,
+};
+enum pp_exact_value {
+	PP_EXACT_CALLS,
+	PP_EXACT_HOST,
+	PP_EXACT_WAIT,
+	PP_EXACT_BYTES,
+	PP_EXACT_CAPTURED,
+	PP_EXACT_NODES,
+	PP_EXACT_SPREAD,
+	PP_EXACT_TIMED,
 };
 #define PP_CYCLES_TYPE "cycles"
 #define PP_CYCLES_UNIT "count"

@@ -59,10 +59,12 @@ def started(pid, options=()):
 
 
 def loaded(path):
-    """One file: the samples of kind cuda.  Values of records (kind gpu) stand behind theirs."""
+    """One file: the samples of kind cuda.  Values of records stand behind theirs."""
     profile = harness.load(path)
     told = [tuple(t) for t in profile.sample_types]
     assert told[:len(TYPES)] == TYPES, told
+    profile.totals = [(s.labels, dict(zip([name for name, _ in told], s.values)))
+                      for s in profile.samples]
     profile.samples = [s._replace(values=s.values[:len(TYPES)]) for s in profile.samples
                        if any(s.values[:len(TYPES)])]
     return profile
@@ -407,12 +409,15 @@ def test_a_call_of_runtime_and_driver_counts_once():
 # ---------------------------------------------------------------- nobody asks for it
 
 def of_store(out):
-    """All windows' profiles of kind cuda, as one."""
-    profiles = [harness.load(path) for path in
-                sorted(glob.glob(os.path.join(out, "*", "*", "*-cuda.pb.gz")))]
+    """All windows' profiles of kind cuda, as one, and the rows of kind cuda_calls."""
+    profiles, records = [[harness.load(path) for path in
+                          sorted(glob.glob(os.path.join(out, "*", "*", "*-%s.pb.gz" % kind)))]
+                         for kind in ("cuda", "cuda_calls")]
     assert all([tuple(t) for t in one.sample_types] == TYPES for one in profiles), profiles
-    return types.SimpleNamespace(samples=[s for one in profiles for s in one.samples],
-                                 comments=[c for one in profiles for c in one.comments])
+    return types.SimpleNamespace(
+        samples=[s for one in profiles for s in one.samples],
+        totals=[(s.labels, dict(zip([name for name, _ in one.sample_types], s.values)))
+                for one in records for s in one.samples])
 
 
 def started_by_default(pid=None):
@@ -472,8 +477,8 @@ def test_a_default_run_counts_programs_that_are_older_and_younger():
     for pid, one in truth.items():
         agrees(profile, one, said, pid)
         assert one["api"]["cuLaunchKernel"]["calls"] > 3000, one["api"]
-    told = {line.split(" comm=", 1)[0] for line in profile.comments if line.startswith("cuda pid=")}
-    assert {"cuda pid=%d" % pid for pid in truth} <= told, (truth.keys(), told)
+    told = {labels.get("pid") for labels, values in profile.totals if values["exact_calls"]}
+    assert truth.keys() <= told, (truth.keys(), told)
 
 
 # A neighbour's stand-ins would be counted, too, and share its budget for stacks.

@@ -35,13 +35,11 @@ def lost(said, name):
 
 
 def assert_graphs_agree(profile, truth):
-    """What the lines of the profile say of captured calls and of kernels in graphs."""
+    """What rows of kind cuda_calls say of captured calls and of kernels in graphs."""
     captured, nodes = collections.Counter(), 0
-    for comment in profile.comments:
-        if comment.startswith("cuda pid="):
-            words = dict(re.findall(r"(\w+)=(\S*)", comment))
-            captured[words["api"]] += int(words["captured"])
-            nodes += int(words["nodes"])
+    for labels, values in profile.totals:
+        captured[labels.get("api")] += values["captured"]
+        nodes += values["nodes"]
     wanted = collections.Counter()
     for name, row in truth["api"].items():
         if not UNCOUNTED.match(name):

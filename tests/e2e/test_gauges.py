@@ -230,17 +230,15 @@ def test_each_window_has_its_own():
 
 
 def devices_of(path):
-    """device -> calls, in the samples and in the lines of a profile of kind cuda"""
-    profile, samples, told = harness.load(path), {}, {}
-    for sample in profile.samples:
-        device = sample.labels["device"]
-        samples[device] = samples.get(device, 0) + sample.values[0]
-    for line in profile.comments:
-        if line.startswith("cuda pid="):
-            words = dict(word.split("=", 1) for word in line.split()[1:] if "=" in word)
-            told[words["device"]] = told.get(words["device"], 0) + int(words["calls"])
-    assert samples == told, (samples, told)
-    return samples
+    """device -> calls, in a window of kind cuda and in the one of cuda_calls"""
+    found = []
+    for kind in ("cuda", "cuda_calls"):
+        found.append({})
+        for sample in harness.load(path.replace("cuda.pb", kind + ".pb")).samples:
+            device = sample.labels["device"]
+            found[-1][device] = found[-1].get(device, 0) + sample.values[0]
+    assert found[0] == found[1], found
+    return found[0]
 
 
 def test_who_is_older_is_on_the_gpu_that_nvml_tells():

@@ -18,12 +18,15 @@ import test_probes
 import test_top
 from test_dump import USER, ask
 from test_memory_views import MemoryWriter, WINDOW_MS, put_window, window_path
-from test_pyprof import START_MS, Writer, run
+from test_pyprof import PYPROF, START_MS, Writer, run
 from test_reader import message, varint
-from test_top import raw_windows
 
 CUDA = (("calls", "count"), ("cuda_host", "nanoseconds"), ("cuda_wait", "nanoseconds"),
         ("cuda_bytes", "bytes"), ("inuse_space", "bytes"), ("inuse_objects", "count"))
+# Values of kind cuda_calls, which one file has behind those of kind cuda.
+EXACT = (("exact_calls", "count"), ("exact_host", "nanoseconds"), ("exact_wait", "nanoseconds"),
+         ("exact_bytes", "bytes"), ("captured", "count"), ("nodes", "count"), ("spread", "count"),
+         ("timed_calls", "count"))
 ROOT = "<module>:40 main:41 "
 MS = 1000000  # ns
 VALUES = ("calls", "host_ns", "wait_ns", "bytes")  # that are divided
@@ -31,15 +34,26 @@ VIEWS = ("syncs", "copies", "kernels", "memory")
 
 
 class GpuWriter(MemoryWriter):
-    """A window of kind cuda."""
+    """A window of the kinds cuda and cuda_calls.  totals: of total_of()."""
 
-    def __init__(self, comments=()):
-        super().__init__(CUDA, comments)
+    def __init__(self, totals=(), comments=()):
+        super().__init__(CUDA + EXACT, comments)
+        for total in totals:
+            self.put_total(total)
 
-    def put(self, stack, values, pid=41, tid=41, window=None, **labels):
+    def put_total(self, total, window=None):
+        """Rows as pyprofd writes them: the sums, and how many calls took less than a time."""
+        values, hist, pid, labels = total
+        rows = [(None, values)] + [(512 << bucket, (0,) * 7 + (count,)) for bucket, count in hist]
+        for below, row in rows:
+            self.put("%s:1" % labels["api"], (0,) * len(CUDA) + row, pid, None, window, below,
+                     **labels)
+
+    def put(self, stack, values, pid=41, tid=41, window=None, below=None, **labels):
         ids = b"".join(varint(self.location(part)) for part in reversed(stack.split()))
         numbers = [message((1, self.at(key)), (3, number))
-                   for key, number in (("pid", pid), ("tid", tid), ("window", window))
+                   for key, number in (("pid", pid), ("tid", tid), ("window", window),
+                                       ("below", below))
                    if number is not None]
         texts = [message((1, self.at(key)), (2, self.at(text)))
                  for key, text in dict({"comm": "python3", "device": "0"}, **labels).items()]
@@ -48,12 +62,14 @@ class GpuWriter(MemoryWriter):
                                     *[(3, label) for label in numbers + texts]))
 
 
-def line_of(api, calls, pid=41, comm="python3", device="0", direction="-", size=0, host_ns=0,
-            spread=0, hist="-", kernel=""):
-    return ("cuda pid=%d comm=%s device=%s api=%s direction=%s calls=%d captured=0 nodes=0 "
-            "bytes=%d host_ns=%d wait_ns=%d spread=%d hist=%s kernel=%s"
-            % (pid, comm, device, api, direction, calls, size, host_ns, host_ns, spread, hist,
-               kernel))
+def total_of(api, calls, pid=41, size=0, host_ns=0, spread=0, hist=(), **labels):
+    return ((calls, host_ns, host_ns, size, 0, 0, spread), hist, pid, dict(labels, api=api))
+
+
+def put_gpu(directory, window, writer):
+    """A store has a file of each kind; either takes from it what is its own."""
+    put_window(directory, window, "cuda_calls", writer)
+    return put_window(directory, window, "cuda", writer)
 
 
 def put_samples(writer, number, window=None):
@@ -69,20 +85,20 @@ def put_samples(writer, number, window=None):
                api="cuStreamSynchronize", window=window)
 
 
-def comments_of(number):
+def totals_of(number):
     # 4 waits of number / 4 ms: those below 1.05 ms are in bucket 11, those below 2.1 in 12.
-    return [line_of("cuLaunchKernel", 400, spread=40000, kernel="add"),
-            line_of("cuMemcpyDtoH", 10, direction="DtoH", size=40, host_ns=MS, hist="8:10"),
-            line_of("cuStreamSynchronize", 4, host_ns=number * MS,
-                    hist="%d:4" % (11 if number < 4 else 12))]
+    return [total_of("cuLaunchKernel", 400, spread=40000, kernel="add"),
+            total_of("cuMemcpyDtoH", 10, direction="DtoH", size=40, host_ns=MS, hist=((8, 10),)),
+            total_of("cuStreamSynchronize", 4, host_ns=number * MS,
+                     hist=((11 if number < 4 else 12, 4),))]
 
 
 def make_store(windows=6):
     directory = harness.temporary()
     for i in range(windows):
-        writer = GpuWriter(comments_of(i + 1))
+        writer = GpuWriter(totals_of(i + 1))
         put_samples(writer, i + 1)
-        put_window(directory, i, "cuda", writer)
+        put_gpu(directory, i, writer)
     return directory
 
 
@@ -132,11 +148,9 @@ def test_windows_add_up():
 
 def test_a_range_and_a_process_are_chosen():
     store = make_store()
-    path = window_path(store, 6, "cuda")
-    writer = GpuWriter([line_of("cuMemAlloc", 7, pid=42, comm="other", size=70)])
+    writer = GpuWriter([total_of("cuMemAlloc", 7, pid=42, comm="other", size=70)])
     writer.put("main:3", (7, 0, 0, 70), pid=42, comm="other", api="cuMemAlloc")
-    with open(path, "wb") as file:
-        file.write(writer.bytes(START_MS + 6 * WINDOW_MS))
+    put_gpu(store, 6, writer)
     found, data = calls_of(store, "--since", "@%d" % (START_MS // 1000 + 35))
     assert one(found, "cuStreamSynchronize")["wait_ns"] == 15 * MS and data["seconds"] == 40, data
     assert one(found, "cuStreamSynchronize")["p50_ns"] > 2**20, data
@@ -149,47 +163,49 @@ def test_a_range_and_a_process_are_chosen():
     assert one(found, "cuStreamSynchronize")["p50_ns"], found
 
 
-def test_merged_file_has_times_around_its_windows():
-    """`pyprofd: store` adds lines up; a part of the windows has their proportions."""
+def test_windows_of_a_merged_file_have_their_own_times():
     marks = ["window=%d start_ms=%d duration_ms=10000 start_ns=%d duration_ns=%d period=1"
              % (i * WINDOW_MS, START_MS + i * WINDOW_MS, (START_MS + i * WINDOW_MS) * 10**6,
                 WINDOW_MS * 10**6) for i in range(6)]
-    marks += [line_of("cuStreamSynchronize", 24, host_ns=21 * MS, hist="11:12,12:12")]
-    writer = GpuWriter(marks)
+    writer = GpuWriter(comments=marks)
     for i in range(6):
         put_samples(writer, i + 1, window=i * WINDOW_MS)
+        for total in totals_of(i + 1):
+            writer.put_total(total, i * WINDOW_MS)
     store = harness.temporary()
-    path = window_path(store, 0, "cuda").replace(
-        "-10000-cuda.pb.gz", "-60000-cuda.merged.pb.gz")
-    with open(path, "wb") as file:
-        file.write(writer.bytes(START_MS, 6 * WINDOW_MS))
+    for kind in ("cuda", "cuda_calls"):
+        path = window_path(store, 0, kind).replace("-10000-", "-60000-")
+        with open(path.replace(".pb.gz", ".merged.pb.gz"), "wb") as file:
+            file.write(writer.bytes(START_MS, 6 * WINDOW_MS))
     found, _ = calls_of(store)
     whole = one(found, "cuStreamSynchronize")
     assert whole["wait_ns"] == 21 * MS and whole["p50_ns"] == 2**20, whole
     found, data = calls_of(store, "--since", "@%d" % (START_MS // 1000 + 35))
     part = one(found, "cuStreamSynchronize")
     assert part["wait_ns"] == 15 * MS and data["seconds"] == 30, data
-    assert part["p50_ns"] == whole["p50_ns"], (part, whole)
-    assert "whole merged files" in run("gpu", store, "--since", "@%d" % (START_MS // 1000 + 35))
-    # What is written of it has no line that would be too much.
+    assert part["p50_ns"] > 2**20, (part, whole)
     out = os.path.join(harness.temporary(), "part.pb.gz")
     run("export", "--kind", "cuda", "--since", "@%d" % (START_MS // 1000 + 35),
         "-o", out, store)
-    assert not [c for c in harness.load(out).comments if c.startswith("cuda ")]
+    found, _ = calls_of(out)
+    assert one(found, "cuStreamSynchronize")["p50_ns"] == part["p50_ns"], (found, part)
 
 
-def test_export_adds_lines_up():
+def test_export_has_the_totals_of_all_windows():
     store = make_store()
     out = os.path.join(harness.temporary(), "all.pb.gz")
     run("export", "--kind", "cuda", "-o", out, store)
-    lines = [c for c in harness.load(out).comments if c.startswith("cuda ")]
-    assert len(lines) == 3, lines
-    assert line_of("cuStreamSynchronize", 24, host_ns=21 * MS, hist="11:12,12:12") in lines, lines
+    rows = [s for s in harness.load(out).samples if any(s.values[len(CUDA):])]
+    assert [(s.values[len(CUDA)], s.values[-1], s.labels.get("below")) for s in rows if
+            s.labels["api"] == "cuStreamSynchronize"] == [
+                (24, 0, None), (0, 12, 512 << 11), (0, 12, 512 << 12)], rows
     (found, data), (again, _) = calls_of(store), calls_of(out)
     assert found.keys() == again.keys(), (found, again)
     for key, calls in found.items():
         assert calls[0] == again[key][0], (calls, again[key])
-    assert "cuda pid" not in run("info", out), data
+    said = subprocess.run([PYPROF, "gpu", "--json", "-"], input=open(out, "rb").read(),
+                          stdout=subprocess.PIPE, check=True).stdout
+    assert json.loads(said)["calls"] == json.loads(run("gpu", "--json", out))["calls"], data
 
 
 def test_views_are_by_line():
@@ -294,8 +310,9 @@ def test_sqlite3_itself_loads_the_script():
 def test_hostile_names_stay_text():
     directory = harness.temporary()
     kernel = "=x'); DROP TABLE calls; --\x1b[2J kernel=y pid=1"
-    writer = GpuWriter([line_of("cuLaunchKernel", 5, comm="a\x1b[2Jb", kernel=kernel)])
-    writer.put("'evil\x1b[2J:3", (5, 0, 0, 0), api="cuLaunchKernel", kernel=kernel, comm="a b")
+    whose = {"comm": "a\x1b[2Jb", "kernel": kernel}
+    writer = GpuWriter([total_of("cuLaunchKernel", 5, **whose)])
+    writer.put("'evil\x1b[2J:3", (5, 0, 0, 0), api="cuLaunchKernel", **whose)
     path = put_window(directory, 0, "cuda", writer)
     for words in ([], ["--format", "csv"], ["--json"], ["--format", "sql"],
                   ["--format", "markdown"], ["--view", "kernels"]):
@@ -307,13 +324,14 @@ def test_hostile_names_stay_text():
 
 
 def test_stacks_that_were_left_out_have_their_functions():
-    """A user had more stacks than his share of the profile: comments say what they did."""
+    """A user had more stacks than his share of the profile: totals say what they did."""
     directory = harness.temporary()
-    writer = GpuWriter([line_of("cuLaunchKernel", 100, kernel="add"),
-                        line_of("cuMemcpyDtoH", 3, direction="DtoH", size=30, host_ns=MS)])
+    writer = GpuWriter([total_of("cuLaunchKernel", 100, kernel="add"),
+                        total_of("cuMemcpyDtoH", 3, direction="DtoH", size=30, host_ns=MS)])
     writer.put("main:3 [cuLaunchKernel]", (60, 0, 0, 0), api="cuLaunchKernel", kernel="add")
     ids = varint(writer.location("[left]"))
-    for values in ((43, 0, 0, 0, 0, 0), (0, MS, MS, 30, 0, 0)):
+    for values in ((43, 0, 0, 0), (0, MS, MS, 30)):
+        values += (0,) * (len(writer.types) - len(values))
         writer.samples.append(message(
             (1, ids), (2, b"".join(varint(v) for v in values)),
             (3, message((1, writer.at("pid")), (3, 41))),
@@ -447,8 +465,8 @@ def test_figures_are_the_stand_ins_own():
 test_figures_are_the_stand_ins_own.alone = True
 
 
-def test_lines_of_a_store_are_the_samples():
-    """Σ over the lines of comments = Σ over stacks, in each window."""
+def test_totals_of_a_store_are_the_samples():
+    """Σ over the rows of kind cuda_calls = Σ over stacks, in each window."""
     store = os.path.join(harness.temporary(), "store")
     truth, _ = trained(store + "/", ["--interval", "1s"])
     found, _ = calls_of(store)
@@ -459,14 +477,16 @@ def test_lines_of_a_store_are_the_samples():
             if not name.endswith("-cuda.pb.gz"):
                 continue
             profile = harness.load(os.path.join(path, name))
-            lines = [c for c in profile.comments if c.startswith("cuda pid=")]
-            calls = sum(int(re.search(r" calls=(\d+) ", line)[1]) for line in lines)
-            assert calls == sum(sample.values[0] for sample in profile.samples), (lines, name)
+            totals = harness.load(os.path.join(path, name.replace("cuda", "cuda_calls")))
+            assert [tuple(value) for value in totals.sample_types] == list(EXACT), totals
+            for value in range(4):
+                assert sum(sample.values[value] for sample in totals.samples) == sum(
+                    sample.values[value] for sample in profile.samples), (value, name)
             windows += 1
     assert windows, store
 
 
-test_lines_of_a_store_are_the_samples.alone = True
+test_totals_of_a_store_are_the_samples.alone = True
 
 TRAINER = """
 import ctypes, time
@@ -503,9 +523,9 @@ def test_live_shows_a_user_his_own_processes():
         assert {call["pid"] for call in data["calls"]} == {own.pid}, data
         sync = [call for call in data["calls"] if call["api"] == "cuStreamSynchronize"]
         assert sync and sync[0]["p50_ns"], data
-        windows = raw_windows(path, USER, "top all kinds=cuda")
-        assert b"cuda pid=%d " % own.pid in windows, windows[:300]
-        assert b"cuda pid=%d " % other.pid not in windows and b"cuda others" not in windows
+        told = json.loads(ask("--live", "--for", 2, "--kind", "cuda_calls", "--by", "label:pid",
+                              "--json", "--socket", path, verb="report", user=USER))
+        assert [row["name"] for row in told["rows"]] == ["pid %d" % own.pid], told
         told = ask("--live", "--for", 1, "--pid", other.pid, "--socket", path, verb="gpu",
                    user=USER, rc=0)
         assert "No samples" in told, told

@@ -9,7 +9,7 @@ import time
 
 import harness
 import test_probes
-from test_gpu_views import GpuWriter, MS, ROOT, line_of, make_store
+from test_gpu_views import GpuWriter, MS, ROOT, make_store, put_gpu, total_of
 from test_memory_views import MemoryWriter, WINDOW_MS, put_window
 from test_pyprof import START_MS, Writer, run
 
@@ -57,9 +57,9 @@ def figure(finding, name):
 def put_calls(directory, window, launches=400, syncs=10, wait_ns=4 * S, comments=(), pid=41,
               device="0"):
     whose = {"pid": pid, "device": device}
-    writer = GpuWriter([line_of("cuLaunchKernel", launches, kernel="add", **whose),
-                        line_of("cuStreamSynchronize", syncs, host_ns=wait_ns,
-                                hist="20:%d" % syncs, **whose)] + list(comments))
+    writer = GpuWriter([total_of("cuLaunchKernel", launches, kernel="add", **whose),
+                        total_of("cuStreamSynchronize", syncs, host_ns=wait_ns,
+                                 hist=((20, syncs),), **whose)], comments)
     writer.put(ROOT + "forward:12 [cuLaunchKernel]", (launches, 0, 0, 0), api="cuLaunchKernel",
                kernel="add", tid=pid, **whose)
     writer.put(ROOT + "finish:25 [cuStreamSynchronize]", (syncs - 1, wait_ns * 3 // 4,
@@ -70,7 +70,7 @@ def put_calls(directory, window, launches=400, syncs=10, wait_ns=4 * S, comments
     # Another thread waits all the time: it does not launch.
     writer.put("worker:50 [cuEventSynchronize]", (1, 10 * S, 10 * S, 0), api="cuEventSynchronize",
                tid=99, **whose)
-    put_window(directory, window, "cuda", writer)
+    put_gpu(directory, window, writer)
 
 
 def put_samples(directory, window, gpu="drained", off=2):
@@ -221,12 +221,12 @@ def test_a_gpu_with_few_busy_multiprocessors_is_found():
 
 
 def put_allocations(directory, window, count):
-    writer = GpuWriter([line_of("cuMemAlloc", count, size=count << 20, host_ns=count * MS,
-                                hist="11:%d" % count)])
+    writer = GpuWriter([total_of("cuMemAlloc", count, size=count << 20, host_ns=count * MS,
+                                 hist=((11, count),))])
     writer.put(ROOT + "grow:30 [cuMemAlloc_v2]", (count, count * MS, 0, count << 20),
                api="cuMemAlloc")
     writer.put(ROOT + "grow:31 [cuMemAllocAsync]", (1000, 0, 0, 1000), api="cuMemAllocAsync")
-    put_window(directory, window, "cuda", writer)
+    put_gpu(directory, window, writer)
 
 
 def test_allocations_of_the_first_minute_are_normal():
@@ -259,7 +259,7 @@ def test_launches_that_do_not_repeat_are_no_graph():
 
 def test_hostile_names_stay_text():
     directory = harness.temporary()
-    writer = GpuWriter([line_of("cuStreamSynchronize", 5, comm="a\x1b[2Jb", host_ns=9 * S)])
+    writer = GpuWriter([total_of("cuStreamSynchronize", 5, comm="a\x1b[2Jb", host_ns=9 * S)])
     writer.put("'evil\x1b[2J:3 [cuStreamSynchronize]", (5, 9 * S, 9 * S, 0),
                api="cuStreamSynchronize", comm="a\x1b[2Jb")
     path = put_window(directory, 0, "cuda", writer)

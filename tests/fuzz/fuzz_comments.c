@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: profile/comments.c query/coverage.c profile/cuda_line.c profile/cuda_lines.c base/intern.c base/index_table.c diff/table.c render/code_table.c render/short_paths.c profile/profile.c profile/stack_table.c base/utf8.c base/kinds.c */
+/* sources: profile/comments.c query/coverage.c base/intern.c base/index_table.c diff/table.c render/code_table.c render/short_paths.c profile/profile.c profile/stack_table.c base/utf8.c base/kinds.c */
 /* The comments of profiles, one a line, as whoever wrote the files chose them: capture metadata,
  * and the program that wrote it.  Every second line is of the other side of a comparison.
  * runs: 4000 at most in `make check`. */
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "diff/table.h"
 #include "profile/comments.h"
-#include "profile/cuda_line.h"
-#include "profile/cuda_lines.h"
 #include "query/coverage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -51,35 +48,6 @@ static void read_window(const char *text)
 	assert(!own || (own > text && own <= text + strlen(text)));
 }
 
-/* What is of CUDA is written again as it was, but for leading zeros and what is not known. */
-static void read_cuda(const char *text, struct cuda_lines *lines)
-{
-	struct cuda_line line, other;
-	char again[CUDA_LINE_CHARS], third[CUDA_LINE_CHARS];
-	double median;
-
-	if (!cuda_line_parse(text, &line))
-		return;
-	assert(cuda_line_is(text) && memchr(line.kernel, 0, sizeof(line.kernel)));
-	cuda_line_format(&line, again);
-	assert(cuda_line_parse(again, &other));
-	cuda_line_format(&other, third);
-	assert(!strcmp(again, third));
-	median = cuda_line_quantile(&line.sums, 0.5);
-	assert(isnan(median) || median <= cuda_line_quantile(&line.sums, 0.99));
-	assert(cuda_line_unevenness(&line.sums) >= 1);
-	assert(!cuda_lines_add(lines, &line, (uint32_t)line.pid));
-}
-
-static int read_again(void *context, const char *text)
-{
-	struct cuda_line line;
-
-	assert(cuda_line_parse(text, &line));
-	++*(unsigned int *)context;
-	return 0;
-}
-
 static void read_comment(const char *text)
 {
 	read_window(text);
@@ -89,25 +57,21 @@ static void read_comment(const char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	OWNED_MEM char *copy = malloc(size + 1);
-	OWNED(cuda_lines) struct cuda_lines *lines = NULL;
-	unsigned int written = 0;
 	struct coverage coverage = {0};
 	struct diff_facts side[2] = {{.unit_ns = 1}, {.unit_ns = 1}};
 	char text[COVERAGE_BYTES], why[DIFF_WHY_BYTES], *rest = copy, *line;
 
-	assert(copy && !cuda_lines_new(&lines));
+	assert(copy);
 	if (size)
 		memcpy(copy, data, size);
 	copy[size] = '\0';
 	for (unsigned int i = 0; (line = strsep(&rest, "\n")); i++) {
 		read_comment(line);
-		read_cuda(line, lines);
 		coverage_add(&coverage, line);
 		diff_facts_add_comment(&side[i & 1], line);
 		diff_facts_add_window(&side[i & 1], (int64_t)strtoull(line, NULL, 10),
 				      1 + (int64_t)i);
 	}
-	assert(!cuda_lines_write(lines, read_again, &written) && written <= CUDA_LINES_MAX + 1);
 	(void)coverage_text(&coverage, "cpu", text);
 	assert(strlen(coverage_text(&coverage, "wall", text)) < sizeof(text));
 	if (comparable_sides(&side[0], &side[1], why) != COMPARABLE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c reader/gpu_export.c query/gpu_lines.c query/select.c base/regex_copies.c profile/cuda_lines.c profile/cuda_line.c render/table.c render/format.c render/totals.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
-/* Profiles of what programs have the GPU do, as `pyprof gpu` reads them: samples and comments that
+/* sources: reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c reader/gpu_export.c query/select.c base/regex_copies.c profile/cuda_sums.c profile/record.c render/table.c render/format.c render/totals.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
+/* Profiles of what programs have the GPU do, as `pyprof gpu` reads them: samples and records that
  * need not agree.  The file is read twice, as two windows.
  * runs: 1500 at most in `make check`: each is written in three formats. */
 #include <assert.h>
@@ -20,9 +20,32 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void on_comment(void *context, const char *text)
+/* Reads a file as two windows of a kind.  Returns the reader, or NULL. */
+static struct profile_reader *read_twice(enum pp_profile kind, int fd)
 {
-	assert(!gpu_lines_add(context, text));
+	const struct profile_read_options options = {.drop_addresses = true};
+	struct profile_reader *reader;
+
+	assert(!profile_reader_new(&options, &reader));
+	for (unsigned int i = 0; i < 2; i++) {
+		assert(!lseek(fd, 0, SEEK_SET));
+		(void)profile_reader_add(reader, fd, kind_get(kind)->name);
+	}
+	if (profile_reader_profile(reader))
+		return reader;
+	profile_reader_free(reader);
+	return NULL;
+}
+
+/* Quantiles are in order, and all numbers are. */
+static void check_sums(const struct cuda_sums *sums)
+{
+	const double median = cuda_sums_quantile(sums, 0.5);
+
+	assert(isnan(median) || median <= cuda_sums_quantile(sums, 0.99));
+	assert(cuda_sums_unevenness(sums) >= 1);
+	for (unsigned int i = 0; i < PP_EXACT_TIMED; i++)
+		assert(sums->value[i] >= 0);
 }
 
 /* Lines add up to their calls, as long as nothing goes beyond what a number holds. */
@@ -30,6 +53,8 @@ static void check_table(const struct gpu_table *table)
 {
 	uint32_t lines = 0;
 
+	for (uint32_t i = 0; i < table->total_count; i++)
+		check_sums(&table->total[i].sums);
 	for (uint32_t i = 0; i < table->call_count; i++) {
 		const struct gpu_call *call = &table->call[i];
 
@@ -83,25 +108,19 @@ static void check_views(const struct gpu_table *table)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	CLEANUP(gpu_lines_release) struct gpu_lines lines = {0};
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
-	const struct profile_read_options options = {
-		.drop_addresses = true, .comment = on_comment, .context = &lines};
-	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	OWNED(profile_reader) struct profile_reader *reader = NULL, *records = NULL;
 	int fd;
 
 	if (size > MAX_BYTES)
 		return 0;
 	fd = memfd_create("profile", MFD_CLOEXEC);
 	assert(fd >= 0 && write(fd, data, size) == (ssize_t)size);
-	assert(!profile_reader_new(&options, &reader));
-	for (unsigned int i = 0; i < 2; i++) {
-		assert(!lseek(fd, 0, SEEK_SET));
-		(void)profile_reader_add(reader, fd, kind_get(PP_PROFILE_CUDA)->name);
-	}
+	reader = read_twice(PP_PROFILE_CUDA, fd);
+	records = read_twice(PP_PROFILE_CUDA_CALLS, fd);
 	close(fd);
-	if (!profile_reader_profile(reader) ||
-	    gpu_table_fill(&table, profile_reader_profile(reader), &lines))
+	if (!reader || gpu_table_fill(&table, profile_reader_profile(reader),
+				      records ? profile_reader_profile(records) : NULL, NULL))
 		return 0;
 	check_table(&table);
 	check_views(&table);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/why_processes.c reader/why_samples.c reader/why_view.c reader/text.c query/gpu_findings.c query/gpu_usage.c query/machine.c profile/gpu_gauges.c profile/record.c render/format.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/gpu_lines.c query/select.c base/regex_copies.c profile/cuda_lines.c profile/cuda_line.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c render/table.c */
+/* sources: reader/why_processes.c reader/why_samples.c reader/why_view.c reader/text.c query/gpu_findings.c query/gpu_usage.c query/machine.c profile/gpu_gauges.c profile/record.c render/format.c reader/gpu_table.c reader/gpu_calls.c reader/gpu_left_out.c query/select.c base/regex_copies.c profile/cuda_sums.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c render/table.c */
 /* What `pyprof why` makes of profiles: of kind cuda, and of the same samples taken for time; and
  * what `pyprof report` makes of kind ledger.  The file is read twice, as two windows.
  * runs: 1500 at most in `make check`: each is read four times. */
@@ -24,23 +24,14 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct reading {
-	struct gpu_lines lines;
 	struct gpu_usage gauges;
 	struct why_processes processes;
 };
 
 static void release_reading(struct reading *reading)
 {
-	gpu_lines_release(&reading->lines);
 	gpu_usage_release(&reading->gauges);
 	why_processes_release(&reading->processes);
-}
-
-static void on_comment(void *context, const char *text)
-{
-	struct reading *reading = context;
-
-	assert(!gpu_lines_add(&reading->lines, text));
 }
 
 static int calls_done(void *context, struct profile *profile, const struct profile_window *window)
@@ -160,10 +151,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
 	const struct profile_read_options options = {.drop_addresses = true,
 						     .sample_type = "calls",
-						     .comment = on_comment,
 						     .window_done = calls_done,
 						     .context = &reading};
-	OWNED(profile_reader) struct profile_reader *reader = NULL, *gauges = NULL;
+	const struct profile_read_options plain = {.drop_stacks = true};
+	OWNED(profile_reader) struct profile_reader *reader = NULL, *gauges = NULL, *records = NULL;
 	int fd;
 
 	if (size > MAX_BYTES)
@@ -173,7 +164,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_gauges(&reading.gauges, fd, &gauges);
 	read_machine(fd, size & 1);
 	reader = read_twice(&options, PP_PROFILE_CUDA, fd);
-	if (reader && !gpu_table_fill(&table, profile_reader_profile(reader), &reading.lines)) {
+	records = read_twice(&plain, PP_PROFILE_CUDA_CALLS, fd);
+	if (reader && !gpu_table_fill(&table, profile_reader_profile(reader),
+				      records ? profile_reader_profile(records) : NULL, NULL)) {
 		assert(!why_add_calls(&reading.processes, &table));
 		add_samples(&reading.processes, fd);
 		why_judge(&reading.processes, true);

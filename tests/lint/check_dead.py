@@ -14,8 +14,6 @@ import subprocess
 import sys
 
 MAINS = ("agent", "reader", "serve", "collectors")
-# Those of comments that become samples.
-NOT_YET = ("cuda_lines_others", )
 
 
 def symbols(build):
@@ -66,7 +64,7 @@ def main():
     used = set().union(*(names[path] for path in alive))
     dead, text = [], {}
     for name, path in sorted(defines.items(), key=lambda item: (item[1], item[0])):
-        if "/gen/" in path or name in used or name in NOT_YET:
+        if "/gen/" in path or name in used:
             continue
         if path not in text:
             source = source_of(build, path).read_text(encoding="utf-8")

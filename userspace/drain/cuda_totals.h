@@ -56,7 +56,7 @@ struct cuda_fresh {
 	uint64_t captured; /* calls that were recorded, not run: none of `calls` */
 	uint64_t nodes;	   /* kernels that `calls` ran, where these launch graphs */
 	uint64_t unknown;  /* of `calls`, such that may have run more than that */
-	uint64_t spread; /* profile/cuda_line.h: struct cuda_line_sums */
+	uint64_t spread; /* profile/cuda_sums.h: struct cuda_sums */
 	uint32_t histogram[PP_CUDA_HISTOGRAM]; /* of host_ns */
 };
 /* Returns 0, or an error that ends it. */

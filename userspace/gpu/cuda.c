@@ -29,7 +29,7 @@
 #define OTHER_KERNELS "[other kernels]"
 
 struct cuda {
-	struct cuda_sources sources;
+	const struct services *services;
 	struct cuda_totals *totals;   /* owned */
 	struct cuda_names *handles;   /* owned */
 	struct kernel_names *names;   /* owned */
@@ -38,46 +38,34 @@ struct cuda {
 	size_t frame_count, frame_capacity;
 };
 
-static int open_names(struct cuda *cuda)
-{
-	const struct kernel_names_sources sources = {.handles = cuda->handles,
-						     .totals = cuda->totals,
-						     .dictionary = cuda->sources.dictionary,
-						     .files = cuda->sources.files,
-						     .processes = cuda->sources.processes,
-						     .foreign = cuda->sources.foreign};
-
-	return kernel_names_new(&sources, &cuda->names);
-}
-
 /* Of a process that nobody knows (any more) nobody answers: they have one share. */
 static uint32_t user_of(void *context, struct pp_process_id id)
 {
 	const struct cuda *cuda = context;
-	const struct process *process = process_table_find(cuda->sources.processes, id);
+	const struct process *process = process_table_find(cuda->services->processes, id);
 
 	return process ? process->uid : UINT32_MAX;
 }
 
-int cuda_new(const struct cuda_sources *sources, struct cuda **ret_cuda)
+int cuda_new(const struct services *services, struct cuda **ret_cuda)
 {
 	OWNED(cuda) struct cuda *cuda = NULL;
 	int err;
 
 	*ret_cuda = NULL;
-	if (!(sources->options->events & PP_CAPTURE_CUDA))
+	if (!(services->options->events & PP_CAPTURE_CUDA))
 		return 0;
 	cuda = calloc(1, sizeof(*cuda));
 	if (!cuda)
 		return -ENOMEM;
-	cuda->sources = *sources;
+	cuda->services = services;
 	err = cuda_totals_new(&cuda->totals);
 	if (!err)
 		err = cuda_names_new(user_of, cuda, &cuda->handles);
 	if (!err)
 		err = cuda_devices_new(&cuda->devices);
 	if (!err)
-		err = open_names(cuda);
+		err = kernel_names_new(services, cuda->handles, cuda->totals, &cuda->names);
 	if (err)
 		return err;
 	*ret_cuda = TAKE(cuda);
@@ -102,7 +90,7 @@ static bool is_alive(void *context, struct pp_process_id id)
 {
 	const struct cuda *cuda = context;
 
-	return process_table_is_alive(cuda->sources.processes, id);
+	return process_table_is_alive(cuda->services->processes, id);
 }
 
 /* Keeps what a row's kernel is called. */
@@ -112,19 +100,23 @@ static int note_name(void *context, const struct cuda_fresh *fresh)
 	const struct pp_cuda_handle handle = {.id = fresh->what.id, .handle = fresh->what.ident};
 
 	return fresh->name ? cuda_names_note_text(cuda->handles, &handle, fresh->name,
-						  cuda->sources.texts)
+						  cuda->services->texts)
 			   : 0;
 }
 
-/* Of a row without a device: a window's samples and lines get the same answer. */
+static int device_of(void *context, struct pp_process_id id)
+{
+	return gauges_device_of(context, id.tgid);
+}
+
+/* Of a row without a device: a window's samples and totals get the same answer. */
 static int note_device(const struct cuda *cuda, const struct cuda_fresh *fresh)
 {
-	const struct cuda_sources *sources = &cuda->sources;
+	void *gauges = cuda->services->sources->state[PP_SOURCE_GAUGES];
 
-	return fresh->what.device || !sources->device_of
+	return fresh->what.device || !gauges
 		       ? 0
-		       : cuda_devices_note(cuda->devices, fresh->what.id, sources->device_of,
-					   sources->context);
+		       : cuda_devices_note(cuda->devices, fresh->what.id, device_of, gauges);
 }
 
 static int note_row(void *context, const struct cuda_fresh *fresh)
@@ -136,7 +128,8 @@ static int note_row(void *context, const struct cuda_fresh *fresh)
 
 int cuda_collect(struct cuda *cuda, struct counts *counts)
 {
-	const struct cuda_side *side = cuda ? probes_cuda(cuda->sources.probes) : NULL;
+	const struct cuda_side *side =
+		cuda ? probes_cuda(cuda->services->sources->state[PP_SOURCE_PROBES]) : NULL;
 	struct cuda_tables tables = {
 		.is_timed = cuda_function_is_timed, .is_alive = is_alive, .context = cuda};
 	uint64_t rows;
@@ -150,7 +143,7 @@ int cuda_collect(struct cuda *cuda, struct counts *counts)
 	cuda_names_tidy(cuda->handles, is_alive, cuda);
 	kernel_names_tidy(cuda->names, is_alive, cuda);
 	cuda_devices_begin(cuda->devices, is_alive, cuda);
-	err = cuda_names_collect(cuda->handles, cuda_side_names(side), cuda->sources.texts);
+	err = cuda_names_collect(cuda->handles, cuda_side_names(side), cuda->services->texts);
 	if (!err)
 		err = cuda_totals_collect(cuda->totals, &tables, counts, &rows);
 	if (!err)
@@ -285,26 +278,10 @@ int cuda_add_kernel(struct cuda *cuda, uint64_t detail, struct intern *strings,
 
 /* ---- as a source ---- */
 
-static int device_of(void *context, struct pp_process_id id)
-{
-	const struct services *services = context;
-
-	return gauges_device_of(services->sources->state[PP_SOURCE_GAUGES], id.tgid);
-}
-
 static int source_open(const struct services *services, void **ret_state)
 {
-	const struct cuda_sources sources = {.options = services->options,
-					     .probes = services->sources->state[PP_SOURCE_PROBES],
-					     .processes = services->processes,
-					     .texts = services->texts,
-					     .dictionary = services->dictionary,
-					     .files = services->files,
-					     .foreign = services->foreign,
-					     .device_of = device_of,
-					     .context = (void *)services};
 	struct cuda *cuda = NULL;
-	int err = cuda_new(&sources, &cuda);
+	int err = cuda_new(services, &cuda);
 
 	*ret_state = cuda;
 	return err;

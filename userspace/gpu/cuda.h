@@ -15,35 +15,15 @@
 struct counts;
 struct cuda;
 struct cuda_fresh;
-struct dictionary;
-struct file_table;
-struct foreign;
 struct intern;
 struct modules;
-struct options;
-struct probes;
-struct process_table;
 struct profile_sample;
-struct text_table;
+struct services;
 
-/* All is borrowed. */
-struct cuda_sources {
-	const struct options *options;
-	struct probes *probes;
-	const struct process_table *processes;
-	const struct text_table *texts;
-	/* for kernels' names: gpu/kernel_names.h */
-	const struct dictionary *dictionary;
-	struct file_table *files;
-	struct foreign *foreign;
-	/* cuda_devices_ask(), at the end of each window, of processes with a context that is older
-	 * than the run.  NULL: nobody knows. */
-	int (*device_of)(void *context, struct pp_process_id id);
-	void *context;
-};
-
-/* *ret_cuda is NULL when it is not captured; all functions take that.  Returns 0 or -ENOMEM. */
-int cuda_new(const struct cuda_sources *sources, struct cuda **ret_cuda);
+/* services: borrowed; the source of gauges says where processes with a context that is older than
+ * the run are.  *ret_cuda is NULL when it is not captured; all functions take that.  Returns 0 or
+ * -ENOMEM. */
+int cuda_new(const struct services *services, struct cuda **ret_cuda);
 void cuda_free(struct cuda *cuda);
 DEFINE_OWNED(struct cuda, cuda)
 

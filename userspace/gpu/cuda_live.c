@@ -16,7 +16,7 @@
 #include "windows/top.h"
 
 struct adding {
-	const struct cuda_live_sources *sources;
+	const struct services *services;
 	const struct cuda_side *side;
 	const struct cuda_live_window *window;
 	struct cuda_live_reading *reading;
@@ -97,7 +97,7 @@ static void on_block(void *context, const void *key_at, const void *value)
 	const struct pp_cuda_block_key *key = key_at;
 	const struct pp_cuda_block *block = value;
 	const struct pp_process_id id = {.tgid = key->tgid, .generation = block->generation};
-	const bool has_ended = !process_table_is_alive(adding->sources->processes, id);
+	const bool has_ended = !process_table_is_alive(adding->services->processes, id);
 
 	if (block->since_ns > adding->window->ended_ns && !has_ended)
 		return;
@@ -106,8 +106,8 @@ static void on_block(void *context, const void *key_at, const void *value)
 		return;
 	}
 	/* Nobody sends its stack again. */
-	(void)dictionary_use_stack(adding->sources->dictionary, block->user_stack);
-	cuda_hold(adding->sources->cuda, block->row);
+	(void)dictionary_use_stack(adding->services->dictionary, block->user_stack);
+	cuda_hold(adding->services->sources->state[PP_SOURCE_CUDA], block->row);
 	if (!adding->err)
 		adding->err = count_block(adding, id, block, has_ended);
 	if (has_ended)
@@ -126,15 +126,17 @@ static int begin(struct adding *adding)
 			  sizeof(uint64_t), on_ended, adding);
 }
 
-int cuda_live_collect(const struct cuda_live_sources *sources,
-		      const struct cuda_live_window *window, struct cuda_live_reading *reading,
-		      struct counts *counts, const struct slice *slice)
+int cuda_live_collect(const struct services *services, const struct cuda_live_window *window,
+		      struct cuda_live_reading *reading, struct counts *counts,
+		      const struct slice *slice)
 {
-	struct adding adding = {.sources = sources,
-				.side = sources->cuda ? probes_cuda(sources->probes) : NULL,
-				.window = window,
-				.reading = reading,
-				.counts = counts};
+	void *const *source = services->sources->state;
+	struct adding adding = {
+		.services = services,
+		.side = source[PP_SOURCE_CUDA] ? probes_cuda(source[PP_SOURCE_PROBES]) : NULL,
+		.window = window,
+		.reading = reading,
+		.counts = counts};
 	int more = 1, err;
 
 	if (!adding.side)
@@ -191,11 +193,6 @@ static int source_add(void *state, const struct source_window *window, const str
 {
 	struct cuda_live *live = state;
 	const struct services *services = live->services;
-	const struct cuda_live_sources sources = {
-		.probes = services->sources->state[PP_SOURCE_PROBES],
-		.cuda = services->sources->state[PP_SOURCE_CUDA],
-		.processes = services->processes,
-		.dictionary = services->dictionary};
 	const struct cuda_live_window of = {.ended_ns = window->slots.end_ns,
 					    .is_written = window->is_written,
 					    .is_watched = top_wants(services->top,
@@ -203,7 +200,7 @@ static int source_add(void *state, const struct source_window *window, const str
 
 	return window->is_part && !of.is_watched
 		       ? 0
-		       : cuda_live_collect(&sources, &of, &live->reading, window->counts, slice);
+		       : cuda_live_collect(services, &of, &live->reading, window->counts, slice);
 }
 
 const struct source cuda_live_source = {.name = "cuda_live",

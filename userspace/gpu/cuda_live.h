@@ -14,19 +14,8 @@
 #include "drain/table.h"
 
 struct counts;
-struct cuda;
-struct dictionary;
-struct probes;
-struct process_table;
+struct services;
 struct slice;
-
-/* All is borrowed. */
-struct cuda_live_sources {
-	struct probes *probes; /* NULL: there are none */
-	struct cuda *cuda;     /* NULL: CUDA is not captured */
-	const struct process_table *processes;
-	struct dictionary *dictionary; /* keeps the stacks of what is live */
-};
 
 struct cuda_ended {
 	struct pp_cuda_handle context;
@@ -49,8 +38,8 @@ struct cuda_live_reading {
 
 /* Adds what is live at the end of a window to its counters, until the slice is over (NULL: all),
  * once its rows are collected (gpu/cuda.h).  Returns 1: there is more; 0; -ENOMEM; -errno. */
-int cuda_live_collect(const struct cuda_live_sources *sources,
-		      const struct cuda_live_window *window, struct cuda_live_reading *reading,
-		      struct counts *counts, const struct slice *slice);
+int cuda_live_collect(const struct services *services, const struct cuda_live_window *window,
+		      struct cuda_live_reading *reading, struct counts *counts,
+		      const struct slice *slice);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include "attach/file_table.h"
 #include "base/array.h"
-#include "discover/process_table.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "drain/counts.h"
 #include "drain/cuda_names.h"
 #include "drain/cuda_totals.h"
@@ -20,6 +20,7 @@
 #include "files/client.h"
 #include "gpu/launch_site.h"
 #include "probes/cuda_functions.h"
+#include "windows/source.h"
 
 #define KERNELS_MAX (4U * PP_CUDA_NAMES_MAX)
 #define KERNELS_MAX_BYTES (16U << 20) /* of their names */
@@ -66,7 +67,9 @@ struct question {
 };
 
 struct kernel_names {
-	struct kernel_names_sources sources;
+	const struct services *services;
+	const struct cuda_names *handles;
+	const struct cuda_totals *totals;
 	struct hash_set set; /* frees what it holds, but not their texts */
 	size_t bytes;
 	uint64_t unnamed;
@@ -79,13 +82,16 @@ struct kernel_names {
 	char fallback[FALLBACK_BYTES];
 };
 
-int kernel_names_new(const struct kernel_names_sources *sources, struct kernel_names **ret_names)
+int kernel_names_new(const struct services *services, const struct cuda_names *handles,
+		     const struct cuda_totals *totals, struct kernel_names **ret_names)
 {
 	OWNED(kernel_names) struct kernel_names *names = calloc(1, sizeof(*names));
 
 	if (!names)
 		return -ENOMEM;
-	names->sources = *sources;
+	names->services = services;
+	names->handles = handles;
+	names->totals = totals;
 	hash_set_init(&names->set);
 	*ret_names = TAKE(names);
 	return 0;
@@ -133,7 +139,7 @@ static struct pp_cuda_handle handle_of(const struct kernel_names *names,
 {
 	const struct pp_cuda_handle handle = {.id = what->id, .handle = what->ident};
 
-	return cuda_names_origin(names->sources.handles, &handle, what->life);
+	return cuda_names_origin(names->handles, &handle, what->life);
 }
 
 /* Returns NULL also where a program has chosen a handle whose hash another one has. */
@@ -222,12 +228,12 @@ static const struct mapping *mapping_at(const struct process *process, uint64_t 
 static int note_function(struct kernel_names *names, struct kernel *kernel)
 {
 	const struct process *process =
-		process_table_find(names->sources.processes, kernel->handle.id);
+		process_table_find(names->services->processes, kernel->handle.id);
 	const struct mapping *mapping = mapping_at(process, kernel->handle.handle);
 	struct question question = {.kernel = kernel, .is_function = true};
 
 	if (kernel->is_function_asked || !mapping ||
-	    !file_table_find(names->sources.files, mapping->file))
+	    !file_table_find(names->services->files, mapping->file))
 		return 0;
 	kernel->is_function_asked = true;
 	question.file = mapping->file;
@@ -238,7 +244,7 @@ static int note_function(struct kernel_names *names, struct kernel *kernel)
 static enum launch_file file_of(void *context, uint32_t slot)
 {
 	const struct kernel_names *names = context;
-	const struct file *file = file_table_in_slot(names->sources.files, slot);
+	const struct file *file = file_table_in_slot(names->services->files, slot);
 
 	switch (file ? cuda_library_of(file->path) : CUDA_LIBRARIES) {
 	case CUDA_DRIVER:
@@ -254,7 +260,7 @@ static enum launch_file file_of(void *context, uint32_t slot)
 static int note_site(struct kernel_names *names, struct kernel *kernel, uint64_t stack_hash)
 {
 	const struct dict_stack *stack =
-		dictionary_find_stack(names->sources.dictionary, stack_hash);
+		dictionary_find_stack(names->services->dictionary, stack_hash);
 	struct question question = {.kernel = kernel};
 	struct launch_site site;
 	const struct file *file;
@@ -262,7 +268,7 @@ static int note_site(struct kernel_names *names, struct kernel *kernel, uint64_t
 
 	if (kernel->sites == SITES_MAX || !stack || !launch_site_find(stack, file_of, names, &site))
 		return 0;
-	file = file_table_in_slot(names->sources.files, site.file);
+	file = file_table_in_slot(names->services->files, site.file);
 	if (!file)
 		return 0;
 	if (!kernel->name)
@@ -296,11 +302,11 @@ static int note_text(struct kernel_names *names, struct kernel *kernel, const ch
 static const char *text_of(const struct kernel_names *names, const struct pp_cuda_what *what,
 			   uint64_t row, uint64_t *ret_id)
 {
-	const struct cuda_names *handles = names->sources.handles;
+	const struct cuda_names *handles = names->handles;
 	const struct pp_cuda_handle handle = handle_of(names, what);
 	const char *text;
 
-	*ret_id = cuda_totals_name(names->sources.totals, row);
+	*ret_id = cuda_totals_name(names->totals, row);
 	text = *ret_id ? cuda_names_find_text(handles, what->id, *ret_id) : NULL;
 	return text ? text : cuda_names_find(handles, &handle, what->life, ret_id);
 }
@@ -357,7 +363,7 @@ static int note_all(struct kernel_names *names, const struct counts *counts)
 		const struct cuda_function *function;
 
 		if (key->kind == PP_KIND_CUDA)
-			what = cuda_totals_what(names->sources.totals, key->detail);
+			what = cuda_totals_what(names->totals, key->detail);
 		function = what ? cuda_function_get(what->api) : NULL;
 		if (function && function->has_kernel && what->ident != PP_CUDA_IDENT_OTHERS)
 			err = note_launch(names, what, function, key);
@@ -407,7 +413,7 @@ static void put_off(const struct question *question, size_t count)
 static int ask_file(struct kernel_names *names, size_t from, size_t count)
 {
 	const struct question *first = names->question + from;
-	struct file *file = file_table_find(names->sources.files, first->file);
+	struct file *file = file_table_find(names->services->files, first->file);
 	struct answering answering = {.names = names, .question = first};
 	OWNED_MEM uint64_t *vaddr = calloc(count, sizeof(*vaddr));
 	int err = 0;
@@ -417,7 +423,7 @@ static int ask_file(struct kernel_names *names, size_t from, size_t count)
 	for (size_t i = 0; i < count; i++)
 		vaddr[i] = first[i].vaddr;
 	if (file)
-		err = file_table_kernels(names->sources.files, file, vaddr, count,
+		err = file_table_kernels(names->services->files, file, vaddr, count,
 					 first->is_function, on_kernel, &answering);
 	if (err == -ETIMEDOUT || err == -EAGAIN)
 		put_off(first, count);
@@ -485,7 +491,7 @@ static void on_text(void *context, const struct foreign_function *function)
 static int ask_texts(struct kernel_names *names, struct kernel **kernel, size_t count)
 {
 	const struct process *process =
-		process_table_find(names->sources.processes, kernel[0]->handle.id);
+		process_table_find(names->services->processes, kernel[0]->handle.id);
 	const uint32_t user = process ? process_user(process) : 0;
 	const struct foreign_file whose = {.number = FIRST_TEXT_NUMBER | kernel[0]->handle.id.tgid,
 					   .user = user,
@@ -498,8 +504,8 @@ static int ask_texts(struct kernel_names *names, struct kernel **kernel, size_t 
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		text[i] = kernel[i]->text;
-	if (names->sources.foreign && process)
-		done = foreign_texts(names->sources.foreign, &whose, text, count, on_text,
+	if (names->services->foreign && process)
+		done = foreign_texts(names->services->foreign, &whose, text, count, on_text,
 				     &answering);
 	if (done > 0 || done == -ENOMEM)
 		return answering.err ? answering.err : done;

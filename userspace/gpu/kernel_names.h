@@ -21,22 +21,12 @@
 struct counts;
 struct cuda_names;
 struct cuda_totals;
-struct dictionary;
-struct file_table;
-struct foreign;
 struct kernel_names;
-struct process_table;
+struct services;
 
-/* All is borrowed. */
-struct kernel_names_sources {
-	const struct cuda_names *handles;
-	const struct cuda_totals *totals;
-	const struct dictionary *dictionary;
-	struct file_table *files;
-	const struct process_table *processes;
-	struct foreign *foreign; /* NULL: mangled names stay so */
-};
-int kernel_names_new(const struct kernel_names_sources *sources, struct kernel_names **ret_names);
+/* All is borrowed.  Without services->foreign mangled names stay so.  Returns 0 or -ENOMEM. */
+int kernel_names_new(const struct services *services, const struct cuda_names *handles,
+		     const struct cuda_totals *totals, struct kernel_names **ret_names);
 void kernel_names_free(struct kernel_names *names);
 DEFINE_OWNED(struct kernel_names, kernel_names)
 

@@ -7,7 +7,6 @@
 
 #include "base/array.h"
 #include "pprof/profile_reader.h"
-#include "profile/cuda_line.h"
 
 /* ---- which windows the file has ---- */
 
@@ -173,19 +172,12 @@ static bool has_comment(const struct profile *profile, uint32_t string)
 	return false;
 }
 
-/* Returns whether a comment is about one window only: it is kept only when there is a single
- * window. */
-static bool is_of_window(const char *text)
-{
-	return facts_are_of_window(text) || cuda_line_is(text);
-}
-
 static void drop_comments_of_window(struct profile *profile)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < profile->comment_count; i++)
-		if (!is_of_window(intern_get(profile->strings, profile->comment[i], NULL)))
+		if (!facts_are_of_window(intern_get(profile->strings, profile->comment[i], NULL)))
 			profile->comment[kept++] = profile->comment[i];
 	profile->comment_count = kept;
 }
@@ -198,7 +190,7 @@ static int add_comment(struct profile_reader *reader, const char *text, uint32_t
 
 	for (uint32_t i = 0; reader->options.comment && i < windows; i++)
 		reader->options.comment(reader->options.context, text);
-	if (!windows || (reader->totals.windows > 1 && is_of_window(text)))
+	if (!windows || (reader->totals.windows > 1 && facts_are_of_window(text)))
 		return 0;
 	err = intern_string(reader->strings, text, &string);
 	if (err || has_comment(reader->profile, string))
@@ -215,20 +207,6 @@ static uint32_t wanted_windows(const struct profile_reader *reader)
 	return count;
 }
 
-/* A line of a merged file is the sum of those of all its windows: of some of them it tells no more
- * than its proportions. */
-static void pass_cuda_line(const struct profile_reader *reader, const char *text, uint32_t windows)
-{
-	char around[CUDA_LINE_CHARS];
-	struct cuda_line line;
-
-	if (!reader->options.comment || !windows || !cuda_line_parse(text, &line))
-		return;
-	line.is_around = windows < reader->window_count;
-	cuda_line_format(&line, around);
-	reader->options.comment(reader->options.context, around);
-}
-
 /* A comment of a merged file is of one window, or of all. */
 static int add_merged_comment(struct profile_reader *reader, const char *text, uint32_t windows)
 {
@@ -237,10 +215,6 @@ static int add_merged_comment(struct profile_reader *reader, const char *text, u
 	uint64_t offset_ms;
 	const char *own = window_comment_parse(text, &offset_ms);
 
-	if (!own && cuda_line_is(text)) {
-		pass_cuda_line(reader, text, windows);
-		return 0;
-	}
 	if (!own)
 		return window_mark_parse(text, &mark) ? 0 : add_comment(reader, text, windows);
 	window = find_window(reader, offset_ms);

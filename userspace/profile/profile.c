@@ -323,6 +323,27 @@ static int reserve_values(struct profile *profile)
 	return 0;
 }
 
+int profile_add_values(struct profile *profile, const struct profile_value_type *type, size_t count)
+{
+	const size_t before = profile->options.value_count;
+	int64_t *value;
+
+	if (before + count > PROFILE_MAX_VALUES)
+		return -E2BIG;
+	value = calloc(profile->row_count + 1U, (before + count) * sizeof(*value));
+	if (!value)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->row_count; i++)
+		memcpy(&value[i * (before + count)], &profile->value[i * before],
+		       before * sizeof(*value));
+	free(profile->value);
+	profile->value = value;
+	profile->value_capacity = profile->row_count + 1U;
+	memcpy(&profile->options.value_type[before], type, count * sizeof(*type));
+	profile->options.value_count += count;
+	return 0;
+}
+
 static int append_row(struct profile *profile, const struct profile_row *row, uint32_t hash)
 {
 	uint32_t at = profile->row_count;

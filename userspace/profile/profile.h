@@ -67,6 +67,10 @@ int profile_add_module(struct profile *profile, const struct module *module, uin
 const struct module *profile_module(const struct profile *profile, uint32_t index);
 /* Adds values to the row with the same frames and labels.  Returns 0 or -ENOMEM. */
 int profile_add(struct profile *profile, const struct profile_sample *sample);
+/* Gives all samples, those that are there and those to come, further values behind the others, of
+ * 0.  Returns 0; -ENOMEM; -E2BIG: above PROFILE_MAX_VALUES. */
+int profile_add_values(struct profile *profile, const struct profile_value_type *type,
+		       size_t count);
 /* Adds a line to pprof's comments. */
 int profile_add_comment(struct profile *profile, const char *comment);
 size_t profile_sample_count(const struct profile *profile);

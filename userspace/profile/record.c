@@ -99,6 +99,51 @@ int profile_add_record(struct profile *profile, const struct record *record)
 	return profile_add(profile, &sample);
 }
 
+static int append_row(struct profile *profile, enum pp_profile kind, const struct profile *records,
+		      uint32_t number)
+{
+	const struct profile_row *row = &records->row[number];
+	const struct label_set *set = &records->label_set[row->label_set];
+	const struct stack *stack = &records->stacks.stack[row->stack];
+	struct record record = {.kind = kind, .frame.kind = FRAME_MARKER};
+	struct profile_sample *sample = &record.sample;
+	int err = 0;
+
+	memcpy(sample->value, profile_row_values(records, number),
+	       kind_value_count(kind) * sizeof(sample->value[0]));
+	for (uint32_t i = 0; i < set->count && i < PROFILE_MAX_LABELS && !err; i++) {
+		const struct stored_label *from = &records->label[set->first + i];
+		struct profile_label *label = &sample->label[sample->label_count++];
+
+		*label = (struct profile_label){.key = records->key[from->key].name,
+						.number = from->value,
+						.is_number = (uint8_t)from->is_number,
+						.unit = records->key[from->key].unit};
+		if (!from->is_number)
+			err = intern_string(profile->strings,
+					    intern_get(records->strings, (uint32_t)from->value,
+						       NULL),
+					    &label->string);
+	}
+	if (!err && stack->count)
+		err = intern_string(profile->strings,
+				    intern_get(records->strings,
+					       records->stacks.location[stack->location[0]].name,
+					       NULL),
+				    &record.frame.name);
+	return err ? err : profile_add_record(profile, &record);
+}
+
+int profile_append_records(struct profile *profile, enum pp_profile kind,
+			   const struct profile *records)
+{
+	int err = profile_add_values(profile, records->options.value_type, kind_value_count(kind));
+
+	for (uint32_t i = 0; i < records->row_count && !err; i++)
+		err = append_row(profile, kind, records, i);
+	return err;
+}
+
 const char *record_text(const struct profile *profile, uint32_t row, const char *key)
 {
 	const uint32_t text = profile_label_text(profile, profile->row[row].label_set, key);

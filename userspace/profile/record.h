@@ -45,6 +45,11 @@ int record_make_other(struct record *record, struct intern *strings);
  * or -ENOMEM. */
 int profile_add_record(struct profile *profile, const struct record *record);
 
+/* Puts the values and rows of a profile of a kind of records behind those of another one.  Keys of
+ * labels are borrowed.  Returns 0 or an error of profile_add_values(). */
+int profile_append_records(struct profile *profile, enum pp_profile kind,
+			   const struct profile *records);
+
 /* ---- reading ---- */
 
 /* Returns where the first value of a kind is among the profile's, which the others follow;

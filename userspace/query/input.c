@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/collectors.h"
+#include "base/io.h"
 #include "base/utf8.h"
 #include "profile/comments.h"
 #include "query/folder.h"
@@ -21,6 +23,7 @@
 
 #define MAX_KEPT_LABELS 28U
 #define MAX_TITLE_BYTES 256U
+#define COPY_BYTES 65536U
 /* A FIFO under the name of a profile keeps nobody waiting. */
 #define FOLDER_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
 
@@ -284,14 +287,42 @@ static int check_kind(struct input *input, const char *path)
 	return refuse(input, path, why);
 }
 
+/* Puts a copy in the place of standard input where that can be read only once: records are read
+ * after samples. */
+static int keep_stdin(void)
+{
+	OWNED_FD int copy = memfd_create("stdin", MFD_CLOEXEC);
+	char piece[COPY_BYTES];
+	ssize_t size = 1;
+	int err = copy < 0 ? -errno : 0;
+
+	for (size_t kept = 0; !err && size > 0 && kept <= PROFILE_READ_MAX_BYTES; kept += size) {
+		size = read(STDIN_FILENO, piece, sizeof(piece));
+		err = size < 0 ? -errno : write_full(copy, piece, (size_t)size);
+	}
+	if (!err && (lseek(copy, 0, SEEK_SET) || dup2(copy, STDIN_FILENO) < 0))
+		err = -errno;
+	return err;
+}
+
+static int open_input(const char *path, int *ret_fd)
+{
+	const bool is_stdin = !strcmp(path, "-");
+	int err = is_stdin && lseek(STDIN_FILENO, 0, SEEK_SET) < 0 ? keep_stdin() : 0;
+
+	if (!err)
+		*ret_fd =
+			is_stdin ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return !err && *ret_fd < 0 ? -errno : err;
+}
+
 static int read_one(struct input *input, const char *path)
 {
-	OWNED_FD int fd = !strcmp(path, "-") ? dup(STDIN_FILENO)
-					     : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int err;
+	OWNED_FD int fd = -1;
+	int err = open_input(path, &fd);
 
-	if (fd < 0)
-		return refuse(input, path, strerror(errno));
+	if (err)
+		return refuse(input, path, strerror(-err));
 	/* A file of any kind may have records. */
 	err = read_fd(input, fd, path, wanted_records(input));
 	return err || !input_profile(input) ? err : check_kind(input, path);

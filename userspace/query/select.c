@@ -308,6 +308,11 @@ bool match_asks_stacks(const struct select *select)
 	return select->focus || select->ignore;
 }
 
+bool match_takes_processes(const struct select *select)
+{
+	return !select->thread && !select->label_count && !match_asks_stacks(select);
+}
+
 static bool label_matches(const regex_t *regex, const struct intern *strings,
 			  const struct profile_label *label)
 {

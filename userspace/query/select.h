@@ -89,6 +89,8 @@ void match_release(struct match *match);
 /* Return whether a selection looks at labels; at stacks. */
 bool match_asks_labels(const struct select *select);
 bool match_asks_stacks(const struct select *select);
+/* Returns whether it takes all samples of a process, or none. */
+bool match_takes_processes(const struct select *select);
 /* Returns whether a sample's labels are selected.  context: the struct match; for
  * profile_read_options.wants_labels. */
 bool match_labels(void *context, const struct intern *strings, const struct profile_label *label,

@@ -6,7 +6,7 @@
 
 #include "export/exports.h"
 #include "pprof/pprof.h"
-#include "query/gpu_lines.h"
+#include "profile/record.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
@@ -33,9 +33,7 @@ struct export
 	struct select_options shared;
 	const char *path; /* "-": standard output */
 	struct totals totals;
-	/* Of a pprof file: what processes had the GPU do, in all windows. */
-	struct gpu_lines lines;
-	int lines_err;
+	const struct profile *totals_of_cuda; /* kind cuda_calls, to be written behind cuda */
 };
 
 /* ---- formats ---- */
@@ -85,48 +83,21 @@ static int write_folded(const struct export *export, const struct input *input,
 	return err ? err : write_bytes(text, size, out);
 }
 
-static void on_comment(void *context, const char *text)
-{
-	struct export *export = context;
-
-	if (!export->lines_err)
-		export->lines_err = gpu_lines_add(&export->lines, text);
-}
-
-static int add_line(void *context, const char *text)
-{
-	return profile_add_comment(context, text);
-}
-
-static bool has_lines(const struct profile *profile)
-{
-	for (uint32_t i = 0; i < profile->comment_count; i++)
-		if (cuda_line_is(intern_get(profile->strings, profile->comment[i], NULL)))
-			return true;
-	return false;
-}
-
-/* Of one window the profile has its lines already.  Those of several are added up, where they are
- * of what is written. */
-static int add_lines(const struct export *export, struct profile *profile)
-{
-	if (export->lines_err || !export->lines.lines || has_lines(profile) ||
-	    !gpu_lines_are_whole(&export->lines))
-		return export->lines_err;
-	return cuda_lines_write(export->lines.lines, add_line, profile);
-}
-
 static int write_pprof(const struct export *export, const struct input *input,
 		       const struct export_facts *facts, FILE *out)
 {
+	struct profile *profile = input_profile(input);
 	OWNED_MEM void *bytes = NULL;
 	size_t size;
-	int err = add_lines(export, input_profile(input));
+	int err = 0;
 
 	(void)facts;
-	profile_weigh_modules(input_profile(input));
+	if (export->totals_of_cuda)
+		err = profile_append_records(profile, PP_PROFILE_CUDA_CALLS,
+					     export->totals_of_cuda);
+	profile_weigh_modules(profile);
 	if (!err)
-		err = profile_encode_pprof(input_profile(input), &bytes, &size);
+		err = profile_encode_pprof(profile, &bytes, &size);
 	return err ? err : write_bytes(bytes, size, out);
 }
 
@@ -255,6 +226,15 @@ static int write_out(const struct export *export, const struct input *input)
 	return status ? status : output_file_close(export->path, out, write_to(export, input, out));
 }
 
+/* Files of a directory do not have them behind their samples. */
+static bool wants_totals_of_cuda(const struct export *export, const struct profile *profile)
+{
+	return formats[export->shared.format].write == write_pprof &&
+	       kind_is(profile_kind(profile), PP_PROFILE_CUDA) &&
+	       record_values_at(profile, PP_PROFILE_CUDA_CALLS) < 0 &&
+	       match_takes_processes(&export->shared.select);
+}
+
 static int run(struct export *export)
 {
 	static const struct totals_options functions = {.code_by = CODE_BY_FUNCTION};
@@ -264,18 +244,21 @@ static int run(struct export *export)
 		.keep_labels = format->wants_all_labels ? NULL : input_thread_labels,
 		.drop_addresses = !format->wants_addresses,
 		.window_done = format->wants_totals ? window_done : NULL,
-		.comment = format->write == write_pprof ? on_comment : NULL,
 		.context = export};
-	OWNED(input) struct input *input = NULL;
+	OWNED(input) struct input *input = NULL, *calls = NULL;
 	int err;
 
 	if (format->is_binary && !strcmp(export->path, "-") && isatty(STDOUT_FILENO))
 		return complain("%s is binary and not written to a terminal: give a file with -o "
 				"FILE or > FILE",
 				names[export->shared.format]);
-	export->lines.select = &export->shared.select;
 	totals_init(&export->totals, &functions);
+	if (export->shared.select.kind && kind_is(export->shared.select.kind, PP_PROFILE_CUDA))
+		input_options.live_more = GPU_LIVE_MORE;
 	err = read_input(input_options, &input);
+	if (!err && wants_totals_of_cuda(export, input_profile(input)))
+		err = gpu_input_totals(&export->shared.select, input, true, &calls,
+				       &export->totals_of_cuda);
 	return err ? err : write_out(export, input);
 }
 
@@ -291,7 +274,6 @@ int verb_export(int argc, char **argv)
 				 ? report_write_csv(&export.shared, export.path)
 				 : run(&export);
 	totals_release(&export.totals);
-	gpu_lines_release(&export.lines);
 	select_release(&export.shared.select);
 	return status;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/kinds.h"
-#include "query/gpu_lines.h"
 #include "reader/gpu_view.h"
 #include "reader/machine_view.h"
 #include "reader/read_input.h"
@@ -26,8 +25,7 @@ struct gpu {
 	struct select_options shared;
 	enum gpu_view view;
 	unsigned long rows;
-	struct gpu_lines lines;
-	int lines_err;
+	const struct profile *totals; /* NULL: there are none */
 	struct gpu_usage usage; /* gauges of the GPUs */
 	bool is_scaled;		/* launches were counted for a part of the time */
 };
@@ -88,8 +86,6 @@ static void on_comment(void *context, const char *text)
 {
 	struct gpu *gpu = context;
 
-	if (!gpu->lines_err)
-		gpu->lines_err = gpu_lines_add(&gpu->lines, text);
 	gpu->is_scaled |= text_tells_scaled_probe(text);
 }
 
@@ -141,12 +137,9 @@ static int show(struct gpu *gpu, const struct input *input)
 				  .duration_ns = input_totals(input).duration_ns,
 				  .rows = (uint32_t)gpu->rows,
 				  .color = text_wants_color(),
-				  .has_around = gpu->lines.has_around,
 				  .is_scaled = gpu->is_scaled};
-	int err = gpu->lines_err;
+	int err = gpu_table_fill(&table, input_profile(input), gpu->totals, &gpu->shared.select);
 
-	if (!err)
-		err = gpu_table_fill(&table, input_profile(input), &gpu->lines);
 	if (err == -EPROTO)
 		return input_has_none(&wanted, input_title(input));
 	table.code.short_paths = input_short_paths(input);
@@ -166,9 +159,9 @@ static int run(struct gpu *gpu)
 						    .keep_labels = labels,
 						    .drop_addresses = true,
 						    .comment = on_comment,
-						    .live_more = 1U << PP_PROFILE_GPU,
+						    .live_more = GPU_LIVE_MORE,
 						    .context = gpu};
-	OWNED(input) struct input *input = NULL, *gauges = NULL;
+	OWNED(input) struct input *input = NULL, *gauges = NULL, *calls = NULL;
 	int err;
 
 	if (select->kind && !kind_is(select->kind, PP_PROFILE_CUDA))
@@ -177,8 +170,9 @@ static int run(struct gpu *gpu)
 	if (err)
 		return err;
 	select->sample_type = "calls";
-	gpu->lines.select = select;
 	err = read_input(input_options, &input);
+	if (!err)
+		err = gpu_input_totals(select, input, false, &calls, &gpu->totals);
 	if (!err && shows_gauges(gpu))
 		err = gpu_usage_read(&gpu->usage, select, input, &gauges);
 	return err ? err : show(gpu, input);
@@ -194,7 +188,6 @@ int verb_gpu(int argc, char **argv)
 	if (!select_parse(&argp, argc, argv, &gpu.shared, &gpu) &&
 	    !select_refuse_groups(&gpu.shared.select, "gpu"))
 		status = run(&gpu);
-	gpu_lines_release(&gpu.lines);
 	gpu_usage_release(&gpu.usage);
 	select_release(&gpu.shared.select);
 	return status;

@@ -21,6 +21,8 @@ void gpu_table_release(struct gpu_table *table)
 	id_map_release(&table->call_of_set);
 	free(table->call);
 	free(table->line);
+	index_table_release(&table->total_index);
+	free(table->total);
 	*table = (struct gpu_table){0};
 }
 
@@ -68,34 +70,33 @@ enum gpu_class gpu_class_of(const char *api)
 
 /* ---- calls ---- */
 
-/* What tells calls apart; compared and hashed as bytes. */
-struct about {
-	int64_t pid;
-	uint32_t comm, device, api, direction, kernel, pad;
-};
-
-static struct about about_of(const struct gpu_call *call)
+static struct gpu_about about_of(const struct gpu_call *call)
 {
-	return (struct about){.pid = call->pid,
-			      .comm = call->comm,
-			      .device = call->device,
-			      .api = call->api,
-			      .direction = call->direction,
-			      .kernel = call->kernel};
+	return (struct gpu_about){.pid = call->pid,
+				  .comm = call->comm,
+				  .device = call->device,
+				  .api = call->api,
+				  .direction = call->direction,
+				  .kernel = call->kernel};
+}
+
+static uint32_t hash_of(const struct gpu_about *about)
+{
+	return (uint32_t)XXH3_64bits(about, sizeof(*about));
 }
 
 static bool call_equal(const void *context, uint32_t index, const void *key)
 {
 	const struct gpu_table *table = context;
-	const struct about about = about_of(&table->call[index]);
+	const struct gpu_about about = about_of(&table->call[index]);
 
 	return !memcmp(&about, key, sizeof(about));
 }
 
 int gpu_find_call(struct gpu_table *table, const struct gpu_call *wanted, uint32_t *ret_call)
 {
-	const struct about about = about_of(wanted);
-	const uint32_t hash = (uint32_t)XXH3_64bits(&about, sizeof(about));
+	const struct gpu_about about = about_of(wanted);
+	const uint32_t hash = hash_of(&about);
 	int err;
 
 	if (index_table_find(&table->call_index, hash, call_equal, table, &about, ret_call))
@@ -111,15 +112,6 @@ int gpu_find_call(struct gpu_table *table, const struct gpu_call *wanted, uint32
 	return 0;
 }
 
-/* A process's name is one word in the comments. */
-static int word_of(const struct gpu_table *table, uint32_t string, uint32_t *ret_string)
-{
-	char word[CUDA_LINE_WORD_BYTES];
-
-	cuda_line_set_word(word, gpu_text(table, string));
-	return intern_string(table->profile->strings, word, ret_string);
-}
-
 static uint32_t text_label(const struct profile *profile, uint32_t set, const char *name)
 {
 	const struct stored_label *label = profile_find_label(profile, set, name);
@@ -133,6 +125,7 @@ static int call_of_set(struct gpu_table *table, uint32_t set, uint32_t *ret_call
 	const struct profile *profile = table->profile;
 	const struct stored_label *pid = profile_find_label(profile, set, "pid");
 	struct gpu_call call = {.pid = pid && pid->is_number ? pid->value : 0,
+				.comm = text_label(profile, set, "comm"),
 				.device = text_label(profile, set, "device"),
 				.api = text_label(profile, set, "api"),
 				.direction = text_label(profile, set, "direction"),
@@ -141,13 +134,85 @@ static int call_of_set(struct gpu_table *table, uint32_t set, uint32_t *ret_call
 
 	if (id_map_find(&table->call_of_set, set, ret_call))
 		return 0;
-	err = word_of(table, text_label(profile, set, "comm"), &call.comm);
-	if (!err)
-		err = id_map_reserve(&table->call_of_set, profile->label_set_capacity);
+	err = id_map_reserve(&table->call_of_set, profile->label_set_capacity);
 	if (!err)
 		err = gpu_find_call(table, &call, ret_call);
 	if (!err)
 		id_map_set(&table->call_of_set, set, *ret_call);
+	return err;
+}
+
+/* ---- totals ---- */
+
+static bool total_equal(const void *context, uint32_t index, const void *key)
+{
+	const struct gpu_table *table = context;
+
+	return !memcmp(&table->total[index].about, key, sizeof(table->total[index].about));
+}
+
+uint32_t gpu_find_total(const struct gpu_table *table, const struct gpu_call *call)
+{
+	const struct gpu_about about = about_of(call);
+	uint32_t at;
+
+	return index_table_find(&table->total_index, hash_of(&about), total_equal, table, &about,
+				&at)
+		       ? at
+		       : table->total_count;
+}
+
+/* Reads what a row is about, in the strings of the table's profile. */
+static int about_of_row(const struct gpu_table *table, const struct profile *records, uint32_t row,
+			struct gpu_about *ret_about)
+{
+	const struct {
+		const char *key;
+		uint32_t *string;
+	} part[] = {{"comm", &ret_about->comm},
+		    {"device", &ret_about->device},
+		    {"api", &ret_about->api},
+		    {"direction", &ret_about->direction},
+		    {"kernel", &ret_about->kernel}};
+	int err = 0;
+
+	*ret_about = (struct gpu_about){.pid = record_number(records, row, "pid")};
+	for (size_t i = 0; i < ARRAY_SIZE(part) && !err; i++)
+		err = intern_string(table->profile->strings, record_text(records, row, part[i].key),
+				    part[i].string);
+	return err;
+}
+
+static int add_total(struct gpu_table *table, const struct profile *records, uint32_t row, int at)
+{
+	struct gpu_about about;
+	uint32_t number;
+	int err = about_of_row(table, records, row, &about);
+
+	if (err)
+		return err;
+	if (!index_table_find(&table->total_index, hash_of(&about), total_equal, table, &about,
+			      &number)) {
+		err = ARRAY_RESERVE(table->total, table->total_count, table->total_capacity);
+		if (!err)
+			err = index_table_add(&table->total_index, hash_of(&about),
+					      table->total_count);
+		if (err)
+			return err;
+		number = table->total_count++;
+		table->total[number] = (struct gpu_total){.about = about};
+	}
+	cuda_sums_add_row(&table->total[number].sums, records, row, at);
+	return 0;
+}
+
+int gpu_add_totals(struct gpu_table *table, const struct profile *records)
+{
+	const int at = records ? record_values_at(records, PP_PROFILE_CUDA_CALLS) : -ENOENT;
+	int err = 0;
+
+	for (uint32_t i = 0; at >= 0 && i < records->row_count && !err; i++)
+		err = add_total(table, records, i, at);
 	return err;
 }
 

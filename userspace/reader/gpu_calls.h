@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/index_table.h"
-#include "profile/cuda_line.h"
+#include "profile/cuda_sums.h"
 #include "profile/profile_data.h"
 #include "render/code_table.h"
 
@@ -38,12 +38,25 @@ struct gpu_call {
 	enum gpu_class class;
 	uint32_t process; /* number of its process and device, in the table's order */
 	int64_t value[GPU_VALUES];
-	/* The comments' sums.  They are the call's own when the calls are as many; NULL: none. */
-	const struct cuda_line_sums *sums;
+	/* Of its rows of kind cuda_calls.  They are the call's own when the calls are as many;
+	 * NULL: none. */
+	const struct cuda_sums *sums;
 	bool is_whole;	   /* the sums are of these calls */
-	double spread;	   /* as cuda_line_sums.spread, of the call's own calls; NAN: not known */
-	double unevenness; /* of bytes among the calls: as cuda_line_unevenness() */
+	double spread;	   /* as of struct cuda_sums, of the call's own calls; NAN: not known */
+	double unevenness; /* of bytes among the calls: as cuda_sums_unevenness() */
 	uint32_t first_line, line_count;
+};
+
+/* What tells calls apart; compared and hashed as bytes. */
+struct gpu_about {
+	int64_t pid;
+	uint32_t comm, device, api, direction, kernel, pad;
+};
+
+/* What rows of kind cuda_calls say of it. */
+struct gpu_total {
+	struct gpu_about about;
+	struct cuda_sums sums;
 };
 
 struct gpu_line {
@@ -64,6 +77,9 @@ struct gpu_table {
 	struct gpu_line *line;	   /* owned; those of a call lie together, the heaviest first */
 	uint32_t line_count, line_capacity;
 	struct index_table line_index;
+	struct gpu_total *total; /* owned */
+	uint32_t total_count, total_capacity;
+	struct index_table total_index;
 	int64_t all[GPU_VALUES];
 	bool has_live; /* the profile tells what is live */
 };
@@ -74,6 +90,10 @@ void gpu_table_release(struct gpu_table *table);
 /* Adds the samples of a profile to a zeroed table.  Returns 0; -ENOMEM; -EPROTO: its sample types
  * are not those of kind cuda. */
 int gpu_add_samples(struct gpu_table *table, struct profile *profile);
+/* Adds the rows of a profile of kind cuda_calls; NULL: there are none.  Returns 0 or -ENOMEM. */
+int gpu_add_totals(struct gpu_table *table, const struct profile *records);
+/* Returns the number of the total of a call, or total_count. */
+uint32_t gpu_find_total(const struct gpu_table *table, const struct gpu_call *call);
 /* Find a call by its names; one of its lines.  What is not there is added, with values of 0.  For
  * who fills a table.  Return 0 or -ENOMEM. */
 int gpu_find_call(struct gpu_table *table, const struct gpu_call *wanted, uint32_t *ret_call);

@@ -24,11 +24,6 @@ static const char *const value_unit[GPU_VALUES] = {
 	[GPU_CALLS] = "count", [GPU_HOST] = "nanoseconds", [GPU_WAIT] = "nanoseconds",
 	[GPU_BYTES] = "bytes", [GPU_LIVE] = "bytes",	   [GPU_BLOCKS] = "count"};
 
-static int64_t clamped(uint64_t number)
-{
-	return number > INT64_MAX ? INT64_MAX : (int64_t)number;
-}
-
 static void put_code(const struct gpu_shown *shown, uint32_t number, struct table *table)
 {
 	const struct code_table *codes = &shown->table->code;
@@ -69,8 +64,8 @@ static void put_call(const struct gpu_shown *shown, uint32_t number, struct tabl
 	put_names(gpu, call, table);
 	for (unsigned int i = 0; i < GPU_VALUES; i++)
 		table_value(table, call->value[i], value_unit[i]);
-	table_int(table, call->is_whole ? clamped(call->sums->captured) : 0, NULL);
-	table_int(table, call->is_whole ? clamped(call->sums->nodes) : 0, NULL);
+	table_int(table, call->is_whole ? call->sums->value[PP_EXACT_CAPTURED] : 0, NULL);
+	table_int(table, call->is_whole ? call->sums->value[PP_EXACT_NODES] : 0, NULL);
 	put_ns(gpu_call_mean(call), table);
 	put_ns(gpu_call_quantile(call, 0.5), table);
 	put_ns(gpu_call_quantile(call, 0.99), table);
@@ -106,9 +101,9 @@ static void put_times(const struct gpu_shown *shown, struct table *table)
 			if (!gpu->call[i].sums->histogram[k])
 				continue;
 			table_int(table, i + 1, NULL);
-			table_int(table, clamped(cuda_line_bucket_ns(k)), NULL);
-			table_int(table, clamped(cuda_line_bucket_ns(k + 1)), NULL);
-			table_int(table, clamped(gpu->call[i].sums->histogram[k]), NULL);
+			table_int(table, cuda_sums_bucket_ns(k), NULL);
+			table_int(table, cuda_sums_bucket_ns(k + 1), NULL);
+			table_int(table, gpu->call[i].sums->histogram[k], NULL);
 		}
 	}
 	table_end(table);

@@ -15,34 +15,28 @@
 
 #define CALL_NS 1000 /* as which a call counts in the order */
 
-/* ---- what the comments say ---- */
+/* ---- exact totals ---- */
 
-static void find_sums(struct gpu_table *table, const struct cuda_lines *lines, uint32_t *line_of)
+static void find_sums(struct gpu_table *table)
 {
 	for (uint32_t i = 0; i < table->call_count; i++) {
 		struct gpu_call *call = &table->call[i];
+		const uint32_t at = gpu_find_total(table, call);
 
-		line_of[i] = gpu_find_own_line(table, call, lines);
-		call->sums = line_of[i] < cuda_lines_count(lines)
-				     ? cuda_lines_sums(lines, line_of[i])
-				     : NULL;
+		call->sums = at < table->total_count ? &table->total[at].sums : NULL;
 	}
 }
 
-/* The sums of more windows, or of stacks that were not chosen, tell proportions. */
-static void judge_sums(struct gpu_call *call, const struct gpu_lines *lines)
+/* The sums of stacks that were not chosen tell proportions. */
+static void judge_sums(struct gpu_call *call)
 {
 	const double calls = (double)call->value[GPU_CALLS];
-	const double all = call->sums ? (double)call->sums->calls : 0;
+	const double all = call->sums ? (double)call->sums->value[PP_EXACT_CALLS] : 0;
 
 	call->spread = NAN;
-	call->is_whole = call->sums && (uint64_t)call->value[GPU_CALLS] == call->sums->calls;
-	if (lines->has_around && call->sums && calls <= all)
-		call->is_whole =
-			!lines->select ||
-			(!lines->select->thread && !lines->select->focus && !lines->select->ignore);
+	call->is_whole = call->sums && call->value[GPU_CALLS] == call->sums->value[PP_EXACT_CALLS];
 	if (all > 0)
-		call->spread = (double)call->sums->spread * fmin(calls / all, 1);
+		call->spread = (double)call->sums->value[PP_EXACT_SPREAD] * fmin(calls / all, 1);
 }
 
 /* ---- order ---- */
@@ -224,30 +218,26 @@ static void find_unevenness(struct gpu_table *table)
 	}
 }
 
-static int take_comments(struct gpu_table *table, struct gpu_lines *lines)
+static int take_totals(struct gpu_table *table, const struct profile *records,
+		       const struct select *select)
 {
-	OWNED_MEM uint32_t *line_of = NULL;
-	int err = 0;
+	int err = gpu_add_totals(table, records);
 
-	if (lines->lines) {
-		line_of = calloc((size_t)table->call_count + 1, sizeof(*line_of));
-		if (!line_of)
-			return -ENOMEM;
-		find_sums(table, lines->lines, line_of);
-		if (gpu_lines_are_whole(lines))
-			err = gpu_add_left_out(table, lines->lines, line_of);
-	}
+	find_sums(table);
+	if (!err && (!select || match_takes_processes(select)))
+		err = gpu_add_left_out(table);
 	for (uint32_t i = 0; i < table->call_count; i++)
-		judge_sums(&table->call[i], lines);
+		judge_sums(&table->call[i]);
 	return err;
 }
 
-int gpu_table_fill(struct gpu_table *table, struct profile *profile, struct gpu_lines *lines)
+int gpu_table_fill(struct gpu_table *table, struct profile *profile, const struct profile *records,
+		   const struct select *select)
 {
 	int err = gpu_add_samples(table, profile);
 
 	if (!err)
-		err = take_comments(table, lines);
+		err = take_totals(table, records, select);
 	if (!err)
 		err = put_in_order(table);
 	if (err)
@@ -277,7 +267,7 @@ static double calls_seen(const struct gpu_call *call, enum gpu_value value)
 	if (value == GPU_BYTES)
 		unevenness = call->unevenness;
 	else if (value != GPU_CALLS && call->value[GPU_WAIT] && call->sums)
-		unevenness = cuda_line_unevenness(call->sums);
+		unevenness = cuda_sums_unevenness(call->sums);
 	return call->spread > 0	   ? calls * calls / (call->spread * unevenness)
 	       : call->spread <= 0 ? INFINITY
 				   : NAN;
@@ -302,7 +292,7 @@ double gpu_line_error(const struct gpu_table *table, const struct gpu_line *line
 
 double gpu_call_quantile(const struct gpu_call *call, double quantile)
 {
-	return call->is_whole ? cuda_line_quantile(call->sums, quantile) : NAN;
+	return call->is_whole ? cuda_sums_quantile(call->sums, quantile) : NAN;
 }
 
 double gpu_call_mean(const struct gpu_call *call)

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A table of what processes had the GPU do (reader/gpu_calls.h), with the comments' sums, in order,
- * and what its figures are. */
+/* A table of what processes had the GPU do (reader/gpu_calls.h), with exact totals, in order, and
+ * what its figures are. */
 #ifndef READER_GPU_TABLE_H
 #define READER_GPU_TABLE_H
 
-#include "query/gpu_lines.h"
+#include "query/select.h"
 #include "reader/gpu_calls.h"
 
-/* Fills a zeroed table, and puts it in order.  Returns 0; -ENOMEM; -EPROTO: the profile has other
- * sample types than kind cuda. */
-int gpu_table_fill(struct gpu_table *table, struct profile *profile, struct gpu_lines *lines);
+/* Fills a zeroed table, and puts it in order.  records: of kind cuda_calls; NULL: there are none.
+ * select: by which samples were chosen; NULL: all.  Returns 0; -ENOMEM; -EPROTO: the profile has
+ * other sample types than kind cuda. */
+int gpu_table_fill(struct gpu_table *table, struct profile *profile, const struct profile *records,
+		   const struct select *select);
 
 /* Returns the standard error of one of a line's values; NAN: it is not known. */
 double gpu_line_error(const struct gpu_table *table, const struct gpu_line *line,

@@ -97,7 +97,7 @@ struct section {
 static void print_section_head(const struct gpu_shown *shown, const struct section *section)
 {
 	const struct gpu_call *call = shown->table->call;
-	struct cuda_line_sums sums = {0};
+	struct cuda_sums sums = {0};
 	int64_t value[GPU_VALUES] = {0}, timed = 0;
 	struct figures figures = {.value = value, .mean = NAN, .median = NAN, .late = NAN};
 	bool are_whole = true;
@@ -109,13 +109,13 @@ static void print_section_head(const struct gpu_shown *shown, const struct secti
 			timed = add_saturating(timed, call[i].value[GPU_CALLS]);
 		are_whole = are_whole && call[i].is_whole;
 		if (call[i].is_whole)
-			cuda_line_sums_add(&sums, call[i].sums);
+			cuda_sums_add(&sums, call[i].sums);
 	}
 	if (timed)
 		figures.mean = (double)value[GPU_HOST] / (double)timed;
 	if (are_whole) {
-		figures.median = cuda_line_quantile(&sums, 0.5);
-		figures.late = cuda_line_quantile(&sums, 0.99);
+		figures.median = cuda_sums_quantile(&sums, 0.5);
+		figures.late = cuda_sums_quantile(&sums, 0.99);
 	}
 	printf("%s", text_color(shown->color, TEXT_BOLD));
 	print_figures(&figures);
@@ -126,12 +126,12 @@ static void print_section_head(const struct gpu_shown *shown, const struct secti
 /* Writes what a graph's calls did: "12 captured", "340 kernels in graphs". */
 static void print_graph_note(const struct gpu_call *call)
 {
-	if (!call->is_whole)
-		return;
-	if (call->sums->captured)
-		printf(", %" PRIu64 " captured", call->sums->captured);
-	if (call->sums->nodes)
-		printf(", %" PRIu64 " kernels in graphs", call->sums->nodes);
+	const int64_t *value = call->is_whole ? call->sums->value : NULL;
+
+	if (value && value[PP_EXACT_CAPTURED])
+		printf(", %" PRId64 " captured", value[PP_EXACT_CAPTURED]);
+	if (value && value[PP_EXACT_NODES])
+		printf(", %" PRId64 " kernels in graphs", value[PP_EXACT_NODES]);
 }
 
 static void print_call(const struct gpu_shown *shown, const struct gpu_call *call)
@@ -564,8 +564,5 @@ int gpu_print_text(const struct gpu_shown *shown)
 	printf("%sAll times are the host's: how long a kernel takes on the device is not in "
 	       "them.%s\n",
 	       text_color(shown->color, TEXT_DIM), text_color(shown->color, TEXT_PLAIN));
-	if (shown->has_around && shown->view == GPU_VIEW_ALL)
-		printf("P50 and P99 are of whole merged files, up to five minutes more than the "
-		       "range.\n");
 	return shown->view == GPU_VIEW_ALL ? print_all(shown) : print_groups(shown);
 }

@@ -16,8 +16,7 @@ struct gpu_shown {
 	uint64_t duration_ns; /* that was recorded */
 	uint32_t rows;	      /* 0: all */
 	bool color;
-	bool has_around; /* quantiles are of more windows, too */
-	bool is_scaled;	 /* launches were counted for a part of the time */
+	bool is_scaled; /* launches were counted for a part of the time */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -10,7 +10,6 @@
 #include "base/io.h"
 #include "base/saturating.h"
 #include "profile/comments.h"
-#include "profile/cuda_line.h"
 #include "reader/program_times.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
@@ -296,7 +295,7 @@ static void print_comments(const struct profile *profile)
 	for (uint32_t i = 0; i < profile->comment_count; i++) {
 		const char *text = intern_get(profile->strings, profile->comment[i], NULL);
 
-		if (facts_are_of_window(text) || cuda_line_is(text))
+		if (facts_are_of_window(text))
 			continue;
 		if (shown++ < MAX_COMMENTS_SHOWN)
 			printf("%-13s %s\n", shown == 1 ? "comments" : "", text);

@@ -132,26 +132,20 @@ int read_input(struct input_options options, struct input **ret_input)
 	return text[0] ? complain("%s", text) : READER_BAD_INPUT;
 }
 
-/* Standard input can be read once, and collectors of others have no such kind. */
-static bool may_have_records(const struct select *select)
+int read_records(struct input_options options, const struct input *from, struct input **ret_input)
 {
+	const struct select *select = options.select;
 	enum collector_id collector;
 	const char *plain;
 
-	for (int i = 0; i < select->path_count; i++)
-		if (!strcmp(select->path[i], "-") ||
-		    (remote_url_parse(select->path[i], &collector, &plain) &&
-		     collector != COLLECTOR_NODE))
-			return false;
-	return true;
-}
-
-int read_records(struct input_options options, const struct input *from, struct input **ret_input)
-{
 	*ret_input = NULL;
-	if (!may_have_records(options.select))
-		return 0;
-	options.live_from = options.select->live ? from : NULL;
+	/* Collectors of others have no such kinds. */
+	for (int i = 0; i < select->path_count; i++)
+		if (remote_url_parse(select->path[i], &collector, &plain) &&
+		    collector != COLLECTOR_NODE)
+			return 0;
+	options.live_from = select->live ? from : NULL;
+	options.may_be_none = true;
 	return read_input(options, ret_input);
 }
 
@@ -228,6 +222,28 @@ bool path_has_kinds(const char *path, bool of_url)
 	if (remote_url_parse(path, &collector, &plain))
 		return of_url || collector != COLLECTOR_URL;
 	return !stat(path, &status) && S_ISDIR(status.st_mode);
+}
+
+/* A total is of all threads and stacks. */
+int gpu_input_totals(const struct select *select, const struct input *from, bool are_whole,
+		     struct input **ret_input, const struct profile **ret_records)
+{
+	static const char *const labels[] = {"pid",	  "comm",   "device", "api",
+					     "direction", "kernel", "below",  NULL};
+	struct select own = *select; /* a copy, whose parts are borrowed */
+	const struct input_options input_options = {.select = &own,
+						    .kind = kind_get(PP_PROFILE_CUDA_CALLS)->name,
+						    .keep_labels = are_whole ? NULL : labels,
+						    .drop_stacks = !are_whole};
+	int err;
+
+	own.kind = input_options.kind;
+	own.sample_type = NULL;
+	own.thread = own.focus = own.ignore = NULL;
+	own.python_only = false;
+	err = read_records(input_options, from, ret_input);
+	*ret_records = !err && *ret_input ? input_profile(*ret_input) : NULL;
+	return err;
 }
 
 /* ---- exact modes ---- */

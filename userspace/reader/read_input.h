@@ -35,6 +35,14 @@ int input_has_none(const struct wanted_kinds *wanted, const char *title);
  * of_url: what it returns of a plain URL. */
 bool path_has_kinds(const char *path, bool of_url);
 
+/* Reads the exact totals of what a selection of kind cuda chooses, after it was read into `from`
+ * with live_more GPU_LIVE_MORE.  are_whole: with all labels and frames.  *ret_records is of kind
+ * cuda_calls, and *ret_input has its strings; both are NULL where there are none.  Returns 0, or
+ * the exit code for the verb. */
+#define GPU_LIVE_MORE (1U << PP_PROFILE_GPU | 1U << PP_PROFILE_CUDA_CALLS)
+int gpu_input_totals(const struct select *select, const struct input *from, bool are_whole,
+		     struct input **ret_input, const struct profile **ret_records);
+
 #define EXACT_PATH_BYTES 4096U
 
 /* A profile that was made, in a directory of its own below TMPDIR. */

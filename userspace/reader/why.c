@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/kinds.h"
-#include "query/gpu_lines.h"
 #include "reader/gpu_table.h"
 #include "reader/machine_view.h"
 #include "reader/read_input.h"
@@ -24,10 +23,9 @@ struct why {
 	unsigned long rows;
 	bool is_scaled;
 	const char *gpu; /* --gpu; NULL: all */
-	struct gpu_lines lines;
+	const struct profile *totals; /* NULL: there are none */
 	struct why_processes processes;
 	struct gpu_usage gauges;
-	int err; /* of a callback */
 };
 
 static const struct wanted_kinds wanted = {.kind = {PP_PROFILE_CUDA},
@@ -120,8 +118,6 @@ static void on_comment(void *context, const char *text)
 	struct why *why = context;
 
 	why->is_scaled |= is_of_scaled_launches(text);
-	if (!why->err)
-		why->err = gpu_lines_add(&why->lines, text);
 }
 
 static int window_done(void *context, struct profile *profile, const struct profile_window *window)
@@ -132,10 +128,8 @@ static int window_done(void *context, struct profile *profile, const struct prof
 static int add_calls(struct why *why, const struct input *input)
 {
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
-	int err = why->err;
+	int err = gpu_table_fill(&table, input_profile(input), why->totals, &why->shared.select);
 
-	if (!err)
-		err = gpu_table_fill(&table, input_profile(input), &why->lines);
 	table.code.short_paths = input_short_paths(input);
 	return err ? err : why_add_calls(&why->processes, &table);
 }
@@ -266,9 +260,9 @@ static int run(struct why *why)
 						    .drop_addresses = true,
 						    .window_done = window_done,
 						    .comment = on_comment,
-						    .live_more = 1U << PP_PROFILE_GPU,
+						    .live_more = GPU_LIVE_MORE,
 						    .context = why};
-	OWNED(input) struct input *input = NULL, *gauges = NULL;
+	OWNED(input) struct input *input = NULL, *gauges = NULL, *calls = NULL;
 	int err;
 
 	if (select->kind && !kind_is(select->kind, PP_PROFILE_CUDA))
@@ -277,8 +271,9 @@ static int run(struct why *why)
 	if (err)
 		return err;
 	select->sample_type = "calls";
-	why->lines.select = select;
 	err = read_input(input_options, &input);
+	if (!err)
+		err = gpu_input_totals(select, input, false, &calls, &why->totals);
 	if (!err)
 		err = gpu_usage_read(&why->gauges, select, input, &gauges);
 	return err ? err : show(why, input);
@@ -295,7 +290,6 @@ int verb_why(int argc, char **argv)
 	    !select_refuse_groups(&why.shared.select, "why"))
 		status = run(&why);
 	why_processes_release(&why.processes);
-	gpu_lines_release(&why.lines);
 	gpu_usage_release(&why.gauges);
 	select_release(&why.shared.select);
 	return status;

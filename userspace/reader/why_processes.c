@@ -510,23 +510,23 @@ static void add_call(struct gpu_sums *sums, const struct gpu_table *table,
 	}
 	if (!call->is_whole)
 		return;
-	sums->nodes += (double)call->sums->nodes;
+	sums->nodes += (double)call->sums->value[PP_EXACT_NODES];
 	if (call->class == GPU_LAUNCH)
-		sums->captured += (double)call->sums->captured;
+		sums->captured += (double)call->sums->value[PP_EXACT_CAPTURED];
 }
 
 /* Returns the median synchronisation of a process: by its histogram, else the mean. */
 static double median_wait_ns(const struct why_process *process, const struct gpu_table *table,
 			     const uint32_t *process_of, uint32_t number)
 {
-	struct cuda_line_sums all = {0};
+	struct cuda_sums all = {0};
 	double median;
 
 	for (uint32_t i = 0; i < table->call_count; i++)
 		if (process_of[i] == number && table->call[i].class == GPU_SYNC &&
 		    table->call[i].is_whole)
-			cuda_line_sums_add(&all, table->call[i].sums);
-	median = cuda_line_quantile(&all, 0.5);
+			cuda_sums_add(&all, table->call[i].sums);
+	median = cuda_sums_quantile(&all, 0.5);
 	if (isnan(median) && process->sums.syncs > 0)
 		median = process->sums.sync_wait_ns / process->sums.syncs;
 	return median;

@@ -353,6 +353,7 @@ static const char *const titles[] = {
 	[PP_PROFILE_RESIDENT] = "Memory of processes",
 	[PP_PROFILE_GPU] = "GPUs",
 	[PP_PROFILE_LEDGER] = "Time of processes by state",
+	[PP_PROFILE_CUDA_CALLS] = "GPU calls, exact sums",
 };
 
 _Static_assert(ARRAY_SIZE(titles) == PP_PROFILE_COUNT, "one title a kind");

@@ -13,7 +13,6 @@
 #include "pprof/pprof.h"
 #include "pprof/pprof_tables.h"
 #include "pprof/profile_read.h"
-#include "profile/cuda_lines.h"
 #include "profile/profile_data.h"
 #include "profile/row_order.h"
 
@@ -31,7 +30,6 @@ struct merge {
 	struct intern *strings;
 	struct comment *comment;
 	size_t comment_count, comment_capacity;
-	struct cuda_lines *cuda; /* owned; NULL: no window had such lines */
 	int err;		 /* of a callback that returns none */
 };
 
@@ -39,7 +37,6 @@ static void merge_release(struct merge *merge)
 {
 	intern_free(merge->strings);
 	free(merge->comment);
-	cuda_lines_free(merge->cuda);
 	free(merge->mark);
 }
 
@@ -51,26 +48,11 @@ void merged_file_release(struct merged_file *file)
 
 /* ---- reading ---- */
 
-/* Lines of what programs have the GPU do are added up: there are up to 513 in each window.
- * Processes take turns, as their users are not in the lines. */
-static int add_cuda_line(struct merge *merge, const struct cuda_line *line)
-{
-	int err = merge->cuda ? 0 : cuda_lines_new(&merge->cuda);
-
-	return err ? err : cuda_lines_add(merge->cuda, line, (uint32_t)line->pid);
-}
-
 static void on_comment(void *context, const char *text)
 {
 	struct merge *merge = context;
-	struct cuda_line line;
 	uint32_t string;
 
-	if (cuda_line_parse(text, &line)) {
-		if (!merge->err)
-			merge->err = add_cuda_line(merge, &line);
-		return;
-	}
 	if (!merge->err)
 		merge->err = intern_string(merge->strings, text, &string);
 	if (!merge->err)
@@ -203,11 +185,6 @@ static int add_alike(const struct merge *merge, struct profile *profile,
 	return err;
 }
 
-static int add_summed(void *context, const char *text)
-{
-	return profile_add_comment(context, text);
-}
-
 /* Replaces the profile's comments by the list of its windows, and what these said.  Sorted: those
  * of one kind lie together. */
 static int set_comments(struct merge *merge, struct profile *profile)
@@ -215,8 +192,7 @@ static int set_comments(struct merge *merge, struct profile *profile)
 	const struct comment *comment = merge->comment;
 	int err = 0;
 
-	if (merge->comment_count + merge->group->window_count + CUDA_LINES_MAX + 1 >
-	    PPROF_MAX_COMMENTS)
+	if (merge->comment_count + merge->group->window_count > PPROF_MAX_COMMENTS)
 		return -E2BIG;
 	profile->comment_count = 0;
 	for (size_t i = 0; !err && i < merge->group->window_count; i++) {
@@ -234,8 +210,6 @@ static int set_comments(struct merge *merge, struct profile *profile)
 				break;
 		err = add_alike(merge, profile, &comment[i], end - i);
 	}
-	if (!err && merge->cuda)
-		err = cuda_lines_write(merge->cuda, add_summed, profile);
 	return err;
 }
 

@@ -225,19 +225,14 @@ int profiles_add_record(struct profiles *profiles, const struct record *record)
 	return err;
 }
 
-int profiles_add_comment_to(struct profiles *profiles, uint32_t kinds, const char *comment)
+int profiles_add_comment(struct profiles *profiles, const char *comment)
 {
 	int err = 0;
 
 	for (unsigned int i = 0; i < PP_PROFILE_COUNT && !err; i++)
-		if (profiles->profile[i] && kinds & 1U << i)
+		if (profiles->profile[i])
 			err = profile_add_comment(profiles->profile[i], comment);
 	return err;
-}
-
-int profiles_add_comment(struct profiles *profiles, const char *comment)
-{
-	return profiles_add_comment_to(profiles, UINT32_MAX, comment);
 }
 
 int profiles_write(struct profiles *profiles, struct output *output, struct writer_window *window)

@@ -48,8 +48,6 @@ int profiles_add(struct profiles *profiles, const struct pp_count_key *key,
 /* Adds a row of a kind of records to the profiles that have its values. */
 int profiles_add_record(struct profiles *profiles, const struct record *record);
 int profiles_add_comment(struct profiles *profiles, const char *comment);
-/* Adds it to those of `kinds` only: bits as of profiles_kinds(). */
-int profiles_add_comment_to(struct profiles *profiles, uint32_t kinds, const char *comment);
 /* Hands the profiles over to be written.  window has their strings and times; it becomes empty, as
  * the profiles do.  Returns what output_write() does. */
 int profiles_write(struct profiles *profiles, struct output *output, struct writer_window *window);

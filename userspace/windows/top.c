@@ -10,13 +10,11 @@
 #include "live/record.h"
 #include "live/server.h"
 #include "pprof/pprof.h"
-#include "profile/cuda_lines.h"
 #include "windows/profiles.h"
 
 #define PART_NS NS_PER_SEC
 /* After a window was cut, the next cut waits for so many times as long as the CPU time it took. */
 #define PART_FACTOR 9U
-#define KIND_OF_CUDA (1U << PP_PROFILE_CUDA)
 #define WHY_KINDS_CHARS (KIND_NAMES_CHARS + CAPTURE_NAMES_CHARS + 128U)
 /* Processes for which a client's rights are kept. */
 #define ANSWERS 512U
@@ -40,7 +38,6 @@ struct watcher {
 		unsigned int count;
 		struct pp_process_id last;
 	} processes[PP_PROFILE_COUNT];
-	struct cuda_lines *cuda; /* owned; NULL: none in this window */
 };
 
 struct top {
@@ -73,7 +70,6 @@ int top_new(const struct options *options, struct live_server *server,
 static void close_window(struct watcher *watcher)
 {
 	profiles_close(&watcher->profiles);
-	cuda_lines_free(TAKE(watcher->cuda));
 }
 
 void top_free(struct top *top)
@@ -329,34 +325,6 @@ void top_add_record(struct top *top, const struct record *record)
 	}
 }
 
-static int add_cuda_line(struct watcher *watcher, const struct cuda_line *line, uint32_t user)
-{
-	int err = watcher->cuda ? 0 : cuda_lines_new(&watcher->cuda);
-
-	return err ? err : cuda_lines_add(watcher->cuda, line, user);
-}
-
-void top_add_cuda(struct top *top, struct pp_process_id id, const struct cuda_line *line,
-		  uint32_t user)
-{
-	for (size_t i = 0; top && i < top->count; i++) {
-		struct watcher *watcher = &top->watcher[i];
-
-		if (!(watcher->request.kinds & KIND_OF_CUDA) || !watcher->profiles.is_open ||
-		    !wants(top, watcher, id))
-			continue;
-		if (add_cuda_line(watcher, line, user))
-			close_window(watcher);
-	}
-}
-
-static int describe_cuda(void *context, const char *text)
-{
-	struct watcher *watcher = context;
-
-	return profiles_add_comment_to(&watcher->profiles, KIND_OF_CUDA, text);
-}
-
 /* ---- sending ---- */
 
 /* Writes the head line of a file and the file. */
@@ -427,8 +395,6 @@ static int format(const struct top *top, struct watcher *watcher, const struct t
 
 	if (!out)
 		return -ENOMEM;
-	if (watcher->cuda)
-		err = cuda_lines_write(watcher->cuda, describe_cuda, watcher);
 	if (!err)
 		err = write_files(top, watcher, facts, out);
 	if (close_memory_file(out, &text) && !err)

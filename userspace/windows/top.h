@@ -21,7 +21,6 @@
 
 #define TOP_WATCHERS_MAX LIVE_CLIENTS_MAX
 
-struct cuda_line;
 struct top;
 /* All borrowed. */
 int top_new(const struct options *options, struct live_server *server,
@@ -48,10 +47,6 @@ bool top_wants(const struct top *top, uint32_t kinds);
 void top_add_record(struct top *top, const struct record *record);
 /* Returns the strings of the window that top_begin() has begun; NULL: nobody watches. */
 struct intern *top_strings(const struct top *top);
-/* Adds what a process had the GPU do by one function, the same way, for clients that ask for kind
- * cuda.  user: as in cuda_lines_add(). */
-void top_add_cuda(struct top *top, struct pp_process_id id, const struct cuda_line *line,
-		  uint32_t user);
 struct top_facts {
 	const struct profile *modules; /* has all modules that the frames name */
 	uint64_t duration_ns;

@@ -118,10 +118,12 @@ int cuda_names_note_text(struct cuda_names *names, const struct pp_cuda_handle *
 	return seen.note_error;
 }
 
-int kernel_names_new(const struct kernel_names_sources *sources, struct kernel_names **ret_names)
+int kernel_names_new(const struct services *services, const struct cuda_names *handles,
+		     const struct cuda_totals *totals, struct kernel_names **ret_names)
 {
-	assert_non_null(sources->handles);
-	assert_non_null(sources->totals);
+	assert_non_null(services);
+	assert_non_null(handles);
+	assert_non_null(totals);
 	*ret_names = malloc(1);
 	return 0;
 }
@@ -210,10 +212,13 @@ uint32_t modules_get_gpu(struct modules *modules)
 /* ---- */
 
 /* For the source. */
+static int device = -ENOENT;
+
 int gauges_device_of(const struct gauges *gauges, uint32_t pid)
 {
-	(void)gauges, (void)pid;
-	return -ENOENT;
+	assert_ptr_equal(gauges, &device);
+	assert_int_equal(pid, 70);
+	return device;
 }
 
 extern const struct source cuda_source;
@@ -221,14 +226,15 @@ extern const struct source cuda_source;
 static struct cuda *make(void)
 {
 	static const struct options options = {.events = PP_CAPTURE_CUDA};
-	const struct cuda_sources sources = {.options = &options};
+	static const struct sources sources;
+	static const struct services services = {.options = &options, .sources = &sources};
 	struct cuda *cuda;
 
 	memset(&seen, 0, sizeof(seen));
 	process = (struct process){};
 	row_name = 0;
 	is_known = is_loaded = true;
-	assert_int_equal(cuda_new(&sources, &cuda), 0);
+	assert_int_equal(cuda_new(&services, &cuda), 0);
 	assert_non_null(cuda);
 	return cuda;
 }
@@ -245,12 +251,12 @@ static uint16_t api_of(const char *name)
 static void new__is_nothing_where_it_is_not_captured(void **state)
 {
 	static const struct options options = {.events = PP_CAPTURE_CPU};
-	const struct cuda_sources sources = {.options = &options};
+	const struct services services = {.options = &options};
 	struct cuda *cuda = (struct cuda *)&seen;
 	struct cuda_call call;
 
 	(void)state;
-	assert_int_equal(cuda_new(&sources, &cuda), 0);
+	assert_int_equal(cuda_new(&services, &cuda), 0);
 	assert_null(cuda);
 	assert_int_equal(cuda_collect(NULL, NULL), 0);
 	assert_int_equal(cuda_find(NULL, 1, &call), -ENOENT);
@@ -400,19 +406,11 @@ static void collect__keeps_the_names_of_rows(void **state)
 	assert_int_equal(cuda_collect(cuda, NULL), -ENOMEM);
 }
 
-static int device;
-static int device_of(void *context, struct pp_process_id id)
-{
-	assert_ptr_equal(context, &device);
-	assert_int_equal(id.tgid, 70);
-	return device;
-}
-
 static void device__of_an_older_context_is_asked_for(void **state)
 {
 	static const struct options options = {.events = PP_CAPTURE_CUDA};
-	const struct cuda_sources sources = {
-		.options = &options, .device_of = device_of, .context = &device};
+	const struct sources sources = {.state = {[PP_SOURCE_GAUGES] = &device}};
+	const struct services services = {.options = &options, .sources = &sources};
 	OWNED(cuda) struct cuda *cuda = NULL;
 	struct cuda_call call;
 
@@ -420,7 +418,7 @@ static void device__of_an_older_context_is_asked_for(void **state)
 	memset(&seen, 0, sizeof(seen));
 	row_name = 0;
 	is_known = is_loaded = true;
-	assert_int_equal(cuda_new(&sources, &cuda), 0);
+	assert_int_equal(cuda_new(&services, &cuda), 0);
 	what = (struct pp_cuda_what){.id = {.tgid = 70}, .api = api_of("cuCtxSynchronize")};
 	device = -ENOENT;
 	assert_int_equal(cuda_collect(cuda, NULL), 0);

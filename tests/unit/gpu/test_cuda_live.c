@@ -14,6 +14,7 @@
 #include "drain/table.h"
 #include "gpu/cuda.h"
 #include "probes/probes.h"
+#include "windows/source.h"
 #include "windows/top.h"
 
 #define BLOCKS_FD 21
@@ -192,12 +193,13 @@ static void add_ended(uint64_t context, uint64_t ns)
 
 static int collect(bool is_written)
 {
-	const struct cuda_live_sources sources = {.cuda = (struct cuda *)&kernel};
+	const struct sources sources = {.state = {[PP_SOURCE_CUDA] = &kernel}};
+	const struct services services = {.sources = &sources};
 	const struct cuda_live_window window = {
 		.ended_ns = WINDOW_ENDED_NS, .is_written = is_written, .is_watched = is_watched};
 	struct cuda_live_reading reading = {};
 
-	return cuda_live_collect(&sources, &window, &reading, &counts, NULL);
+	return cuda_live_collect(&services, &window, &reading, &counts, NULL);
 }
 
 static struct pp_count sum(void)
@@ -330,12 +332,13 @@ static void ended__contexts_are_of_their_process(void **state)
 
 static void collect__without_cuda_is_nothing(void **state)
 {
-	const struct cuda_live_sources sources = {};
+	const struct sources sources = {};
+	const struct services services = {.sources = &sources};
 	struct cuda_live_reading reading = {};
 
 	(void)state;
 	add_block(1, 100);
-	assert_int_equal(cuda_live_collect(&sources, NULL, &reading, &counts, NULL), 0);
+	assert_int_equal(cuda_live_collect(&services, NULL, &reading, &counts, NULL), 0);
 	is_loaded = false;
 	assert_int_equal(collect(true), 0);
 	assert_int_equal(counts.count, 0);

@@ -11,13 +11,14 @@
 #include <pyprofd/limits.h>
 
 #include "attach/file_table.h"
-#include "discover/process_table.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "drain/counts.h"
 #include "drain/cuda_names.h"
 #include "drain/cuda_totals.h"
 #include "gpu/launch_site.h"
 #include "probes/cuda_functions.h"
+#include "windows/source.h"
 
 #define FILE_ID 30U
 #define MAX 8U
@@ -203,8 +204,7 @@ static uint16_t api_of(const char *name)
 
 static int setup(void **state)
 {
-	const struct kernel_names_sources sources = {.handles = (const struct cuda_names *)&fake,
-						     .foreign = (struct foreign *)&fake};
+	static const struct services services = {.foreign = (struct foreign *)&fake};
 
 	(void)state;
 	memset(&fake, 0, sizeof(fake));
@@ -213,7 +213,7 @@ static int setup(void **state)
 	counts.count = 0;
 	fake.texts_max = UINT32_MAX;
 	fake.has_stack = true;
-	return kernel_names_new(&sources, &names);
+	return kernel_names_new(&services, (const struct cuda_names *)&fake, NULL, &names);
 }
 
 static int teardown(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A profile of kind cuda out of samples, and comments, for tests of `pyprof gpu`. */
+/* A profile of kind cuda out of samples, and one of kind cuda_calls, for tests of `pyprof gpu`. */
 #ifndef TESTS_UNIT_READER_GPU_MADE_H
 #define TESTS_UNIT_READER_GPU_MADE_H
 
@@ -8,13 +8,22 @@
 
 #include "base/cleanup.h"
 #include "base/kinds.h"
+#include "profile/cuda_sums.h"
 #include "profile/profile_data.h"
-#include "query/gpu_lines.h"
 
 struct made {
 	struct intern *strings;
 	struct profile *profile;
-	struct gpu_lines lines;
+	struct profile *totals; /* NULL: there are none */
+};
+
+/* What has a total; "" or 0: it has no such label. */
+struct made_total {
+	const char *api, *kernel;
+	int64_t calls, host_ns, bytes, spread;
+	unsigned int bucket; /* of the times of `timed` calls */
+	int64_t timed, pid;
+	const char *comm; /* NULL: as samples have it */
 };
 
 /* What a sample is of; "" or 0: it has no such label. */
@@ -25,25 +34,31 @@ struct made_sample {
 	int64_t pid;
 };
 
-static inline void made_begin(struct made *made)
+static inline struct profile *made_profile(struct made *made, enum pp_profile of)
 {
-	const struct kind *kind = kind_get(PP_PROFILE_CUDA);
-	struct profile_options options = {.kind = kind->name,
-					  .value_count = kind_value_count(PP_PROFILE_CUDA)};
+	const struct kind *kind = kind_get(of);
+	struct profile_options options = {.kind = kind->name, .value_count = kind_value_count(of)};
+	struct profile *profile;
 
 	for (size_t i = 0; i < options.value_count; i++)
 		options.value_type[i] =
 			(struct profile_value_type){kind->value[i].type, kind->value[i].unit};
+	assert_int_equal(profile_new(&options, made->strings, &profile), 0);
+	return profile;
+}
+
+static inline void made_begin(struct made *made)
+{
 	*made = (struct made){0};
 	assert_int_equal(intern_new(&made->strings), 0);
-	assert_int_equal(profile_new(&options, made->strings, &made->profile), 0);
+	made->profile = made_profile(made, PP_PROFILE_CUDA);
 }
 
 static inline void made_release(struct made *made)
 {
 	profile_free(made->profile);
+	profile_free(made->totals);
 	intern_free(made->strings);
-	gpu_lines_release(&made->lines);
 }
 
 static inline uint32_t made_string(struct made *made, const char *text)
@@ -108,9 +123,31 @@ static inline void made_add(struct made *made, const struct made_sample *of)
 	assert_int_equal(profile_add(made->profile, &sample), 0);
 }
 
-static inline void made_comment(struct made *made, const char *text)
+static inline int made_put(const void *context, struct record *record)
 {
-	assert_int_equal(gpu_lines_add(&made->lines, text), 0);
+	return profile_add_record(((const struct made *)context)->totals, record);
+}
+
+static inline void made_total(struct made *made, const struct made_total *of)
+{
+	const struct pp_process_id id = {.tgid = of->pid ? (uint32_t)of->pid : 7};
+	struct cuda_sums sums = {.value = {[PP_EXACT_CALLS] = of->calls,
+					   [PP_EXACT_HOST] = of->host_ns,
+					   [PP_EXACT_WAIT] = of->host_ns,
+					   [PP_EXACT_BYTES] = of->bytes,
+					   [PP_EXACT_SPREAD] = of->spread}};
+	struct record record;
+
+	sums.histogram[of->bucket] = of->timed;
+	if (!made->totals)
+		made->totals = made_profile(made, PP_PROFILE_CUDA_CALLS);
+	assert_int_equal(record_begin(&record, made->strings, PP_PROFILE_CUDA_CALLS, id,
+				      of->comm ? of->comm : "my python"),
+			 0);
+	assert_int_equal(record_label(&record, made->strings, "device", "0"), 0);
+	assert_int_equal(record_label(&record, made->strings, "api", of->api), 0);
+	assert_int_equal(record_label(&record, made->strings, "kernel", of->kernel), 0);
+	assert_int_equal(cuda_sums_put(&sums, &record, made_put, made), 0);
 }
 
 #endif

@@ -139,7 +139,7 @@ static void view__a_narrow_terminal_cuts_names(void **state)
 	assert_non_null(strstr(text, "NVIDIA"));
 }
 
-/* ---- which inputs are read a second time ---- */
+/* ---- reading ---- */
 
 static struct select asked;
 
@@ -151,28 +151,17 @@ int input_read(const struct input_options *options, char why[WHY_BYTES], struct 
 	return 0;
 }
 
-static void read__only_who_can_have_them_is_asked(void **state)
+static void read__is_of_all_processes(void **state)
 {
-	char folder[] = "/var/lib/pyprofd", node[] = "http://node:9898", input_of_stdin[] = "-",
-	     others[] = "parca+http://node:7070";
-	char *path[] = {folder, node};
-	struct select select = {.path = path, .path_count = 2, .pid_count = 1, .pid = {7}};
+	struct select select = {.pid_count = 1, .pid = {7}};
 	struct gpu_usage usage = {0};
 	struct input *input;
 
 	(void)state;
-	asked = (struct select){0};
 	assert_int_equal(gpu_usage_read(&usage, &select, NULL, &input), 0);
 	assert_null(input);
 	assert_string_equal(asked.kind, "gpu");
 	assert_int_equal(asked.pid_count, 0);
-	asked = (struct select){0};
-	path[1] = others;
-	assert_int_equal(gpu_usage_read(&usage, &select, NULL, &input), 0);
-	assert_null(asked.kind);
-	path[1] = input_of_stdin;
-	assert_int_equal(gpu_usage_read(&usage, &select, NULL, &input), 0);
-	assert_null(asked.kind);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -180,11 +169,9 @@ static void read__only_who_can_have_them_is_asked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(view__what_is_not_known_is_no_0),
-		TEST(view__processes_have_a_bound),
-		TEST(view__without_gpus_is_nothing),
-		TEST(view__a_narrow_terminal_cuts_names),
-		TEST(read__only_who_can_have_them_is_asked),
+		TEST(view__what_is_not_known_is_no_0), TEST(view__processes_have_a_bound),
+		TEST(view__without_gpus_is_nothing),   TEST(view__a_narrow_terminal_cuts_names),
+		TEST(read__is_of_all_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,11 +25,9 @@ static void fill(struct made *made, struct gpu_table *table)
 	made_begin(made);
 	for (size_t i = 0; i < ARRAY_SIZE(sample); i++)
 		made_add(made, &sample[i]);
-	made_comment(made, "cuda pid=7 comm=my_python device=0 api=cuLaunchKernel calls=50 "
-			   "spread=50 kernel=add");
-	made_comment(made, "cuda pid=8 comm=my_python device=0 api=cuLaunchKernel calls=15 "
-			   "spread=0 kernel=add");
-	assert_int_equal(gpu_table_fill(table, made->profile, &made->lines), 0);
+	made_total(made, &(struct made_total){"cuLaunchKernel", "add", 50, .spread = 50});
+	made_total(made, &(struct made_total){"cuLaunchKernel", "add", 15, .pid = 8});
+	assert_int_equal(gpu_table_fill(table, made->profile, made->totals, NULL), 0);
 }
 
 static uint32_t line_of(const struct gpu_table *table, const struct gpu_group *group)
@@ -118,7 +116,7 @@ static void memory__is_ranked_by_what_is_live(void **state)
 	made_begin(&made);
 	for (size_t i = 0; i < ARRAY_SIZE(sample); i++)
 		made_add(&made, &sample[i]);
-	assert_int_equal(gpu_table_fill(&table, made.profile, &made.lines), 0);
+	assert_int_equal(gpu_table_fill(&table, made.profile, made.totals, NULL), 0);
 	assert_true(table.has_live);
 	assert_int_equal(gpu_groups_fill(&groups, &table, GPU_VIEW_MEMORY), 0);
 	assert_int_equal(groups.count, ARRAY_SIZE(line));
@@ -153,7 +151,7 @@ static void groups__of_nothing_are_none(void **state)
 
 	(void)state;
 	made_begin(&made);
-	assert_int_equal(gpu_table_fill(&table, made.profile, &made.lines), 0);
+	assert_int_equal(gpu_table_fill(&table, made.profile, made.totals, NULL), 0);
 	assert_int_equal(gpu_groups_fill(&groups, &table, GPU_VIEW_KERNELS), 0);
 	assert_int_equal(groups.count, 0);
 }

@@ -7,11 +7,9 @@
 
 #include "gpu_made.h"
 
-#define WHO "cuda pid=7 comm=my_python device=0 "
-
 static void fill(struct made *made, struct gpu_table *table)
 {
-	assert_int_equal(gpu_table_fill(table, made->profile, &made->lines), 0);
+	assert_int_equal(gpu_table_fill(table, made->profile, made->totals, NULL), 0);
 }
 
 static const struct gpu_call *find(const struct gpu_table *table, const char *api,
@@ -105,7 +103,7 @@ static void calls__are_ordered_by_process_class_and_weight(void **state)
 		assert_int_equal(table.line[table.call[i].first_line].call, i);
 }
 
-static void quantiles__come_from_the_comments(void **state)
+static void quantiles__come_from_the_totals(void **state)
 {
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
 	CLEANUP(made_release) struct made made;
@@ -115,8 +113,10 @@ static void quantiles__come_from_the_comments(void **state)
 	made_begin(&made);
 	made_add(&made,
 		 &(struct made_sample){"cuStreamSynchronize", "", "", 3, {10, 90000, 90000}, 7});
-	made_comment(&made, WHO "api=cuStreamSynchronize calls=6 host_ns=50000 hist=4:6 kernel=");
-	made_comment(&made, WHO "api=cuStreamSynchronize calls=4 host_ns=40000 hist=5:4 kernel=");
+	made_total(&made, &(struct made_total){"cuStreamSynchronize", "", 6, 50000, .bucket = 4,
+					       .timed = 6});
+	made_total(&made, &(struct made_total){"cuStreamSynchronize", "", 4, 40000, .bucket = 5,
+					       .timed = 4});
 	fill(&made, &table);
 	call = &table.call[0];
 	assert_true(call->is_whole);
@@ -133,44 +133,26 @@ static void quantiles__of_other_calls_are_not_shown(void **state)
 	(void)state;
 	made_begin(&made);
 	made_add(&made, &(struct made_sample){"cuStreamSynchronize", "", "", 3, {3, 90, 90}, 7});
-	made_comment(&made, WHO "api=cuStreamSynchronize calls=6 host_ns=50000 hist=4:6 kernel=");
+	made_total(&made, &(struct made_total){"cuStreamSynchronize", "", 6, 50000, .bucket = 4,
+					       .timed = 6});
 	fill(&made, &table);
 	assert_false(table.call[0].is_whole);
 	assert_true(isnan(gpu_call_quantile(&table.call[0], 0.5)));
 	assert_int_equal(table.call[0].value[GPU_CALLS], 3);
 }
 
-/* Some windows of a merged file: the times of all of them tell how the wanted ones are. */
-static void quantiles__of_a_part_are_those_around_it(void **state)
+static double error_of(int64_t spread, int64_t first, int64_t second)
 {
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
 	CLEANUP(made_release) struct made made;
-
-	(void)state;
-	made_begin(&made);
-	made_add(&made, &(struct made_sample){"cuStreamSynchronize", "", "", 3, {3, 90, 90}, 7});
-	made_comment(&made, "cuda around pid=7 comm=my_python device=0 api=cuStreamSynchronize "
-			    "calls=6 host_ns=50000 hist=4:6 kernel=");
-	assert_true(made.lines.has_around);
-	fill(&made, &table);
-	assert_true(table.call[0].is_whole);
-	assert_false(isnan(gpu_call_quantile(&table.call[0], 0.5)));
-}
-
-static double error_of(const char *spread, int64_t first, int64_t second)
-{
-	CLEANUP(gpu_table_release) struct gpu_table table = {0};
-	CLEANUP(made_release) struct made made;
-	char text[256];
 
 	made_begin(&made);
 	made_add(&made, &(struct made_sample){"cuLaunchKernel", "add", "", 12, {first}, 7});
 	if (second)
 		made_add(&made,
 			 &(struct made_sample){"cuLaunchKernel", "add", "", 14, {second}, 7});
-	snprintf(text, sizeof(text), WHO "api=cuLaunchKernel calls=%ld spread=%s kernel=add",
-		 (long)(first + second), spread);
-	made_comment(&made, text);
+	made_total(&made,
+		   &(struct made_total){"cuLaunchKernel", "add", first + second, .spread = spread});
 	fill(&made, &table);
 	return gpu_line_error(&table, &table.line[0], GPU_CALLS);
 }
@@ -179,12 +161,12 @@ static void error__is_that_of_as_many_calls_as_were_seen(void **state)
 {
 	(void)state;
 	/* Each call was walked. */
-	assert_true(error_of("0", 750, 250) < 1e-9);
+	assert_true(error_of(0, 750, 250) < 1e-9);
 	/* Every hundredth: 10,000 of 1,000,000. */
-	assert_true(fabs(error_of("100000000", 500000, 500000) - 5000) < 5);
+	assert_true(fabs(error_of(100000000, 500000, 500000) - 5000) < 5);
 	/* Four were seen, all of one line: another may have had some. */
-	assert_true(error_of("250000", 1000, 0) > 100);
-	assert_true(error_of("250000", 1000, 0) < 250);
+	assert_true(error_of(250000, 1000, 0) > 100);
+	assert_true(error_of(250000, 1000, 0) < 250);
 }
 
 static void profile__of_another_kind_is_refused(void **state)
@@ -192,22 +174,21 @@ static void profile__of_another_kind_is_refused(void **state)
 	const struct profile_options options = {
 		.kind = "cpu", .value_type = {{"samples", "count"}}, .value_count = 1};
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
-	struct gpu_lines lines = {0};
 	struct intern *strings;
 	struct profile *profile;
 
 	(void)state;
 	assert_int_equal(intern_new(&strings), 0);
 	assert_int_equal(profile_new(&options, strings, &profile), 0);
-	assert_int_equal(gpu_table_fill(&table, profile, &lines), -EPROTO);
+	assert_int_equal(gpu_table_fill(&table, profile, NULL, NULL), -EPROTO);
 	profile_free(profile);
 	intern_free(strings);
 }
 
 /* ---- what samples have lost ---- */
 
-/* A user had too many stacks: the comments know what was called. */
-static void left_out__has_its_functions_from_the_comments(void **state)
+/* A user had too many stacks: the totals know what was called. */
+static void left_out__has_its_functions_from_the_totals(void **state)
 {
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
 	CLEANUP(made_release) struct made made;
@@ -217,8 +198,8 @@ static void left_out__has_its_functions_from_the_comments(void **state)
 	made_begin(&made);
 	made_add(&made, &(struct made_sample){"cuLaunchKernel", "add", "", 12, {60}, 7});
 	made_add(&made, &(struct made_sample){"", "", "", 0, {45, 8, 8, 70}, 7});
-	made_comment(&made, WHO "api=cuLaunchKernel calls=100 kernel=add");
-	made_comment(&made, WHO "api=cuMemcpyDtoH calls=5 bytes=70 host_ns=8 wait_ns=8 kernel=");
+	made_total(&made, &(struct made_total){"cuLaunchKernel", "add", .calls = 100});
+	made_total(&made, &(struct made_total){"cuMemcpyDtoH", "", 5, 8, .bytes = 70});
 	fill(&made, &table);
 	call = find(&table, "cuLaunchKernel", "add");
 	assert_int_equal(call->value[GPU_CALLS], 100);
@@ -233,8 +214,8 @@ static void left_out__has_its_functions_from_the_comments(void **state)
 	assert_int_equal(table.all[GPU_BYTES], 70);
 }
 
-/* Lines that sum up kernels have those that samples know, too. */
-static void left_out__kernels_without_a_line_are_not_counted_twice(void **state)
+/* Totals that sum up kernels have those that samples know, too. */
+static void left_out__kernels_without_a_total_are_not_counted_twice(void **state)
 {
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
 	CLEANUP(made_release) struct made made;
@@ -243,15 +224,14 @@ static void left_out__kernels_without_a_line_are_not_counted_twice(void **state)
 	made_begin(&made);
 	made_add(&made, &(struct made_sample){"cuLaunchKernel", "rare", "", 12, {60}, 7});
 	made_add(&made, &(struct made_sample){"", "", "", 0, {40}, 7});
-	made_comment(&made, WHO "api=cuLaunchKernel calls=100 kernel=" CUDA_LINE_OTHER_KERNELS);
+	made_total(&made, &(struct made_total){"cuLaunchKernel", CUDA_OTHER_KERNELS, .calls = 100});
 	fill(&made, &table);
 	assert_int_equal(find(&table, "cuLaunchKernel", "rare")->value[GPU_CALLS], 60);
-	assert_int_equal(find(&table, "cuLaunchKernel", CUDA_LINE_OTHER_KERNELS)->value[GPU_CALLS],
-			 40);
+	assert_int_equal(find(&table, "cuLaunchKernel", CUDA_OTHER_KERNELS)->value[GPU_CALLS], 40);
 	assert_int_equal(table.all[GPU_CALLS], 100);
 }
 
-/* Without such samples nothing is missing, whatever other processes' lines say. */
+/* Without such samples nothing is missing, whatever other processes' totals say. */
 static void left_out__is_nothing_where_all_samples_say_what_was_called(void **state)
 {
 	CLEANUP(gpu_table_release) struct gpu_table table = {0};
@@ -260,10 +240,9 @@ static void left_out__is_nothing_where_all_samples_say_what_was_called(void **st
 	(void)state;
 	made_begin(&made);
 	made_add(&made, &(struct made_sample){"cuLaunchKernel", "add", "", 12, {60}, 7});
-	made_comment(&made, WHO "api=cuLaunchKernel calls=60 kernel=add");
-	made_comment(&made,
-		     "cuda pid=7 comm=renamed device=0 api=cuLaunchKernel calls=60 kernel=add");
-	made_comment(&made, "cuda pid=8 comm=x device=0 api=cuLaunchKernel calls=9 kernel=add");
+	made_total(&made, &(struct made_total){"cuLaunchKernel", "add", .calls = 60});
+	made_total(&made, &(struct made_total){"cuLaunchKernel", "add", 60, .comm = "renamed"});
+	made_total(&made, &(struct made_total){"cuLaunchKernel", "add", 9, .pid = 8, .comm = "x"});
 	fill(&made, &table);
 	assert_int_equal(table.all[GPU_CALLS], 60);
 }
@@ -274,13 +253,12 @@ int main(void)
 		cmocka_unit_test(class__is_told_by_the_functions_name),
 		cmocka_unit_test(lines__are_those_that_called),
 		cmocka_unit_test(calls__are_ordered_by_process_class_and_weight),
-		cmocka_unit_test(quantiles__come_from_the_comments),
+		cmocka_unit_test(quantiles__come_from_the_totals),
 		cmocka_unit_test(quantiles__of_other_calls_are_not_shown),
-		cmocka_unit_test(quantiles__of_a_part_are_those_around_it),
 		cmocka_unit_test(error__is_that_of_as_many_calls_as_were_seen),
 		cmocka_unit_test(profile__of_another_kind_is_refused),
-		cmocka_unit_test(left_out__has_its_functions_from_the_comments),
-		cmocka_unit_test(left_out__kernels_without_a_line_are_not_counted_twice),
+		cmocka_unit_test(left_out__has_its_functions_from_the_totals),
+		cmocka_unit_test(left_out__kernels_without_a_total_are_not_counted_twice),
 		cmocka_unit_test(left_out__is_nothing_where_all_samples_say_what_was_called),
 	};
 

@@ -143,12 +143,47 @@ static void interrupt__ends_only_the_wait(void **state)
 	assert_int_equal(sigismember(&after, SIGINT), 0);
 }
 
+static bool was_asked;
+
+static int has_none(const struct input_options *options, char why[WHY_BYTES])
+{
+	(void)why;
+	assert_true(options->may_be_none);
+	was_asked = true;
+	return 0;
+}
+
+static void records__only_who_can_have_them_is_asked(void **state)
+{
+	char folder[] = "/var/lib/pyprofd", node[] = "http://node:9898", standard[] = "-",
+	     others[] = "parca+http://node:7070";
+	char *path[] = {folder, node};
+	const struct select select = {.path = path, .path_count = 2};
+	const struct input_options options = {.select = &select};
+	struct input *input;
+
+	(void)state;
+	script = has_none;
+	assert_int_equal(read_records(options, NULL, &input), 0);
+	assert_true(was_asked);
+	path[1] = standard;
+	was_asked = false;
+	assert_int_equal(read_records(options, NULL, &input), 0);
+	assert_true(was_asked);
+	path[1] = others;
+	was_asked = false;
+	assert_int_equal(read_records(options, NULL, &input), 0);
+	assert_false(was_asked);
+	assert_null(input);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errors__are_printed_once),
 		cmocka_unit_test(terminal__shows_seconds_and_is_cleared),
 		cmocka_unit_test(interrupt__ends_only_the_wait),
+		cmocka_unit_test(records__only_who_can_have_them_is_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "pprof/pprof.h"
 #include "pprof/profile_read.h"
-#include "profile/cuda_line.h"
 #include "profile/profile.h"
 #include "store/store_query.h"
 #include "store_fixture.h"
@@ -81,10 +80,6 @@ static void put_window_of(const char *store, uint64_t start_ms, const char *kind
 	snprintf(text, sizeof(text), "start=%lu", (unsigned long)start_ms);
 	assert_int_equal(profile_add_comment(profile, text), 0);
 	assert_int_equal(profile_add_comment(profile, "pyprofd of all"), 0);
-	snprintf(text, sizeof(text), "cuda pid=4 api=cuMemAlloc calls=%lu hist=3:2 kernel=",
-		 (unsigned long)(start_ms - START_MS) / 10000);
-	if (!strcmp(kind, "cuda"))
-		assert_int_equal(profile_add_comment(profile, text), 0);
 	assert_int_equal(profile_encode_pprof(profile, &bytes, &size), 0);
 	write_bytes(store, &file, bytes, size);
 	profile_free(TAKE(profile));
@@ -114,16 +109,12 @@ struct found {
 	uint64_t done[4 * WINDOWS]; /* starts of windows of .merging files */
 	size_t done_count;
 	bool is_merging;
-	uint64_t until_ms; /* windows from then on are not wanted; 0: all are */
-	struct cuda_line cuda;
-	unsigned int cuda_lines;
 };
 
 static void found_comment(void *context, const char *text)
 {
 	struct found *found = context;
 
-	found->cuda_lines += cuda_line_parse(text, &found->cuda);
 	found->size += (size_t)sprintf(found->text + found->size, " %s", text);
 }
 
@@ -144,7 +135,7 @@ static bool found_wants(void *context, const struct window_mark *mark)
 
 	if (found->is_merging)
 		found->done[found->done_count++] = mark->start_ms;
-	return !found->until_ms || mark->start_ms < found->until_ms;
+	return true;
 }
 
 static bool is_done(const struct found *found, uint64_t start_ms)
@@ -177,7 +168,7 @@ static void sort_words(struct found *found)
 }
 
 /* Reads all windows of a kind as pyprof does. */
-static void read_until(const char *store, const char *kind, uint64_t until_ms, struct found *found)
+static void read_kind(const char *store, const char *kind, struct found *found)
 {
 	const struct store_range range = {.until_ms = UINT64_MAX, .kind = kind};
 	const struct profile_read_options options = {.comment = found_comment,
@@ -188,7 +179,6 @@ static void read_until(const char *store, const char *kind, uint64_t until_ms, s
 	OWNED(profile_reader) struct profile_reader *reader = NULL;
 
 	memset(found, 0, sizeof(*found));
-	found->until_ms = until_ms;
 	assert_int_equal(profile_reader_new(&options, &reader), 0);
 	assert_int_equal(store_list(store, &range, &listing), 0);
 	for (size_t i = 0; i < listing.count; i++) {
@@ -203,11 +193,6 @@ static void read_until(const char *store, const char *kind, uint64_t until_ms, s
 		assert_int_equal(profile_reader_add(reader, fd, kind), 0);
 	}
 	sort_words(found);
-}
-
-static void read_kind(const char *store, const char *kind, struct found *found)
-{
-	read_until(store, kind, 0, found);
 }
 
 static size_t count_files(const char *store, bool merged)
@@ -384,28 +369,6 @@ static void merge_store__what_cannot_be_finished_is_not_merged_anew(void **state
 	assert_string_equal(after.text, before.text);
 }
 
-/* There are up to 513 lines in a window, and 64 windows. */
-static void merge_store__lines_of_cuda_are_added_up(void **state)
-{
-	for (uint64_t i = 0; i < WINDOWS; i++)
-		put_window(*state, START_MS + i * 10000, "cuda");
-	read_kind(*state, "cuda", &before);
-	assert_int_equal(before.cuda_lines, WINDOWS);
-	assert_int_equal(merge_all(*state, NOW_MS), 0);
-	assert_int_equal(count_files(*state, true), 1);
-	read_kind(*state, "cuda", &after);
-	assert_int_equal(after.cuda_lines, 1);
-	assert_int_equal(after.cuda.sums.calls, WINDOWS * (WINDOWS - 1) / 2);
-	assert_int_equal(after.cuda.sums.histogram[3], 2 * WINDOWS);
-	assert_false(after.cuda.is_around);
-	/* Of a part of the windows the sums are too large, and say so. */
-	read_until(*state, "cuda", START_MS + 40000, &after);
-	assert_int_equal(after.cuda_lines, 1);
-	assert_true(after.cuda.is_around);
-	read_until(*state, "cuda", 1, &after);
-	assert_int_equal(after.cuda_lines, 0);
-}
-
 /* A newer version writes one more sample type. */
 static void merge_store__windows_with_other_types_stay_as_they_are(void **state)
 {
@@ -429,7 +392,6 @@ int main(void)
 		TEST(merge_store__merging_file_that_is_broken_deletes_nothing),
 		TEST(merge_store__what_cannot_be_finished_is_not_merged_anew),
 		TEST(merge_store__windows_with_other_types_stay_as_they_are),
-		TEST(merge_store__lines_of_cuda_are_added_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

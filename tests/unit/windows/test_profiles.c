@@ -455,9 +455,6 @@ static void write__hands_over_all_kinds(void **state)
 	assert_int_equal(profiles_add_comment(&profiles, "a=1"), 0);
 	for (unsigned int kind = 0; kind < PP_PROFILE_WAKER; kind++)
 		assert_string_equal(profiles.profile[kind]->comment, "a=1");
-	assert_int_equal(profiles_add_comment_to(&profiles, 1U << PP_PROFILE_GIL, "memory"), 0);
-	assert_string_equal(profiles.profile[PP_PROFILE_GIL]->comment, "memory");
-	assert_string_equal(profiles.profile[PP_PROFILE_CPU]->comment, "a=1");
 	assert_int_equal(profiles_write(&profiles, &output, &window), -EIO);
 	assert_string_equal(output.kinds, "cpu offcpu wall gil ledger ");
 	assert_null(profiles_any(&profiles)); /* they belong to whom they were given */

@@ -11,7 +11,6 @@
 #include "live/record.h"
 #include "live/server.h"
 #include "pprof/profile_read.h"
-#include "profile/cuda_line.h"
 #include "profile/profile_data.h"
 #include "store/output.h"
 #include "windows/top.h"
@@ -620,93 +619,6 @@ static void records__only_who_asks_for_their_kind(void **state)
 	assert_int_equal(count_records(0, &sum), 0);
 }
 
-/* ---- what programs have the GPU do ---- */
-
-static uint64_t cuda_calls[3]; /* of the processes 7 and 8, and of others */
-static unsigned int cuda_comments;
-
-static void keep_cuda(void *context, const char *text)
-{
-	struct cuda_line line;
-
-	(void)context;
-	if (!cuda_line_parse(text, &line))
-		return;
-	cuda_comments++;
-	cuda_calls[line.pid == 7 ? 0 : line.pid == 8 ? 1 : 2] += line.sums.calls;
-}
-
-/* Sends a window in which each of two processes has so many kernels, and reads its lines. */
-static void fill_cuda(struct top *top, unsigned int kernels)
-{
-	const struct profile_read_options options = {.comment = keep_cuda};
-	const struct pp_process_id id[] = {{7, 2}, {8, 1}};
-	OWNED(profile_reader) struct profile_reader *reader = NULL;
-	OWNED(intern) struct intern *strings = NULL;
-	OWNED_FD int fd = memfd_create("window", 0);
-	const char *at;
-
-	assert_int_equal(intern_new(&strings), 0);
-	top_begin(top, strings, 5);
-	for (size_t i = 0; i < kernels * ARRAY_SIZE(id); i++) {
-		struct cuda_line line = {.pid = id[i % 2].tgid, .sums = {.calls = 10}};
-		char kernel[32];
-
-		snprintf(kernel, sizeof(kernel), "k%zu", i / 2);
-		cuda_line_set_word(line.api, "cuLaunchKernel");
-		cuda_line_set_kernel(&line, kernel);
-		top_add_cuda(top, id[i % 2], &line, (uint32_t)i % 2);
-	}
-	top_end(top, &(struct top_facts){.duration_ns = 77}, NULL);
-	memset(cuda_calls, 0, sizeof(cuda_calls));
-	cuda_comments = 0;
-	at = memchr(pushed, '\n', pushed_size);
-	assert_non_null(at++);
-	assert_int_equal(write_full(fd, at, (size_t)(pushed + pushed_size - at)), 0);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(profile_reader_new(&options, &reader), 0);
-	assert_int_equal(profile_reader_add(reader, fd, NULL), 0);
-}
-
-static void cuda__users_get_lines_of_their_own_processes_only(void **state)
-{
-	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CUDA};
-	OWNED(top) struct top *top = watched_events(&request, 1000, PP_CAPTURE_CUDA);
-
-	(void)state;
-	fill_cuda(top, 1);
-	assert_int_equal(cuda_comments, 1);
-	assert_int_equal(cuda_calls[0], 10);
-	/* The sum stays where kernels are too many, and each window has its own. */
-	for (unsigned int i = 0; i < 2; i++) {
-		fill_cuda(top, 600);
-		assert_in_range(cuda_comments, 300, 513);
-		assert_int_equal(cuda_calls[0], 6000);
-		assert_int_equal(cuda_calls[1] + cuda_calls[2], 0);
-	}
-}
-
-static void cuda__root_gets_all(void **state)
-{
-	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CUDA};
-	OWNED(top) struct top *top = watched_events(&request, 0, PP_CAPTURE_CUDA);
-
-	(void)state;
-	fill_cuda(top, 600);
-	assert_int_equal(cuda_calls[0], 6000);
-	assert_int_equal(cuda_calls[1], 6000);
-}
-
-static void cuda__only_who_asks_for_its_kind(void **state)
-{
-	const struct live_request request = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_CPU};
-	OWNED(top) struct top *top = watched(&request, 0, OPTIONS_CLOCK_CPU);
-
-	(void)state;
-	fill_cuda(top, 1);
-	assert_int_equal(cuda_comments, 0);
-}
-
 static void kinds__that_are_not_recorded_are_refused(void **state)
 {
 	const struct live_request gil = {.verb = LIVE_TOP, .kinds = 1U << PP_PROFILE_GIL};
@@ -745,9 +657,6 @@ int main(void)
 		cmocka_unit_test(records__of_a_device_are_for_everybody),
 		cmocka_unit_test(records__of_several_processes_are_for_root),
 		cmocka_unit_test(records__only_who_asks_for_their_kind),
-		cmocka_unit_test(cuda__users_get_lines_of_their_own_processes_only),
-		cmocka_unit_test(cuda__root_gets_all),
-		cmocka_unit_test(cuda__only_who_asks_for_its_kind),
 		cmocka_unit_test(kinds__that_are_not_recorded_are_refused),
 	};
 
