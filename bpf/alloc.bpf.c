@@ -167,9 +167,8 @@ static __always_inline bool is_inside(__u64 thread, __u64 sp)
  * of the stack to what calls it.  at: its stack pointer, and the function above it. */
 __noinline int alloc_remember(__u32 slot, __u64 size, __u64 scale, __u64 result_at, __u64 at)
 {
-	struct allocating call = {.sp = at << 8 >> 8,
-				  .function = at >> FUNCTION_SHIFT,
-				  .result_at = result_at};
+	struct allocating call = {
+		.sp = at << 8 >> 8, .function = at >> FUNCTION_SHIFT, .result_at = result_at};
 	__u64 thread = bpf_get_current_pid_tgid(), weight = scaled(pp_alloc_weight(size), scale);
 	struct pp_walk *w = walk_get(slot);
 

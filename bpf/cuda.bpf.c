@@ -129,8 +129,8 @@ static __always_inline void cuda_call_follow(struct pt_regs *ctx, const struct c
 					     struct pp_cuda_totals *totals, __u64 bytes)
 {
 	const struct pp_cuda_site *site = h->site;
-	const __u32 stands_for = cuda_allocates(site) ? cuda_block_walk(h->id) :
-							cuda_walk_due(totals, h->cfg, h->id);
+	const __u32 stands_for = cuda_allocates(site) ? cuda_block_walk(h->id)
+						      : cuda_walk_due(totals, h->cfg, h->id);
 
 	if (stands_for)
 		cuda_call_walk(ctx, h, stands_for, bytes);

@@ -92,8 +92,8 @@ static __always_inline void walk_thread(struct switch_state *state, struct pp_wa
 	walk_wait_site(w, slot, t, site, regs);
 	/* For a thread that was not unwound before, Python and the GIL are known only now. */
 	thread_set_wait(t->tid, task_state);
-	site->flags |= t->wait << PP_COUNT_WAIT_SHIFT |
-		       (__u32)state->call_site.gpu << PP_COUNT_GPU_SHIFT;
+	site->flags |= t->wait << PP_COUNT_WAIT_SHIFT | (__u32)state->call_site.gpu
+								<< PP_COUNT_GPU_SHIFT;
 }
 
 /* Returns the entry for a new wait site: the next one in turn is evicted. */

@@ -283,9 +283,9 @@ static __always_inline __u32 preempted_site(struct pp_thread *t, __u32 gpu,
 		 last->key && last->user_stack)
 		wait_site_stack(t->tid, last->user_stack, last->flags, gpu);
 	return site->key == preempted_key(cfg) &&
-			       (site->flags & PP_COUNT_GPU_BITS) == gpu << PP_COUNT_GPU_SHIFT ?
-		       PP_WAIT_SITE_PREEMPTED :
-		       PP_THREAD_WAIT_SITES;
+			       (site->flags & PP_COUNT_GPU_BITS) == gpu << PP_COUNT_GPU_SHIFT
+		       ? PP_WAIT_SITE_PREEMPTED
+		       : PP_THREAD_WAIT_SITES;
 }
 
 /* Returns whether a known wait site is unwound again now.  If the budget refuses, the cached stack

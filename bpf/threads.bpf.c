@@ -113,8 +113,9 @@ __noinline int thread_new(__u32 tid, __u32 tgid, __u32 user, __u64 now_ns)
 
 /* Returns a new row of the ledger for the process of a thread; NULL: there is none, or none for its
  * user. */
-static __always_inline struct pp_ledger_sum *
-ledger_new(const struct pp_thread *t, const struct pp_ledger_sum *none, struct pp_config *cfg)
+static __always_inline struct pp_ledger_sum *ledger_new(const struct pp_thread *t,
+							const struct pp_ledger_sum *none,
+							struct pp_config *cfg)
 {
 	struct pp_ledger_sum *sum;
 
@@ -137,8 +138,8 @@ static __always_inline struct pp_ledger_sum *ledger_rest(const struct pp_thread 
 
 	if (!share || t->created_ns < cfg->window_start_ns[cfg->window & 1])
 		return NULL;
-	count_loss(cfg->ledgers_taken < PP_LEDGER_ROWS ? PP_LOSS_LEDGERS_SHARE :
-							 PP_LOSS_LEDGERS_FULL);
+	count_loss(cfg->ledgers_taken < PP_LEDGER_ROWS ? PP_LOSS_LEDGERS_SHARE
+						       : PP_LOSS_LEDGERS_FULL);
 	return &share->rest;
 }
 
@@ -189,8 +190,7 @@ static __always_inline void thread_turns(struct pp_thread *t, const struct pp_pr
 	/* Generation 0: the process was not known yet. */
 	bool is_other = t->id.generation && t->id.generation != id->generation;
 
-	if (did_match && (!matches || is_other) &&
-	    thread_settle(t->tid, now_ns, COUNTING_SWITCH))
+	if (did_match && (!matches || is_other) && thread_settle(t->tid, now_ns, COUNTING_SWITCH))
 		count_loss(PP_LOSS_LEDGERS_FULL);
 	if (t->identified_ns && (!did_match || !matches || is_other))
 		thread_restart(t, now_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Walks one user stack and sends it: what all programs share. */
+#include "lib/walk.bpf.h"
 #include "lib/emit.bpf.h"
 #include "lib/maps.bpf.h"
-#include "lib/walk.bpf.h"
 #include "lib/walk_native.bpf.h"
 #include "lib/walk_python.bpf.h"
 
@@ -29,7 +29,7 @@ int walk_kernel_hash(__u32 slot)
 #define STEPS_A_TURN 8U
 #define PYTHON_TURNS (PP_MAX_STEPS / STEPS_A_TURN)
 #define NATIVE_TURNS 64U /* and as many inside; each ends after one frame at least */
-_Static_assert(NATIVE_TURNS * NATIVE_TURNS >= PP_MAX_STEPS, "a frame a turn");
+_Static_assert(NATIVE_TURNS *NATIVE_TURNS >= PP_MAX_STEPS, "a frame a turn");
 
 __noinline int walk_python_steps(__u32 slot)
 {

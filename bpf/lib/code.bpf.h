@@ -39,8 +39,8 @@ static __always_inline __u32 code_append_string(struct pp_walk *w, const struct 
 		BARRIER(offset);
 		state = *(__u32 *)(w->string + (offset & 60));
 		*kind = state >> (py->str_kind_shift & 31) & 7;
-		offset = state >> (py->str_ascii_shift & 31) & 1 ? py->str_ascii_data :
-								   py->str_compact_data;
+		offset = state >> (py->str_ascii_shift & 31) & 1 ? py->str_ascii_data
+								 : py->str_compact_data;
 		bytes = length * *kind;
 	}
 	if (bytes > PP_MAX_NAME_BYTES) {
@@ -129,8 +129,7 @@ static __always_inline int code_emit(struct pp_walk *w, __u64 id, __u32 bytes)
 	out->record.id = id;
 	/* The agent completes a truncated record from the live process, so wake it at once. */
 	if (ring_send(out, size,
-		      out->record.flags & PP_CODE_TRUNCATED ? BPF_RB_FORCE_WAKEUP :
-							      ring_wakeup()))
+		      out->record.flags & PP_CODE_TRUNCATED ? BPF_RB_FORCE_WAKEUP : ring_wakeup()))
 		return -1;
 	bpf_map_update_elem(&sent, &id, &epoch, BPF_ANY);
 	return 0;
@@ -142,8 +141,8 @@ static __always_inline __u64 code_describe(struct pp_walk *w, const struct pp_py
 					   __u32 slot)
 {
 	struct pp_code_record *record = &w->code_out.record;
-	__u64 name = py->code_qualname == PP_NO_OFFSET ? code_field(w, py->code_name) :
-							 code_field(w, py->code_qualname);
+	__u64 name = py->code_qualname == PP_NO_OFFSET ? code_field(w, py->code_name)
+						       : code_field(w, py->code_qualname);
 	__u32 bytes;
 
 	record->address = w->code_address;

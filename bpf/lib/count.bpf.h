@@ -48,18 +48,17 @@ static __always_inline __u32 table_number(const struct pp_config *cfg)
 	static __always_inline long row_##name(const key_type *key, const struct pp_count *more,   \
 					       __u32 number)                                       \
 	{                                                                                          \
-		struct pp_count *count = number & 1 ? bpf_map_lookup_elem(&name##_1, key) :        \
-						      bpf_map_lookup_elem(&name##_0, key);         \
+		struct pp_count *count = number & 1 ? bpf_map_lookup_elem(&name##_1, key)          \
+						    : bpf_map_lookup_elem(&name##_0, key);         \
 		long err;                                                                          \
                                                                                                    \
 		if (!count) {                                                                      \
-			err = number & 1 ?                                                         \
-				      bpf_map_update_elem(&name##_1, key, more, BPF_NOEXIST) :     \
-				      bpf_map_update_elem(&name##_0, key, more, BPF_NOEXIST);      \
+			err = number & 1 ? bpf_map_update_elem(&name##_1, key, more, BPF_NOEXIST)  \
+					 : bpf_map_update_elem(&name##_0, key, more, BPF_NOEXIST); \
 			if (!err)                                                                  \
 				return 1;                                                          \
-			count = number & 1 ? bpf_map_lookup_elem(&name##_1, key) :                 \
-					     bpf_map_lookup_elem(&name##_0, key);                  \
+			count = number & 1 ? bpf_map_lookup_elem(&name##_1, key)                   \
+					   : bpf_map_lookup_elem(&name##_0, key);                  \
 			if (!count)                                                                \
 				return err;                                                        \
 		}                                                                                  \
@@ -139,8 +138,8 @@ static __always_inline long count_add_more(const struct pp_count_key *key,
 					   const struct pp_count *more, __u32 number)
 {
 	enum pp_table table = pp_table_of(key->kind);
-	long made = table == PP_TABLE_SAMPLES ? row_counts(key, more, number) :
-						row_waits(key, more, number);
+	long made = table == PP_TABLE_SAMPLES ? row_counts(key, more, number)
+					      : row_waits(key, more, number);
 
 	if (made > 0)
 		table_grows(table, number);

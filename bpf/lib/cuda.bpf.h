@@ -148,7 +148,8 @@ __noinline __u64 cuda_read_node_what(__u64 address, __u32 node)
 	return (type == NODE_COPY
 			? cuda_read_layout(address + NODE_COPY_AT, PP_CUDA_LAYOUT_3D, 0)
 			: cuda_read_layout(address + NODE_PARAMS_AT, PP_CUDA_LAYOUT_FILL, 0))
-	       << 8 >> 8;
+		       << 8 >>
+	       8;
 }
 
 #if defined(__TARGET_ARCH_arm64)
@@ -261,9 +262,8 @@ static __always_inline bool cuda_queues(const struct cuda_hit *h)
 {
 	const __u8 way = h->what.direction;
 
-	return h->site->queues &&
-	       (h->site->queues != PP_CUDA_QUEUES_TO_DEVICE ||
-		(way != PP_CUDA_DTOH && way != PP_CUDA_HTOH));
+	return h->site->queues && (h->site->queues != PP_CUDA_QUEUES_TO_DEVICE ||
+				   (way != PP_CUDA_DTOH && way != PP_CUDA_HTOH));
 }
 
 /* A call may leave work in its stream.  Most find that their thread has marked it in this round.

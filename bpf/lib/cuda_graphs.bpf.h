@@ -176,9 +176,8 @@ __noinline int cuda_capture_begin(__u64 id, __u64 handle, __u32 mode, __u64 grap
 {
 	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &id);
 	const __u64 stream = stream_of_thread(handle, id);
-	struct cuda_object capture = {.capture = stream,
-				      .is_partial = !are_launches_whole(),
-				      .adds = !!graph};
+	struct cuda_object capture = {
+		.capture = stream, .is_partial = !are_launches_whole(), .adds = !!graph};
 	struct cuda_object part = {};
 	const struct cuda_object *before;
 	struct cuda_process *process;
@@ -251,8 +250,7 @@ __noinline int cuda_capture_end(__u64 id, __u64 handle, __u64 graph, __u32 resul
 		capture->is_partial = 1;
 	if (graph && !result)
 		graph_captured(thread->generation, graph, capture);
-	if (!capture ||
-	    (result && result != CAPTURE_INVALIDATED && result != CAPTURE_UNJOINED))
+	if (!capture || (result && result != CAPTURE_INVALIDATED && result != CAPTURE_UNJOINED))
 		return 0;
 	capture_drop(process, thread->generation, number, stream);
 	if (thread->capture == number)
@@ -392,8 +390,7 @@ __noinline int cuda_graph_copied(__u32 generation, __u64 handle, __u32 kind, __u
 /* An instance is launched: adds what it runs to the row, and returns its bytes. */
 __noinline __u64 cuda_graph_run(__u64 row, __u32 generation, __u64 instance, __u64 scale)
 {
-	const struct cuda_object *known =
-		object_get(generation, instance, PP_CUDA_OBJECT_INSTANCE);
+	const struct cuda_object *known = object_get(generation, instance, PP_CUDA_OBJECT_INSTANCE);
 	struct pp_cuda_totals *totals = bpf_map_lookup_elem(&cuda_totals, &row);
 
 	if (!totals)

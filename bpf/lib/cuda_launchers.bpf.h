@@ -40,8 +40,8 @@ static __always_inline bool cuda_is_launcher(const struct cuda_streams *streams,
 	__u32 at = thread->launcher - 1;
 
 	BARRIER(at);
-	return at < CUDA_LAUNCHERS && *(const volatile __u32 *)&streams->launcher[at] ==
-					      (__u32)bpf_get_current_pid_tgid();
+	return at < CUDA_LAUNCHERS &&
+	       *(const volatile __u32 *)&streams->launcher[at] == (__u32)bpf_get_current_pid_tgid();
 }
 
 /* Lists the current thread among the launchers.  Returns 1 + its index; 0: there is no room. */
@@ -130,8 +130,7 @@ static __always_inline void cuda_launch_left(struct cuda_thread *thread, __u64 s
 /* A kernel for one CPU has no such field: the thread is not the current one. */
 static __always_inline bool cuda_is_on_cpu(struct task_struct *task)
 {
-	return bpf_core_field_exists(task->on_cpu) &&
-	       BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
+	return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
 }
 
 /* Returns the user stack pointer of a thread that is off the CPU; 0: it is on one, or cannot be

@@ -19,9 +19,9 @@ MAP(cuda_totals, HASH, PP_CUDA_TOTALS_MAX, __u64, struct pp_cuda_totals);
 
 /* What all processes share: one value. */
 struct cuda_machine {
-	__u64 walks_until_ns; /* lib/cuda_walks.bpf.h: walk_take() */
+	__u64 walks_until_ns;  /* lib/cuda_walks.bpf.h: walk_take() */
 	__u64 blocks_until_ns; /* the same of walks of allocations */
-	__u32 changes; /* of what struct cuda_process says behind `generation` */
+	__u32 changes;	       /* of what struct cuda_process says behind `generation` */
 	__u32 pad;
 };
 MAP(cuda_machine, ARRAY, 1, __u32, struct cuda_machine);
@@ -39,18 +39,18 @@ MAP(cuda_removed, HASH, 1024, struct pp_process_id, __u64);
 struct cuda_process {
 	__u64 walks_until_ns;
 	__u64 blocks_until_ns; /* the same of walks of allocations: lib/cuda_memory.bpf.h */
-	__u64 totals;	  /* rows that it has had made */
-	__u32 generation; /* whose all but the first is */
-	__u32 captures;	  /* that have begun and not ended */
-	__u32 life;	  /* struct pp_cuda_what */
-	__u32 user;	  /* who answers for it */
+	__u64 totals;	       /* rows that it has had made */
+	__u32 generation;      /* whose all but the first is */
+	__u32 captures;	       /* that have begun and not ended */
+	__u32 life;	       /* struct pp_cuda_what */
+	__u32 user;	       /* who answers for it */
 };
 MAP(cuda_processes, LRU_HASH, 1024, __u32, struct cuda_process);
 
 /* By pid and tgid: what is looked up once for many calls. */
 struct cuda_thread {
 	struct pp_cuda_hits hits; /* first: the agent reads them */
-	__u32 changes; /* struct pp_config: process_changes, at that moment */
+	__u32 changes;		  /* struct pp_config: process_changes, at that moment */
 	__u32 generation;
 	__u32 is_wanted;
 	__u32 device;	/* struct pp_cuda_what */

@@ -299,8 +299,8 @@ static __always_inline bool cuda_is_stream(const struct cuda_streams *streams,
 					   const struct cuda_stream *stream, __u64 handle,
 					   __u64 context)
 {
-	return stream->handle == handle && (stream->context == context || !streams->is_divided ||
-					    !cuda_is_default(handle));
+	return stream->handle == handle &&
+	       (stream->context == context || !streams->is_divided || !cuda_is_default(handle));
 }
 
 /* Takes a free row. */
@@ -486,8 +486,7 @@ static __always_inline void cuda_sync_begin(__u32 kind, struct pp_gpu_wait *wait
 	/* It may be that of one that begins at the same time: as good, for both still look. */
 	wait->round = cuda_round(rounds);
 	/* Who reads the round from here on reads this one, or a later one. */
-	if (cuda_others_launch(thread->generation,
-			       kind == PP_CUDA_SYNC_STREAM ? wait->stream : 0))
+	if (cuda_others_launch(thread->generation, kind == PP_CUDA_SYNC_STREAM ? wait->stream : 0))
 		wait->round = 0;
 }
 

@@ -138,8 +138,8 @@ struct return_instance {
 
 struct uprobe_task {
 	struct return_instance *return_instances;
-	unsigned long vaddr;	       /* of the breakpoint */
-	unsigned long xol_vaddr;       /* of its instruction's copy, while that is run */
+	unsigned long vaddr;	 /* of the breakpoint */
+	unsigned long xol_vaddr; /* of its instruction's copy, while that is run */
 };
 
 struct super_block {
@@ -212,7 +212,7 @@ struct cred {
 struct task_struct {
 	void *stack;
 	unsigned int flags;
-	unsigned int on_cpu; /* 7.2: a byte; only unsigned fields change their size */
+	unsigned int on_cpu;  /* 7.2: a byte; only unsigned fields change their size */
 	unsigned int __state; /* 5.14; `state` before */
 	unsigned in_iowait : 1;
 	struct sched_entity se;
@@ -223,9 +223,9 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct mm_struct *mm;
 	struct pid *thread_pid;
-	int pagefault_disabled; /* a fault now is an error of the access, which gets no page */
+	int pagefault_disabled;	     /* a fault now is an error of the access, which gets no page */
 	unsigned long nvcsw, nivcsw; /* times it left the CPU: asleep, preempted */
-	__u64 start_time; /* ns, CLOCK_MONOTONIC */
+	__u64 start_time;	     /* ns, CLOCK_MONOTONIC */
 	const struct cred *cred;
 	struct signal_struct *signal;
 	char comm[PP_COMM_BYTES];

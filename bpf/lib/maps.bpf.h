@@ -297,17 +297,17 @@ PP_MAP MAP(gpu_waits, HASH, 1, __u32, struct pp_gpu_wait);
 struct budget {
 	__u64 started_ns; /* of the period */
 	__s64 credit_ns;
-	__u32 shift; /* one wait or sample in 1 << shift is walked */
+	__u32 shift;	/* one wait or sample in 1 << shift is walked */
 	__u32 spent_ns; /* in this period */
 };
 
 /* The state of sampling on one CPU. */
 struct sampling {
 	struct budget budget; /* which only steers */
-	__u64 due_ns;	/* when the last event was due; 0: not known */
-	__u64 ended_ns; /* when its walk had ended; 0: there was none */
-	__u64 thread;	/* pid and tgid */
-	__u64 switches; /* of the thread, up to then */
+	__u64 due_ns;	      /* when the last event was due; 0: not known */
+	__u64 ended_ns;	      /* when its walk had ended; 0: there was none */
+	__u64 thread;	      /* pid and tgid */
+	__u64 switches;	      /* of the thread, up to then */
 };
 PP_MAP MAP(sampling, PERCPU_ARRAY, 1, __u32, struct sampling);
 
@@ -338,16 +338,16 @@ PP_MAP MAP(countings, PERCPU_ARRAY, COUNTING_COUNT, __u32, struct counting);
 /* The state of a switch on this CPU: what does not fit on the BPF stack, or what the verifier would
  * track value by value there.  Only the first four fields outlive the switch. */
 struct switch_state {
-	struct budget budget; /* which only steers */
+	struct budget budget;		/* which only steers */
 	__u64 clock_read, clock_offset; /* switch_thread.bpf.c: switch_clock() */
 	__u64 registers_at;		/* in a kernel stack; 0: not known yet */
 	__u64 look_ns;			/* when the look at this wait began */
 	struct call_site call_site;
 	struct old_site old;
-	__u32 found, pad;    /* which of the thread's wait sites this is */
-	__u64 registers[34]; /* struct user_registers: aarch64 has most */
+	__u32 found, pad;	     /* which of the thread's wait sites this is */
+	__u64 registers[34];	     /* struct user_registers: aarch64 has most */
 	struct pp_ledger_sum ledger; /* all 0 */
-	__u64 context; /* an address: the verifier must not know it as a context */
+	__u64 context;		     /* an address: the verifier must not know it as a context */
 };
 PP_MAP MAP(switches, PERCPU_ARRAY, 1, __u32, struct switch_state);
 
@@ -389,8 +389,8 @@ PP_CONST __u32 scratch_levels;
 PP_CONST bool wakers_are_on;
 /* What the kernel has; instructions that it lacks are replaced before the load, wherever they are
  * (attach/object_builds.h): verifiers refuse some of them even in code that never runs. */
-PP_CONST bool has_cmpxchg;     /* and xchg: 5.12 and later */
-PP_CONST bool has_rdonly_cast; /* bpf_rdonly_cast(): 6.2 and later */
+PP_CONST bool has_cmpxchg;	  /* and xchg: 5.12 and later */
+PP_CONST bool has_rdonly_cast;	  /* bpf_rdonly_cast(): 6.2 and later */
 PP_CONST bool switch_tells_state; /* sched_switch has the argument prev_state: 5.18 and later */
 PP_CONST bool victim_is_task;	  /* mark_victim has a task, not a thread id: 6.9 and later */
 
@@ -413,8 +413,8 @@ static inline __u64 ring_wakeup(void)
 {
 	__u64 used = bpf_ringbuf_query(&stacks, BPF_RB_AVAIL_DATA);
 
-	return used > bpf_ringbuf_query(&stacks, BPF_RB_RING_SIZE) / 4 ? BPF_RB_FORCE_WAKEUP :
-									 BPF_RB_NO_WAKEUP;
+	return used > bpf_ringbuf_query(&stacks, BPF_RB_RING_SIZE) / 4 ? BPF_RB_FORCE_WAKEUP
+								       : BPF_RB_NO_WAKEUP;
 }
 
 static inline struct pp_config *config_get(void)

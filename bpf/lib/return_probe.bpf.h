@@ -62,8 +62,7 @@ __noinline int trampoline_depth(__u64 start, __u64 pc, __u64 zero)
 	__u8 code[TRAMPOLINE_BYTES] = {};
 	__u64 at = zero, depth = zero, end = pc - start;
 
-	if (end >= TRAMPOLINE_BYTES ||
-	    bpf_probe_read_user(code, sizeof(code), (const void *)start))
+	if (end >= TRAMPOLINE_BYTES || bpf_probe_read_user(code, sizeof(code), (const void *)start))
 		return -1;
 	for (__u32 i = 0; i < TRAMPOLINE_STEPS; i++) {
 		__u32 byte;

@@ -28,8 +28,7 @@ static __always_inline __u64 pthread_value(const struct pp_walk *w, __u64 key_ad
 	__u32 tss[2] = {};
 
 	/* Py_tss_t: is_initialized, then the key. */
-	if (bpf_probe_read_user(tss, sizeof(tss), (const void *)(key_address - 4)) ||
-	    tss[1] > 1024)
+	if (bpf_probe_read_user(tss, sizeof(tss), (const void *)(key_address - 4)) || tss[1] > 1024)
 		return 0;
 	if (musl)
 		return read_u64(read_u64(tp + MUSL_KEYS_OFFSET) + 8 * (__u64)tss[1]);

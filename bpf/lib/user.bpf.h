@@ -42,7 +42,7 @@ static __always_inline struct pp_user_share *share_of(__u32 user)
  * not sent. */
 #define ring_send(data, bytes, wakeup)                                                             \
 	({                                                                                         \
-		int failed_ = ring_share_take(user_of_current(), (__u32)(bytes));          \
+		int failed_ = ring_share_take(user_of_current(), (__u32)(bytes));                  \
                                                                                                    \
 		if (failed_) {                                                                     \
 			count_loss(PP_LOSS_RING_SHARE);                                            \

@@ -41,7 +41,7 @@ static __always_inline bool registers_are_of_exec(const struct user_registers *r
 #define user_registers pt_regs
 #define SAVED_MODE cs
 #define KERNEL_MODE 0U
-#define THREAD_BYTES 16384U	/* arch/x86/include/asm/page_64_types.h, without KASAN */
+#define THREAD_BYTES 16384U /* arch/x86/include/asm/page_64_types.h, without KASAN */
 #define STACK_TOP_PADDING 0U
 #define USER32_CS 0x23U
 #define SYSCALL_EXECVE 59U
@@ -114,8 +114,7 @@ static __always_inline const void *saved_registers(struct task_struct *task)
 
 /* Copies the sampled registers word by word: the verifier wants constant offsets from the
  * context. */
-static __always_inline void copy_sampled(struct user_registers *to,
-					 struct bpf_perf_event_data *ctx)
+static __always_inline void copy_sampled(struct user_registers *to, struct bpf_perf_event_data *ctx)
 {
 	const volatile __u64 *from = (const volatile __u64 *)ctx;
 

@@ -61,15 +61,16 @@ static __always_inline bool waits_for_disk(struct task_struct *task, __u32 state
 #ifndef bpf_rdonly_cast /* of tests */
 /* No extern: libbpf 1.1 looks in the BTF of modules for one that vmlinux lacks, and listing those
  * wants CAP_SYS_ADMIN.  The agent replaces this call before the load. */
-static void *(*const bpf_rdonly_cast)(const void *address, __u32 btf_id) =
-	(void *)PP_CALL_RDONLY_CAST;
+static void *(*const bpf_rdonly_cast)(const void *address,
+				      __u32 btf_id) = (void *)PP_CALL_RDONLY_CAST;
 #endif
 
 /* Does what bpf_task_pt_regs() does, but without a call.  Where each call's return is guarded (AMD:
  * safe RET) one costs 40 ns.  The registers lie at the same distance, *at, from the bottom of every
  * kernel stack.  Kernels without bpf_rdonly_cast() call. */
-static __always_inline const struct pt_regs___kernel *
-saved_registers_of(struct task_struct *task, __u64 *at, struct call_site *room)
+static __always_inline const struct pt_regs___kernel *saved_registers_of(struct task_struct *task,
+									 __u64 *at,
+									 struct call_site *room)
 {
 	if (!has_rdonly_cast)
 		return (const void *)bpf_task_pt_regs(task);
@@ -139,9 +140,9 @@ static __always_inline enum pp_wait socket_wait(const struct file *file)
 	if (family != FAMILY_INET && family != FAMILY_INET6)
 		return PP_WAIT_SOCKET;
 	protocol = BPF_CORE_READ(sk, sk_protocol);
-	return protocol == PROTOCOL_TCP ? PP_WAIT_TCP :
-	       protocol == PROTOCOL_UDP ? PP_WAIT_UDP :
-					  PP_WAIT_SOCKET;
+	return protocol == PROTOCOL_TCP	  ? PP_WAIT_TCP
+	       : protocol == PROTOCOL_UDP ? PP_WAIT_UDP
+					  : PP_WAIT_SOCKET;
 }
 
 /* Finds what kind of file a descriptor is. */

@@ -200,8 +200,7 @@ static __always_inline enum pp_stop leave_signal_frame(struct pp_walk *w, __u64 
 {
 	__u64 *r = w->registers;
 
-	if (bpf_probe_read_user(w->bytes, 128,
-				(const void *)(w->sp + SIGNAL_REGISTERS_OFFSET)) ||
+	if (bpf_probe_read_user(w->bytes, 128, (const void *)(w->sp + SIGNAL_REGISTERS_OFFSET)) ||
 	    bpf_probe_read_user(&w->pc, 8, (const void *)(w->sp + SIGNAL_REGISTERS_OFFSET + 128)))
 		return PP_STOP_READ_FAULT;
 	const __u64 *saved = (const __u64 *)w->bytes;
@@ -391,8 +390,7 @@ static __always_inline bool resync_at_anchor(struct pp_walk *w, const struct pp_
 	if (!segment || !segment->anchor || !resync || resync->agreed < PP_RESYNC_AGREED)
 		return false;
 	cfa = segment->anchor + resync->cfa_minus_anchor;
-	if (cfa <= w->sp ||
-	    bpf_probe_read_user(&w->pc, 8, (const void *)(cfa - 8)) ||
+	if (cfa <= w->sp || bpf_probe_read_user(&w->pc, 8, (const void *)(cfa - 8)) ||
 	    bpf_probe_read_user(&w->fp, 8, (const void *)(cfa + resync->fp_offset)))
 		return false;
 	native_push(w, 0, 0, PP_FRAME_GAP);
@@ -493,7 +491,7 @@ static __always_inline struct walk_site *site_of(struct pp_walk *w, __u64 pc)
 /* Looks up the frame at pc in its call site's memo.  Anonymous memory has no rule, which its file
  * number says. */
 static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u32 slot, __u64 pc,
-						 struct walk_site *site)
+						struct walk_site *site)
 {
 	const struct pp_range *range = &w->range;
 	struct pp_rule *rule;
@@ -703,8 +701,7 @@ __noinline int walk_any_step(__u32 slot)
 		stop = place_frame(w, slot, pc, site);
 		if (w->is_urgent)
 			walk_clock_hurry(w); /* a search in cold tables: up to some us */
-		if ((stop == PP_STOP_NO_MAPPING ||
-		     (!stop && site->file == PP_FILE_ANONYMOUS)) &&
+		if ((stop == PP_STOP_NO_MAPPING || (!stop && site->file == PP_FILE_ANONYMOUS)) &&
 		    !w->is_leaf && !true_return_address(slot, w->sp - RETURN_ADDRESS_BELOW_CFA))
 			return 0; /* the walk goes on there */
 		/* A caller outside all mappings was no return address; a leaf there is new code. */

@@ -478,8 +478,8 @@ int walk_python_other(__u32 slot)
 static __always_inline void end_in_time(struct pp_walk *w, const struct pp_python *py,
 					__u64 address)
 {
-	__u64 size = py->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES :
-							  INTERPRETER_FRAME_BYTES;
+	__u64 size =
+		py->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES : INTERPRETER_FRAME_BYTES;
 
 	bpf_probe_read_user(w->bytes, size, (const void *)address);
 	w->py_stop = PP_PY_STOP_MAX_TIME;

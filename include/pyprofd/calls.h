@@ -25,12 +25,7 @@ enum pp_call_event { PP_CALL_ENTRY, PP_CALL_RETURN, PP_CALL_LINE, PP_CALL_EVENTS
 #define PP_CALL_MOVES 2U /* those that change the top of a shadow stack */
 
 /* Where a site's arguments lie: file name and name (char *), line. */
-enum pp_call_argument {
-	PP_CALL_ARG_FILE,
-	PP_CALL_ARG_NAME,
-	PP_CALL_ARG_LINE,
-	PP_CALL_ARGUMENTS
-};
+enum pp_call_argument { PP_CALL_ARG_FILE, PP_CALL_ARG_NAME, PP_CALL_ARG_LINE, PP_CALL_ARGUMENTS };
 struct pp_call_site {
 	__u32 is_used;
 	__u32 is_ours; /* no interpreter's: it measures what hits cost */

@@ -18,18 +18,18 @@ enum pp_config_flag {
 };
 
 struct pp_config {
-	__u32 flags;	   /* enum pp_config_flag */
-	__u32 window;	   /* counts up */
-	__u32 epoch;	   /* a stack last sent in an older epoch is sent again */
-	__u32 code_epoch;  /* code objects sent in an older one are sent again */
+	__u32 flags;	  /* enum pp_config_flag */
+	__u32 window;	  /* counts up */
+	__u32 epoch;	  /* a stack last sent in an older epoch is sent again */
+	__u32 code_epoch; /* code objects sent in an older one are sent again */
 	/* incomplete stacks that may still be sent; the agent refills it */
 	__s64 incomplete_tokens;
 	__s64 tokens_kept; /* of these; for samples and waits alone */
 	/* CLOCK_MONOTONIC, by bit 0 of the window: this window and the last */
 	__u64 window_start_ns[2];
-	__u64 wait_min_ns;	  /* shorter waits are in the ledger only */
-	__u32 thread_mask;	  /* slots of threads[] - 1 */
-	__u32 thread_seed;	  /* random: pp_thread_index() */
+	__u64 wait_min_ns;	/* shorter waits are in the ledger only */
+	__u32 thread_mask;	/* slots of threads[] - 1 */
+	__u32 thread_seed;	/* random: pp_thread_index() */
 	__u32 sample_period_ns; /* from one sample to the next; 0: they are not spaced by time */
 	/* what walks may cost in PP_BUDGET_PERIOD_NS */
 	__u32 sample_budget_ns, switch_budget_ns, memory_budget_ns;
@@ -46,7 +46,7 @@ struct pp_config {
 	/* struct pp_user_share: both count up, before the ring is emptied and after each refill */
 	__u32 ring_turn, token_round;
 	__s64 processes_left; /* room in `processes`, by the agent's last count */
-	__u32 slots_taken; /* of threads[] */
+	__u32 slots_taken;    /* of threads[] */
 	/* The agent empties ledgers[], writes 0 and counts up; the kernel side counts rows. */
 	__u32 ledgers_taken, ledger_turn;
 	__u64 name_secret; /* random and odd: pp_user_key() */
@@ -72,12 +72,12 @@ struct pp_user_share {
 	__u32 modest_round, modest_tokens;
 	/* What hits of probes have brought that is new: PP_PROBE_NEWS_MAX, token_round. */
 	__u32 news_round, news;
-	__s32 calls;		    /* open ones of probes: PP_PROBE_CALLS_USER */
-	__u32 slots;		    /* of threads[] that the user's threads have */
-	__u32 gpu_processes;	    /* the kernel side adds, the agent removes */
-	__u32 gpu_waits;	    /* in `gpu_waits` */
-	__u32 gpu_blocks;	    /* in cuda_blocks[]; the agent removes, too */
-	__u32 cuda_rows;	    /* in `cuda_totals`: the kernel side adds, the agent removes */
+	__s32 calls;	     /* open ones of probes: PP_PROBE_CALLS_USER */
+	__u32 slots;	     /* of threads[] that the user's threads have */
+	__u32 gpu_processes; /* the kernel side adds, the agent removes */
+	__u32 gpu_waits;     /* in `gpu_waits` */
+	__u32 gpu_blocks;    /* in cuda_blocks[]; the agent removes, too */
+	__u32 cuda_rows;     /* in `cuda_totals`: the kernel side adds, the agent removes */
 	/* New rows of `cuda_processes`: PP_CUDA_PROCESSES_NEW, token_round. */
 	__u32 cuda_round, cuda_processes;
 	__u32 processes;	    /* in `processes`: the agent counts, the kernel side adds */

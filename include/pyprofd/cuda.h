@@ -300,8 +300,8 @@ struct pp_gpu_process {
 	__u32 sight;	  /* struct pp_config: gpu_sight, since when its calls are seen */
 	__u32 user;	  /* who answers for it */
 	__u32 pad;
-	__u64 marked;	  /* the last round in which work was queued */
-	__u64 idle;	  /* all that was queued in rounds before this one has ended */
+	__u64 marked; /* the last round in which work was queued */
+	__u64 idle;   /* all that was queued in rounds before this one has ended */
 	/* The same of what may have been queued before its calls were seen. */
 	__u64 unsure, sure;
 	__u64 since; /* CLOCK_MONOTONIC << PP_GPU_SINCE_SHIFT | enum pp_gpu, of the state */

@@ -195,7 +195,7 @@ enum pp_merge {
 	X(LEDGER, 1, "lifetime", "nanoseconds", SUM) /* threads x wall */                          \
 	X(LEDGER, 2, "threads", "count", MAX)                                                      \
 	X(LEDGER, 3, "off_scheduler", "nanoseconds", SUM) /* its CPU time minus the scheduler's */ \
-	X(LEDGER, 4, "compared", "nanoseconds", SUM) /* the lifetime in which these were */        \
+	X(LEDGER, 4, "compared", "nanoseconds", SUM)	  /* the lifetime in which these were */   \
 	X(LEDGER, 5, "ledger_processes", "count", MAX)                                             \
 	X(CUDA_CALLS, 0, "exact_calls", "count", SUM)                                              \
 	X(CUDA_CALLS, 1, "exact_host", "nanoseconds", SUM)                                         \

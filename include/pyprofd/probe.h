@@ -59,11 +59,11 @@ enum pp_mapping {
 
 /* A function that gives memory or takes it back.  Parameters count from 1 on; 0: there is none. */
 struct pp_alloc_site {
-	__u8 size[2];	 /* parameters whose product is the block's size */
-	__u8 frees;	 /* parameter: address of a block that is given back */
-	__u8 result_at;	 /* parameter: where the block's address is stored; 0: it is returned */
-	__u8 function;	 /* tells functions apart, as their beginnings and ends */
-	__u8 mapping;    /* enum pp_mapping: allocators call it for themselves */
+	__u8 size[2];	/* parameters whose product is the block's size */
+	__u8 frees;	/* parameter: address of a block that is given back */
+	__u8 result_at; /* parameter: where the block's address is stored; 0: it is returned */
+	__u8 function;	/* tells functions apart, as their beginnings and ends */
+	__u8 mapping;	/* enum pp_mapping: allocators call it for themselves */
 	__u8 pad[10];
 };
 

@@ -23,14 +23,14 @@ enum pp_context_flag {
  * kernel side copies it from parent to child at fork, and creates a fresh one (flags inherited, no
  * set) at exec. */
 struct pp_process_context {
-	__u32 map_set;	  /* 1 + index of the first chunk in map_sets[]; 0: none yet */
-	__u16 map_chunks; /* number of the set's chunks */
-	__u16 flags;	  /* enum pp_context_flag */
-	__u32 python;	  /* 1 + index in pythons[]; 0: no interpreter */
-	__u32 code_space; /* equal for processes that share code objects since a fork */
+	__u32 map_set;	   /* 1 + index of the first chunk in map_sets[]; 0: none yet */
+	__u16 map_chunks;  /* number of the set's chunks */
+	__u16 flags;	   /* enum pp_context_flag */
+	__u32 python;	   /* 1 + index in pythons[]; 0: no interpreter */
+	__u32 code_space;  /* equal for processes that share code objects since a fork */
 	__u32 map_version; /* of the set's contents, never 0: results of lookups in it stay valid */
 	__u32 pad;
-	__u64 python_bias; /* load bias of the interpreter's file */
+	__u64 python_bias;    /* load bias of the interpreter's file */
 	struct pp_tls tls[2]; /* first the attached thread state, then the GILState slot */
 };
 

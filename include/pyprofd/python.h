@@ -19,12 +19,12 @@ enum pp_python_chain {
 	/* 2.7, 3.6-3.9: tstate->frame, f_back; one frame per eval activation, which is found by the
 	 * ranges of the eval function */
 	PP_CHAIN_FRAME_OBJECT,
-	PP_CHAIN_FRAME_CFRAME,	/* 3.10: the same, with a CFrame on each activation's C stack */
+	PP_CHAIN_FRAME_CFRAME, /* 3.10: the same, with a CFrame on each activation's C stack */
 	/* 3.11: tstate->cframe->current_frame; is_entry ends a segment, whose anchor is the
 	 * _PyCFrame */
 	PP_CHAIN_CFRAME_ENTRY,
-	PP_CHAIN_CFRAME_SHIM,	/* 3.12: the same, but a shim frame on the C stack ends a segment */
-	PP_CHAIN_SHIM,		/* 3.13+: tstate->current_frame; a shim frame ends a segment */
+	PP_CHAIN_CFRAME_SHIM, /* 3.12: the same, but a shim frame on the C stack ends a segment */
+	PP_CHAIN_SHIM,	      /* 3.13+: tstate->current_frame; a shim frame ends a segment */
 };
 
 /* How to find out whether the thread holds the GIL. */
@@ -56,21 +56,21 @@ struct pp_eval_range {
 
 struct pp_python {
 	__u8 major, minor;
-	__u8 chain;    /* enum pp_python_chain */
-	__u8 flags;    /* enum pp_python_flag */
-	__u8 gil_mode; /* enum pp_gil_mode */
-	__u8 gc_mode;  /* enum pp_gc_mode */
-	__u8 shim_owner;   /* frames with owner >= this are shims */
+	__u8 chain;	 /* enum pp_python_chain */
+	__u8 flags;	 /* enum pp_python_flag */
+	__u8 gil_mode;	 /* enum pp_gil_mode */
+	__u8 gc_mode;	 /* enum pp_gc_mode */
+	__u8 shim_owner; /* frames with owner >= this are shims */
 	__u8 eval_range_count;
 
-	__u32 file;	   /* file id: native frames of this file belong to the interpreter */
-	__u16 ts_cframe;   /* PyThreadState.cframe, PP_CHAIN_FRAME_CFRAME (3.10) only */
+	__u32 file;	 /* file id: native frames of this file belong to the interpreter */
+	__u16 ts_cframe; /* PyThreadState.cframe, PP_CHAIN_FRAME_CFRAME (3.10) only */
 	__u16 pad;
-	__u64 runtime;	   /* address in the file of _PyRuntime; 0 <= 3.6 */
-	__u64 code_type;   /* address in the file of PyCode_Type */
+	__u64 runtime;	 /* address in the file of _PyRuntime; 0 <= 3.6 */
+	__u64 code_type; /* address in the file of PyCode_Type */
 
 	/* PyThreadState; all below PP_TSTATE_READ_BYTES */
-	__u16 ts_frame;	       /* frame, cframe or current_frame */
+	__u16 ts_frame; /* frame, cframe or current_frame */
 	__u16 ts_interp;
 	__u16 ts_thread_id;    /* pthread_self() == fs base */
 	__u16 ts_native_id;    /* tid as the thread itself sees it; PP_NO_OFFSET <= 3.10 */
@@ -114,9 +114,9 @@ struct pp_python {
 	/* 3.6 has the GIL's futex words in its static data: addresses in the file. */
 	__u64 gil_wait_low;
 	__u32 gil_wait_bytes; /* 0: not known */
-	__u16 interp_gil; /* PyInterpreterState.ceval.gil, a pointer; PP_NO_OFFSET <= 3.11 */
+	__u16 interp_gil;     /* PyInterpreterState.ceval.gil, a pointer; PP_NO_OFFSET <= 3.11 */
 	__u16 pad_gil;
-	__u32 gc_offset;  /* PP_GC_GLOBAL: low 32 bits of the file address */
+	__u32 gc_offset; /* PP_GC_GLOBAL: low 32 bits of the file address */
 
 	/* <= 3.11: the newest interpreter's address is at interp_head (address in the file; 0: not
 	 * known, or not needed), PyInterpreterState.next at 0. */
@@ -133,9 +133,9 @@ _Static_assert(sizeof(struct pp_python) <= 256, "pp_python crosses the kernel bo
  * same at every pc of one eval function (0x90 on 3.12.1), so a stuck walk can continue there. */
 struct pp_resync {
 	__s64 cfa_minus_anchor; /* bytes */
-	__s64 fp_offset;      /* saved frame pointer relative to the CFA */
-	__u32 agreed;	      /* equal observations minus different ones; used from 3 on */
-	__u32 asked;	      /* stuck walks sent to the agent, which searches for the distance */
+	__s64 fp_offset;	/* saved frame pointer relative to the CFA */
+	__u32 agreed;		/* equal observations minus different ones; used from 3 on */
+	__u32 asked;		/* stuck walks sent to the agent, which searches for the distance */
 };
 #define PP_RESYNC_AGREED 3U
 #define PP_RESYNC_SURE 16U /* the count stops here, so that this many different ones unlearn it */

@@ -12,9 +12,9 @@
 enum pp_table {
 	/* counts_N: what happens on a CPU at a bounded rate, so that waits cannot fill it */
 	PP_TABLE_SAMPLES,
-	PP_TABLE_WAITS,	  /* waits_N: what threads do, as often as they want */
-	PP_TABLE_WAKES,	  /* wakes_N: include/pyprofd/wait.h */
-	PP_TABLE_COARSE,  /* coarse_N: for what found no row in the other three */
+	PP_TABLE_WAITS,	 /* waits_N: what threads do, as often as they want */
+	PP_TABLE_WAKES,	 /* wakes_N: include/pyprofd/wait.h */
+	PP_TABLE_COARSE, /* coarse_N: for what found no row in the other three */
 	PP_TABLE_COUNT,
 };
 
@@ -68,8 +68,8 @@ static __inline__ struct pp_count_key pp_rest_key(__u32 index)
 {
 	struct pp_count_key key = {
 		.user_stack = PP_STACK_OTHERS,
-		.flags = (index & 1 ? PP_COUNT_GIL_HELD : 0) |
-			 (index / 2 % PP_REST_WAITS) << PP_COUNT_WAIT_SHIFT,
+		.flags = (index & 1 ? PP_COUNT_GIL_HELD : 0) | (index / 2 % PP_REST_WAITS)
+								       << PP_COUNT_WAIT_SHIFT,
 		.kind = index / 2 / PP_REST_WAITS % PP_REST_KINDS,
 	};
 
@@ -91,9 +91,9 @@ static __inline__ struct pp_count_key pp_rest_key(__u32 index)
 #define PP_ENUM_PROGRAM(id, name) PP_PROGRAM_##id,
 enum pp_program { PP_PROGRAMS(PP_ENUM_PROGRAM) PP_PROGRAM_COUNT };
 
-#define PP_TIME_SHIFT 8U   /* the first octave begins at 256 ns */
+#define PP_TIME_SHIFT 8U    /* the first octave begins at 256 ns */
 #define PP_TIME_OCTAVES 18U /* up to 67 ms */
-#define PP_TIME_PARTS 8U   /* per octave; a power of two */
+#define PP_TIME_PARTS 8U    /* per octave; a power of two */
 #define PP_TIME_BUCKETS (PP_TIME_OCTAVES * PP_TIME_PARTS)
 
 /* The first bucket also counts shorter times, the last one longer times. */

@@ -48,8 +48,8 @@ enum pp_rule_kind {
 /* Where the caller's frame pointer is (x86-64 rbp, aarch64 x29). */
 enum pp_fp_kind {
 	PP_FP_SAME = 0,
-	PP_FP_AT_CFA,	/* *(CFA + fp_offset) */
-	PP_FP_AT_FP,	/* *(fp + fp_offset): DRAP frames */
+	PP_FP_AT_CFA, /* *(CFA + fp_offset) */
+	PP_FP_AT_FP,  /* *(fp + fp_offset): DRAP frames */
 	PP_FP_UNDEFINED,
 };
 
@@ -58,7 +58,7 @@ enum pp_ra_kind {
 	PP_RA_AT_CFA = 0, /* *(CFA + ra_offset); x86-64: always CFA - 8 */
 	/* at the leaf only; aarch64: still in LR; x86-64: in register ra_offset */
 	PP_RA_REGISTER,
-	PP_RA_UNDEFINED,  /* the outermost frame */
+	PP_RA_UNDEFINED, /* the outermost frame */
 };
 
 struct pp_rule {

@@ -15,11 +15,11 @@
 #define PP_WAITS(X)                                                                                \
 	X(NONE, "running", CPU)                                                                    \
 	X(OTHER, "other", UNKNOWN)                                                                 \
-	X(SLEEP, "sleep", SLEEP)     /* nanosleep, timers, signals */                              \
-	X(LOCK, "lock", LOCK)	     /* futex */                                                   \
-	X(GIL, "gil", GIL)	     /* futex inside the GIL's condition or mutex */               \
-	X(DISK, "disk", DISK)	     /* uninterruptible, outside of faults */                      \
-	X(FILE, "file", DISK)	     /* read, write, ... of a regular file or directory */         \
+	X(SLEEP, "sleep", SLEEP) /* nanosleep, timers, signals */                                  \
+	X(LOCK, "lock", LOCK)	 /* futex */                                                       \
+	X(GIL, "gil", GIL)	 /* futex inside the GIL's condition or mutex */                   \
+	X(DISK, "disk", DISK)	 /* uninterruptible, outside of faults */                          \
+	X(FILE, "file", DISK)	 /* read, write, ... of a regular file or directory */             \
 	X(PIPE, "pipe", NET)                                                                       \
 	X(UNIX, "unix socket", NET)                                                                \
 	X(TCP, "tcp socket", NET)                                                                  \
@@ -29,12 +29,12 @@
 	X(TERMINAL, "terminal", NET) /* a character device */                                      \
 	X(POLL, "poll", NET)	     /* epoll, poll, select */                                     \
 	X(IO_URING, "io_uring", NET)                                                               \
-	X(CHILD, "child", CHILD)     /* wait4, waitid, vfork */                                    \
+	X(CHILD, "child", CHILD) /* wait4, waitid, vfork */                                        \
 	X(FAULT, "page fault", FAULT)                                                              \
-	X(RUN_QUEUE, "run queue", RUN_QUEUE) /* preempted, or woken and not running yet */        \
-	X(STOPPED, "stopped", STOPPED) /* by a signal or a tracer */                               \
-	X(KERNEL, "kernel", UNKNOWN) /* a lock or an event inside another syscall */               \
-	X(GPU, "gpu", GPU)	     /* inside of a synchronisation with it */
+	X(RUN_QUEUE, "run queue", RUN_QUEUE) /* preempted, or woken and not running yet */         \
+	X(STOPPED, "stopped", STOPPED)	     /* by a signal or a tracer */                         \
+	X(KERNEL, "kernel", UNKNOWN)	     /* a lock or an event inside another syscall */       \
+	X(GPU, "gpu", GPU)		     /* inside of a synchronisation with it */
 
 #define PP_ENUM_WAIT(id, label, group) PP_WAIT_##id,
 enum pp_wait { PP_WAITS(PP_ENUM_WAIT) PP_WAIT_COUNT };
@@ -64,8 +64,8 @@ enum pp_ledger { PP_LEDGERS(PP_ENUM_LEDGER) PP_LEDGER_COUNT };
 
 /* What was added up at a wait site in one window.  ns and events are weighted. */
 struct pp_wait_site_sum {
-	__u32 window; /* pp_config.window; when it differs, the entry is empty */
-	__u32 events; /* waits that began */
+	__u32 window;	/* pp_config.window; when it differs, the entry is empty */
+	__u32 events;	/* waits that began */
 	__u64 ns;	/* blocked */
 	__u64 queue_ns; /* part of the same intervals: woken and not running yet, or preempted */
 };
@@ -89,17 +89,17 @@ struct pp_wait_site_walked {
 struct pp_wait_site {
 	__u64 key; /* hash of what identifies the site without a walk; 0: the entry is free */
 	__u64 user_stack, kernel_stack; /* hashes; 0: none */
-	__u64 blame_stack; /* of the GIL's holder when the wait began; 0: unknown */
-	__u32 blame_tid;   /* in the holder's pid namespace; 0: unknown */
-	__u32 flags;	   /* enum pp_count_flag, with the wait */
-	__u32 left;	   /* uses until the next walk, drawn at random */
-	__u32 uses;	   /* uses between the last walk and the next */
-	__u32 limit;	   /* one use in this many is unwound; it grows while walks agree */
+	__u64 blame_stack;		/* of the GIL's holder when the wait began; 0: unknown */
+	__u32 blame_tid;		/* in the holder's pid namespace; 0: unknown */
+	__u32 flags;			/* enum pp_count_flag, with the wait */
+	__u32 left;			/* uses until the next walk, drawn at random */
+	__u32 uses;			/* uses between the last walk and the next */
+	__u32 limit;  /* one use in this many is unwound; it grows while walks agree */
 	__u8 differs; /* walks that must still agree until the site counts as having one stack */
-	__u8 is_mixed[2];  /* by bit 0 of the window: walks differed */
+	__u8 is_mixed[2]; /* by bit 0 of the window: walks differed */
 	__u8 pad;
 	__u32 owed; /* weight of the walks that were due since the last one, for the next one */
-	__u64 walked_ns;   /* time of the last walk; CLOCK_MONOTONIC */
+	__u64 walked_ns;		   /* time of the last walk; CLOCK_MONOTONIC */
 	struct pp_wait_site_sum sum[2];	   /* by bit 0 of the window */
 	struct pp_wait_site_walked walked; /* while the walks agree */
 };
@@ -124,33 +124,33 @@ struct pp_thread {
 	__u32 sequence;
 	__u32 tid; /* as the host sees it; 0: free; with PP_TID_ENDED: the agent frees it */
 	struct pp_process_id id;
-	__u32 flags;	    /* enum pp_thread_flag */
+	__u32 flags; /* enum pp_thread_flag */
 	/* the last window that the agent read, with the waits that had not ended */
 	__u32 read_window;
-	__u8 at;	    /* index of the wait site of this wait, or of the last one */
-	__u8 wait;	    /* enum pp_wait: the reason */
-	__u8 weight_shift;  /* this wait has the weight 1 << weight_shift */
-	__u8 python;	    /* 1 + index in pythons[], as the last walk found it; 0: none */
-	__u32 was_tid;	    /* of a free slot: the thread that had it until it exited */
+	__u8 at;	     /* index of the wait site of this wait, or of the last one */
+	__u8 wait;	     /* enum pp_wait: the reason */
+	__u8 weight_shift;   /* this wait has the weight 1 << weight_shift */
+	__u8 python;	     /* 1 + index in pythons[], as the last walk found it; 0: none */
+	__u32 was_tid;	     /* of a free slot: the thread that had it until it exited */
 	__u16 timeline_cpu;  /* where it runs, or ran; only with --timeline, like the next field */
 	__u8 timeline_flags; /* enum pp_timeline_flag, at the switch-out */
 	__u8 turn;	     /* index of the wait site that was replaced last */
 	/* this wait was chosen at random to be unwound, one in so many; 0: it was not */
 	__u32 walk_weight;
-	__u32 seen_flags;    /* of the last sample's stack: enum pp_count_flag */
-	__u32 seen_epoch;    /* of that sample: pp_config.epoch */
-	__u32 user;	     /* whose share of threads[] the slot is part of; 0: root */
-	__u8 gpu; /* 1: its process may be in gpu_processes[] */
+	__u32 seen_flags; /* of the last sample's stack: enum pp_count_flag */
+	__u32 seen_epoch; /* of that sample: pp_config.epoch */
+	__u32 user;	  /* whose share of threads[] the slot is part of; 0: root */
+	__u8 gpu;	  /* 1: its process may be in gpu_processes[] */
 	__u8 pad[3];
-	__u64 seen_stack;    /* hash of that stack; 0: none */
-	__u64 created_ns;   /* when a switch first saw the thread, or it executed another program */
-	__u64 first_ns;	    /* when this tid first had the slot; an exec does not change it */
+	__u64 seen_stack; /* hash of that stack; 0: none */
+	__u64 created_ns; /* when a switch first saw the thread, or it executed another program */
+	__u64 first_ns;	  /* when this tid first had the slot; an exec does not change it */
 	__u64 identified_ns; /* when the filter was last evaluated */
-	__u64 since_ns;	    /* when its run or wait began */
-	__u64 ran_since_ns; /* when the run before this wait began */
-	__u64 run_delay_ns; /* the scheduler's run_delay when the wait began */
+	__u64 since_ns;	     /* when its run or wait began */
+	__u64 ran_since_ns;  /* when the run before this wait began */
+	__u64 run_delay_ns;  /* the scheduler's run_delay when the wait began */
 	__u64 thread_state, python_bias;
-	__u64 gil; /* address of last_holder in the GIL's struct; 0: unknown */
+	__u64 gil;	/* address of last_holder in the GIL's struct; 0: unknown */
 	__u64 last_key; /* pp_wait_site.key of the last wait, including waits left out */
 	__u64 total_ns[PP_LEDGER_COUNT]; /* up to since_ns */
 	struct pp_wait_site site[PP_THREAD_WAIT_SITES];
@@ -246,7 +246,7 @@ struct pp_ledger_sum {
 enum pp_wake_flag {
 	PP_WAKE_INTERRUPT =
 		/* an interrupt (a timer, a device) woke it, not the thread that it interrupted */
-		1,
+	1,
 };
 
 /* The thread that wakes another one up.  An interrupt has no stack in user space. */
@@ -282,11 +282,11 @@ enum pp_scan_flag {
 /* One user thread that was off the CPU and not runnable when the iterator visited it.  When two
  * records of a tid have equal `started_ns` and `switches`, it slept all the time in between. */
 struct pp_scan_record {
-	__u32 size;	    /* bytes: of this struct, or PP_SCAN_RECORD_SHORT */
-	__u32 tgid, tid;    /* as the host sees them */
-	__u32 inner_tid;    /* as the thread itself sees it */
-	__u32 state;	    /* the scheduler's: TASK_INTERRUPTIBLE, ...; never 0 */
-	__u32 flags;	    /* enum pp_scan_flag */
+	__u32 size;	 /* bytes: of this struct, or PP_SCAN_RECORD_SHORT */
+	__u32 tgid, tid; /* as the host sees them */
+	__u32 inner_tid; /* as the thread itself sees it */
+	__u32 state;	 /* the scheduler's: TASK_INTERRUPTIBLE, ...; never 0 */
+	__u32 flags;	 /* enum pp_scan_flag */
 	__u32 wait; /* enum pp_wait; never GIL, because the kernel side has not looked at Python */
 	__u32 kernel_count; /* addresses in kernel[] */
 	__u64 started_ns;   /* the thread; CLOCK_MONOTONIC */
@@ -295,10 +295,10 @@ struct pp_scan_record {
 	__u64 argument;	    /* the first one */
 	__u64 thread_pointer;
 	__u64 first_word; /* the first word that the kernel put onto the process's stack */
-	__u64 pc, sp, fp;		    /* where it left user mode */
-	__u64 registers[PP_REG_COUNT];	    /* by DWARF number */
-	__u64 kernel[PP_MAX_KERNEL_FRAMES]; /* leaf first, which is schedule()'s caller */
-	__u64 return_count;		    /* 0: the record is a short one */
+	__u64 pc, sp, fp; /* where it left user mode */
+	__u64 registers[PP_REG_COUNT];		  /* by DWARF number */
+	__u64 kernel[PP_MAX_KERNEL_FRAMES];	  /* leaf first, which is schedule()'s caller */
+	__u64 return_count;			  /* 0: the record is a short one */
 	struct pp_return returns[PP_MAX_RETURNS]; /* innermost first */
 };
 _Static_assert(sizeof(struct pp_scan_record) % 8 == 0, "records follow each other at once");

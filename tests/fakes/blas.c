@@ -13,8 +13,8 @@ static const struct {
 } fatbin __attribute__((section(".nvFatBinSegment"))) = {0x466243b1, 1, "a fake's code", NULL};
 
 __attribute__((noipa)) static void sgemm_128x64(const float *a, const float *b, float *c,
-						   unsigned int m, unsigned int n, unsigned int k,
-						   cudaStream_t stream)
+						unsigned int m, unsigned int n, unsigned int k,
+						cudaStream_t stream)
 {
 	uint64_t wide[] = {m, n, k};
 	void *args[] = {&a, &b, &c, &wide[0], &wide[1], &wide[2]};

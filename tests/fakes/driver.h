@@ -93,7 +93,7 @@ void truth_zero(void);
 void truth_at_exit(void);
 void handles_print(FILE *file); /* driver_module.c: handles and their names, for the JSON */
 
-void memory_print(FILE *file);	/* driver_memory.c: live memory, for the JSON */
+void memory_print(FILE *file); /* driver_memory.c: live memory, for the JSON */
 struct context;
 void memory_drop(const struct context *context); /* the context ends */
 
@@ -222,7 +222,7 @@ struct graph_exec {
 };
 __attribute__((noinline)) int graph_add(struct graph *graph,
 					const struct work *work); /* 0 or -ENOMEM */
-struct graph *graph_copy(const struct graph *graph); /* NULL: no memory */
+struct graph *graph_copy(const struct graph *graph);		  /* NULL: no memory */
 /* An instance of a copy; NULL: no memory. */
 struct graph_exec *graph_instance(const struct graph *graph);
 void work_captured(const struct work *work);

@@ -93,8 +93,7 @@ void work_executed(const struct work *work)
 
 /* ---------------------------------------------------------------- capturing */
 
-static CUresult begin_capture(enum api api, CUstream handle, struct graph *into,
-			      bool is_per_thread)
+static CUresult begin_capture(enum api api, CUstream handle, struct graph *into, bool is_per_thread)
 {
 	CUresult error = api_enter(api);
 	struct stream *stream;

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pprof/profile_read.h"
 #include "pprof/pprof.h"
+#include "pprof/profile_read.h"
 
 #define MAX_BYTES 65536U
 #define MAX_BEYOND (4U << 20)

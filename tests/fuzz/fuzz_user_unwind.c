@@ -246,8 +246,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take(record->bytes, FRAMES_MAX * sizeof(struct pp_frame), &data, &size);
 	tame(record, 0);
 	tables = record->record.size - fixed;
-	take((uint8_t *)record->bytes + tables -
-		     record->segment_count * sizeof(struct pp_segment) -
+	take((uint8_t *)record->bytes + tables - record->segment_count * sizeof(struct pp_segment) -
 		     record->return_count * sizeof(struct pp_return),
 	     record->segment_count * sizeof(struct pp_segment) +
 		     record->return_count * sizeof(struct pp_return),

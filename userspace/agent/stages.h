@@ -28,8 +28,8 @@
 #include <stdint.h>
 
 #include "agent/dump.h"
-#include "agent/stack_intake.h"
 #include "agent/rate.h"
+#include "agent/stack_intake.h"
 #include "agent/tables.h"
 #include "agent/window.h"
 #include "agent/window_facts.h"

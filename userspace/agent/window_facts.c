@@ -7,9 +7,9 @@
 
 #include <uthash.h>
 
-#include "agent/stack_intake.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
+#include "agent/stack_intake.h"
 #include "agent/tables.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"

@@ -718,8 +718,8 @@ void context_table_get_stats(const struct context_table *table,
 int process_find_mapping(const struct process *process, uint64_t address,
 			 const struct mapping **ret_mapping)
 {
-	const size_t begun = ARRAY_LEADING(process->mapping_count, at,
-					   process->mapping[at].start <= address);
+	const size_t begun =
+		ARRAY_LEADING(process->mapping_count, at, process->mapping[at].start <= address);
 
 	if (!begun || address >= process->mapping[begun - 1].end)
 		return -ENOENT;

@@ -166,8 +166,7 @@ static void find_rule(const struct cfi_rows *rows, uint64_t vaddr, struct pp_rul
 {
 	const size_t begun = ARRAY_LEADING(rows->count, at, rows->row[at].vaddr <= vaddr);
 
-	*ret_rule = begun ? rows->row[begun - 1].rule
-			  : (struct pp_rule){.kind = PP_RULE_NO_INFO};
+	*ret_rule = begun ? rows->row[begun - 1].rule : (struct pp_rule){.kind = PP_RULE_NO_INFO};
 }
 
 /* Rows that are too many to keep are dropped as soon as one of them was found. */

@@ -16,8 +16,8 @@ struct background {
 	pthread_cond_t has_changed; /* anything that the mutex guards */
 	pthread_t thread;	    /* the loop's */
 	/* Guarded by the mutex. */
-	pid_t tid; /* 0: the thread has not begun */
-	int nice;  /* the thread's */
+	pid_t tid;	/* 0: the thread has not begun */
+	int nice;	/* the thread's */
 	bool is_ending; /* the thread is to end when its work is done */
 	bool has_ended, is_left;
 };

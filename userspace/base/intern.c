@@ -30,7 +30,7 @@ struct intern {
 	struct intern_string *string;
 	uint32_t count, capacity;
 	struct index_table table; /* by hash; the index is the id */
-	uint64_t seed; /* of the hashes: programs choose their names */
+	uint64_t seed;		  /* of the hashes: programs choose their names */
 	size_t bytes_used;
 };
 

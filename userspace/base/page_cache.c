@@ -31,8 +31,8 @@ static int read_watched(struct page_cache *cache, uint64_t address, void *buffer
 	if (size)
 		piece[count++] = (struct process_piece){address, buffer, size};
 	for (uint32_t i = 0; i < cache->witness_count; i++)
-		piece[count++] = (struct process_piece){cache->witness[i].address, &now[i],
-							sizeof(now[i])};
+		piece[count++] =
+			(struct process_piece){cache->witness[i].address, &now[i], sizeof(now[i])};
 	err = count ? process_read_pieces(cache->pid, piece, count) : 0;
 	if (err)
 		return err;

@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "base/task.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/task.h"
 
 #define MIB (1ULL << 20)
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "base/task.h"
 #include "base/io.h"
+#include "base/task.h"
 #include "child/worker.h"
 
 #define PARANOID_MAX_BYTES 64U

@@ -16,8 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/task.h"
 #include "base/cleanup.h"
+#include "base/task.h"
 
 #ifdef __x86_64__
 #define OUR_ARCH AUDIT_ARCH_X86_64

@@ -37,8 +37,8 @@ static void forget(char **text)
 
 void http_identity_release(struct http_identity *identity)
 {
-	char **const text[] = {&identity->token_file, &identity->token,	 &identity->user,
-			       &identity->ca,	      &identity->cert,	 &identity->key,
+	char **const text[] = {&identity->token_file, &identity->token, &identity->user,
+			       &identity->ca,	      &identity->cert,	&identity->key,
 			       &identity->proxy,      &identity->tenant};
 
 	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
@@ -306,7 +306,7 @@ static int set_peer(CURL *curl, const struct http_identity *as)
 	if (as->ca && curl_easy_setopt(curl, CURLOPT_CAINFO, as->ca))
 		return -ENOMEM;
 	if (as->cert && (curl_easy_setopt(curl, CURLOPT_SSLCERT, as->cert) ||
-			      curl_easy_setopt(curl, CURLOPT_SSLKEY, as->key)))
+			 curl_easy_setopt(curl, CURLOPT_SSLKEY, as->key)))
 		return -ENOMEM;
 	if (as->proxy && curl_easy_setopt(curl, CURLOPT_PROXY, as->proxy))
 		return -ENOMEM;

@@ -33,7 +33,7 @@ void http_identity_release(struct http_identity *identity);
 struct http_client_options {
 	const struct http_identity *as; /* borrowed while the client is there */
 	uint32_t timeout_ms;		/* of a request; 0: as long as something comes */
-	uint32_t idle_s;     /* a server from which, or to which, nothing moves for so long hangs */
+	uint32_t idle_s; /* a server from which, or to which, nothing moves for so long hangs */
 	/* Connections are used again.  curl then sends a request once more by itself when one ends
 	 * without an answer: for requests that may come twice. */
 	bool keeps_connections;

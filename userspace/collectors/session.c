@@ -249,8 +249,8 @@ static int complain_status(struct session *session, const struct http_client_rep
 		return session_complain(session, "%s: give --from-set token-file=FILE%s",
 					reply->fault,
 					session->settings->as.token_file ? " of a token that is "
-									"right"
-								      : "");
+									   "right"
+									 : "");
 	return session_complain(session, "%s", reply->fault);
 }
 

@@ -15,7 +15,7 @@ struct config_section {
 };
 
 struct config {
-	char *path;			 /* owned; NULL: no file was read */
+	char *path;					     /* owned; NULL: no file was read */
 	struct config_section *section[CONFIG_SECTIONS_MAX]; /* owned */
 	size_t section_count;
 };

@@ -120,8 +120,8 @@ struct tie {
 
 struct mann_whitney {
 	uint32_t a_count, b_count;
-	double *below; /* without ties: P(U <= u), u from 0 to a_count * b_count */
-	double *ways;  /* scratch of count_ties(): [a's taken][sum of their ranks] */
+	double *below;	 /* without ties: P(U <= u), u from 0 to a_count * b_count */
+	double *ways;	 /* scratch of count_ties(): [a's taken][sum of their ranks] */
 	struct tie *tie; /* scratch, as ranked; of the values in ascending order */
 	uint32_t tie_count;
 	struct ranked ranked[];

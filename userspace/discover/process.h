@@ -31,7 +31,7 @@ struct mapping {
 	const char *path;
 	/* enum pp_file_id or a file id given by attach; PP_FILE_NONE: not assigned yet */
 	uint32_t file;
-	uint64_t bias;	     /* memory address - address in the file, valid once file is set */
+	uint64_t bias; /* memory address - address in the file, valid once file is set */
 };
 
 struct process {
@@ -40,12 +40,12 @@ struct process {
 	uint32_t inner_pid; /* in its own pid namespace; == id.tgid outside one */
 	uint32_t uid;
 	char comm[PP_COMM_BYTES];
-	uint64_t start_ns;	 /* start of this program: fork or exec, CLOCK_MONOTONIC */
-	uint64_t exit_ns;	 /* 0: alive */
-	bool details_read;	 /* the fields below were read from /proc */
-	const char *cgroup;	 /* path, owned by the table; "" unknown */
+	uint64_t start_ns;	  /* start of this program: fork or exec, CLOCK_MONOTONIC */
+	uint64_t exit_ns;	  /* 0: alive */
+	bool details_read;	  /* the fields below were read from /proc */
+	const char *cgroup;	  /* path, owned by the table; "" unknown */
 	const char *container_id; /* 64 hex digits or "" */
-	struct mapping *mapping; /* owned; sorted by start, no overlaps */
+	struct mapping *mapping;  /* owned; sorted by start, no overlaps */
 	size_t mapping_count, mapping_capacity;
 	bool mappings_changed; /* since the owner last cleared this flag */
 	bool is_sampled;       /* the owner has seen a sample of it */

@@ -11,8 +11,8 @@
 #include <sys/utsname.h>
 
 #include "attach/kernel_side.h"
-#include "base/task.h"
 #include "base/io.h"
+#include "base/task.h"
 #include "child/perf_opener.h"
 #include "discover/cpus.h"
 #include "doctor/findings.h"

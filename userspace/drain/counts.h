@@ -28,7 +28,7 @@ struct counts {
 	struct counted *entry; /* owned */
 	size_t count, capacity;
 	struct index_table index; /* owned; entries by key */
-	uint64_t bounded; /* samples and waits that lost their stacks to COUNTS_MAX */
+	uint64_t bounded;	  /* samples and waits that lost their stacks to COUNTS_MAX */
 };
 
 void counts_release(struct counts *counts); /* a zeroed one is fine */

@@ -24,7 +24,7 @@ struct name {
 };
 
 struct cuda_names {
-	struct hash_set set; /* frees what it holds, but not their names */
+	struct hash_set set;	 /* frees what it holds, but not their names */
 	struct user_quota quota; /* bytes */
 	cuda_names_user_of *user_of;
 	void *context;

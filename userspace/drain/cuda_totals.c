@@ -18,9 +18,9 @@
 
 struct sums {
 	uint64_t calls, bytes, host_ns, wait_ns;
-	uint64_t squares;			/* as in struct pp_cuda_totals */
+	uint64_t squares;		       /* as in struct pp_cuda_totals */
 	uint32_t histogram[PP_CUDA_HISTOGRAM]; /* goes round, as the kernel side's does */
-	uint64_t captured, nodes, unknown; /* these have no stacks */
+	uint64_t captured, nodes, unknown;     /* these have no stacks */
 };
 
 /* How far a row's sums have been given to its counters. */
@@ -45,7 +45,7 @@ struct row {
 	struct kept kept[KEPT_ROWS];
 	uint32_t kept_count;
 	uint32_t kept_window;
-	uint32_t idle; /* windows since it had something new */
+	uint32_t idle;	 /* windows since it had something new */
 	bool is_ended;	 /* its process */
 	bool is_removed; /* the kernel side's row */
 };
@@ -443,9 +443,9 @@ static uint64_t spread_of(const struct row *row)
 	const double calls = (double)row->fresh.calls, walked = (double)row->walked.samples;
 	const bool has_walks = row->fresh.squares && row->walked.samples;
 	/* Without walks they came from one place that somebody saw. */
-	const double squares = has_walks ? (double)row->fresh.squares * (calls / walked) *
-						   (calls / walked)
-					 : calls * calls;
+	const double squares =
+		has_walks ? (double)row->fresh.squares * (calls / walked) * (calls / walked)
+			  : calls * calls;
 
 	return squares > calls ? squares - calls < 0x1p64 ? (uint64_t)(squares - calls) : UINT64_MAX
 			       : 0;

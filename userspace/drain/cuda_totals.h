@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <pyprofd/cuda.h>
 #include <pyprofd/config.h>
+#include <pyprofd/cuda.h>
 
 #include "base/cleanup.h"
 
@@ -38,7 +38,7 @@ int cuda_totals_divide(struct cuda_totals *totals, struct counts *counts);
 #define CUDA_TOTALS_MANY (PP_CUDA_TOTALS_MAX / 4)
 #define CUDA_TOTALS_IDLE_WINDOWS 6U
 struct cuda_tables {
-	int totals, removed; /* descriptors */
+	int totals, removed;	      /* descriptors */
 	bool (*is_timed)(size_t api); /* its calls have a time when they return */
 	struct pp_user_share *shares; /* [PP_USER_SHARES], which the kernel side changes, too */
 	bool (*is_alive)(void *context, struct pp_process_id id);
@@ -56,7 +56,7 @@ struct cuda_fresh {
 	uint64_t captured; /* calls that were recorded, not run: none of `calls` */
 	uint64_t nodes;	   /* kernels that `calls` ran, where these launch graphs */
 	uint64_t unknown;  /* of `calls`, such that may have run more than that */
-	uint64_t spread; /* profile/cuda_sums.h: struct cuda_sums */
+	uint64_t spread;   /* profile/cuda_sums.h: struct cuda_sums */
 	uint32_t histogram[PP_CUDA_HISTOGRAM]; /* of host_ns */
 };
 /* Returns 0, or an error that ends it. */

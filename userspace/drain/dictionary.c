@@ -14,7 +14,7 @@
 
 struct dictionary {
 	struct hash_set stacks, kernels, codes, aliases; /* codes: struct code_entry */
-	struct code_entry **code;		/* by index; [0] is NULL */
+	struct code_entry **code;			 /* by index; [0] is NULL */
 	uint32_t code_count, code_capacity;
 	uint32_t *free_code; /* indices below code_count that are free; as large as code */
 	uint32_t free_code_count;
@@ -34,7 +34,7 @@ struct code_entry {
 	uint64_t hash; /* the code's id */
 	struct pp_process_id id;
 	struct raw_code_link link; /* its index, and the user whose share it is part of */
-	bool is_used; /* by some stack: dictionary_make_room() */
+	bool is_used;		   /* by some stack: dictionary_make_room() */
 	struct python_code *code;
 };
 
@@ -193,8 +193,7 @@ static size_t code_bytes(const struct python_code *code)
 static int codes_grow(struct dictionary *dictionary)
 {
 	uint32_t capacity = dictionary->code_capacity ? dictionary->code_capacity * 2 : 1024;
-	struct code_entry **grown =
-		realloc(dictionary->code, capacity * sizeof(*dictionary->code));
+	struct code_entry **grown = realloc(dictionary->code, capacity * sizeof(*dictionary->code));
 	uint32_t *free_code;
 
 	if (!grown)
@@ -224,9 +223,9 @@ static int code_append(struct dictionary *dictionary, struct code_entry *entry)
 		raw_codes_remove(&dictionary->raw, &entry->link);
 		return err;
 	}
-	entry->link.index = dictionary->free_code_count ?
-				    dictionary->free_code[--dictionary->free_code_count] :
-				    dictionary->code_count++;
+	entry->link.index = dictionary->free_code_count
+				    ? dictionary->free_code[--dictionary->free_code_count]
+				    : dictionary->code_count++;
 	dictionary->code[entry->link.index] = entry;
 	return 0;
 }
@@ -269,9 +268,9 @@ bool dictionary_knows_code(const struct dictionary *dictionary, uint64_t id)
 
 const struct python_code *dictionary_code(const struct dictionary *dictionary, uint32_t index)
 {
-	return index && index < dictionary->code_count && dictionary->code[index] ?
-		       dictionary->code[index]->code :
-		       NULL;
+	return index && index < dictionary->code_count && dictionary->code[index]
+		       ? dictionary->code[index]->code
+		       : NULL;
 }
 
 struct raw_codes *dictionary_raw_codes(struct dictionary *dictionary)

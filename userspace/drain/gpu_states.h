@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <pyprofd/config.h>
 #include <pyprofd/cuda.h>
 #include <pyprofd/process.h>
-#include <pyprofd/config.h>
 
 #include "base/cleanup.h"
 

@@ -19,7 +19,7 @@ struct queue_user {
 };
 
 struct incomplete_queue {
-	struct queue_user *users;	   /* by uid */
+	struct queue_user *users;	     /* by uid */
 	struct queue_user *turn, *turn_last; /* the same, in the order of their turns */
 	struct user_quota quota;
 };

@@ -103,8 +103,8 @@ void raw_codes_recall(struct raw_codes *codes)
 {
 	struct raw_user *user;
 
-	DL_FOREACH (codes->later, user)
-		user->is_put_off = false;
+	DL_FOREACH(codes->later, user)
+	user->is_put_off = false;
 	DL_CONCAT(codes->waiting, codes->later);
 	codes->later = NULL;
 }

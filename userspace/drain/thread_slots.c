@@ -86,8 +86,7 @@ static bool glance(const struct pp_thread *slot, uint32_t tid, struct thread_gla
 			.has_exited = !owner,
 		};
 		atomic_thread_fence(memory_order_acquire);
-		if (!(before & 1) &&
-		    atomic_load_explicit(sequence, memory_order_relaxed) == before)
+		if (!(before & 1) && atomic_load_explicit(sequence, memory_order_relaxed) == before)
 			break;
 	}
 	return (owner == tid || (!owner && was_tid == tid)) && ret_glance->first_ns;

@@ -33,11 +33,11 @@ bool thread_slot_take(struct pp_thread *slot, uint32_t window, struct pp_thread 
 
 /* What the slot of a thread says of its life. */
 struct thread_glance {
-	uint64_t first_ns;   /* when the thread was first seen to run */
+	uint64_t first_ns; /* when the thread was first seen to run */
 	/* the same, or when it executed another program or the filter's result changed */
 	uint64_t created_ns;
-	uint64_t since_ns;   /* when it began to run or to wait */
-	uint32_t flags;	     /* enum pp_thread_flag */
+	uint64_t since_ns; /* when it began to run or to wait */
+	uint32_t flags;	   /* enum pp_thread_flag */
 	bool has_exited;
 };
 

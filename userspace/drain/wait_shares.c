@@ -18,7 +18,7 @@ struct stratum {
 	double exact_ns, exact_events;
 	double walked_ns, walked_events; /* weighted */
 	double passed_ns, passed_events; /* part of these in rows that have their share already */
-	bool is_exact; /* exact_ns is known */
+	bool is_exact;			 /* exact_ns is known */
 };
 
 struct strata {
@@ -43,10 +43,8 @@ static enum pp_ledger where_of(const struct pp_count_key *key)
 
 static struct stratum of_site(const struct pp_count_key *key)
 {
-	return (struct stratum){.id = key->id,
-				.tid = key->tid,
-				.where = is_queue(key),
-				.detail = key->detail};
+	return (struct stratum){
+		.id = key->id, .tid = key->tid, .where = is_queue(key), .detail = key->detail};
 }
 
 static struct stratum of_process(const struct pp_count_key *key)
@@ -75,9 +73,9 @@ static int compare(const void *left, const void *right)
 
 static struct stratum *find(const struct strata *strata, struct stratum wanted)
 {
-	return strata->count ? bsearch(&wanted, strata->stratum, strata->count, sizeof(wanted),
-				       compare) :
-			       NULL;
+	return strata->count
+		       ? bsearch(&wanted, strata->stratum, strata->count, sizeof(wanted), compare)
+		       : NULL;
 }
 
 static int collect_strata(const struct counts *counts, struct strata *ret_strata)
@@ -200,9 +198,9 @@ static void divide_site(struct stratum *site, struct counted *row)
 
 static double factor_of(const struct stratum *process)
 {
-	return process && process->is_exact && process->walked_ns > 0 ?
-		       process->exact_ns / process->walked_ns :
-		       1;
+	return process && process->is_exact && process->walked_ns > 0
+		       ? process->exact_ns / process->walked_ns
+		       : 1;
 }
 
 static void make_wait(const struct strata *strata, struct counted *row)
@@ -225,9 +223,9 @@ static void make_wait(const struct strata *strata, struct counted *row)
 		key->kind = PP_KIND_WAIT;
 		key->detail = 0;
 		/* Without a walk in this window the stack of the last walk is used. */
-		row->count = stratum && stratum->walked_ns + stratum->walked_events > 0 ?
-				     (struct pp_count){} :
-				     row->count;
+		row->count = stratum && stratum->walked_ns + stratum->walked_events > 0
+				     ? (struct pp_count){}
+				     : row->count;
 		row->count.effective = row->count.samples;
 		return;
 	case PP_KIND_WEIGHTED:

@@ -60,7 +60,7 @@ static uint64_t data_end(const struct elf_image *image, uint64_t offset)
 		return image->size;
 	begun = ARRAY_LEADING(image->extent_count, at, image->extent[at].start <= offset);
 	return begun && image->extent[begun - 1].end > offset ? image->extent[begun - 1].end
-							       : offset;
+							      : offset;
 }
 
 /* Returns `size` bytes at a file offset; NULL when not all of them are there. */

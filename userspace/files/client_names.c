@@ -41,8 +41,7 @@ static int take_names(struct foreign *foreign, const struct foreign_file *file, 
 		      const uint64_t *vaddr, uint32_t count, foreign_function_handler *found,
 		      void *context)
 {
-	OWNED_MEM struct foreign_names *names =
-		foreign_copy_reply(foreign, size, sizeof(*names));
+	OWNED_MEM struct foreign_names *names = foreign_copy_reply(foreign, size, sizeof(*names));
 
 	if (!names)
 		return -ENOMEM;

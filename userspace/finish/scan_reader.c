@@ -83,11 +83,9 @@ static const struct pp_scan_record *record_at(const struct scan_reader *reader)
 static bool is_sound(const struct pp_scan_record *record)
 {
 	return record->return_count <= PP_MAX_RETURNS &&
-	       record->size ==
-		       (record->return_count ? sizeof(*record) : PP_SCAN_RECORD_SHORT) &&
-	       record->tid && record->tgid && record->state &&
-	       record->wait > PP_WAIT_NONE && record->wait < PP_WAIT_COUNT &&
-	       record->kernel_count <= PP_MAX_KERNEL_FRAMES;
+	       record->size == (record->return_count ? sizeof(*record) : PP_SCAN_RECORD_SHORT) &&
+	       record->tid && record->tgid && record->state && record->wait > PP_WAIT_NONE &&
+	       record->wait < PP_WAIT_COUNT && record->kernel_count <= PP_MAX_KERNEL_FRAMES;
 }
 
 int scan_reader_next(struct scan_reader *reader, const struct pp_scan_record **ret_record)

@@ -15,9 +15,9 @@
 /* The machine state at one frame. */
 struct finish_state {
 	uint64_t pc, sp, fp;
-	uint64_t registers[PP_REG_COUNT]; /* valid while is_leaf */
-	bool is_leaf;			  /* pc is exact: leaf or interrupted by a signal */
-	bool by_frame_pointer;		  /* the last step followed one */
+	uint64_t registers[PP_REG_COUNT];    /* valid while is_leaf */
+	bool is_leaf;			     /* pc is exact: leaf or interrupted by a signal */
+	bool by_frame_pointer;		     /* the last step followed one */
 	uint64_t first_word, thread_pointer; /* the thread's, for pp_is_root(); 0: unknown */
 };
 

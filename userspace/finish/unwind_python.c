@@ -161,9 +161,9 @@ void unwind_python_name(struct unwind_python *python, struct process *process,
 
 		if (frame->kind != PP_FRAME_PYTHON_RAW)
 			continue;
-		id = memo_holds(python, memo, process, &known->file->python->bpf, frame->where) ?
-			     memo->id :
-			     describe_code(python, process, known, frame->where, memo);
+		id = memo_holds(python, memo, process, &known->file->python->bpf, frame->where)
+			     ? memo->id
+			     : describe_code(python, process, known, frame->where, memo);
 		if (!id)
 			continue;
 		memo->stack = python->stack;

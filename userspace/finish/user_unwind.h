@@ -26,7 +26,7 @@ struct finisher {
 	struct dictionary *dictionary;
 	struct process_table *processes;
 	struct unwind_python *python;
-	uint64_t secret; /* pp_config.name_secret: seeds the names of stacks */
+	uint64_t secret;  /* pp_config.name_secret: seeds the names of stacks */
 	bool raw;	  /* keep the interpreter's own frames */
 	bool no_kernel;	  /* leave kernel stacks out */
 	bool is_filtered; /* only processes with PP_CONTEXT_MATCHES */

@@ -181,8 +181,8 @@ void ledger_busy(const struct ledger *ledger, uint64_t min_ns,
 		 void (*callback)(void *context, uint32_t tgid), void *context)
 {
 	for (const struct entry *entry = ledger->entry; entry; entry = entry->hh.next) {
-		uint64_t cpu_ns = entry->live.total_ns[PP_LEDGER_CPU] +
-				  entry->exited.total_ns[PP_LEDGER_CPU];
+		uint64_t cpu_ns =
+			entry->live.total_ns[PP_LEDGER_CPU] + entry->exited.total_ns[PP_LEDGER_CPU];
 
 		if (cpu_ns >= entry->before.total_ns[PP_LEDGER_CPU] + min_ns)
 			callback(context, entry->id.tgid);
@@ -226,18 +226,15 @@ static uint64_t grown(uint64_t *before, uint64_t now)
 
 static void fill_line(struct entry *entry, struct ledger_line *line)
 {
-	*line = (struct ledger_line){
-		.id = entry->id,
-		.threads = entry->threads,
-		.exits = entry->exits,
-		.processes = entry->id.tgid ? 0 : entry->leaders,
-		.user = entry->user};
+	*line = (struct ledger_line){.id = entry->id,
+				     .threads = entry->threads,
+				     .exits = entry->exits,
+				     .processes = entry->id.tgid ? 0 : entry->leaders,
+				     .user = entry->user};
 	for (unsigned int i = 0; i < PP_LEDGER_COUNT; i++)
-		line->total_ns[i] =
-			grown(&entry->before.total_ns[i],
-			      entry->live.total_ns[i] + entry->exited.total_ns[i]);
-	line->life_ns =
-		grown(&entry->before.life_ns, entry->live.life_ns + entry->exited.life_ns);
+		line->total_ns[i] = grown(&entry->before.total_ns[i],
+					  entry->live.total_ns[i] + entry->exited.total_ns[i]);
+	line->life_ns = grown(&entry->before.life_ns, entry->live.life_ns + entry->exited.life_ns);
 	memcpy(line->part, entry->part, sizeof(line->part));
 }
 

@@ -21,7 +21,7 @@
 	  2) /* tid, stack or 0, enum live_flag, ns it waits or 0; name, wait */                   \
 	X(WINDOW, "window", 2, 0) /* bytes of a gzip'd pprof file that follow; enum live_window */ \
 	X(METRIC, "metric", 1, 2) /* enum live_metric; name, what it says; its values follow */    \
-	X(VALUE, "value", 1, 1) /* as the metric's kind; labels */                     \
+	X(VALUE, "value", 1, 1)	  /* as the metric's kind; labels */                               \
 	X(END, "end", 4, 0)	  /* threads, of these torn, without a stack, left out */          \
 	X(ERROR, "error", 1, 1)	  /* errno; what a person reads */
 
@@ -32,10 +32,10 @@ enum live_frame { LIVE_PYTHON, LIVE_NATIVE, LIVE_KERNEL, LIVE_JIT, LIVE_MARKER }
 
 enum live_flag {
 	LIVE_GIL_HELD = 1,
-	LIVE_GC = 2,	  /* its interpreter collects garbage */
-	LIVE_RUNS = 4,	  /* on a CPU or about to be: Python frames only, read while it ran */
-	LIVE_TORN = 8,	  /* it ran while its stack was read */
-	LIVE_CUT = 16,	  /* the stack does not reach the root */
+	LIVE_GC = 2,   /* its interpreter collects garbage */
+	LIVE_RUNS = 4, /* on a CPU or about to be: Python frames only, read while it ran */
+	LIVE_TORN = 8, /* it ran while its stack was read */
+	LIVE_CUT = 16, /* the stack does not reach the root */
 };
 
 /* What a window contains.  From LIVE_WINDOW_KIND_SHIFT on: 1 + its enum pp_profile; 0: no kind was

@@ -11,7 +11,7 @@
 
 #define LIVE_SOCKET_DEFAULT "/run/pyprofd/live.sock"
 #define LIVE_ROOT_SUFFIX ".root" /* after a socket's path: the one for root alone */
-#define LIVE_PATH_BYTES 108U /* of a socket, its NUL included: unix(7) */
+#define LIVE_PATH_BYTES 108U	 /* of a socket, its NUL included: unix(7) */
 #define LIVE_VERSION 1U
 #define LIVE_REQUEST_BYTES 4096U /* with its newline */
 #define LIVE_PIDS_MAX 256U

@@ -57,7 +57,7 @@ struct pprof_tables {
 	int64_t period;
 	uint64_t time_ns, duration_ns;
 	uint32_t sample_count;
-	size_t max_bytes; /* the most memory to take; set by the caller */
+	size_t max_bytes;  /* the most memory to take; set by the caller */
 	const char *error; /* in words; a literal */
 };
 

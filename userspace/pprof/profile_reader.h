@@ -3,9 +3,9 @@
 #ifndef PPROF_PROFILE_READER_H
 #define PPROF_PROFILE_READER_H
 
+#include "pprof/gzip.h"
 #include "pprof/pprof_tables.h"
 #include "pprof/profile_read.h"
-#include "pprof/gzip.h"
 #include "profile/profile_data.h"
 
 #define READER_MAX_STACK_FRAMES 65536U

@@ -14,9 +14,9 @@
 
 #include "attach/calls_side.h"
 #include "attach/probe_links.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/array.h"
 #include "base/task.h"
 #include "drain/table.h"
 #include "probes/exact_sites.h"

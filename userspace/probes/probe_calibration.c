@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "attach/probe_links.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/array.h"
 #include "base/task.h"
 
 #define ROUNDS 21U /* the median counts: some have an interrupt in them */

@@ -6,8 +6,8 @@
 #include <pyprofd/config.h>
 
 #include "attach/kernel_side.h"
-#include "discover/process_table.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 
 #define ASKED_A_CALL 32U /* 1.3 ms */
 

@@ -48,7 +48,7 @@ struct profile {
 	struct index_table label_set_index;
 	struct profile_row *row;
 	uint32_t row_count, row_capacity;
-	int64_t *value; /* options.value_count a row */
+	int64_t *value;	       /* options.value_count a row */
 	size_t value_capacity; /* rows */
 	struct index_table row_index;
 	uint32_t *comment; /* ids of strings */

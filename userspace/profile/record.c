@@ -24,8 +24,7 @@ int record_begin(struct record *record, struct intern *strings, enum pp_profile 
 {
 	int err;
 
-	*record = (struct record){
-		.kind = kind, .id = id, .is_of_device = !id.tgid && !comm[0]};
+	*record = (struct record){.kind = kind, .id = id, .is_of_device = !id.tgid && !comm[0]};
 	if (id.tgid)
 		record->sample.label[record->sample.label_count++] =
 			(struct profile_label){.key = "pid", .number = id.tgid, .is_number = 1};

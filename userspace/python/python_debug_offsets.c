@@ -137,7 +137,7 @@ static void read_interpreter(struct debug_reader *reader, const struct debug_wor
 }
 
 static void read_gil_offset(struct debug_reader *reader, const struct debug_words *words,
-			struct pp_python *bpf)
+			    struct pp_python *bpf)
 {
 	const uint32_t limit = PP_TSTATE_READ_BYTES;
 	const uint32_t status = word(reader, words->ts_status, 4, limit);
@@ -165,8 +165,8 @@ static void read_objects(struct debug_reader *reader, const struct debug_words *
 		reader->is_bad = true;
 	bpf->code_flags = bpf->code_first_line - flags_before_line;
 	if (bpf->flags & PP_PYTHON_FREE_THREADED && words->code_tlbc) {
-		bpf->frame_tlbc_index = word(reader, words->frame_tlbc_index, 4,
-					     INTERPRETER_FRAME_BYTES - 4);
+		bpf->frame_tlbc_index =
+			word(reader, words->frame_tlbc_index, 4, INTERPRETER_FRAME_BYTES - 4);
 		bpf->code_tlbc = word(reader, words->code_tlbc, 8, 4096);
 	}
 	/* PyCompactUnicodeObject adds utf8_length and utf8. */

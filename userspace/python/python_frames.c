@@ -41,11 +41,11 @@ struct walk {
 	const struct pp_python *layout;
 	struct python_frames *out;
 	uint8_t state[PP_TSTATE_READ_BYTES];
-	uint8_t head[PP_FRAME_READ_BYTES]; /* of the frame */
-	uint64_t frame, cframe;		   /* of the next frame to read */
-	uint32_t segment_frames;	   /* of the open segment */
+	uint8_t head[PP_FRAME_READ_BYTES];    /* of the frame */
+	uint64_t frame, cframe;		      /* of the next frame to read */
+	uint32_t segment_frames;	      /* of the open segment */
 	uint64_t checked_code[CHECKED_CODES]; /* 0: none */
-	struct page_cache cache; /* frames are next to each other */
+	struct page_cache cache;	      /* frames are next to each other */
 };
 
 /* Returns 0 where nothing can be read, as in the kernel. */
@@ -383,8 +383,8 @@ static void find_first_frame(struct walk *walk)
 
 static size_t head_bytes(const struct pp_python *layout)
 {
-	return layout->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES :
-							INTERPRETER_FRAME_BYTES;
+	return layout->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES
+						      : INTERPRETER_FRAME_BYTES;
 }
 
 static void walk_frames(struct walk *walk)
@@ -454,10 +454,10 @@ static void watch_call(struct walk *walk, const struct python_resume *from)
 	struct page_witness witness[ARRAY_SIZE(same)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(same); i++)
-		witness[i] = (struct page_witness){
-			.address = from->frame + same[i],
-			.word = field(from->head, head_bytes(layout), same[i]),
-			.mask = UINT64_MAX};
+		witness[i] = (struct page_witness){.address = from->frame + same[i],
+						   .word = field(from->head, head_bytes(layout),
+								 same[i]),
+						   .mask = UINT64_MAX};
 	/* f_lasti is an int; other fields follow it. */
 	if (layout->flags & PP_PYTHON_LASTI)
 		witness[2].mask = UINT32_MAX;

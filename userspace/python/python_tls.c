@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-
 /* autoTSSkey and the words read around it are in this part of _PyRuntime. */
 #define RUNTIME_KEYS_BEGIN 64U
 #define RUNTIME_KEYS_END 8192U

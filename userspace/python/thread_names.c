@@ -147,7 +147,7 @@ static int find_active(const struct python_memory *memory, uint64_t module_dict,
  * Returns 0; -EAGAIN: `threading` is not imported (and thread_place_holds() may be true); -EFAULT;
  * -EBADMSG; -ENOMEM; -ETIME; -errno. */
 static int thread_place_find(const struct python_memory *memory, const struct python_info *info,
-		      uint64_t interpreter, struct thread_place *place)
+			     uint64_t interpreter, struct thread_place *place)
 {
 	uint64_t modules, module_dict;
 	int err;
@@ -218,10 +218,10 @@ struct thread_names {
 	bool has_native_id;
 	struct active_dict active[MAX_INTERPRETERS];
 	size_t active_count, active_entries;
-	bool is_partial;		  /* the name of some thread could not be read */
+	bool is_partial; /* the name of some thread could not be read */
 	const struct slice *slice;
 	struct look_part part;
-	bool is_cut; /* the slice was over: known->next has the rest */
+	bool is_cut;			  /* the slice was over: known->next has the rest */
 	struct python_thread_name *entry; /* owned */
 	size_t count, capacity;
 };
@@ -585,8 +585,7 @@ static int look_with(const struct python_info *info, pid_t pid, uint64_t bias,
 		     size_t *ret_count)
 {
 	/* All parts of a look have as many as one that is not cut. */
-	uint32_t reads_left =
-		hint->known->is_cut ? hint->known->next.reads_left : reads_for(pid);
+	uint32_t reads_left = hint->known->is_cut ? hint->known->next.reads_left : reads_for(pid);
 	struct thread_names names = {
 		.memory = {.pid = pid, .layout = &info->bpf, .reads_left = &reads_left},
 		.info = info,

@@ -20,9 +20,9 @@ struct live_windows_options {
 	bool as_user; /* only what user `uid` may see; for who sees everything */
 	uint32_t uid;
 	enum pp_profile kind; /* required */
-	uint32_t more; /* bits 1 << enum pp_profile: also wanted, where they are recorded */
+	uint32_t more;	      /* bits 1 << enum pp_profile: also wanted, where they are recorded */
 	unsigned long seconds;
-	size_t max_bytes; /* of all windows, 1 GiB at most; 0: that */
+	size_t max_bytes;	       /* of all windows, 1 GiB at most; 0: that */
 	const struct watcher *watcher; /* required */
 };
 

@@ -151,9 +151,12 @@ static uint32_t group_key(const char *text, size_t size)
 static bool is_known_label(const char *text, size_t size)
 {
 #define LABEL_KEY(id, key) key,
-	static const char *const keys[] = {
-		IDENTITY_LABELS(LABEL_KEY) "cgroup", "container_id", "python_version", "gil",
-		"gc", "thread_name"};
+	static const char *const keys[] = {IDENTITY_LABELS(LABEL_KEY) "cgroup",
+					   "container_id",
+					   "python_version",
+					   "gil",
+					   "gc",
+					   "thread_name"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 		if (strlen(keys[i]) == size && !strncmp(keys[i], text, size))

@@ -33,19 +33,19 @@ struct select {
 	int path_count;
 	int64_t pid[SELECT_MAX_PIDS];
 	unsigned int pid_count;
-	regex_t *comm, *thread, *focus, *ignore; /* owned; NULL: not given */
+	regex_t *comm, *thread, *focus, *ignore;      /* owned; NULL: not given */
 	struct select_label label[SELECT_MAX_LABELS]; /* all of them are to match */
 	unsigned int label_count;
-	uint64_t since_ms, until_ms;		 /* since 1970; 0: not given */
-	const struct select_range *range;	 /* of each path; NULL: none has its own */
-	const char *kind, *sample_type;		 /* NULL: not given */
+	uint64_t since_ms, until_ms;	  /* since 1970; 0: not given */
+	const struct select_range *range; /* of each path; NULL: none has its own */
+	const char *kind, *sample_type;	  /* NULL: not given */
 	struct grouping group_by;
 	bool python_only, full_paths;
-	bool may_fetch; /* a path may be a URL (base/collectors.h) */
+	bool may_fetch;	       /* a path may be a URL (base/collectors.h) */
 	const char **from_set; /* owned; its texts are borrowed: "KEY=VALUE" for remote_fetch() */
 	unsigned int from_set_count;
 	bool strict; /* a broken file of a directory is an error */
-	bool live; /* no paths: read what pyprofd sends from now on, for live_seconds */
+	bool live;   /* no paths: read what pyprofd sends from now on, for live_seconds */
 	/* no paths: the verb itself has the processes recorded for live_seconds */
 	bool records;
 	unsigned long live_seconds;

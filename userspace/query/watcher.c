@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-
 int say_why(char text[WHY_BYTES], const char *format, ...)
 {
 	va_list args;

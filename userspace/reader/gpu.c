@@ -15,19 +15,18 @@
 #define DEFAULT_ROWS 30U
 #define PROCESSES_SHOWN 5U /* beside the gauges of GPUs */
 
-static const struct wanted_kinds wanted = {
-	.kind = {PP_PROFILE_CUDA},
-	.count = 1,
-	.nothing = "nothing of a GPU",
-	.how_to_record = "record with `pyprofd --events cuda`"};
+static const struct wanted_kinds wanted = {.kind = {PP_PROFILE_CUDA},
+					   .count = 1,
+					   .nothing = "nothing of a GPU",
+					   .how_to_record = "record with `pyprofd --events cuda`"};
 
 struct gpu {
 	struct select_options shared;
 	enum gpu_view view;
 	unsigned long rows;
 	const struct profile *totals; /* NULL: there are none */
-	struct gpu_usage usage; /* gauges of the GPUs */
-	bool is_scaled;		/* launches were counted for a part of the time */
+	struct gpu_usage usage;	      /* gauges of the GPUs */
+	bool is_scaled;		      /* launches were counted for a part of the time */
 };
 
 enum { OPTION_VIEW = 1 };

@@ -192,7 +192,7 @@ void mem_table_sort(struct mem_table *table, bool by_leak)
 #define PROCESSES_SHOWN 10U
 #define TITLE_BYTES 48U
 #define PROCESS_BYTES 160U /* pid, comm and colours */
-#define ALLOC_AT_PEAK 4U /* a column; those of time come after it */
+#define ALLOC_AT_PEAK 4U   /* a column; those of time come after it */
 
 /* Writes a number of bytes, or "-" for one that is not known. */
 static const char *bytes_text(double bytes, char buffer[FORMAT_BYTES])

@@ -507,8 +507,7 @@ static int read_machine(struct report *report, const struct input *input, struct
 	own.sample_type = NULL;
 	input_options.select = &own;
 	err = read_records(input_options, input, ret_input);
-	if (!err && *ret_input &&
-	    machine_fill(&report->machine, input_profile(*ret_input), false))
+	if (!err && *ret_input && machine_fill(&report->machine, input_profile(*ret_input), false))
 		return complain_of(input_title(*ret_input), -ENOMEM);
 	return err;
 }

@@ -22,7 +22,7 @@ struct why {
 	struct select_options shared;
 	unsigned long rows;
 	bool is_scaled;
-	const char *gpu; /* --gpu; NULL: all */
+	const char *gpu;	      /* --gpu; NULL: all */
 	const struct profile *totals; /* NULL: there are none */
 	struct why_processes processes;
 	struct gpu_usage gauges;

@@ -87,7 +87,7 @@ struct exchange_ask {
 };
 
 struct exchange_rules {
-	const char *token; /* NULL: none */
+	const char *token;		 /* NULL: none */
 	const struct sessions *sessions; /* what a cookie may name; NULL: none */
 	const char *const *name;
 	size_t name_count;

@@ -46,7 +46,7 @@ struct exchange {
 	struct MHD_Connection *connection;
 	struct place *place;
 	enum exchange_step step;
-	bool is_answered; /* there is nothing to be done but to send the answer */
+	bool is_answered;		 /* there is nothing to be done but to send the answer */
 	char session[SESSIONS_ID_BYTES]; /* that has begun; "": none */
 	struct request request;
 	struct answer_view view;
@@ -177,16 +177,17 @@ static void count_code(struct counts *counts, unsigned int status)
 static void hold_bytes(struct http *http, struct exchange *exchange)
 {
 	struct answer *answer = &exchange->answer;
-	const int err = answer->size ? user_quota_take(&http->answers, holder_of(exchange),
-						       answer->size)
-				     : 0;
+	const int err = answer->size
+				? user_quota_take(&http->answers, holder_of(exchange), answer->size)
+				: 0;
 
 	if (!err) {
 		exchange->held_bytes = answer->size;
 		return;
 	}
-	atomic_fetch_add(&http->counts.refused[err == -EDQUOT ? COUNTS_REFUSED_SHARE
-							      : COUNTS_REFUSED_BUSY], 1);
+	atomic_fetch_add(
+		&http->counts.refused[err == -EDQUOT ? COUNTS_REFUSED_SHARE : COUNTS_REFUSED_BUSY],
+		1);
 	answer_say(answer, 503, "too many answers are being sent: try again\n");
 }
 
@@ -264,8 +265,7 @@ static enum MHD_Result take_parameter(void *context, enum MHD_ValueKind kind, co
 
 	(void)kind;
 	if (ask->parameter_count++ < EXCHANGE_PARAMETERS_MAX)
-		ask->parameter[ask->parameter_count - 1] =
-			(struct exchange_parameter){name, value};
+		ask->parameter[ask->parameter_count - 1] = (struct exchange_parameter){name, value};
 	return ask->parameter_count > EXCHANGE_PARAMETERS_MAX ? MHD_NO : MHD_YES;
 }
 
@@ -295,8 +295,7 @@ static void find_client(const struct http *http, struct MHD_Connection *connecti
 {
 	struct access_client client = {.has_certificate = has_certificate(http, connection)};
 
-	client.has_uid =
-		!peer_uid(socket_of(connection), http->settings->peers, &client.uid);
+	client.has_uid = !peer_uid(socket_of(connection), http->settings->peers, &client.uid);
 	*ret_client = client;
 }
 
@@ -310,8 +309,8 @@ static bool has_body(struct MHD_Connection *connection)
 	       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
-static void ask_from(const struct http *http, struct MHD_Connection *connection,
-		     const char *method, const char *path, struct exchange_ask *ask)
+static void ask_from(const struct http *http, struct MHD_Connection *connection, const char *method,
+		     const char *path, struct exchange_ask *ask)
 {
 	*ask = (struct exchange_ask){
 		.method = method,
@@ -465,28 +464,29 @@ static void on_log(void *context, const char *format, va_list args)
 static struct MHD_Daemon *start(struct http *http, int listen_fd)
 {
 	const struct http_settings *settings = http->settings;
-	struct MHD_OptionItem tls[] = {
-		{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)settings->cert},
-		{MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)settings->key},
-		{settings->client_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
-		 (void *)settings->client_ca},
-		{MHD_OPTION_END, 0, NULL}};
+	struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)settings->cert},
+				       {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)settings->key},
+				       {settings->client_ca ? MHD_OPTION_HTTPS_MEM_TRUST
+							    : MHD_OPTION_END,
+					0, (void *)settings->client_ca},
+				       {MHD_OPTION_END, 0, NULL}};
 	const unsigned int flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
 				   MHD_USE_ERROR_LOG | (settings->cert ? MHD_USE_TLS : 0);
 
-	return MHD_start_daemon(
-		flags, 0, on_client, http, on_request, http,
-		/* The logger goes first: it hears of the options behind it. */
-		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, /* */
-		MHD_OPTION_LISTEN_SOCKET, listen_fd, /* */
-		MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX, /* */
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_CONNECTION_BYTES, /* */
-		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, /* */
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, /* */
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, /* */
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, /* */
-		MHD_OPTION_ARRAY, settings->cert ? tls : tls + ARRAY_SIZE(tls) - 1, /* */
-		MHD_OPTION_END);
+	return MHD_start_daemon(flags, 0, on_client, http, on_request, http,
+				/* The logger goes first: it hears of the options behind it. */
+				MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,	   /* */
+				MHD_OPTION_LISTEN_SOCKET, listen_fd,		   /* */
+				MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX, /* */
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				(size_t)HTTP_CONNECTION_BYTES,			   /* */
+				MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,	   /* */
+				MHD_OPTION_STRICT_FOR_CLIENT, 1,		   /* */
+				MHD_OPTION_NOTIFY_COMPLETED, on_completed, http,   /* */
+				MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, /* */
+				MHD_OPTION_ARRAY,
+				settings->cert ? tls : tls + ARRAY_SIZE(tls) - 1, /* */
+				MHD_OPTION_END);
 }
 
 int http_open(const struct http_settings *settings, struct http **ret_http)

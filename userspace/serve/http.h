@@ -32,9 +32,9 @@
 #define HTTP_ANSWERS_MAX_BYTES (256ULL << 20)
 
 struct http_settings {
-	int listen_fd;		       /* borrowed; listening */
-	const char *token;	       /* NULL: none */
-	const char *const *name;       /* beside addresses, what Host may say */
+	int listen_fd;		 /* borrowed; listening */
+	const char *token;	 /* NULL: none */
+	const char *const *name; /* beside addresses, what Host may say */
 	size_t name_count;
 	enum peer_source peers; /* where it is looked up whose a connection is */
 	/* PEM; NULL: no TLS.  With client_ca a client that shows a certificate of that authority

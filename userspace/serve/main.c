@@ -40,19 +40,26 @@
 /* Release with serve_options_release(). */
 struct serve_options {
 	struct config *config; /* owned; all texts below are its own, or argv's */
-	pid_t parent; /* who started it, and takes it along; 0: nobody */
+	pid_t parent;	       /* who started it, and takes it along; 0: nobody */
 	bool has_http;
 	struct config_http http; /* with has_http */
 	const char *store, *live;
 	const char *state; /* where pushing keeps how far it has come; NULL: not given */
 	const char *host[CONFIG_HOSTS_MAX]; /* names that Host may say; in host_text */
-	char *host_text; /* owned; NULL: none */
+	char *host_text;		    /* owned; NULL: none */
 	size_t host_count;
 };
 
 #define OPTION_HTTP 0x1000 /* + enum config_http_key */
-enum { OPTION_STORE = 0x2000, OPTION_LIVE, OPTION_CONFIG, OPTION_SET, OPTION_STATE,
-       OPTION_PARENT, OPTION_SETTINGS };
+enum {
+	OPTION_STORE = 0x2000,
+	OPTION_LIVE,
+	OPTION_CONFIG,
+	OPTION_SET,
+	OPTION_STATE,
+	OPTION_PARENT,
+	OPTION_SETTINGS
+};
 
 static const struct argp_option option_rows[] = {
 	{.doc = "Where it serves:", .group = 1},
@@ -66,8 +73,8 @@ static const struct argp_option option_rows[] = {
 	 .group = 2},
 	{"token-file", OPTION_HTTP + CONFIG_HTTP_TOKEN_FILE, "FILE", 0,
 	 "Who shows the token in this file", 2},
-	{"cert", OPTION_HTTP + CONFIG_HTTP_CERT, "FILE", 0,
-	 "Serve TLS with this certificate (PEM)", 2},
+	{"cert", OPTION_HTTP + CONFIG_HTTP_CERT, "FILE", 0, "Serve TLS with this certificate (PEM)",
+	 2},
 	{"key", OPTION_HTTP + CONFIG_HTTP_KEY, "FILE", 0, "Its private key (PEM)", 2},
 	{"client-ca", OPTION_HTTP + CONFIG_HTTP_CLIENT_CA, "FILE", 0,
 	 "Who shows a certificate of this authority (PEM)", 2},
@@ -108,8 +115,7 @@ struct parsing {
 };
 
 /* What is wrong is in `why`.  Returns 0 or -errno. */
-static int note(const struct parsing *parsing, enum config_kind kind, size_t key,
-		const char *text)
+static int note(const struct parsing *parsing, enum config_kind kind, size_t key, const char *text)
 {
 	const struct config_value given = {.text = text, .source = CONFIG_FROM_OPTION};
 

@@ -97,8 +97,7 @@ int metrics_take_line(char *line, size_t size, struct metrics_head *head, FILE *
 	}
 	if (record.kind != LIVE_VALUE || !head->name[0] || !are_labels(record.text[0]))
 		return -EBADMSG;
-	put_value(out, head->name, record.text[0], record.number[0],
-		  head->kind & LIVE_METRIC_NS);
+	put_value(out, head->name, record.text[0], record.number[0], head->kind & LIVE_METRIC_NS);
 	return 0;
 }
 

@@ -28,12 +28,12 @@
 	X(503, "503")
 /* X(id, label): why a client was not served. */
 #define COUNTS_REFUSALS(X)                                                                         \
-	X(BUSY, "busy")		  /* no place for its work */                                      \
-	X(SHARE, "share")	  /* the user has as many connections, or bytes, as are his */     \
+	X(BUSY, "busy")	  /* no place for its work */                                              \
+	X(SHARE, "share") /* the user has as many connections, or bytes, as are his */             \
 	X(LATE_REQUEST, "late_request") /* the request did not come in time */                     \
 	X(LATE_READER, "late_reader")	/* the answer was not read in time */                      \
-	X(HOST, "host")		  /* Host is neither an address nor a configured name */           \
-	X(TOKEN, "token")	  /* a wrong one */
+	X(HOST, "host")			/* Host is neither an address nor a configured name */     \
+	X(TOKEN, "token")		/* a wrong one */
 
 #define COUNTS_ENUM_CODE(id, label) COUNTS_##id,
 enum counts_code { COUNTS_CODES(COUNTS_ENUM_CODE) COUNTS_CODE_COUNT };

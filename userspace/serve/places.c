@@ -90,8 +90,7 @@ void places_leave(struct places *places, struct place *place)
 	pthread_mutex_unlock(&places->mutex);
 }
 
-void places_set(struct places *places, struct place *place, enum place_state state,
-		uint64_t now_ns)
+void places_set(struct places *places, struct place *place, enum place_state state, uint64_t now_ns)
 {
 	pthread_mutex_lock(&places->mutex);
 	place->state = state;
@@ -123,8 +122,7 @@ void places_sweep(struct places *places, uint64_t now_ns)
 			continue;
 		if (place->state == PLACE_ASKS &&
 		    age_ns > HTTP_REQUEST_NS / (is_crowded(places, place->uid) ? 10 : 1)) {
-			atomic_fetch_add(
-				&places->counts->refused[COUNTS_REFUSED_LATE_REQUEST], 1);
+			atomic_fetch_add(&places->counts->refused[COUNTS_REFUSED_LATE_REQUEST], 1);
 			shut(place);
 		} else if (place->state == PLACE_READS && age_ns > HTTP_READER_NS) {
 			atomic_fetch_add(&places->counts->refused[COUNTS_REFUSED_LATE_READER], 1);

@@ -30,7 +30,7 @@ int places_new(unsigned int count, struct counts *counts, struct places **ret_pl
 void places_free(struct places *places);
 DEFINE_OWNED(struct places, places)
 
-#define PLACES_NOBODY ((uid_t)-1)	      /* all whose user is not known: together one */
+#define PLACES_NOBODY ((uid_t) - 1) /* all whose user is not known: together one */
 #define PLACES_USERS_SHARE(places) ((places) * 3 / 4)
 
 /* Takes a place for a connected socket, borrowed until places_leave().  Returns NULL when all are

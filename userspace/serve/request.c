@@ -133,9 +133,10 @@ static int take_kind(struct request *request, const char *value, char why[REQUES
 
 static int take_format(struct request *request, const char *value, char why[REQUEST_WHY_BYTES])
 {
-	static const char *const formats[] = {
-		[REQUEST_PPROF] = "pprof", [REQUEST_JSON] = "json", [REQUEST_FOLDED] = "folded",
-		[REQUEST_HTML] = "html"};
+	static const char *const formats[] = {[REQUEST_PPROF] = "pprof",
+					      [REQUEST_JSON] = "json",
+					      [REQUEST_FOLDED] = "folded",
+					      [REQUEST_HTML] = "html"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
 		if (!strcmp(value, formats[i])) {

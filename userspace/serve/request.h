@@ -40,11 +40,11 @@ enum request_format { REQUEST_PPROF, REQUEST_JSON, REQUEST_FOLDED, REQUEST_HTML 
 
 struct request {
 	enum request_endpoint endpoint;
-	enum pp_profile kind;	      /* of REQUEST_LIVE */
+	enum pp_profile kind;	       /* of REQUEST_LIVE */
 	char stored[STORE_KIND_CHARS]; /* kind of what the store has; of REQUEST_FILES: "": all */
 	struct store_file file;	       /* of REQUEST_FILE */
 	uint32_t seconds;
-	uint32_t pid; /* 0: the whole machine */
+	uint32_t pid;		    /* 0: the whole machine */
 	uint64_t from_ms, until_ms; /* since 1970; 0: not given */
 	enum request_format format;
 	uint32_t points; /* of REQUEST_STRIP */

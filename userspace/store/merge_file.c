@@ -30,7 +30,7 @@ struct merge {
 	struct intern *strings;
 	struct comment *comment;
 	size_t comment_count, comment_capacity;
-	int err;		 /* of a callback that returns none */
+	int err; /* of a callback that returns none */
 };
 
 static void merge_release(struct merge *merge)

@@ -9,9 +9,9 @@
 #include "base/safe_file.h"
 #include "pprof/pprof.h"
 #include "profile/profile.h"
+#include "store/file_output.h"
 #include "store/keeper.h"
 #include "store/merger.h"
-#include "store/file_output.h"
 #include "store/store.h"
 
 /* How many profiles are kept while the disk is full, of all kinds together.  A window writes one to

@@ -112,8 +112,8 @@ bool store_file_parse(const char *name, struct store_file *ret_file)
 	if (!store_kind_is_valid(file.kind))
 		return false;
 	file.is_merging = !strncmp(at + kind_size, MERGING ".", strlen(MERGING "."));
-	file.is_merged = file.is_merging ||
-			 !strncmp(at + kind_size, MERGED ".", strlen(MERGED "."));
+	file.is_merged =
+		file.is_merging || !strncmp(at + kind_size, MERGED ".", strlen(MERGED "."));
 	store_file_name(&file, printed);
 	if (strcmp(printed, name))
 		return false;
@@ -149,8 +149,7 @@ bool store_range_has(const struct store_range *range, uint64_t start_ms, uint64_
 
 static bool in_range(const struct store_file *file, const struct store_range *range)
 {
-	return !file->is_temporary &&
-	       store_range_has(range, file->start_ms, file->duration_ms) &&
+	return !file->is_temporary && store_range_has(range, file->start_ms, file->duration_ms) &&
 	       (!range->kind || !strcmp(range->kind, file->kind));
 }
 

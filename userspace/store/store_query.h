@@ -32,7 +32,7 @@ struct store_file {
 	uint64_t start_ms, duration_ms;
 	char kind[STORE_KIND_CHARS];
 	bool is_temporary;
-	bool is_merged; /* has several windows */
+	bool is_merged;	 /* has several windows */
 	bool is_merging; /* besides: the files of its windows may still be there */
 };
 

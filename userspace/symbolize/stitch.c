@@ -12,8 +12,11 @@ static struct area area_of(const packed_frame *frame, uint32_t stored, uint32_t 
 {
 	uint32_t ring = count > stored ? stored / PP_ROOT_SHARE : 0;
 
-	return (struct area){.frame = frame, .stored = stored, .count = count,
-			     .leaf = stored - ring, .ring = ring};
+	return (struct area){.frame = frame,
+			     .stored = stored,
+			     .count = count,
+			     .leaf = stored - ring,
+			     .ring = ring};
 }
 
 static bool area_omits(const struct area *area, uint32_t at)

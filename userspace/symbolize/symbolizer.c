@@ -120,7 +120,7 @@ struct symbolizer {
 	uint32_t count, capacity;
 	struct index_table index; /* by frame */
 	uint64_t factor;	  /* hash_place() */
-	packed_frame *noted; /* native frames not named yet */
+	packed_frame *noted;	  /* native frames not named yet */
 	size_t noted_count, noted_capacity;
 	size_t resolved; /* of noted, which is sorted as soon as some are */
 	struct frame frame[MAX_FRAMES];

@@ -76,8 +76,8 @@ struct lanes_event {
 	const struct pp_timeline_record *record;
 	/* innermost Python function, or the innermost of any kind; 0: not known */
 	uint32_t function;
-	uint32_t stack;	   /* text; 0: not known */
-	bool is_python;	   /* the stack has Python frames */
+	uint32_t stack; /* text; 0: not known */
+	bool is_python; /* the stack has Python frames */
 };
 
 /* Finds the names of a thread; the strings are valid until the next call. */

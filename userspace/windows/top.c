@@ -123,10 +123,9 @@ static bool is_served(const struct top *top, const struct live_job *job, uint64_
 	if (asked ? asked & recorded : top->options->clock != OPTIONS_CLOCK_CYCLES)
 		return true;
 	explain_kinds(recorded, asked, why);
-	live_server_refuse(
-		top->server, job->number, -ENOTSUP,
-		asked ? why : "this pyprofd counts cycles, not time: clock=cycles",
-		now_ns);
+	live_server_refuse(top->server, job->number, -ENOTSUP,
+			   asked ? why : "this pyprofd counts cycles, not time: clock=cycles",
+			   now_ns);
 	return false;
 }
 

@@ -30,7 +30,7 @@ static struct intern *strings; /* NULL: those of the call */
 static uint64_t noted[8192];
 static size_t noted_count;
 static bool is_resolved;
-static unsigned int late_files; /* that are not named by the first calls */
+static unsigned int late_files;	 /* that are not named by the first calls */
 static unsigned int symbolizers; /* that are open */
 static struct naming_options begun_with;
 static const char *stacks_fail; /* "begin", "note", "resolve", "stack": -ENOMEM from there */

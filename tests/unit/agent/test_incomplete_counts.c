@@ -216,8 +216,7 @@ static void incomplete__beyond_its_users_share_is_counted_and_says_so(void **sta
 	}
 	assert_true(queued > 4);
 	assert_int_equal(incomplete_queue_quota(queue)->refused, 1);
-	assert_int_equal(counts.entry[0].key.flags >> PP_COUNT_STOP_SHIFT & 0xff,
-			 PP_STOP_LEFT_OUT);
+	assert_int_equal(counts.entry[0].key.flags >> PP_COUNT_STOP_SHIFT & 0xff, PP_STOP_LEFT_OUT);
 	assert_int_equal(counts.entry[0].count.weight, 500);
 	stack = dictionary_find_stack(finisher.dictionary, counts.entry[0].key.user_stack);
 	assert_non_null(stack);
@@ -252,8 +251,7 @@ static void incomplete__at_the_end_of_the_run_is_counted_as_it_came(void **state
 	assert_int_equal(incompletes.left_out, 3);
 	assert_int_equal(counts.count, 2);
 	assert_int_equal(counts.entry[1].count.samples, 3);
-	assert_int_equal(counts.entry[1].key.flags >> PP_COUNT_STOP_SHIFT & 0xff,
-			 PP_STOP_LEFT_OUT);
+	assert_int_equal(counts.entry[1].key.flags >> PP_COUNT_STOP_SHIFT & 0xff, PP_STOP_LEFT_OUT);
 	incomplete_counts_leave_out(&incompletes);
 	assert_int_equal(incompletes.left_out, 3);
 }
@@ -291,8 +289,8 @@ int main(void)
 			incomplete__of_a_sample_is_counted_under_what_it_holds, setup, teardown),
 		cmocka_unit_test_setup_teardown(incomplete__of_a_wait_is_only_kept_under_its_hash,
 						setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			incomplete__of_a_wait_that_is_torn_is_sent_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(incomplete__of_a_wait_that_is_torn_is_sent_again,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			incomplete__of_a_wait_whose_python_frames_are_torn_is_sent_again, setup,
 			teardown),

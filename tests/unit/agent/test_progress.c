@@ -32,8 +32,7 @@ static void progress_format__names_the_five_figures(void **state)
 
 	(void)state;
 	progress_format(&one_minute, 0, line, sizeof(line));
-	assert_string_equal(line,
-			    "1m 00s  34 processes  11,880 samples  34 lost  99.8 % complete");
+	assert_string_equal(line, "1m 00s  34 processes  11,880 samples  34 lost  99.8 % complete");
 }
 
 static void progress_format__nothing_yet_has_no_share(void **state)
@@ -247,8 +246,8 @@ static void summary_format__tells_how_much_of_the_time_is_in_the_profile(void **
 
 	(void)state;
 	summary_format(&summary, line, sizeof(line));
-	assert_non_null(strstr(
-		line, "; 13.8 % of the scheduler's 22.4 s of CPU time are in the profile"));
+	assert_non_null(
+		strstr(line, "; 13.8 % of the scheduler's 22.4 s of CPU time are in the profile"));
 	summary.wait_ns = 9960000000;
 	summary.ledger_wait_ns = 10000000000;
 	summary_format(&summary, line, sizeof(line));

@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/stack_intake.h"
 #include "agent/live.h"
 #include "agent/naming.h"
 #include "agent/samples.h"
+#include "agent/stack_intake.h"
 #include "agent/tables.h"
 #include "agent/window_facts.h"
 #include "attach/context_table.h"

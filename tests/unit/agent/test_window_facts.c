@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/stack_intake.h"
 #include "agent/naming.h"
 #include "agent/progress.h"
+#include "agent/stack_intake.h"
 #include "agent/tables.h"
 #include "attach/context_table.h"
 #include "attach/file_table.h"

@@ -612,7 +612,7 @@ static void chunks__users_excess_is_that_users_loss(void **state)
 		greedy[i] = (struct process){.id = {.tgid = 100 + i}, .user = 1000};
 		greedy[i].mapping = fixture->mapping;
 		greedy[i].mapping_count = fixture->mapping_count; /* 21 chunks */
-		for (int k = 0; k < 3; k++) /* each try counts once */
+		for (int k = 0; k < 3; k++)			  /* each try counts once */
 			refused += context_table_publish(fixture->table, &greedy[i], 0) == -EDQUOT;
 		context_table_tick(fixture->table);
 		context_table_tick(fixture->table);

@@ -17,11 +17,11 @@
 
 static struct {
 	bool is_online[CPUS];
-	int error[CPUS];	 /* of opening its event */
-	int fd[CPUS];		 /* the last that was opened there */
+	int error[CPUS]; /* of opening its event */
+	int fd[CPUS];	 /* the last that was opened there */
 	bool has_program[CPUS], is_enabled[CPUS];
 	unsigned int opened;
-	unsigned long refused; /* the ioctl() that fails */
+	unsigned long refused;		   /* the ioctl() that fails */
 	struct perf_event_request request; /* the last one */
 	int online_error;
 } machine;

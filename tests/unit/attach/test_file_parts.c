@@ -14,10 +14,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "attach/file_rows.h"
-#include "attach/file_names.h"
-#include "attach/file_table.h"
 #include "attach/file_identity.h"
+#include "attach/file_names.h"
+#include "attach/file_rows.h"
+#include "attach/file_table.h"
 #include "base/clock.h"
 #include "discover/file_open.h"
 #include "files/client.h"

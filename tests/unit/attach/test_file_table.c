@@ -19,8 +19,8 @@
 #include "base/clock.h"
 #include "discover/proc_scan.h"
 #include "files/client.h"
-#include "files/user_time.h"
 #include "files/stack_starts.h"
+#include "files/user_time.h"
 
 /* version 1, "zR", code 1, data -8, RA 16, pcrel sdata4; CFA rsp+8, RA at CFA-8 */
 #define X86_CIE "\x01zR\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01"

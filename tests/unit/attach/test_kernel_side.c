@@ -17,8 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <pyprofd/limits.h>
 #include <pyprofd/config.h>
+#include <pyprofd/limits.h>
 
 #include "attach/map_sizes.h"
 #include "attach/object_builds.h"

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 /* stderr as a file that can be read back. */
 struct capture {
 	FILE *file;

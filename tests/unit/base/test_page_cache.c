@@ -128,8 +128,8 @@ int main(void)
 			reads__inside_of_a_page_and_over_its_end_are_what_is_there, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(page__is_read_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			page__read_after_a_witness_has_changed_is_stale, setup, teardown),
+		cmocka_unit_test_setup_teardown(page__read_after_a_witness_has_changed_is_stale,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(page__near_the_end_of_a_mapping_is_read_once_too,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(page__that_is_not_there_is_a_fault_each_time, setup,

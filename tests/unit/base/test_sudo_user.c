@@ -39,8 +39,16 @@ static void sudo_user_ids__are_those_of_the_environment(void **state)
 /* A half that cannot be read must not become root, nor chown(2)'s "as it is". */
 static void sudo_user_ids__anything_but_two_numbers_is_refused(void **state)
 {
-	static const char *const wrong[] = {NULL,	  "",		"x",   "1000x", "-1",
-					    "4294967295", "4294967296", " 12", "+1",	"0x10",
+	static const char *const wrong[] = {NULL,
+					    "",
+					    "x",
+					    "1000x",
+					    "-1",
+					    "4294967295",
+					    "4294967296",
+					    " 12",
+					    "+1",
+					    "0x10",
 					    "99999999999999999999"};
 	uid_t uid = 7;
 	gid_t gid = 8;

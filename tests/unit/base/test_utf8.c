@@ -23,8 +23,10 @@ static void utf8_clean__valid_text_stays(void **state)
 	(void)state;
 	ASSERT_CLEANED("", "");
 	ASSERT_CLEANED("plain ~", "plain ~");
-	ASSERT_CLEANED("gr\xc3\xb6\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x90\x8d",
-		       "gr\xc3\xb6\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x90\x8d");
+	ASSERT_CLEANED("gr\xc3\xb6\xc3\x9f"
+		       "e \xe2\x82\xac \xf0\x9f\x90\x8d",
+		       "gr\xc3\xb6\xc3\x9f"
+		       "e \xe2\x82\xac \xf0\x9f\x90\x8d");
 	/* The bounds of table 3-7. */
 	ASSERT_CLEANED("\xc2\xa0\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80",
 		       "\xc2\xa0\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80");
@@ -35,7 +37,9 @@ static void utf8_clean__valid_text_stays(void **state)
 static void utf8_clean__broken_sequences_become_one_mark_a_maximal_part(void **state)
 {
 	(void)state;
-	ASSERT_CLEANED("a\xff" "b", "a" R "b");
+	ASSERT_CLEANED("a\xff"
+		       "b",
+		       "a" R "b");
 	ASSERT_CLEANED("\x80\xbf", R R);
 	ASSERT_CLEANED("\xc0\xaf", R R);
 	ASSERT_CLEANED("\xe2\x82", R);
@@ -53,9 +57,12 @@ static void utf8_clean__control_codes_become_escapes(void **state)
 	(void)state;
 	ASSERT_CLEANED("a\nb\tc\r", "a\\nb\\tc\\r");
 	ASSERT_CLEANED("\x1b[31m", "\\x1b[31m");
-	ASSERT_CLEANED("a\0b", "a\\x00" "b");
+	ASSERT_CLEANED("a\0b", "a\\x00"
+			       "b");
 	ASSERT_CLEANED("\x0b\x0c\x1f \x7f", "\\x0b\\x0c\\x1f \\x7f");
-	ASSERT_CLEANED("\xc2\x80\xc2\x9b" "31m\xc2\x9f", "\\u0080\\u009b31m\\u009f");
+	ASSERT_CLEANED("\xc2\x80\xc2\x9b"
+		       "31m\xc2\x9f",
+		       "\\u0080\\u009b31m\\u009f");
 }
 
 static void utf8_clean__turned_directions_become_escapes(void **state)
@@ -98,8 +105,7 @@ int main(void)
 		cmocka_unit_test(utf8_clean__broken_sequences_become_one_mark_a_maximal_part),
 		cmocka_unit_test(utf8_clean__control_codes_become_escapes),
 		cmocka_unit_test(utf8_clean__turned_directions_become_escapes),
-		cmocka_unit_test(
-			utf8_clean__growth_is_bounded_and_the_second_time_changes_nothing),
+		cmocka_unit_test(utf8_clean__growth_is_bounded_and_the_second_time_changes_nothing),
 	};
 
 	return cmocka_run_group_tests_name("base/utf8", tests, NULL, NULL);

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/task.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/task.h"
 
 #define PAGE "docs/children.md"
 #define MIB (1ULL << 20)

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "base/task.h"
 #include "base/io.h"
+#include "base/task.h"
 #include "child/sandbox.h"
 #include "child/worker.h"
 

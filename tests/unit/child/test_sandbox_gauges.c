@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/task.h"
 #include "base/cleanup.h"
+#include "base/task.h"
 
 static char directory[] = "/tmp/test_gauges_sandbox.XXXXXX", file[64];
 static int pipe_fd[2];

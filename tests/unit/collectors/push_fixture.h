@@ -60,8 +60,7 @@ static inline void add(struct fixture *f, const char *function, int64_t value,
 				    .file = id(f, "/srv/app.py"),
 				    .line = 7,
 				    .start_line = 3};
-	struct profile_sample sample = {
-		.frame = &frame, .frame_count = 1, .value = {value, 2, 1}};
+	struct profile_sample sample = {.frame = &frame, .frame_count = 1, .value = {value, 2, 1}};
 	char text[2048];
 	char key[PROFILE_MAX_LABELS][64];
 

@@ -19,13 +19,12 @@ static int parse(const char *url, struct fetch_address *address)
 
 static void base__is_what_paths_are_appended_to(void **state)
 {
-	static const char *const pairs[][2] = {
-		{"http://h:4041", "http://h:4041"},
-		{"http://h:4041/", "http://h:4041"},
-		{"pyprofd+https://h/a/b//", "https://h/a/b"},
-		{"pyroscope+http://h/p/?app=x", "http://h/p"},
-		{"parca+http://h?app=x", "http://h"},
-		{"http://h/p/?a=b/", "http://h/p/?a=b/"}};
+	static const char *const pairs[][2] = {{"http://h:4041", "http://h:4041"},
+					       {"http://h:4041/", "http://h:4041"},
+					       {"pyprofd+https://h/a/b//", "https://h/a/b"},
+					       {"pyroscope+http://h/p/?app=x", "http://h/p"},
+					       {"parca+http://h?app=x", "http://h"},
+					       {"http://h/p/?a=b/", "http://h/p/?a=b/"}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
@@ -75,20 +74,19 @@ static void profile_type__is_no_label_and_the_last_one_counts(void **state)
 
 static void parse__says_what_is_wrong_without_a_password(void **state)
 {
-	static const char *const pairs[][2] = {
-		{"nonsense", "is no URL"},
-		{"http://", "names no host"},
-		{"http://u:secret@h", "--from-set user="},
-		{"http://h:0", "port"},
-		{"http://h/#x", "'#'"},
-		{"parca+http://h/?a=b#x", "'#'"},
-		{"pyprofd+http://h/p?a=secret", "takes no '?'"},
-		{"parca+http://h/?a", "not LABEL=VALUE"},
-		{"parca+http://h/?=secret", "not LABEL=VALUE"},
-		{"parca+http://h/?1=secret", "no label's name"},
-		{"parca+http://h/?a-b=secret", "no label's name"},
-		{"parca+http://h/?a=secret%0a", "control codes"},
-		{"parca+http://h/?a%00=secret", "control codes"}};
+	static const char *const pairs[][2] = {{"nonsense", "is no URL"},
+					       {"http://", "names no host"},
+					       {"http://u:secret@h", "--from-set user="},
+					       {"http://h:0", "port"},
+					       {"http://h/#x", "'#'"},
+					       {"parca+http://h/?a=b#x", "'#'"},
+					       {"pyprofd+http://h/p?a=secret", "takes no '?'"},
+					       {"parca+http://h/?a", "not LABEL=VALUE"},
+					       {"parca+http://h/?=secret", "not LABEL=VALUE"},
+					       {"parca+http://h/?1=secret", "no label's name"},
+					       {"parca+http://h/?a-b=secret", "no label's name"},
+					       {"parca+http://h/?a=secret%0a", "control codes"},
+					       {"parca+http://h/?a%00=secret", "control codes"}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {

@@ -51,12 +51,11 @@ static void write_merged(void)
 static int open_merged(struct push_content **ret_content)
 {
 	static const struct push_label_choice choice = {.count = 0};
-	const struct store_entry entry = {
-		.path = path,
-		.file = {.start_ms = START_MS,
-			 .duration_ms = WINDOWS * WINDOW_MS,
-			 .kind = "offcpu",
-			 .is_merged = true}};
+	const struct store_entry entry = {.path = path,
+					  .file = {.start_ms = START_MS,
+						   .duration_ms = WINDOWS * WINDOW_MS,
+						   .kind = "offcpu",
+						   .is_merged = true}};
 	char why[PUSH_WHY_BYTES] = "";
 	int err = push_content_read(&entry, &choice, why, ret_content);
 

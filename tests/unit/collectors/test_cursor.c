@@ -158,8 +158,8 @@ static void push_sink_name_is_valid__names_of_one_file_in_the_directory(void **s
 {
 	static const char *const valid[] = {"a", "pyroscope", "Team-1_x.y",
 					    "12345678901234567890123456789012"};
-	static const char *const invalid[] = {"", ".", "..", ".a", "a/b", "a b", "a\n",
-					      "123456789012345678901234567890123"};
+	static const char *const invalid[] = {
+		"", ".", "..", ".a", "a/b", "a b", "a\n", "123456789012345678901234567890123"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(valid) / sizeof(valid[0]); i++)

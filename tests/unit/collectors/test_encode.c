@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "collectors/requests.h"
-#include "pprof/profile_read.h"
 #include "pprof/gzip.h"
+#include "pprof/profile_read.h"
 #include "push_fixture.h"
 
 static struct push_requests encode_window(struct fixture *f, const struct push_encoding *encoding,

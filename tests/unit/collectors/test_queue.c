@@ -237,10 +237,8 @@ static void push_queue_begin__is_behind_all_that_is_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			push_queue__files_behind_the_cursor_of_their_kind_oldest_first),
-		cmocka_unit_test(
-			push_queue__a_merged_file_is_read_once_when_the_cursor_is_inside),
+		cmocka_unit_test(push_queue__files_behind_the_cursor_of_their_kind_oldest_first),
+		cmocka_unit_test(push_queue__a_merged_file_is_read_once_when_the_cursor_is_inside),
 		cmocka_unit_test(
 			push_queue__what_retention_deletes_is_counted_and_what_is_merged_is_not),
 		cmocka_unit_test(push_queue__what_comes_in_front_of_the_cursor_is_late_once),

@@ -37,9 +37,9 @@ static void push_service_name__the_first_of_its_labels_counts(void **state)
 	fixture_init(&f);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		add(&f, "work", 10, labels[i]);
-		assert_string_equal(
-			intern_get(f.strings, push_service_name(f.profile, (uint32_t)i), NULL),
-			names[i]);
+		assert_string_equal(intern_get(f.strings, push_service_name(f.profile, (uint32_t)i),
+					       NULL),
+				    names[i]);
 	}
 	fixture_release(&f);
 }
@@ -92,7 +92,8 @@ static void push_divide__rules_change_labels_before_they_are_chosen(void **state
 					     "source_labels=service_name regex=shop.* "
 					     "target_label=service_name replacement=shop\n"
 					     "source_labels=tid target_label=unsent",
-					     &rules, why), 0);
+					     &rules, why),
+			 0);
 	choice.rules = rules;
 	fixture_init(&f);
 	add(&f, "a", 10, LABELS("app=shop1", "unit=web.service", "tid#1"));
@@ -216,10 +217,10 @@ static void push_label_name__is_one_that_every_collector_takes(void **state)
 {
 	static const struct {
 		const char *key, *name;
-	} cases[] = {{"pod", "pod"}, {"k8s.pod-name", "k8s_pod_name"},
+	} cases[] = {{"pod", "pod"},  {"k8s.pod-name", "k8s_pod_name"},
 		     {"1st", "_1st"}, {"__name__", "_name__"},
-		     {"", "_"}, {"__", "_"},
-		     {"_x", "_x"}, {"\xc3\xa4", "__"}};
+		     {"", "_"},	      {"__", "_"},
+		     {"_x", "_x"},    {"\xc3\xa4", "__"}};
 	char name[PUSH_LABEL_NAME_MAX_BYTES + 1], longest[PUSH_LABEL_NAME_MAX_BYTES + 10];
 
 	(void)state;

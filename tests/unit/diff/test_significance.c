@@ -33,8 +33,7 @@ static void windows_release(struct windows *w)
 }
 
 /* A window of `total` samples, of which `row` are in the function "row". */
-static void add_window(struct windows *w, enum diff_side_id side,
-		       int64_t row, int64_t total)
+static void add_window(struct windows *w, enum diff_side_id side, int64_t row, int64_t total)
 {
 	struct profile_window window = {.duration_ns = 1000000000, .delta = w->f.delta};
 
@@ -194,8 +193,7 @@ struct part {
 	int64_t samples;
 };
 
-static void add_parts(struct windows *w, enum diff_side_id side,
-		      const struct part *part)
+static void add_parts(struct windows *w, enum diff_side_id side, const struct part *part)
 {
 	struct profile_window window = {.duration_ns = 1000000000};
 	int64_t left = 2000;
@@ -379,8 +377,8 @@ static void significance__freedom_is_that_of_the_side_that_varies(void **state)
 
 		for (unsigned int s = DIFF_A; s < DIFF_SIDES; s++)
 			for (unsigned int i = 0; i < (s == few ? 2 : 6); i++)
-				add_window(&w, s,
-					   s == few ? 10000 + 20000 * i : 69000 + 400 * i, 100000);
+				add_window(&w, s, s == few ? 10000 + 20000 * i : 69000 + 400 * i,
+					   100000);
 		p = p_of_row(&w.data) / 2;
 		if (p < 0.08 || p > 0.2)
 			fail_msg("side %u: p = %g", few, p);
@@ -461,8 +459,7 @@ static void significance__what_cannot_be_chance_is_a_test(void **state)
 }
 
 /* 87 and 174 samples of PERIOD units, each 1 ms, in 8 windows of 1 s. */
-static void fill_all(struct windows *w, unsigned int a_count,
-		     unsigned int b_count)
+static void fill_all(struct windows *w, unsigned int a_count, unsigned int b_count)
 {
 	for (unsigned int i = 0; i < a_count; i++)
 		add_window(w, DIFF_A, 1, 10 + i % 3);

@@ -117,10 +117,10 @@ static int parse_changed(size_t at, uint8_t value)
 static void sideband_record_parse__lies_are_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(parse_changed(6, 96), -EBADMSG);  /* another size than it has */
-	assert_int_equal(parse_changed(25, 0), -EBADMSG);  /* no bytes */
-	assert_int_equal(parse_changed(31, 0xff), 0);	   /* far up, but no wrap */
-	assert_int_equal(parse_changed(0, 99), 0);	   /* a type of the future */
+	assert_int_equal(parse_changed(6, 96), -EBADMSG); /* another size than it has */
+	assert_int_equal(parse_changed(25, 0), -EBADMSG); /* no bytes */
+	assert_int_equal(parse_changed(31, 0xff), 0);	  /* far up, but no wrap */
+	assert_int_equal(parse_changed(0, 99), 0);	  /* a type of the future */
 }
 
 static void sideband_record_parse__any_cut_is_refused(void **state)

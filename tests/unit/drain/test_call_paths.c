@@ -394,8 +394,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(call_paths_tidy__removed_nodes_are_counted_once,
 						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			call_paths_count__unknown_parent_is_marked, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(call_paths_count__unknown_parent_is_marked, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(call_paths_count__cycle_ends_at_the_limit, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(call_paths_count__middle_of_a_deep_path_is_left_out,

@@ -324,12 +324,11 @@ static bool is_timed(size_t api)
 
 static int collect(uint64_t *ret_rows)
 {
-	const struct cuda_tables tables = {
-		.totals = TABLE_FD,
-		.removed = REMOVED_FD,
-		.is_timed = is_timed,
-		.is_alive = is_alive,
-		.context = &kernel};
+	const struct cuda_tables tables = {.totals = TABLE_FD,
+					   .removed = REMOVED_FD,
+					   .is_timed = is_timed,
+					   .is_alive = is_alive,
+					   .context = &kernel};
 
 	return cuda_totals_collect(totals, &tables, &counts, ret_rows);
 }

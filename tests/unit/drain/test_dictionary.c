@@ -498,7 +498,10 @@ static void add_code__many_survive_growth(void **state)
 static struct stack_of_four python_stack(uint16_t kind, uint64_t where)
 {
 	return (struct stack_of_four){
-		.record = {.hash = 5, .id = {.tgid = 70}, .python = 3, .python_stored = 1,
+		.record = {.hash = 5,
+			   .id = {.tgid = 70},
+			   .python = 3,
+			   .python_stored = 1,
 			   .python_count = 1},
 		.frame = {{.where = where, .what = 8, .kind = kind}},
 	};
@@ -731,9 +734,9 @@ static void make_room__many_code_objects_may_go_at_once(void **state)
 	dictionary_make_room(dictionary);
 	assert_null(dictionary_code(dictionary, CODES));
 	for (uint64_t i = 0; i < CODES; i++) {
-		assert_int_equal(
-			dictionary_add_code(dictionary, nobody, new_code(9000 + i, "f"), &index),
-			0);
+		assert_int_equal(dictionary_add_code(dictionary, nobody, new_code(9000 + i, "f"),
+						     &index),
+				 0);
 		assert_in_range(index, 1, CODES);
 		assert_false(is_taken[index]);
 		is_taken[index] = true;
@@ -838,7 +841,9 @@ static void add_stack__of_a_known_hash_and_another_length_changes_nothing(void *
 	const struct pp_frame native = {.where = 0x400, .what = 16, .kind = PP_FRAME_NATIVE};
 	struct stack_of_four stack = {
 		.record = {.hash = 7, .python_stored = 1, .python_count = 1},
-		.frame = {{.where = 0xc0de, .what = 3, .kind = PP_FRAME_PYTHON}, native, native,
+		.frame = {{.where = 0xc0de, .what = 3, .kind = PP_FRAME_PYTHON},
+			  native,
+			  native,
 			  native},
 	};
 	const struct dict_stack *found;

@@ -16,7 +16,7 @@ struct ring_buffer {
 static struct ring_buffer buffer;
 static unsigned int opened, freed, records, stacks, events, timelines;
 static unsigned int taken; /* of the records */
-static bool is_emptied;    /* what was taken is gone; else the ring has it again */
+static bool is_emptied;	   /* what was taken is gone; else the ring has it again */
 static int consume_result, decode_result;
 static char data[16];
 

@@ -13,8 +13,8 @@
 
 /* Row i has key i and i + 1 samples. */
 static struct {
-	uint32_t rows;	     /* what is left */
-	int batch_error;     /* of the batch with that many rows left, instead of rows */
+	uint32_t rows;	 /* what is left */
+	int batch_error; /* of the batch with that many rows left, instead of rows */
 	uint32_t error_from;
 	int lookup_error, delete_error;
 	unsigned int batches;

@@ -313,8 +313,8 @@ static void thread_slot_count__open_wait_is_cut_at_both_edges(void **state)
 	static const struct {
 		uint64_t since_ns, ns;
 	} row[] = {
-		{0, 100 * MS},	      {100 * MS, 100 * MS}, {150 * MS, 50 * MS},
-		{199999999, 1},	      {200 * MS, 0},	    {250 * MS, 0},
+		{0, 100 * MS},	{100 * MS, 100 * MS}, {150 * MS, 50 * MS},
+		{199999999, 1}, {200 * MS, 0},	      {250 * MS, 0},
 	};
 	struct counts counts;
 
@@ -337,7 +337,7 @@ static void thread_slot_count__open_wait_that_is_too_short_so_far(void **state)
 	static const struct {
 		uint64_t since_ns, ns;
 	} row[] = {
-		{180 * MS + 1, 0},	   {180 * MS, 20 * MS},	 {100 * MS, 100 * MS},
+		{180 * MS + 1, 0},	     {180 * MS, 20 * MS}, {100 * MS, 100 * MS},
 		{80 * MS + 1, 120 * MS - 1}, {80 * MS, 100 * MS}, {10 * MS, 100 * MS},
 	};
 	const struct slots_window with_min = {

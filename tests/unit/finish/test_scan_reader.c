@@ -15,7 +15,7 @@
 /* ---- the iterator: what its descriptor gives, in pieces ---- */
 
 static struct {
-	const uint8_t *bytes; /* NULL: the descriptor's own */
+	const uint8_t *bytes;	       /* NULL: the descriptor's own */
 	size_t size, at, first, piece; /* so many bytes at first, then at a time */
 	unsigned int errors, reads;    /* errors: left, before the next piece */
 	int error;
@@ -286,8 +286,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(scan_reader_next__all_records_in_order, setup),
-		cmocka_unit_test_setup(
-			scan_reader_next__short_and_long_records_follow_each_other, setup),
+		cmocka_unit_test_setup(scan_reader_next__short_and_long_records_follow_each_other,
+				       setup),
 		cmocka_unit_test_setup(scan_reader_next__half_a_record_is_ebadmsg, setup),
 		cmocka_unit_test_setup(scan_reader_next__what_cannot_be_is_ebadmsg, setup),
 		cmocka_unit_test_setup(scan_reader_next__pieces_are_joined, setup),

@@ -159,8 +159,7 @@ static void stack_finish__replaced_return_address_above_a_frame_pointer_is_follo
 	assert_int_equal(model.count, 2);
 	assert_int_equal(model.seen[1], 0x1014);
 	model.return_count = 0;
-	at = (struct finish_state){
-		.pc = 0x1000, .sp = STACK, .fp = STACK + 16, .is_leaf = true};
+	at = (struct finish_state){.pc = 0x1000, .sp = STACK, .fp = STACK + 16, .is_leaf = true};
 	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
 }
 #endif

@@ -13,8 +13,8 @@
 
 #include "attach/context_table.h"
 #include "attach/file_table.h"
-#include "drain/dictionary.h"
 #include "discover/proc_scan.h"
+#include "drain/dictionary.h"
 #include "python/python_code.h"
 
 #define LINE_TABLE 16U /* offset of its pointer, behind the other word that guards an object */
@@ -293,7 +293,7 @@ static void unwind_python_name__needs_a_live_interpreter(void **state)
 static const struct python_frames *resume(uint16_t stored, struct pp_stack_record *record)
 {
 	static struct pp_frame frame[PP_MAX_PYTHON_FRAMES + 1] = {{.where = WHERE},
-							    {.where = WHERE + 1}};
+								  {.where = WHERE + 1}};
 	static const struct pp_segment segment[] = {{.anchor = 0x1000}, {.anchor = ANCHOR}};
 	struct pp_incomplete_record from = {.python_frame = 0x100,
 					    .cframe = 0x200,

@@ -95,8 +95,8 @@ static void cgroup_pod__none(void **state)
 	expect_pod("/kubepodsx/pod" UID, "");
 	expect_pod("pod" UID, "");
 	expect_pod("/user.slice/user-1000.slice/user@1000.service/app.slice/pod" UID "/" ID, "");
-	expect_pod("/user.slice/user-1000.slice/user@1000.service/kubepods.slice/kubepods-pod"
-		   UID_SYSTEMD ".slice/cri-containerd-" ID ".scope",
+	expect_pod("/user.slice/user-1000.slice/user@1000.service/kubepods.slice/"
+		   "kubepods-pod" UID_SYSTEMD ".slice/cri-containerd-" ID ".scope",
 		   "");
 	expect_pod("/user@1000.service/kubepods/pod" UID "/" ID, "");
 }

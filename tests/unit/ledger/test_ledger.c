@@ -110,7 +110,7 @@ static void add_exited(uint32_t tgid, uint64_t cpu_ns, uint64_t sleep_ns)
 
 /* One reading at end_ns; thread may be NULL. */
 static struct ledger_line *read_one(struct ledger *ledger, const struct pp_thread *thread,
-					  size_t threads, uint64_t end_ns, size_t *ret_count)
+				    size_t threads, uint64_t end_ns, size_t *ret_count)
 {
 	struct ledger_line *line;
 
@@ -169,17 +169,16 @@ static void ledger__sums_are_threads_times_wall(void **state)
 static void ledger__every_reason_has_its_group(void **state)
 {
 	static const enum pp_ledger group[PP_WAIT_COUNT] = {
-		[PP_WAIT_NONE] = PP_LEDGER_CPU,	      [PP_WAIT_OTHER] = PP_LEDGER_UNKNOWN,
-		[PP_WAIT_SLEEP] = PP_LEDGER_SLEEP,    [PP_WAIT_LOCK] = PP_LEDGER_LOCK,
-		[PP_WAIT_GIL] = PP_LEDGER_GIL,	      [PP_WAIT_DISK] = PP_LEDGER_DISK,
-		[PP_WAIT_FILE] = PP_LEDGER_DISK,      [PP_WAIT_PIPE] = PP_LEDGER_NET,
-		[PP_WAIT_UNIX] = PP_LEDGER_NET,	      [PP_WAIT_TCP] = PP_LEDGER_NET,
-		[PP_WAIT_UDP] = PP_LEDGER_NET,	      [PP_WAIT_SOCKET] = PP_LEDGER_NET,
-		[PP_WAIT_EVENTFD] = PP_LEDGER_NET,    [PP_WAIT_TERMINAL] = PP_LEDGER_NET,
-		[PP_WAIT_POLL] = PP_LEDGER_NET,	      [PP_WAIT_IO_URING] = PP_LEDGER_NET,
-		[PP_WAIT_GPU] = PP_LEDGER_GPU,
-		[PP_WAIT_CHILD] = PP_LEDGER_CHILD,    [PP_WAIT_FAULT] = PP_LEDGER_FAULT,
-		[PP_WAIT_RUN_QUEUE] = PP_LEDGER_RUN_QUEUE,
+		[PP_WAIT_NONE] = PP_LEDGER_CPU,	       [PP_WAIT_OTHER] = PP_LEDGER_UNKNOWN,
+		[PP_WAIT_SLEEP] = PP_LEDGER_SLEEP,     [PP_WAIT_LOCK] = PP_LEDGER_LOCK,
+		[PP_WAIT_GIL] = PP_LEDGER_GIL,	       [PP_WAIT_DISK] = PP_LEDGER_DISK,
+		[PP_WAIT_FILE] = PP_LEDGER_DISK,       [PP_WAIT_PIPE] = PP_LEDGER_NET,
+		[PP_WAIT_UNIX] = PP_LEDGER_NET,	       [PP_WAIT_TCP] = PP_LEDGER_NET,
+		[PP_WAIT_UDP] = PP_LEDGER_NET,	       [PP_WAIT_SOCKET] = PP_LEDGER_NET,
+		[PP_WAIT_EVENTFD] = PP_LEDGER_NET,     [PP_WAIT_TERMINAL] = PP_LEDGER_NET,
+		[PP_WAIT_POLL] = PP_LEDGER_NET,	       [PP_WAIT_IO_URING] = PP_LEDGER_NET,
+		[PP_WAIT_GPU] = PP_LEDGER_GPU,	       [PP_WAIT_CHILD] = PP_LEDGER_CHILD,
+		[PP_WAIT_FAULT] = PP_LEDGER_FAULT,     [PP_WAIT_RUN_QUEUE] = PP_LEDGER_RUN_QUEUE,
 		[PP_WAIT_STOPPED] = PP_LEDGER_STOPPED, [PP_WAIT_KERNEL] = PP_LEDGER_UNKNOWN,
 	};
 	uint64_t end_ns = 0;
@@ -523,10 +522,10 @@ static void state__samples_divide_the_cpu_time(void **state)
 		line.total_ns[i] = i ? i : 2 * S;
 	for (unsigned int i = 0; i < LEDGER_STATE_COUNT; i++) {
 		ns = ledger_state_ns(&line, i);
-		assert_int_equal(ns, i == LEDGER_NATIVE		? S
-				     : i < LEDGER_PART_COUNT	? S / 2
-				     : i == LEDGER_UNSAMPLED	? 0
-								: i - LEDGER_PART_COUNT);
+		assert_int_equal(ns, i == LEDGER_NATIVE	     ? S
+				     : i < LEDGER_PART_COUNT ? S / 2
+				     : i == LEDGER_UNSAMPLED ? 0
+							     : i - LEDGER_PART_COUNT);
 	}
 	memset(line.part, 0, sizeof(line.part));
 	assert_int_equal(ledger_state_ns(&line, LEDGER_PYTHON), 0);

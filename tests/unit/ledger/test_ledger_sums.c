@@ -286,7 +286,10 @@ static void ledger_sums_print__processes_without_time_or_name(void **state)
 static void ledger_sums_print__name_that_would_control_a_terminal(void **state)
 {
 	const struct ledger_line line = line_of(7, 2 * S, 0);
-	char *text = printed(&line, "\033[2J\n\xe2\x80\xae" "b", 1);
+	char *text = printed(&line,
+			     "\033[2J\n\xe2\x80\xae"
+			     "b",
+			     1);
 
 	(void)state;
 	assert_non_null(strstr(text, "\npyprofd:   7 \\x1b[2J\\n\\u202eb: 2.0 thread-"));

@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/task.h"
 #include "base/cleanup.h"
+#include "base/task.h"
 #include "child/sandbox.h"
 
 #define LEFT_OPEN 77

@@ -478,8 +478,7 @@ static void launches__are_described_where_there_were_hits(void **state)
 	launch_on_ns[1] += NS_PER_SEC;
 	look_after(NS_PER_SEC);
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
-	assert_string_equal(comments,
-			    "probe=launch hits=1000 ns_per_hit=1090 on=0.500\n");
+	assert_string_equal(comments, "probe=launch hits=1000 ns_per_hit=1090 on=0.500\n");
 	comments[0] = '\0';
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns + 1), 0);
 	assert_string_equal(comments, "");

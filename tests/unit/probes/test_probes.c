@@ -10,16 +10,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include <pyprofd/kinds.h>
 #include <pyprofd/config.h>
+#include <pyprofd/kinds.h>
 
 #include "attach/cuda_side.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
 #include "attach/tracepoints.h"
 #include "base/array.h"
-#include "discover/process_table.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "files/client.h"
 #include "options/options.h"
 #include "probes/probe_worker.h"

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/slice.h"
-#include "discover/process_table.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "files/user_time.h"
 #include "processes/who.h"
 

@@ -8,8 +8,8 @@
 #include <pyprofd/config.h>
 
 #include "attach/kernel_side.h"
-#include "discover/process_table.h"
 #include "discover/proc_scan.h"
+#include "discover/process_table.h"
 
 #define ROOM 100U
 

@@ -166,8 +166,7 @@ static void table_311__numbers_within_bounds(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
-		uint32_t line =
-			find_311(expected[i].table, expected[i].size, 1000000000, 0);
+		uint32_t line = find_311(expected[i].table, expected[i].size, 1000000000, 0);
 
 		if (line != expected[i].line)
 			fail_msg("table %zu: line %u", i, line);

@@ -122,18 +122,16 @@ static void set_lines(struct python_code *code, const uint8_t *table, size_t siz
 	static struct line_row row[8];
 
 	code->row = row;
-	code->row_count = (uint32_t)line_table_rows(line_table_format(code->major, code->minor),
-						    table, size, code->first_line, row,
-						    ARRAY_SIZE(row));
+	code->row_count =
+		(uint32_t)line_table_rows(line_table_format(code->major, code->minor), table, size,
+					  code->first_line, row, ARRAY_SIZE(row));
 }
 
 /* 2.7's lines only grow; since 3.6 a step may lead back. */
 static void line__steps_back_since_3_6(void **state)
 {
 	uint8_t lnotab[] = {2, 0xff};
-	struct python_code code = {.first_line = 40,
-				   .major = 2,
-				   .minor = 7};
+	struct python_code code = {.first_line = 40, .major = 2, .minor = 7};
 
 	(void)state;
 	set_lines(&code, lnotab, sizeof(lnotab));
@@ -147,9 +145,7 @@ static void line__what_is_understood_by_version(void **state)
 {
 	uint8_t lnotab[] = {2, 1, 4, 3}, table_310[] = {2, 1, 4, 3, 4, 0x80},
 		table_311[] = {0xd8, 0, 0, 0xd9, 0, 0, 0xf9};
-	struct python_code code = {.first_line = 40,
-				   .major = 3,
-				   .minor = 9};
+	struct python_code code = {.first_line = 40, .major = 3, .minor = 9};
 
 	(void)state;
 	set_lines(&code, lnotab, sizeof(lnotab));
@@ -398,9 +394,9 @@ static void read__each_field_may_be_the_last_that_is_read(void **state)
 		memmove(fake->head + last, fake->head + *offset, 8);
 		memset(fake->head + *offset, 0, i == 1 || i == 2 ? 4 : 8);
 		*offset = last;
-		assert_int_equal(
-			python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head, 0, &code),
-			0);
+		assert_int_equal(python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head, 0,
+						  &code),
+				 0);
 		assert_int_equal(decode(code), 30);
 		assert_int_equal(strlen(code->name), 20);
 		assert_string_equal(code->filename, "ffffffffff");
@@ -408,8 +404,8 @@ static void read__each_field_may_be_the_last_that_is_read(void **state)
 		assert_int_equal(code->flags, 67);
 		python_code_free(TAKE(code));
 		*offset = last + 1;
-		assert_int_equal(python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head,
-						  0, &code),
+		assert_int_equal(python_code_read(getpid(), &layout, 0x77, (uintptr_t)fake->head, 0,
+						  &code),
 				 -EBADMSG);
 		assert_null(code);
 		free(fake);

@@ -14,8 +14,8 @@
 
 #include "base/cleanup.h"
 #include "pprof/pprof.h"
-#include "profile/profile_data.h"
 #include "profile/comments.h"
+#include "profile/profile_data.h"
 
 #define LONG_NS 60000000000ULL
 #define FILES_MAX 16U

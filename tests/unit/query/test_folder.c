@@ -75,8 +75,8 @@ static void note(struct fixture *f, const char *before, uint64_t start_ms, const
 }
 
 /* A merged file of 30 ms has three windows. */
-static void list_marks(uint64_t start_ms, void (*on_window)(void *context,
-							    const struct window_mark *mark),
+static void list_marks(uint64_t start_ms,
+		       void (*on_window)(void *context, const struct window_mark *mark),
 		       void *context)
 {
 	for (uint64_t i = 0; i < 3; i++) {

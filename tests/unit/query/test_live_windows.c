@@ -193,11 +193,10 @@ static void windows__end_is_explained(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct live_windows_options options = {
-			.kind = PP_PROFILE_CPU,
-			.more = cases[i].more,
-			.seconds = cases[i].seconds,
-			.watcher = &watcher};
+		const struct live_windows_options options = {.kind = PP_PROFILE_CPU,
+							     .more = cases[i].more,
+							     .seconds = cases[i].seconds,
+							     .watcher = &watcher};
 		OWNED(live_windows) struct live_windows *windows = NULL;
 		int err = take(&options, cases[i].window, cases[i].behind, &windows);
 
@@ -215,9 +214,8 @@ static void windows__all_kinds_belong_to_a_whole_one(void **state)
 	static const char *const part[] = {"1old", "0old", "1a", NULL}, *const whole[] = {
 										"1old", "0old",
 										"1a", "0b", NULL};
-	const struct live_windows_options options = {.kind = PP_PROFILE_OFFCPU,
-						     .watcher = &watcher,
-						     .more = 1U << PP_PROFILE_CPU};
+	const struct live_windows_options options = {
+		.kind = PP_PROFILE_OFFCPU, .watcher = &watcher, .more = 1U << PP_PROFILE_CPU};
 	struct live_windows *windows = NULL;
 
 	(void)state;
@@ -319,11 +317,10 @@ static void windows__are_bounded(void **state)
 static void windows__without_the_kind_that_is_wanted(void **state)
 {
 	static const char *const window[] = {"1x", "1y", NULL};
-	const struct live_windows_options options = {
-		.kind = PP_PROFILE_CPU,
-		.more = 1U << PP_PROFILE_OFFCPU,
-		.seconds = 3600,
-		.watcher = &watcher};
+	const struct live_windows_options options = {.kind = PP_PROFILE_CPU,
+						     .more = 1U << PP_PROFILE_OFFCPU,
+						     .seconds = 3600,
+						     .watcher = &watcher};
 	struct live_windows *windows = NULL;
 
 	(void)state;

@@ -179,8 +179,7 @@ static void on_progress(void *context, const struct watcher_progress *progress)
 }
 
 static const struct watcher quiet = {.note = on_note, .stop_fd = STOP};
-static const struct watcher curious = {
-	.note = on_note, .progress = on_progress, .stop_fd = STOP};
+static const struct watcher curious = {.note = on_note, .progress = on_progress, .stop_fd = STOP};
 
 static int setup(void **state)
 {
@@ -460,12 +459,11 @@ static void spool__may_be_descriptor_0(void **state)
 static void request__that_cannot_be_made_is_told(void **state)
 {
 	static const int64_t none = 0;
-	struct live_windows_options options = {
-		.kind = PP_PROFILE_CPU,
-		.pid = &none,
-		.pid_count = 1,
-		.seconds = 5,
-		.watcher = &quiet};
+	struct live_windows_options options = {.kind = PP_PROFILE_CPU,
+					       .pid = &none,
+					       .pid_count = 1,
+					       .seconds = 5,
+					       .watcher = &quiet};
 	struct live_windows *windows = NULL;
 	char heard[HEARD_BYTES];
 

@@ -42,8 +42,8 @@ static void select_time__dates_are_local_unless_utc(void **state)
 
 static void select_range__has_two_times_of_which_one_may_be_open(void **state)
 {
-	static const char *const bad[] = {"",	     "..",	 "1h",	       "1h.",
-					  "x..1h",   "1h..x",	 "1h..2h",     "@7..@7",
+	static const char *const bad[] = {"",	     "..",	 "1h",	      "1h.",
+					  "x..1h",   "1h..x",	 "1h..2h",    "@7..@7",
 					  "1h...2m", "1h..2m..", "@7..@8..@9"};
 	struct select_range range;
 
@@ -127,8 +127,8 @@ static void groups__of_keys_and_labels(void **state)
 	assert_int_equal(select_add_groups(&grouping, "process,wait", why), 0);
 	assert_int_equal(grouping.keys, GROUP_BY_PROCESS | GROUP_BY_WAIT);
 	assert_int_equal(select_add_groups(&grouping, "app,container,label:team", why), 0);
-	assert_int_equal(grouping.keys, GROUP_BY_PROCESS | GROUP_BY_WAIT | GROUP_BY_CONTAINER |
-						GROUP_BY_LABELS);
+	assert_int_equal(grouping.keys,
+			 GROUP_BY_PROCESS | GROUP_BY_WAIT | GROUP_BY_CONTAINER | GROUP_BY_LABELS);
 	assert_int_equal(grouping.label_count, 2);
 	assert_string_equal(grouping.label[0], "app");
 	assert_string_equal(grouping.label[1], "team");

@@ -81,8 +81,8 @@ static void assert_first_line(const char *path, enum source_named named, const c
 static void source_read__only_what_ends_as_a_source_is_read_for_a_profile(void **state)
 {
 	static const char *const read[] = {"a.py", "b.pyx", "c.c", "d.hpp", "e.rs", "f.go", "g.S"};
-	static const char *const refused[] = {"shadow", "id_rsa.pub", "py",	".py",	"a.py.bak",
-					      "a.py~",	"key.pem",    "a.PY.",	"x.key"};
+	static const char *const refused[] = {"shadow", "id_rsa.pub", "py",    ".py",  "a.py.bak",
+					      "a.py~",	"key.pem",    "a.PY.", "x.key"};
 	struct place *place = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(read); i++) {
@@ -194,9 +194,12 @@ static void source_read__under_sudo_the_callers_rights_hold(void **state)
 static void source_read__what_a_source_hides_is_shown(void **state)
 {
 	static const char text[] = "\tif x:\t# \xe2\x80\xae\xe2\x81\xa6\r\n"
-				   "\x1b[31mred\r\ngr\xc3\xbc\xc3\x9f" "e\0\n\nlast";
+				   "\x1b[31mred\r\ngr\xc3\xbc\xc3\x9f"
+				   "e\0\n\nlast";
 	static const char *const line[] = {"\tif x:\t# \\u202e\\u2066", "\\x1b[31mred",
-					   "gr\xc3\xbc\xc3\x9f" "e\\x00", "", "last"};
+					   "gr\xc3\xbc\xc3\x9f"
+					   "e\\x00",
+					   "", "last"};
 	CLEANUP(source_release) struct source source = {0};
 	struct place *place = *state;
 

@@ -39,9 +39,12 @@ static void client__sees_by_who_it_is(void **state)
 
 static void token__is_compared_whole(void **state)
 {
-	static const char *const wrong[] = {"",		 "0",
-					    "0123456789abcdef-toke",  "0123456789abcdef-tokenx",
-					    "0123456789abcdef-toKen", "1123456789abcdef-token"};
+	static const char *const wrong[] = {"",
+					    "0",
+					    "0123456789abcdef-toke",
+					    "0123456789abcdef-tokenx",
+					    "0123456789abcdef-toKen",
+					    "1123456789abcdef-token"};
 	char longer[CONFIG_TOKEN_MAX_BYTES + 20];
 
 	(void)state;
@@ -57,13 +60,22 @@ static void token__is_compared_whole(void **state)
 static void host__is_an_address_or_a_configured_name(void **state)
 {
 	static const char *const name[] = {"node7.example"};
-	static const char *const good[] = {"127.0.0.1", "127.0.0.1:4041", "[::1]:4041", "[::1]",
-					   "localhost", "LOCALHOST:80", "node7.example",
-					   "Node7.Example:4041", "10.0.0.7:4041"};
-	static const char *const bad[] = {"", "evil.example", "evil.example:4041", "127.0.0.1:",
-					  "127.0.0.1:x", "127.0.0.1.evil.example", "[::1", "::1",
-					  "[evil.example]", ":4041", "localhost.evil.example",
-					  "127.0.0.1:80@evil", "1"};
+	static const char *const good[] = {"127.0.0.1",	    "127.0.0.1:4041",	  "[::1]:4041",
+					   "[::1]",	    "localhost",	  "LOCALHOST:80",
+					   "node7.example", "Node7.Example:4041", "10.0.0.7:4041"};
+	static const char *const bad[] = {"",
+					  "evil.example",
+					  "evil.example:4041",
+					  "127.0.0.1:",
+					  "127.0.0.1:x",
+					  "127.0.0.1.evil.example",
+					  "[::1",
+					  "::1",
+					  "[evil.example]",
+					  ":4041",
+					  "localhost.evil.example",
+					  "127.0.0.1:80@evil",
+					  "1"};
 	char longest[400];
 
 	(void)state;

@@ -94,9 +94,9 @@ static void users__see_their_own_and_live_only(void **state)
 
 static void strangers__see_that_it_lives(void **state)
 {
-	static const char *const closed[] = {"/", "/debug/pprof/", "/debug/pprof/profile",
-					     "/api/v1/profile", "/metrics",
-					     "/api/v1/self", "/api/v1/labels"};
+	static const char *const closed[] = {
+		"/",	    "/debug/pprof/", "/debug/pprof/profile", "/api/v1/profile",
+		"/metrics", "/api/v1/self",  "/api/v1/labels"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(closed); i++) {
@@ -149,8 +149,8 @@ static void client__matters_where_not_all_may_ask(void **state)
 static void token__opens_everything(void **state)
 {
 	char session[SESSIONS_ID_BYTES];
-	struct exchange_ask with[] = {
-		get("/metrics", &stranger), get("/metrics", &stranger), get("/metrics", &stranger)};
+	struct exchange_ask with[] = {get("/metrics", &stranger), get("/metrics", &stranger),
+				      get("/metrics", &stranger)};
 
 	(void)state;
 	with[0].authorization = "Bearer " TOKEN;
@@ -202,8 +202,9 @@ static void session__is_of_one_user_and_ends(void **state)
 
 static void token__that_is_wrong_gets_no_hint(void **state)
 {
-	static const char *const wrong[] = {"Bearer wrong", "Bearer", "Basic cm9vdDpyb290", "",
-					    "Bearer " TOKEN "x", "Bearer  " TOKEN};
+	static const char *const wrong[] = {"Bearer wrong",	  "Bearer",
+					    "Basic cm9vdDpyb290", "",
+					    "Bearer " TOKEN "x",  "Bearer  " TOKEN};
 	const unsigned long long before = counts.refused[COUNTS_REFUSED_TOKEN];
 	struct exchange_ask asked = get("/metrics", &root);
 	char first[sizeof(text)] = "";

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 
-#define FIRST "1795273360000-10000-cpu.pb.gz"	   /* 2026-11-21T15:02:40Z */
+#define FIRST "1795273360000-10000-cpu.pb.gz"	  /* 2026-11-21T15:02:40Z */
 #define SECOND "1795273370000-10000-offcpu.pb.gz" /* 15:02:50 */
 #define FOLDER "2026-11-21/15"
 

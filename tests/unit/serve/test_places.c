@@ -193,14 +193,10 @@ static void close__ends_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(places__are_bounded),
-		TEST(users__have_shares),
-		TEST(share__is_given_back),
-		TEST(crowd__of_one_user_has_less_time),
-		TEST(requests__that_are_late_end),
-		TEST(readers__that_are_late_end),
-		TEST(crowds__have_less_time),
-		TEST(close__ends_all),
+		TEST(places__are_bounded),	   TEST(users__have_shares),
+		TEST(share__is_given_back),	   TEST(crowd__of_one_user_has_less_time),
+		TEST(requests__that_are_late_end), TEST(readers__that_are_late_end),
+		TEST(crowds__have_less_time),	   TEST(close__ends_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,11 +79,19 @@ static void live__has_kind_seconds_and_pid(void **state)
 
 static void live__numbers_out_of_bounds_are_refused(void **state)
 {
-	static const char *const bad[][2] = {
-		{"seconds", "0"},	 {"seconds", "3601"}, {"seconds", "-1"}, {"seconds", ""},
-		{"seconds", "1.5"},	 {"seconds", " 1"},   {"seconds", "99999999999999999999"},
-		{"seconds", NULL},	 {"pid", "0"},	      {"pid", "4194305"},
-		{"pid", "1,2"},		 {"pid", "x"},	      {"pid", "+1"}};
+	static const char *const bad[][2] = {{"seconds", "0"},
+					     {"seconds", "3601"},
+					     {"seconds", "-1"},
+					     {"seconds", ""},
+					     {"seconds", "1.5"},
+					     {"seconds", " 1"},
+					     {"seconds", "99999999999999999999"},
+					     {"seconds", NULL},
+					     {"pid", "0"},
+					     {"pid", "4194305"},
+					     {"pid", "1,2"},
+					     {"pid", "x"},
+					     {"pid", "+1"}};
 	struct request request = routed("/debug/pprof/profile");
 
 	(void)state;
@@ -119,8 +127,8 @@ static void names__that_an_endpoint_does_not_have_are_refused(void **state)
 {
 	static const struct {
 		const char *path, *name;
-	} cases[] = {{"/api/v1/profile", "seconds"}, {"/api/v1/profile", "Pid"},
-		     {"/api/v1/profile", ""},	     {"/debug/pprof/profile", "from"},
+	} cases[] = {{"/api/v1/profile", "seconds"},  {"/api/v1/profile", "Pid"},
+		     {"/api/v1/profile", ""},	      {"/debug/pprof/profile", "from"},
 		     {"/debug/pprof/offcpu", "kind"}, {"/api/v1/strip", "pid"},
 		     {"/api/v1/strip", "format"},     {"/api/v1/strip", "label"},
 		     {"/api/v1/labels", "format"},    {"/api/v1/labels", "points"},
@@ -138,10 +146,10 @@ static void names__that_an_endpoint_does_not_have_are_refused(void **state)
 
 static void stored__what_is_wrong_is_refused(void **state)
 {
-	static const char *const bad[][2] = {
-		{"from", "yesterday"}, {"from", ""},	  {"until", "1x"},
-		{"kind", "../../etc"}, {"kind", ""},	  {"format", "pdf"},
-		{"format", NULL},      {"kind", "CPU"}};
+	static const char *const bad[][2] = {{"from", "yesterday"}, {"from", ""},
+					     {"until", "1x"},	    {"kind", "../../etc"},
+					     {"kind", ""},	    {"format", "pdf"},
+					     {"format", NULL},	    {"kind", "CPU"}};
 	struct request request = routed("/api/v1/profile");
 	char longest[REQUEST_VALUE_BYTES + 1];
 

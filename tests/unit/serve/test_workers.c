@@ -67,20 +67,19 @@ static void users__leave_places_to_others(void **state)
 	memset(work, 0, sizeof(work));
 	for (uid_t uid = 1; uid <= 3; uid++) {
 		for (unsigned int i = 0; i < 2; i++, count++) {
-			work[count] = (struct work){
-				.run = wait_at_gate, .is_of_user = true, .uid = uid};
+			work[count] =
+				(struct work){.run = wait_at_gate, .is_of_user = true, .uid = uid};
 			assert_int_equal(workers_add(*state, &work[count]), 0);
 		}
-		assert_int_equal(
-			workers_add(*state, &(struct work){.run = wait_at_gate,
-							   .is_of_user = true,
-							   .uid = uid}),
-			-EBUSY);
+		assert_int_equal(workers_add(*state, &(struct work){.run = wait_at_gate,
+								    .is_of_user = true,
+								    .uid = uid}),
+				 -EBUSY);
 	}
-	assert_int_equal(workers_add(*state, &(struct work){.run = wait_at_gate,
-							    .is_of_user = true,
-							    .uid = 4}),
-			 -EBUSY);
+	assert_int_equal(
+		workers_add(*state,
+			    &(struct work){.run = wait_at_gate, .is_of_user = true, .uid = 4}),
+		-EBUSY);
 	for (; count < PLACES; count++) {
 		work[count] = (struct work){.run = wait_at_gate};
 		assert_int_equal(workers_add(*state, &work[count]), 0);

@@ -17,11 +17,20 @@ static void assert_all(const char *const *names, size_t count, bool expected)
 static void machinery__calls_and_evaluation_are(void **state)
 {
 	static const char *const names[] = {
-		"_PyEval_EvalFrameDefault", "_PyEval_Vector", "PyEval_EvalCode",
-		"_PyEval_EvalFrameDefault.cold", "_PyFunction_Vectorcall.localalias",
-		"_PyEval_EvalCodeWithName", "PyObject_Vectorcall", "_PyObject_MakeTpCall",
-		"call_function.constprop.0", "slot_tp_init", "gen_send_ex", "pymain_run_python",
-		"Py_RunMain", "_TAIL_CALL_CALL_PY_EXACT_ARGS",
+		"_PyEval_EvalFrameDefault",
+		"_PyEval_Vector",
+		"PyEval_EvalCode",
+		"_PyEval_EvalFrameDefault.cold",
+		"_PyFunction_Vectorcall.localalias",
+		"_PyEval_EvalCodeWithName",
+		"PyObject_Vectorcall",
+		"_PyObject_MakeTpCall",
+		"call_function.constprop.0",
+		"slot_tp_init",
+		"gen_send_ex",
+		"pymain_run_python",
+		"Py_RunMain",
+		"_TAIL_CALL_CALL_PY_EXACT_ARGS",
 	};
 
 	(void)state;
@@ -31,8 +40,17 @@ static void machinery__calls_and_evaluation_are(void **state)
 static void machinery__functions_that_do_work_are_not(void **state)
 {
 	static const char *const names[] = {
-		"list_sort", "dict_subscript", "gc_collect_main", "PyDict_GetItem", "long_add",
-		"_PyBytes_FromSize", "PyUnicode_Join", "take_gil", "_Py_Dealloc", "main", "",
+		"list_sort",
+		"dict_subscript",
+		"gc_collect_main",
+		"PyDict_GetItem",
+		"long_add",
+		"_PyBytes_FromSize",
+		"PyUnicode_Join",
+		"take_gil",
+		"_Py_Dealloc",
+		"main",
+		"",
 		"[python3.12]",
 		/* A beginning must be at the beginning. */
 		"my_PyEval_Vector",

@@ -36,8 +36,8 @@ static void fake_native(void *context, uint32_t file, const uint64_t *address, s
 		if (i)
 			assert_true(address[i - 1] <= address[i]);
 		if (file == PYTHON_FILE)
-			ret[i] = (struct symbol){address[i] == 0x100 ? "_PyEval_Vector" :
-								       "list_sort", ""};
+			ret[i] = (struct symbol){
+				address[i] == 0x100 ? "_PyEval_Vector" : "list_sort", ""};
 		else if (address[i] >= 0x1000)
 			ret[i] = (struct symbol){"[libfast.so]", ""};
 		else
@@ -349,7 +349,7 @@ static void symbolizer_stack__no_native_keeps_a_stack_without_python(void **stat
 static void symbolizer_stack__merges_unnamed_neighbours_of_one_file(void **state)
 {
 	const packed_frame frames[] = {NATIVE(LIB_FILE, 0x1000), NATIVE(LIB_FILE, 0x2000),
-				       NATIVE(LIB_FILE, 0x10), NATIVE(LIB_FILE, 0x20),
+				       NATIVE(LIB_FILE, 0x10),	 NATIVE(LIB_FILE, 0x20),
 				       NATIVE(LIB_FILE, 0x3000), NATIVE(18, 0x3000)};
 	struct fixture fixture;
 	struct built built;
@@ -518,9 +518,8 @@ static void symbolizer_stack__code_that_is_not_decoded_says_so(void **state)
 	code->id = 5;
 	code->raw = calloc(1, sizeof(*code->raw));
 	open_fixture(&fixture, false, false);
-	assert_int_equal(dictionary_add_code(fixture.dictionary, (struct pp_process_id){}, code,
-					     &index),
-			 0);
+	assert_int_equal(
+		dictionary_add_code(fixture.dictionary, (struct pp_process_id){}, code, &index), 0);
 	frames[0] = packed_python(index, 0);
 	build(&built, 1, 0, frames);
 	assert_string_equal(names(&fixture, &built.stack, NULL),

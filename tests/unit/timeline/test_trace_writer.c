@@ -20,8 +20,8 @@
 #define LONG_NS (20 * NS_PER_SEC) /* for what comes at once */
 #define SHORT_NS (20 * NS_PER_MS) /* for what does not come */
 #define FROZEN_MAX_S 5
-#define LOOP_NICE 17 /* lower than the thread's: anybody may have that */
-#define BLOCK_BYTES (1U << 20)	  /* more than the pipe has room for */
+#define LOOP_NICE 17	       /* lower than the thread's: anybody may have that */
+#define BLOCK_BYTES (1U << 20) /* more than the pipe has room for */
 
 static int ends[2];
 

@@ -202,8 +202,8 @@ static void check_ra(const struct oracle *oracle, Dwarf_Frame *frame, const stru
 		Dwarf_Op memory_ops[3], *ops;
 		size_t count;
 
-		assert_int_equal(
-			dwarf_frame_register(frame, oracle->ra, memory_ops, &ops, &count), 0);
+		assert_int_equal(dwarf_frame_register(frame, oracle->ra, memory_ops, &ops, &count),
+				 0);
 		if (count != 1 || ops[0].atom != DW_OP_regx ||
 		    ops[0].number != (uint64_t)rule->ra_offset)
 			fail_msg("pc %lx: the return address is not in %d", pc, rule->ra_offset);

@@ -206,7 +206,7 @@ static void row_store_load__lookups_agree_with_single_rules(void **state)
 					    fixture.image->max_vaddr, &page0),
 			 0);
 	assert_int_equal(load(fixture.store, page0, fixture.cfi, fixture.image->min_vaddr,
-					fixture.image->max_vaddr),
+			      fixture.image->max_vaddr),
 			 0);
 	check_lookups(&fixture, page0, fixture.image->min_vaddr, fixture.image->max_vaddr, 20000);
 	check_rows(&fixture, page0, 0, fixture.image->max_vaddr);
@@ -230,9 +230,8 @@ static void row_store_load__takes_whole_pages_and_leaves_loaded_ones(void **stat
 	open_dense(&fixture, 3);
 	new_store(&fixture, 16, 1, 64);
 	assert_int_equal(row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &page0), 0);
-	assert_int_equal(load(fixture.store, page0, fixture.cfi, BUILT_TEXT + 100,
-					BUILT_TEXT + 101),
-			 0);
+	assert_int_equal(
+		load(fixture.store, page0, fixture.cfi, BUILT_TEXT + 100, BUILT_TEXT + 101), 0);
 	assert_false(look_up(&fixture, page0, BUILT_TEXT - 1, &rule));
 	assert_false(look_up(&fixture, page0, BUILT_TEXT + PAGE, &rule));
 	check_lookups(&fixture, page0, BUILT_TEXT, BUILT_TEXT + PAGE, 1000);
@@ -278,8 +277,8 @@ static int late_row(void *context, uint64_t low, uint64_t high, struct cfi_rows 
 	assert_non_null(rows->row);
 	rows->count = 2;
 	rows->row[0] = (struct cfi_row){.vaddr = low, .rule = {.kind = PP_RULE_NO_INFO}};
-	rows->row[1] = (struct cfi_row){
-		.vaddr = low + 16, .rule = {.kind = PP_RULE_CFA_SP, .cfa_offset = 24}};
+	rows->row[1] = (struct cfi_row){.vaddr = low + 16,
+					.rule = {.kind = PP_RULE_CFA_SP, .cfa_offset = 24}};
 	return 0;
 }
 
@@ -366,12 +365,10 @@ static void row_store_load__out_of_space_evicts_what_is_not_used(void **state)
 	assert_true(look_up(&fixture, page0[0], BUILT_TEXT, &rule));
 	assert_false(look_up(&fixture, page0[1], BUILT_TEXT, &rule));
 	/* What was evicted rests. */
-	assert_int_equal(load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE),
-			 -ENOSPC);
+	assert_int_equal(load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE), -ENOSPC);
 	row_store_tick(fixture.store);
 	row_store_tick(fixture.store);
-	assert_int_equal(load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE),
-			 0);
+	assert_int_equal(load(fixture.store, page0[files], fixture.cfi, 0, BUILT_SIZE), 0);
 	check_lookups(&fixture, page0[files], 0, BUILT_SIZE, 2000);
 	check_rows(&fixture, page0[files], 0, BUILT_SIZE);
 	check_lookups(&fixture, page0[0], 0, BUILT_SIZE, 2000);
@@ -406,8 +403,7 @@ static void row_store_load__greedy_user_does_not_displace_others(void **state)
 	}
 	for (int i = 0; i < 8; i++) {
 		for (uint32_t file = 0; file <= files; file++) {
-			(void)load(fixture.store, page0[file], fixture.cfi, 0,
-					     BUILT_SIZE);
+			(void)load(fixture.store, page0[file], fixture.cfi, 0, BUILT_SIZE);
 			mark_used(&fixture, page0[file]);
 		}
 		row_store_tick(fixture.store);
@@ -416,8 +412,7 @@ static void row_store_load__greedy_user_does_not_displace_others(void **state)
 	/* The other one's rows were not used for a while, but they stay, and more find room. */
 	assert_true(look_up(&fixture, other, BUILT_TEXT, &rule));
 	assert_int_equal(row_store_add_file(fixture.store, OTHER, 0, BUILT_SIZE, &late), 0);
-	assert_int_equal(
-		load(fixture.store, late, fixture.cfi, BUILT_TEXT, BUILT_TEXT + PAGE), 0);
+	assert_int_equal(load(fixture.store, late, fixture.cfi, BUILT_TEXT, BUILT_TEXT + PAGE), 0);
 	assert_true(look_up(&fixture, late, BUILT_TEXT, &rule));
 	free_fixture(&fixture);
 }
@@ -538,14 +533,12 @@ static void row_store_tick__rules_of_files_that_are_gone_are_given_again(void **
 	assert_int_equal(row_store_rule_at(fixture.store, page0, BUILT_TEXT + 8, &rule), 0);
 	assert_int_equal(rule.cfa_offset, 16);
 	/* Another user's file finds none. */
-	assert_int_equal(row_store_add_file(fixture.store, 1000, BUILT_TEXT, BUILT_TEXT + PAGE,
-					    &other),
-			 0);
+	assert_int_equal(
+		row_store_add_file(fixture.store, 1000, BUILT_TEXT, BUILT_TEXT + PAGE, &other), 0);
 	row_store_remove_file(fixture.store, page0, BUILT_TEXT, BUILT_TEXT + PAGE);
 	many_offset = 1000;
-	assert_int_equal(row_store_load(fixture.store, other, &one_rule, BUILT_TEXT,
-					BUILT_TEXT + PAGE),
-			 0);
+	assert_int_equal(
+		row_store_load(fixture.store, other, &one_rule, BUILT_TEXT, BUILT_TEXT + PAGE), 0);
 	assert_int_equal(row_store_rule_at(fixture.store, other, BUILT_TEXT, &rule), 0);
 	assert_int_equal(rule.kind, PP_RULE_NO_INFO);
 	for (unsigned int i = 0; i < RULE_REST_TICKS; i++)
@@ -556,12 +549,10 @@ static void row_store_tick__rules_of_files_that_are_gone_are_given_again(void **
 	assert_int_equal(quota->used, 1); /* PP_RULE_STOP */
 	/* What was loaded without a rule has it when it is loaded again. */
 	row_store_remove_file(fixture.store, other, BUILT_TEXT, BUILT_TEXT + PAGE);
-	assert_int_equal(row_store_add_file(fixture.store, 1000, BUILT_TEXT, BUILT_TEXT + PAGE,
-					    &other),
-			 0);
-	assert_int_equal(row_store_load(fixture.store, other, &one_rule, BUILT_TEXT,
-					BUILT_TEXT + PAGE),
-			 0);
+	assert_int_equal(
+		row_store_add_file(fixture.store, 1000, BUILT_TEXT, BUILT_TEXT + PAGE, &other), 0);
+	assert_int_equal(
+		row_store_load(fixture.store, other, &one_rule, BUILT_TEXT, BUILT_TEXT + PAGE), 0);
 	assert_int_equal(row_store_rule_at(fixture.store, other, BUILT_TEXT, &rule), 0);
 	assert_int_equal(rule.cfa_offset, many_offset);
 	assert_int_equal(user_quota_held(quota, 1000), 1);

@@ -293,8 +293,7 @@ static void kinds__each_is_there_when_all_that_it_needs_is_captured(void **state
 
 		for (uint32_t bit = 0; bit < 32; bit++) {
 			const uint32_t captures = needs & ~(1U << bit);
-			const struct options options = {.events = captures,
-							.hz = 99};
+			const struct options options = {.events = captures, .hz = 99};
 
 			/* Of records, a part is enough. */
 			assert_int_equal(profiles_kinds(&options) >> kind & 1,

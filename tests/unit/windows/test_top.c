@@ -547,8 +547,8 @@ static void records__of_a_device_are_for_everybody(void **state)
 	for (uint32_t pid = 0; pid < 9; pid++) {
 		const struct pp_process_id id = {pid, pid ? 2 : 0};
 
-		assert_int_equal(
-			record_begin(&record, strings, PP_PROFILE_GPU, id, pid ? "a" : ""), 0);
+		assert_int_equal(record_begin(&record, strings, PP_PROFILE_GPU, id, pid ? "a" : ""),
+				 0);
 		record.sample.value[0] = pid + 1;
 		top_add_record(top, &record);
 	}
@@ -572,8 +572,8 @@ static void records__of_several_processes_are_for_root(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(who); i++) {
-		OWNED(top)
-		struct top *top = watched_events(who[i].request, who[i].uid, PP_CAPTURE_OFFCPU);
+		OWNED(top) struct top *top =
+			watched_events(who[i].request, who[i].uid, PP_CAPTURE_OFFCPU);
 		OWNED(intern) struct intern *strings = NULL;
 		struct record record;
 		int64_t sum;
