@@ -3,7 +3,7 @@
 """check_trips.py   What the pages on the data flow name in backticks is there.
 
 It reads all of data-flow.md and losses.md, and the steps (`| w1 | ...`) of the pages on waits,
-probes, memory and the GPU.
+probes, memory and the GPU; of everything else below docs/ the names of our files alone.
 
 `dir/file.c` and `dir/`: below userspace/, bpf/, include/pyprofd/ or the root, or a file's name
 alone; `file.c: function`: defined in that file; `function()`, `struct name`, `--option`, `[text]`
@@ -19,6 +19,9 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 PAGES = {"data-flow.md": 60, "losses.md": 80, "offcpu.md": 20, "probes.md": 20, "memory.md": 10,
          "gpu.md": 30}
 WHOLE = "data-flow.md", "losses.md"
+# Of files, and of what is in them, in any page; of others' sources those have other directories.
+OURS = re.compile(r"(?!test_|.*\.skel\.h)(?:(?:%s|bpf|lib)/)?[a-z][a-z0-9_.]*\.[ch](?:: \w+)?" % "|".join(
+    path.name for path in (TOP / "userspace").iterdir()))
 STEP = re.compile(r"\| [wpmgn]\d+[a-z]? \|")
 ROOTS = "userspace", "bpf", "include/pyprofd", "."
 SOURCES = [path for root in ROOTS[:3] for path in sorted((TOP / root).rglob("*.[ch]"))]
@@ -66,14 +69,16 @@ def problem_of(name):
 
 def main():
     problems = 0
-    for page, expected in PAGES.items():
-        names = 0
+    pages = sorted(str(path.relative_to(TOP / "docs")) for path in (TOP / "docs").rglob("*.md"))
+    for page in pages:
+        names, expected = 0, PAGES.get(page, 0)
         lines = (TOP / "docs" / page).read_text(encoding="utf-8").split("\n")
         for number, line in enumerate(lines, 1):
-            if page not in WHOLE and not STEP.match(line):
-                continue
+            is_step = page in WHOLE or (expected and STEP.match(line) is not None)
             for name in re.findall(r"`([^`]+)`", line):
-                names += 1
+                if not is_step and not OURS.fullmatch(name):
+                    continue
+                names += bool(is_step)
                 problem = problem_of(name)
                 if problem:
                     print("%s:%d: `%s`: %s" % (page, number, name, problem))

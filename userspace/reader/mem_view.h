@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shows a table of memory by line (reader/mem_table.h), and the processes' resident memory. */
+/* Shows a table of memory by line, and the processes' resident memory. */
 #ifndef READER_MEM_VIEW_H
 #define READER_MEM_VIEW_H
 
