@@ -11,7 +11,6 @@
 #include "attach/file_table.h"
 #include "base/intern.h"
 #include "base/io.h"
-#include "discover/process_table.h"
 #include "drain/dictionary.h"
 #include "drain/thread_slots.h"
 #include "finish/user_unwind.h"

@@ -5,7 +5,6 @@
 
 #include "attach/context_table.h"
 #include "attach/file_table.h"
-#include "discover/process_table.h"
 #include "processes/identities.h"
 #include "processes/thread_names.h"
 #include "processes/who.h"

@@ -15,7 +15,6 @@
 #include "agent/stages.h"
 #include "agent/timeline.h"
 #include "attach/cpu_events.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "base/slice.h"
 #include "discover/sideband.h"
@@ -26,7 +25,6 @@
 #include "processes/process_watch.h"
 #include "processes/thread_names.h"
 #include "store/keeper.h"
-#include "store/output.h"
 #include "unwind/row_store.h"
 #include "windows/top.h"
 

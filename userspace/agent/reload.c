@@ -7,7 +7,6 @@
 
 #include "agent/rate.h"
 #include "base/background.h"
-#include "base/io.h"
 #include "base/log.h"
 #include "options/options.h"
 #include "store/output.h"

@@ -32,7 +32,6 @@
 #include "store/keeper.h"
 #include "unwind/row_store.h"
 #include "windows/modules.h"
-#include "windows/top.h"
 
 #define PROBE_MAP_BYTES (2ULL << 20)
 

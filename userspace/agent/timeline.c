@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "discover/process_table.h"
 #include "drain/ring.h"
-#include "drain/thread_slots.h"
 #include "options/options.h"
 #include "processes/process_watch.h"
 #include "processes/thread_names.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/window.h"
 
-#include <errno.h>
-
 #include "agent/live.h"
 #include "agent/naming.h"
 #include "agent/samples.h"

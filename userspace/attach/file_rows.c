@@ -13,7 +13,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "discover/mapping_set.h"
 #include "files/client.h"
 
 bool file_facts_are_refused(int err)

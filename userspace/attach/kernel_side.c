@@ -18,7 +18,6 @@
 #include "attach/object_builds.h"
 #include "attach/probe_links.h"
 #include "attach/tracepoints.h"
-#include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
 

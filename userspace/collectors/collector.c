@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "base/kinds.h"
 #include "base/proto.h"
 
 /* ---- a target ---- */

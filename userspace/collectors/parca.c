@@ -14,7 +14,6 @@
 #include "collectors/collector.h"
 #include "collectors/requests.h"
 #include "collectors/session.h"
-#include "profile/profile_data.h"
 
 #define PRODUCER "pyprofd"
 #define TRIPLE 3U /* bytes that are four characters */

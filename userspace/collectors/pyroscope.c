@@ -17,7 +17,6 @@
 #include "base/proto.h"
 #include "collectors/requests.h"
 #include "collectors/session.h"
-#include "profile/profile_data.h"
 
 enum { REQUEST_SERIES = 1 };
 enum { SERIES_LABELS = 1, SERIES_SAMPLES = 2 };

@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/kinds.h"
 #include "collectors/collector.h"
 #include "collectors/http_client.h"
 #include "collectors/queue.h"

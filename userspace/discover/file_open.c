@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/safe_file.h"
-#include "discover/mapping_set.h"
 
 #define INODE_LOW_BITS 0xffffffffffffULL
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "discover/process.h"
 
 /* Shared by both sources of mappings (proc_maps, sideband): the names of mappings, the identity of

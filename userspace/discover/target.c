@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "discover/proc_scan.h"
-
 #define MAX_ANCESTORS 256U
 #define CGROUP_MOUNT "/sys/fs/cgroup"
 

@@ -2,13 +2,11 @@
 #include "doctor/doctor.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/statfs.h>
 #include <sys/timex.h>
-#include <sys/utsname.h>
 
 #include "attach/kernel_side.h"
 #include "base/io.h"

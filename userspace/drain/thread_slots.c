@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "drain/thread_slots.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>

@@ -2,7 +2,6 @@
 /* The length of each instruction of x86-64 is known, the effect of those that compilers set
  * arguments with; all others make all registers unknown.  Source: Intel SDM volume 2, appendix
  * A. */
-#include <elf.h>
 #include <stdbool.h>
 #include <string.h>
 

@@ -3,14 +3,12 @@
  * collector/profiles/v1development/profiles_service.proto.  Index 0 of each table is its zero
  * value.
  * Resource, scope and period type are always written, because receivers fail without them. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/array.h"
 #include "base/proto.h"
 #include "export/exports.h"
 

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A profile's samples as a Perfetto trace: PerfSample packets, which viewers show as flame
  * graphs. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/saturating.h"
 #include "export/exports.h"
-#include "render/format.h"
 #include "timeline/trace_format.h"
 
 #define FLUSH_BYTES (1U << 20)

@@ -13,7 +13,6 @@
 #include "discover/process_table.h"
 #include "drain/cuda_names.h"
 #include "drain/cuda_totals.h"
-#include "drain/text_table.h"
 #include "gpu/cuda_devices.h"
 #include "gpu/gauges.h"
 #include "gpu/kernel_names.h"

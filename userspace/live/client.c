@@ -8,11 +8,9 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "base/io.h"
 #include "base/kinds.h"
 #include "child/spawn.h"
 

@@ -13,7 +13,6 @@
 
 #include "base/cleanup.h"
 #include "base/line_target.h"
-#include "options/options.h"
 
 /* Parses what --lines names: FILE or FILE:FUNC, as pyprof lines takes them. */
 

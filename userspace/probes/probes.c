@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <pyprofd/config.h>
 
@@ -19,7 +18,6 @@
 #include "base/user_quota.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
-#include "files/client.h"
 #include "options/options.h"
 #include "probes/cuda_events.h"
 #include "probes/probe_names.h"

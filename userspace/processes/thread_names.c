@@ -10,7 +10,6 @@
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/slice.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"

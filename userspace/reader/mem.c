@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/kinds.h"
-#include "query/folder.h"
 #include "query/process_memory.h"
 #include "query/select.h"
 #include "reader/mem_view.h"

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/collectors.h"
-#include "base/kinds.h"
 #include "live/request.h"
 #include "query/live_windows.h"
 #include "reader/verb.h"

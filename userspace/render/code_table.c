@@ -11,7 +11,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 

@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/kinds.h"
 #include "serve/answer.h"
 #include "serve_page.h"
 #include "store/store_query.h"

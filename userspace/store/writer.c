@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/background.h"
-#include "base/cleanup.h"
 
 struct writer {
 	writer_write write;
