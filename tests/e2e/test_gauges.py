@@ -229,6 +229,11 @@ def test_each_window_has_its_own():
         assert re.search(r"^ *0 +\d\d\.\d +80\.0 +- ", shown, re.M), shown
 
 
+def windows(process):
+    """Files of kind cuda whose window has those of cuda_calls, which are written later."""
+    return [path.replace("cuda_calls.pb", "cuda.pb") for path in files(process, "cuda_calls")]
+
+
 def devices_of(path):
     """device -> calls, in a window of kind cuda and in the one of cuda_calls"""
     found = []
@@ -248,19 +253,19 @@ def test_who_is_older_is_on_the_gpu_that_nvml_tells():
         library = Library("devices 3\n" + on % (2, program.pid) + on % (0, 1))
         process = library.start(program.pid, events="cuda", options=["--interval", "2s"])
         await_gauges(process)
-        count = len(files(process, "cuda"))
-        harness.wait_for(lambda: len(files(process, "cuda")) > count + 1, 30, "two windows")
-        last = files(process, "cuda")[-1]
+        count = len(windows(process))
+        harness.wait_for(lambda: len(windows(process)) > count + 1, 30, "two windows")
+        last = windows(process)[-1]
         found = devices_of(last)
         assert list(found) == ["nvml:2"] and found["nvml:2"] > 50, found
         shown = test_pyprof.run("gpu", last)
         assert "device nvml:2" in shown, shown
         # On a second one, any call may be for either.
         library.set("devices 3\n" + on % (2, program.pid) + on % (0, program.pid))
-        count = len(files(process, "cuda"))
-        harness.wait_for(lambda: len(files(process, "cuda")) > count + 2, 30, "three windows")
+        count = len(windows(process))
+        harness.wait_for(lambda: len(windows(process)) > count + 2, 30, "three windows")
         ended(process)
-        assert list(devices_of(files(process, "cuda")[-2])) == ["unknown"], process.e2e_out
+        assert list(devices_of(windows(process)[-2])) == ["unknown"], process.e2e_out
 
 
 def test_who_says_which_gpu_it_chose_is_believed():

@@ -352,7 +352,7 @@ def test_what_cannot_be_asked():
     assert "--for works only with --live" in refuse("--for", 3, "p.pb.gz")
     assert "--socket works only with --live" in refuse("--socket", "/x", "p.pb.gz")
     assert "No such file" in refuse("--live", "--socket", "/nonexistent/live.sock")
-    assert re.search("wall, gil, gc, .* and [a-z]+ only", refuse("--live", "--kind", "waker"))
+    assert re.search("wall, gil, gc, .* and [a-z_]+ only", refuse("--live", "--kind", "waker"))
     assert "no process has" in refuse("--live", "--pid", "0", "--socket", "/nonexistent")
     assert "or --live" in refuse()
     assert "not from 1 to 3600" in ask("--live", "--for", 0, verb="report", rc=2)
