@@ -119,6 +119,7 @@ def test_exact_beside_cprofile(python):
 
 
 test_exact_beside_cprofile.cases = lambda: [(one.label, one) for one in with_probes()]
+test_exact_beside_cprofile.few = harness.ends
 
 
 TURNS = """
