@@ -20,8 +20,9 @@ PAGES = {"data-flow.md": 60, "losses.md": 80, "offcpu.md": 20, "probes.md": 20, 
          "gpu.md": 30}
 WHOLE = "data-flow.md", "losses.md"
 # Of files, and of what is in them, in any page; of others' sources those have other directories.
-OURS = re.compile(r"(?!test_|.*\.skel\.h)(?:(?:%s|bpf|lib)/)?[a-z][a-z0-9_.]*\.[ch](?:: \w+)?" % "|".join(
-    path.name for path in (TOP / "userspace").iterdir()))
+DIRECTORIES = "|".join(["bpf", "lib"] + [path.name for path in (TOP / "userspace").iterdir()])
+OURS = re.compile(r"(?!test_|.*\.skel\.h)(?:(?:%s)/)?[a-z][a-z0-9_.]*\.[ch](?:: \w+)?"
+                  % DIRECTORIES)
 STEP = re.compile(r"\| [wpmgn]\d+[a-z]? \|")
 ROOTS = "userspace", "bpf", "include/pyprofd", "."
 SOURCES = [path for root in ROOTS[:3] for path in sorted((TOP / root).rglob("*.[ch]"))]
