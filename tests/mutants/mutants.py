@@ -156,7 +156,8 @@ class Tree:
                 compiles, links = [], []
                 for line in said.split("\n"):
                     words = shlex.split(line.split(" > ")[0]) if " -o build/" in line else []
-                    if "-c" in words and (name.endswith(".h") or name in words):
+                    of = program + ".o" if name.endswith(".h") else name
+                    if "-c" in words and of in words:
                         compiles = words
                     elif words and words[-1] == program:
                         links = words
