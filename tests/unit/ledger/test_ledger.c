@@ -147,6 +147,7 @@ static void ledger__sums_are_threads_times_wall(void **state)
 	line = read_one(*state, thread, 3, 10 * S, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(line->id.tgid, 70);
+	assert_int_equal(line->processes, 0); /* it is a process's own */
 	assert_int_equal(line->threads, 3);
 	assert_int_equal(line->life_ns, 30 * S);
 	assert_int_equal(line->total_ns[PP_LEDGER_CPU], 10 * S + 7 * S + 1 * S);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+
 #include "fixture.h"
+#include "profile/profile_data.h"
 
 static struct profile_sample numbered_sample(const struct frame *frame, int64_t pid, int64_t tid)
 {
@@ -30,6 +33,33 @@ static void profile_add__equal_frames_and_labels_are_merged(void **state)
 	add_sample(&f, frame, 2, 1, 5, "u");
 	add_sample(&f, frame, 2, 1, 5, NULL);
 	assert_int_equal(profile_sample_count(f.profile), 5);
+}
+
+static void profile_add_values__rows_have_0_and_go_on(void **state)
+{
+	static const struct profile_value_type more[] = {{"more", "count"}, {"most", "bytes"}};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct frame frame;
+	size_t before, count;
+
+	(void)state;
+	fixture_init(&f);
+	frame = python_frame(&f, "leaf", "/a.py", 3, 1);
+	add_sample(&f, &frame, 1, 1, 5, "t");
+	before = f.profile->options.value_count;
+	assert_int_equal(profile_add_values(f.profile, more, 2), 0);
+	add_sample(&f, &frame, 1, 1, 6, "t");
+	assert_int_equal(f.profile->options.value_count, before + 2);
+	assert_string_equal(f.profile->options.value_type[before + 1].type, "most");
+	for (uint32_t row = 0; row < 2; row++) {
+		assert_int_equal(profile_row_values(f.profile, row)[0], 1);
+		assert_int_equal(profile_row_values(f.profile, row)[before], 0);
+		assert_int_equal(profile_row_values(f.profile, row)[before + 1], 0);
+	}
+	for (count = before + 2; count < PROFILE_MAX_VALUES; count++)
+		assert_int_equal(profile_add_values(f.profile, more, 1), 0);
+	assert_int_equal(profile_add_values(f.profile, more, 1), -E2BIG);
+	assert_int_equal(profile_row_values(f.profile, 1)[0], 1);
 }
 
 static void profile_add__every_field_of_a_frame_tells_stacks_apart(void **state)
@@ -134,6 +164,7 @@ int main(void)
 		cmocka_unit_test(
 			profile_kind__is_the_literal_of_the_options_and_outlives_the_profile),
 		cmocka_unit_test(profile_add__equal_frames_and_labels_are_merged),
+		cmocka_unit_test(profile_add_values__rows_have_0_and_go_on),
 		cmocka_unit_test(profile_add__every_field_of_a_frame_tells_stacks_apart),
 		cmocka_unit_test(profile_add__order_of_labels_does_not_matter),
 		cmocka_unit_test(profile_add__equal_keys_at_other_addresses_are_one_key),
