@@ -265,7 +265,8 @@ def test_who_sees_what():
     with Server() as server, test_live.Worker(user=USER) as own, test_live.Worker() as other:
         status, body = server.get_as(USER, "/debug/pprof/profile?seconds=2")
         assert status == 200, body
-        assert pids(pprof.Profile(body)) == {own.pid}, (own.pid, other.pid)
+        seen = pids(pprof.Profile(body))
+        assert seen == {own.pid}, (seen, own.pid, other.pid)
         # A process of others and one that is not there are the same.
         for pid in (other.pid, 4194303):
             status, body = server.get_as(USER, "/debug/pprof/profile?seconds=1&pid=%d" % pid)
