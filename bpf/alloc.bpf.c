@@ -7,7 +7,7 @@
 
 #include <pyprofd/probe.h>
 
-/* Allocations: which are sampled (include/pyprofd/probe.h), and which of them are still held.
+/* Allocations: which are sampled (include/pyprofd/probe.h), and which sampled ones are still held.
  * Most calls are not: for these all that is done is a subtraction. */
 
 /* One call of an allocator, as its first instruction shows it. */

@@ -170,7 +170,7 @@ struct pp_walk {
 	__u8 window[WALK_WINDOW_BYTES];	  /* of the user stack: one read for several frames */
 	struct walk_site site[WALK_SITES];
 	struct walk_code_memo memo[WALK_CODES];
-	struct pp_segment segment[PP_MAX_SEGMENTS + PP_SEGMENT_COPY]; /* what is copied too much */
+	struct pp_segment segment[PP_MAX_SEGMENTS + PP_SEGMENT_COPY]; /* and room for a copy */
 	struct code_output code_out;
 	struct walk_output out;
 };

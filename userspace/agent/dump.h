@@ -71,7 +71,7 @@ int dump_text_add(struct dump_text *text, const struct process *process,
 		  const struct dump_thread *thread, size_t count, const struct slice *slice);
 /* Ends the process that was added, also when not all of it was written. */
 void dump_text_end_process(struct dump_text *text);
-/* The dictionary may give ids of code to other code from now on: what has no name yet is named
+/* The dictionary may give ids of code to other code from now on: code without a name yet is named
  * anew. */
 void dump_text_refresh(struct dump_text *text);
 /* Threads that are missing. */

@@ -37,7 +37,7 @@
 #define OWN_PROGRAM "/proc/self/exe" /* what children are: be_child() */
 #define WANTED_FDS 65536U
 #define AGENT_NICE (-10)		  /* and Nice= in deploy/systemd/pyprofd.service */
-#define SOURCES_WAIT_NS (10 * NS_PER_SEC) /* until what was asked for is attached */
+#define SOURCES_WAIT_NS (10 * NS_PER_SEC) /* until all sources are attached */
 #define SOURCES_LOOK_MS 10
 
 static int wait_delay(struct agent *agent, struct loop *loop)

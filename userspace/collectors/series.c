@@ -252,7 +252,7 @@ static int ruled_values_of(struct divider *divider, uint32_t label_set,
 	return err;
 }
 
-/* Returns whose series it is. */
+/* Returns a number that stands for the user of a series. */
 static uint64_t user_of(const struct profile *profile, uint32_t label_set)
 {
 	const struct stored_label *label = profile_find_label(profile, label_set, PUSH_USER_LABEL);

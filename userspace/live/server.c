@@ -109,7 +109,7 @@ static bool sees_all(const struct live_server *server, uid_t uid)
 	return !uid || uid == server->trusted;
 }
 
-/* Returns whose view the client gets. */
+/* Returns the user in place of whom the client sees; root: all processes. */
 static uid_t seen_by(const struct live_server *server, const struct client *client)
 {
 	if (!sees_all(server, client->uid))

@@ -48,7 +48,7 @@ void peek_await(struct peek *peek)
 	(void)worker_await(peek->worker);
 }
 
-/* Returns whose process it is (/proc/PID itself shows that also of one that is not dumpable). */
+/* Returns the owner of a process (/proc/PID itself shows that also of one that is not dumpable). */
 static uid_t owner_of(pid_t tid)
 {
 	char path[32];
