@@ -35,33 +35,10 @@ struct calls {
 	regex_t *callers, *callees; /* owned; NULL: not given */
 };
 
-enum { OPTION_EXACT = 1, OPTION_SLOWDOWN };
-
 /* Without one, exact calls are a table and others a graph. */
 enum { FORMAT_DOT = TABLE_SQL + 1, FORMAT_PSTATS, FORMATS };
 static const char *const formats[FORMATS + 1] = {
 	SELECT_TABLE_FORMATS, [FORMAT_DOT] = "dot", [FORMAT_PSTATS] = "pstats"};
-
-static const struct argp_option options[] = {
-	{"output", 'o', "FILE", 0, "Write to FILE, not to standard output", 1},
-	{"min", 'm', "PERCENT", 0,
-	 "Leave out smaller boxes, and arrows below a fifth of that.  Default: 0.5", 1},
-	{"exact", OPTION_EXACT, NULL, 0,
-	 "Count every call of the processes of --pid from now on, as cProfile does: for CPython "
-	 "3.6 to 3.11 with function probes, as Debian's have them.  It slows them down",
-	 2},
-	{"max-slowdown", OPTION_SLOWDOWN, "PCT|Nx", 0,
-	 "With --exact: end early when a program would take longer than this, 5x or 400%. "
-	 "Default: 5x",
-	 2},
-	{NULL, 0, NULL, 0, "The table of exact calls, which is their default:", 2},
-	{"sort", 's', "COLUMN", 0, "Sort by self (tottime; default), total (cumtime), calls, name",
-	 2},
-	{"top", 'n', "N", 0, "Show N rows; 0: all.  Default: 30", 2},
-	{"callers", 'c', "REGEX", 0, "Show who calls the functions that match", 2},
-	{"callees", 'C', "REGEX", 0, "Show what the functions that match call", 2},
-	{0},
-};
 
 static const char doc[] =
 	"Shows who calls whom: a box is a function, with the share of all time "
@@ -83,60 +60,61 @@ static const char *const sorts[] = {[CALLS_SORT_SELF] = "self",
 				    [CALLS_SORT_NAME] = "name",
 				    NULL};
 
-static void parse_of_table(struct calls *calls, int key, char *text, struct argp_state *state)
+/* Of the table: notes that one was given. */
+static void parse_of_table(const struct given *given)
 {
-	regex_t **regex = key == 'c' ? &calls->callers : &calls->callees;
+	struct calls *calls = given->at;
 
-	switch (key) {
-	case 's':
-		calls->of_table = "sort";
-		calls->sort = (enum calls_sort)select_word(state, "sort", text, sorts);
-		return;
-	case 'n':
-		calls->of_table = "top";
-		calls->rows = select_number(state, "top", text);
-		return;
-	default:
-		calls->of_table = key == 'c' ? "callers" : "callees";
-		if (!*regex)
-			select_regex_option(text, calls->of_table, regex);
-	}
+	calls->of_table = given->option;
+	if (!strcmp(given->option, "sort"))
+		calls->sort = (enum calls_sort)option_word(given, sorts);
+	else if (!strcmp(given->option, "top"))
+		calls->rows = option_number(given);
+	else
+		option_regex(given,
+			     strcmp(given->option, "callers") ? &calls->callees : &calls->callers);
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static void parse_min(const struct given *given)
 {
-	struct calls *calls = state->input;
+	struct dot_options *dot = given->at;
 
-	switch (key) {
-	case ARGP_KEY_END:
-		if (calls->of_table && calls->shared.format >= FORMAT_DOT)
-			argp_error(state, "--%s is of the table, not of %s", calls->of_table,
-				   formats[calls->shared.format]);
-		if ((calls->callers || calls->callees) && calls->shared.format != TABLE_TEXT)
-			argp_error(state, "--callers and --callees are shown as text alone");
-		return 0;
-	case 'o':
-		calls->path = text;
-		return 0;
-	case 'm':
-		calls->dot.node_min = select_share(state, "min", text);
-		calls->dot.edge_min = calls->dot.node_min * EDGE_OF_NODE_MIN;
-		return 0;
-	case OPTION_EXACT:
-		calls->shared.select.records = true;
-		return 0;
-	case OPTION_SLOWDOWN:
-		calls->slowdown = text;
-		return 0;
-	case 's':
-	case 'n':
-	case 'c':
-	case 'C':
-		parse_of_table(calls, key, text, state);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	dot->node_min = option_share(given);
+	dot->edge_min = dot->node_min * EDGE_OF_NODE_MIN;
+}
+
+static const struct verb_option options[] = {
+	{"output", 'o', "FILE", "Write to FILE, not to standard output", 1, OPTION_TEXT,
+	 .at = offsetof(struct calls, path)},
+	{"min", 'm', "PERCENT",
+	 "Leave out smaller boxes, and arrows below a fifth of that.  Default: 0.5", 1, OPTION_CALL,
+	 .at = offsetof(struct calls, dot), .parse = parse_min},
+	{"exact", 0, NULL,
+	 "Count every call of the processes of --pid from now on, as cProfile does: for CPython "
+	 "3.6 to 3.11 with function probes, as Debian's have them.  It slows them down",
+	 2, OPTION_FLAG, .at = offsetof(struct calls, shared.select.records)},
+	{"max-slowdown", 0, "PCT|Nx", SELECT_SLOWDOWN_HELP, 2, OPTION_TEXT,
+	 .at = offsetof(struct calls, slowdown)},
+	{.help = "The table of exact calls, which is their default:", .group = 2},
+	{"sort", 's', "COLUMN", "Sort by self (tottime; default), total (cumtime), calls, name", 2,
+	 OPTION_CALL, .parse = parse_of_table},
+	{"top", 'n', "N", "Show N rows; 0: all.  Default: 30", 2, OPTION_CALL,
+	 .parse = parse_of_table},
+	{"callers", 'c', "REGEX", "Show who calls the functions that match", 2, OPTION_CALL,
+	 .parse = parse_of_table},
+	{"callees", 'C', "REGEX", "Show what the functions that match call", 2, OPTION_CALL,
+	 .parse = parse_of_table},
+	{}};
+
+static void check(struct argp_state *argp, void *verb)
+{
+	const struct calls *calls = verb;
+
+	if (calls->of_table && calls->shared.format >= FORMAT_DOT)
+		argp_error(argp, "--%s is of the table, not of %s", calls->of_table,
+			   formats[calls->shared.format]);
+	if ((calls->callers || calls->callees) && calls->shared.format != TABLE_TEXT)
+		argp_error(argp, "--callers and --callees are shown as text alone");
 }
 
 struct sorting {
@@ -355,16 +333,16 @@ static int run_exact(struct calls *calls)
 
 int verb_calls(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
+	static const struct verb_args args = {options, SELECT_ARGUMENTS, .doc = doc,
+					      .check = check};
 	struct calls calls = {.dot = {.node_min = DEFAULT_NODE_MIN,
 				      .edge_min = DEFAULT_NODE_MIN * EDGE_OF_NODE_MIN},
 			      .path = "-",
 			      .rows = DEFAULT_ROWS,
 			      .shared.formats = formats};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &calls.shared);
 
-	if (!select_parse(&argp, argc, argv, &calls.shared, &calls))
+	if (!status)
 		status = calls.shared.select.records ? run_exact(&calls) : run(&calls);
 	select_free_regex(calls.callers);
 	select_free_regex(calls.callees);

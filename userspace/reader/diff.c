@@ -33,8 +33,6 @@ struct diff {
 	bool force, no_source;
 };
 
-enum { OPTION_FAIL_IF = 1, OPTION_FORCE, OPTION_NO_SOURCE, OPTION_BEFORE, OPTION_AFTER };
-
 enum { FORMAT_HTML = TABLE_SQL + 1, FORMATS };
 static const char *const formats[FORMATS + 1] = {SELECT_TABLE_FORMATS, [FORMAT_HTML] = "html"};
 
@@ -42,25 +40,6 @@ static bool is_page(const struct diff *diff)
 {
 	return diff->shared.format == FORMAT_HTML;
 }
-
-static const struct argp_option options[] = {
-	{"by", 'b', "WHAT,...", 0, "Tables to show: function, line, stack.  Default: all three", 1},
-	{"sort", 's', "COLUMN", 0, "Sort by the change of self (default) or of total", 1},
-	{"top", 'n', "N", 0, "Show N rows of each table; 0: all.  Default: 15", 1},
-	{"fail-if", OPTION_FAIL_IF, "RULE", 0,
-	 "Exit with 1 when RULE holds: [function|line|stack] self|total >|< N% [p < P]; may be "
-	 "given more "
-	 "than once",
-	 1},
-	{"before", OPTION_BEFORE, "FROM..UNTIL", 0,
-	 "The times of A, as --since and --until have them; with these, one directory or URL is "
-	 "both A and B",
-	 1},
-	{"after", OPTION_AFTER, "FROM..UNTIL", 0, "The times of B", 1},
-	{"no-source", OPTION_NO_SOURCE, NULL, 0, "Put no source code into the page", 1},
-	{"force", OPTION_FORCE, NULL, 0, "Compare profiles even when they are not alike", 1},
-	{0},
-};
 
 static const char doc[] =
 	"Shows what changed from A to B: shares of functions, lines and stacks in percentage "
@@ -78,83 +57,70 @@ static const char doc[] =
 
 /* ---- options ---- */
 
-static int parse_by(struct diff *diff, const char *text)
+static void parse_by(const struct given *given)
 {
 	static const char *const names[] = {[DIFF_BY_FUNCTION] = "function",
 					    [DIFF_BY_LINE] = "line",
 					    [DIFF_BY_STACK] = "stack"};
+	uint32_t *by = given->at;
 
-	while (*text) {
+	for (const char *text = given->text; *text;) {
 		size_t size = strcspn(text, ","), i;
 
 		for (i = 0; i < ARRAY_SIZE(names); i++)
 			if (strlen(names[i]) == size && !strncmp(names[i], text, size))
 				break;
 		if (i == ARRAY_SIZE(names))
-			return -EINVAL;
-		diff->by |= 1U << i;
+			option_refuse(given, "not function, line or stack");
+		*by |= 1U << i;
 		text += size + (text[size] == ',');
 	}
-	return 0;
 }
 
-static void parse_rule(struct diff *diff, const char *text, struct argp_state *state)
+static void parse_rule(const struct given *given)
 {
+	struct diff *diff = given->at;
+
 	if (diff->rule_count == MAX_RULES)
-		argp_error(state, "--fail-if: more than %u", MAX_RULES);
-	if (diff_rule_parse(text, &diff->rule[diff->rule_count]))
-		argp_error(state,
+		argp_error(given->argp, "--fail-if: more than %u", MAX_RULES);
+	if (diff_rule_parse(given->text, &diff->rule[diff->rule_count]))
+		argp_error(given->argp,
 			   "--fail-if='%s': not [function|line|stack] self|total > N%% [p < P]",
-			   text);
-	diff->rule_text[diff->rule_count++] = text;
+			   given->text);
+	diff->rule_text[diff->rule_count++] = given->text;
 }
 
-static void parse_range(struct argp_state *state, const char *option, const char *text,
-			struct select_range *ret_range)
+static void parse_range(const struct given *given)
 {
-	if (select_range(text, wall_ns() / NS_PER_MS, ret_range))
-		argp_error(state,
-			   "--%s=%s: not FROM..UNTIL, as 13:00..14:00, 2h..1h or "
-			   "2026-11-21T15:04..",
-			   option, text);
+	if (select_range(given->text, wall_ns() / NS_PER_MS, given->at))
+		option_refuse(given, "not FROM..UNTIL, as 13:00..14:00, 2h..1h or "
+				     "2026-11-21T15:04..");
 }
 
 static const char *const sorts[] = {[DIFF_SELF] = "self", [DIFF_TOTAL] = "total", NULL};
 
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct diff *diff = state->input;
-
-	switch (key) {
-	case 'b':
-		if (parse_by(diff, text))
-			argp_error(state, "--by=%s: not function, line or stack", text);
-		return 0;
-	case 's':
-		diff->sort = (enum diff_column)select_word(state, "sort", text, sorts);
-		return 0;
-	case 'n':
-		diff->rows = select_number(state, "top", text);
-		return 0;
-	case OPTION_FAIL_IF:
-		parse_rule(diff, text, state);
-		return 0;
-	case OPTION_BEFORE:
-		parse_range(state, "before", text, &diff->range[DIFF_A]);
-		return 0;
-	case OPTION_AFTER:
-		parse_range(state, "after", text, &diff->range[DIFF_B]);
-		return 0;
-	case OPTION_FORCE:
-		diff->force = true;
-		return 0;
-	case OPTION_NO_SOURCE:
-		diff->no_source = true;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct verb_option options[] = {
+	{"by", 'b', "WHAT,...", "Tables to show: function, line, stack.  Default: all three", 1,
+	 OPTION_CALL, .at = offsetof(struct diff, by), .parse = parse_by},
+	{"sort", 's', "COLUMN", "Sort by the change of self (default) or of total", 1, OPTION_WORD,
+	 .at = offsetof(struct diff, sort), .words = sorts},
+	{"top", 'n', "N", "Show N rows of each table; 0: all.  Default: 15", 1, OPTION_NUMBER,
+	 .at = offsetof(struct diff, rows)},
+	{"fail-if", 0, "RULE",
+	 "Exit with 1 when RULE holds: [function|line|stack] self|total >|< N% [p < P]; may be "
+	 "given more than once",
+	 1, OPTION_CALL, .parse = parse_rule},
+	{"before", 0, "FROM..UNTIL",
+	 "The times of A, as --since and --until have them; with these, one directory or URL is "
+	 "both A and B",
+	 1, OPTION_CALL, .at = offsetof(struct diff, range[DIFF_A]), .parse = parse_range},
+	{"after", 0, "FROM..UNTIL", "The times of B", 1, OPTION_CALL,
+	 .at = offsetof(struct diff, range[DIFF_B]), .parse = parse_range},
+	{"no-source", 0, NULL, "Put no source code into the page", 1, OPTION_FLAG,
+	 .at = offsetof(struct diff, no_source)},
+	{"force", 0, NULL, "Compare profiles even when they are not alike", 1, OPTION_FLAG,
+	 .at = offsetof(struct diff, force)},
+	{}};
 
 /* ---- reading ---- */
 
@@ -365,18 +331,17 @@ static int run(struct diff *diff)
 
 int verb_diff(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = "A B", .doc = doc};
+	static const struct verb_args args = {options, "A B", .doc = doc};
 	struct diff diff = {.rows = DEFAULT_ROWS,
 			    .shared = {.formats = formats, .files_alone = true}};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &diff.shared);
 
-	if (!select_parse(&argp, argc, argv, &diff.shared, &diff)) {
-		if (!diff.by)
-			diff.by = (1U << DIFF_TABLES) - 1;
-		if (is_page(&diff) || !select_refuse_groups(&diff.shared.select, "diff"))
-			status = run(&diff);
-	}
+	if (!diff.by)
+		diff.by = (1U << DIFF_TABLES) - 1;
+	if (!status && !is_page(&diff))
+		status = select_refuse_groups(&diff.shared.select, "diff");
+	if (!status)
+		status = run(&diff);
 	diff_data_release(&diff.data);
 	select_release(&diff.shared.select);
 	return status;

@@ -17,8 +17,6 @@
 #define FRAME_INDENT 6U
 #define HEAD_INDENT 4U
 
-enum option_key { KEY_ALL = 256, KEY_PYTHON, KEY_FULL_PATHS };
-
 struct dump {
 	struct live_options live;
 	bool all;
@@ -28,14 +26,16 @@ struct dump {
 	uint32_t processes;
 };
 
-static const struct argp_option options[] = {
-	{"all", KEY_ALL, NULL, 0, "Show every process that you may see", 1},
-	{"python", KEY_PYTHON, NULL, 0,
-	 "Leave native and kernel frames out of Python stacks, and kernel frames out of others", 2},
-	{"full-paths", KEY_FULL_PATHS, NULL, 0,
-	 "Show whole paths of source files, not only the part that tells them apart", 2},
-	{0},
-};
+static const struct verb_option options[] = {
+	{"all", 0, NULL, "Show every process that you may see", 1, OPTION_FLAG,
+	 .at = offsetof(struct dump, all)},
+	{"python", 0, NULL,
+	 "Leave native and kernel frames out of Python stacks, and kernel frames out of others", 2,
+	 OPTION_FLAG, .at = offsetof(struct dump, live.request.no_native)},
+	{"full-paths", 0, NULL,
+	 "Show whole paths of source files, not only the part that tells them apart", 2,
+	 OPTION_FLAG, .at = offsetof(struct dump, full_paths)},
+	{}};
 
 static const char doc[] =
 	"Shows the stacks that all threads have now, equal ones as one, with what each thread "
@@ -46,28 +46,13 @@ static const char doc[] =
 	"  sudo pyprof dump --pid 1234\n"
 	"  sudo pyprof dump --all --python\n";
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static void check(struct argp_state *argp, void *verb)
 {
-	struct dump *dump = state->input;
+	struct dump *dump = verb;
 
-	(void)text;
-	switch (key) {
-	case KEY_ALL:
-		dump->all = true;
-		return 0;
-	case KEY_PYTHON:
-		dump->live.request.no_native = dump->live.request.no_kernel = true;
-		return 0;
-	case KEY_FULL_PATHS:
-		dump->full_paths = true;
-		return 0;
-	case ARGP_KEY_END:
-		if (dump->all == !!dump->live.request.pid_count)
-			argp_error(state, "give --pid PID or --all");
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+	dump->live.request.no_kernel = dump->live.request.no_native;
+	if (dump->all == !!dump->live.request.pid_count)
+		argp_error(argp, "give --pid PID or --all");
 }
 
 /* ---- printing ---- */
@@ -347,14 +332,13 @@ static int run(struct dump *dump)
 
 int verb_dump(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+	static const struct verb_args args = {options, NULL, .doc = doc, .check = check};
 	struct dump dump = {};
-	int status;
+	int status = live_options_parse(&args, argc, argv, &dump.live);
 
-	if (live_options_parse(&argp, argc, argv, &dump.live, &dump))
-		return READER_BAD_INPUT;
 	dump.color = text_wants_color();
-	status = run(&dump);
+	if (!status)
+		status = run(&dump);
 	short_paths_release(&dump.paths);
 	return status;
 }

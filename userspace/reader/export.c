@@ -160,10 +160,10 @@ static const struct format formats[FORMAT_CSV] = {
 
 /* ---- options ---- */
 
-static const struct argp_option options[] = {
-	{"output", 'o', "FILE", 0, "Write to FILE, not to standard output", 2},
-	{0},
-};
+static const struct verb_option options[] = {{"output", 'o', "FILE",
+					      "Write to FILE, not to standard output", 2,
+					      OPTION_TEXT, .at = offsetof(struct export, path)},
+					     {}};
 
 static const char doc[] =
 	"Writes a profile for another tool: pprof, merged and filtered; speedscope, one profile "
@@ -175,19 +175,6 @@ static const char doc[] =
 	"  pyprof export --format pprof /var/lib/pyprofd --since 1h --pid 1234 -o hour.pb.gz\n"
 	"  pyprof export --format csv cpu.pb.gz | sort -t, -k5 -rn | head\n"
 	"  sudo pyprof export --live --for 60 -o now.pb.gz\n";
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct export *export = state->input;
-
-	switch (key) {
-	case 'o':
-		export->path = text;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* ---- the verb ---- */
 
@@ -264,12 +251,11 @@ static int run(struct export *export)
 
 int verb_export(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
+	static const struct verb_args args = {options, SELECT_ARGUMENTS, .doc = doc};
 	struct export export = {.path = "-", .shared.formats = names};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &export.shared);
 
-	if (!select_parse(&argp, argc, argv, &export.shared, &export))
+	if (!status)
 		status = export.shared.format == FORMAT_CSV
 				 ? report_write_csv(&export.shared, export.path)
 				 : run(&export);

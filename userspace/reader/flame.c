@@ -135,12 +135,10 @@ struct flame {
 enum { FORMAT_HTML, FORMAT_SVG };
 static const char *const formats[] = {[FORMAT_HTML] = "html", [FORMAT_SVG] = "svg", NULL};
 
-enum { OPTION_NO_SOURCE = 1 };
-
-static const struct argp_option options[] = {
-	{"no-source", OPTION_NO_SOURCE, NULL, 0, "Put no source code into the page", 1},
-	{0},
-};
+static const struct verb_option options[] = {{"no-source", 0, NULL,
+					      "Put no source code into the page", 1, OPTION_FLAG,
+					      .at = offsetof(struct flame, no_source)},
+					     {}};
 
 static const char doc[] =
 	"Writes a page of HTML that needs nothing else: flame graph, sandwich, table "
@@ -152,20 +150,6 @@ static const char doc[] =
 	"  sudo pyprofd --interval 100ms -d 60 -o tenths/     windows of 0.1 s\n"
 	"  pyprof flame tenths > cpu.html     and a map of its time, a column a second\n"
 	"  sudo pyprof flame --live --pid 1234 > cpu.html\n";
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct flame *flame = state->input;
-
-	(void)text;
-	switch (key) {
-	case OPTION_NO_SOURCE:
-		flame->no_source = true;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* ---- HTML ---- */
 
@@ -260,13 +244,10 @@ static int run(struct flame *flame)
 
 int verb_flame(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
+	static const struct verb_args args = {options, SELECT_ARGUMENTS, .doc = doc};
 	struct flame flame = {.shared.formats = formats};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &flame.shared) ?: run(&flame);
 
-	if (!select_parse(&argp, argc, argv, &flame.shared, &flame))
-		status = run(&flame);
 	page_times_release(&flame.times);
 	select_release(&flame.shared.select);
 	return status;

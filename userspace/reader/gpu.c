@@ -29,8 +29,6 @@ struct gpu {
 	bool is_scaled;		      /* launches were counted for a part of the time */
 };
 
-enum { OPTION_VIEW = 1 };
-
 static const char *const view_names[] = {[GPU_VIEW_ALL] = "all",
 					 [GPU_VIEW_SYNCS] = "syncs",
 					 [GPU_VIEW_COPIES] = "copies",
@@ -39,17 +37,17 @@ static const char *const view_names[] = {[GPU_VIEW_ALL] = "all",
 					 [GPU_VIEW_MEMORY] = "memory",
 					 NULL};
 
-static const struct argp_option options[] = {
-	{"view", OPTION_VIEW, "VIEW", 0,
+static const struct verb_option options[] = {
+	{"view", 0, "VIEW",
 	 "all (default); syncs: what waits for the device, by line, the time lost in it, most "
 	 "first; copies: what is copied, by line and direction; kernels: how often each is "
 	 "launched, and the line with most of that; collectives: what NCCL is called for, by line "
 	 "and function, the bytes of this rank; memory: what of the GPU's memory is live, "
 	 "allocated and freed, by line",
-	 1},
-	{"top", 'n', "N", 0, "Show N rows; 0: all.  Default: 30", 1},
-	{0},
-};
+	 1, OPTION_WORD, .at = offsetof(struct gpu, view), .words = view_names},
+	{"top", 'n', "N", "Show N rows; 0: all.  Default: 30", 1, OPTION_NUMBER,
+	 .at = offsetof(struct gpu, rows)},
+	{}};
 
 static const char doc[] =
 	"Shows what programs have the GPU do, by process, device, function, kernel and Python "
@@ -60,24 +58,6 @@ static const char doc[] =
 	"  pyprof gpu /var/lib/pyprofd --since 10m --pid 1234\n"
 	"  sudo pyprof gpu --view syncs --live --pid 1234\n"
 	"  pyprof gpu --format sql gpu.pb.gz | sqlite3 gpu.db\n";
-
-/* ---- options ---- */
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct gpu *gpu = state->input;
-
-	switch (key) {
-	case OPTION_VIEW:
-		gpu->view = (enum gpu_view)select_word(state, "view", text, view_names);
-		return 0;
-	case 'n':
-		gpu->rows = select_number(state, "top", text);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* ---- the view ---- */
 
@@ -179,14 +159,12 @@ static int run(struct gpu *gpu)
 
 int verb_gpu(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
+	static const struct verb_args args = {options, SELECT_ARGUMENTS, .doc = doc};
 	struct gpu gpu = {.rows = DEFAULT_ROWS, .shared.formats = select_table_formats};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &gpu.shared)
+			     ?: select_refuse_groups(&gpu.shared.select, "gpu")
+			     ?: run(&gpu);
 
-	if (!select_parse(&argp, argc, argv, &gpu.shared, &gpu) &&
-	    !select_refuse_groups(&gpu.shared.select, "gpu"))
-		status = run(&gpu);
 	gpu_usage_release(&gpu.usage);
 	select_release(&gpu.shared.select);
 	return status;

@@ -37,10 +37,10 @@ struct info {
 	unsigned long processes;
 };
 
-static const struct argp_option options[] = {
-	{"top", 'n', "N", 0, "Show N processes; 0: all.  Default: 10", 1},
-	{0},
-};
+static const struct verb_option options[] = {
+	{"top", 'n', "N", "Show N processes; 0: all.  Default: 10", 1, OPTION_NUMBER,
+	 .at = offsetof(struct info, processes)},
+	{}};
 
 static const char doc[] =
 	"Tells what is in a profile: kind, sample types, times, processes, the "
@@ -50,19 +50,6 @@ static const char doc[] =
 	"  pyprof info cpu.pb.gz\n"
 	"  pyprof info /var/lib/pyprofd --since 1h --kind offcpu\n"
 	"  sudo pyprof info --live\n";
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct info *info = state->input;
-
-	switch (key) {
-	case 'n':
-		info->processes = select_number(state, "top", text);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* ---- capture metadata: "facts samples=12 complete=11", summed over windows ---- */
 
@@ -419,14 +406,12 @@ static int run(struct info *info)
 
 int verb_info(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
+	static const struct verb_args args = {options, SELECT_ARGUMENTS, .doc = doc};
 	struct info info = {.processes = DEFAULT_PROCESSES, .shared.formats = select_table_formats};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &info.shared)
+			     ?: select_refuse_groups(&info.shared.select, "info")
+			     ?: run(&info);
 
-	if (!select_parse(&argp, argc, argv, &info.shared, &info) &&
-	    !select_refuse_groups(&info.shared.select, "info"))
-		status = run(&info);
 	select_release(&info.shared.select);
 	return status;
 }

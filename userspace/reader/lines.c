@@ -25,28 +25,23 @@ struct lines {
 enum { FORMAT_HTML = TABLE_SQL + 1, FORMATS };
 static const char *const formats[FORMATS + 1] = {SELECT_TABLE_FORMATS, [FORMAT_HTML] = "html"};
 
-enum { OPTION_ALL = 1, OPTION_WAITS, OPTION_SOURCE, OPTION_EXACT, OPTION_SLOWDOWN };
-
-static const struct argp_option options[] = {
-	{"all", OPTION_ALL, NULL, 0,
-	 "Show the whole file, not only lines that ran and those around them", 1},
-	{"waits", OPTION_WAITS, "PROFILE", 0,
+static const struct verb_option options[] = {
+	{"all", 0, NULL, "Show the whole file, not only lines that ran and those around them", 1,
+	 OPTION_FLAG, .at = offsetof(struct lines, view.all)},
+	{"waits", 0, "PROFILE",
 	 "Take waits from this profile of kind offcpu or wall; those of a directory are found "
 	 "without it",
-	 1},
-	{"source", OPTION_SOURCE, "PATH", 0, "Read the source from PATH, not from where it ran", 1},
-	{"exact", OPTION_EXACT, NULL, 0,
+	 1, OPTION_TEXT, .at = offsetof(struct lines, waits)},
+	{"source", 0, "PATH", "Read the source from PATH, not from where it ran", 1, OPTION_TEXT,
+	 .at = offsetof(struct lines, view.source_path)},
+	{"exact", 0, NULL,
 	 "Count every line of FILE:FUNC that the processes of --pid run from now on, as "
 	 "line_profiler does: for CPython 3.6 to 3.11 with probes, as Debian's have them.  It "
-	 "slows "
-	 "all of their Python code down",
-	 2},
-	{"max-slowdown", OPTION_SLOWDOWN, "PCT|Nx", 0,
-	 "With --exact: end early when a program would take longer than this, 5x or 400%. "
-	 "Default: 5x",
-	 2},
-	{0},
-};
+	 "slows all of their Python code down",
+	 2, OPTION_FLAG, .at = offsetof(struct lines, shared.select.records)},
+	{"max-slowdown", 0, "PCT|Nx", SELECT_SLOWDOWN_HELP, 2, OPTION_TEXT,
+	 .at = offsetof(struct lines, slowdown)},
+	{}};
 
 static const char doc[] =
 	"Shows the source of FILE (or of one function) with the time of each line: self is what "
@@ -59,31 +54,6 @@ static const char doc[] =
 	"  pyprof lines train.py cpu.pb.gz --format html > train.html\n"
 	"  sudo pyprof lines train.py --live\n"
 	"  sudo pyprof lines train.py:Model.step --exact --pid 1234 --for 10\n";
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct lines *lines = state->input;
-
-	switch (key) {
-	case OPTION_ALL:
-		lines->view.all = true;
-		return 0;
-	case OPTION_WAITS:
-		lines->waits = text;
-		return 0;
-	case OPTION_SOURCE:
-		lines->view.source_path = text;
-		return 0;
-	case OPTION_EXACT:
-		lines->shared.select.records = true;
-		return 0;
-	case OPTION_SLOWDOWN:
-		lines->slowdown = text;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* ---- reading ---- */
 
@@ -283,6 +253,8 @@ static void split_target(struct lines *lines)
 
 static int run_target(struct lines *lines)
 {
+	if (!lines->shared.leading_count)
+		return complain("the source file is missing: pyprof lines train.py cpu.pb.gz");
 	lines->target = strdup(lines->shared.leading[0]);
 	if (!lines->target)
 		return complain_of(lines->shared.leading[0], -ENOMEM);
@@ -292,21 +264,15 @@ static int run_target(struct lines *lines)
 
 int verb_lines(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] "
-						     "--live\nFILE[:FUNC] --exact --pid PID",
-					 .doc = doc};
+	static const struct verb_args args = {options,
+					      "FILE[:FUNC] PROFILE|DIR...\nFILE[:FUNC] --live\n"
+					      "FILE[:FUNC] --exact --pid PID",
+					      .doc = doc};
 	struct lines lines = {.shared = {.leading_wanted = 1, .formats = formats}};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &lines.shared)
+			     ?: select_refuse_groups(&lines.shared.select, "lines")
+			     ?: run_target(&lines);
 
-	if (!select_parse(&argp, argc, argv, &lines.shared, &lines) &&
-	    !select_refuse_groups(&lines.shared.select, "lines")) {
-		status = lines.shared.leading_count
-				 ? run_target(&lines)
-				 : complain("the source file is missing: pyprof lines train.py "
-					    "cpu.pb.gz");
-	}
 	totals_release(&lines.ran);
 	totals_release(&lines.waited);
 	free(lines.target);

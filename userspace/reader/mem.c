@@ -224,21 +224,6 @@ struct mem {
 	struct process_memories processes;
 };
 
-enum { OPTION_LEAKS = 1, OPTION_OOM };
-
-static const struct argp_option options[] = {
-	{"leaks", OPTION_LEAKS, "OLDER", OPTION_ARG_OPTIONAL,
-	 "What is still held, how it grows, and what of it is held for longer than OLDER: 30s, 5m "
-	 "(default), 1h; lines that grow come first",
-	 1},
-	{"top", 'n', "N", 0, "Show N lines; 0: all.  Default: 30", 1},
-	{"oom", OPTION_OOM, NULL, 0,
-	 "List what pyprofd kept of processes that ran out of memory, or show the one that is "
-	 "named",
-	 1},
-	{0},
-};
-
 static const char doc[] =
 	"Shows which lines touch memory for the first time, which copy it on write, and how much "
 	"memory each process has; of kind alloc, which lines allocate and hold it."
@@ -253,38 +238,34 @@ static const char doc[] =
 /* ---- options ---- */
 
 /* Takes "30s", "5m": a time by the words of --since, but no moment. */
-static void parse_older(struct argp_state *state, struct mem *mem, const char *text)
+static void parse_leaks(const struct given *given)
 {
 	const uint64_t now_ms = wall_ns() / NS_PER_MS;
-	const size_t size = strlen(text);
+	const size_t size = given->text ? strlen(given->text) : 0;
+	struct mem *mem = given->at;
 	uint64_t then_ms;
 
-	if (!size || !strchr("smhd", text[size - 1]) || select_time(text, now_ms, &then_ms) ||
-	    then_ms >= now_ms)
-		argp_error(state, "--leaks=%s: not a time: 30s, 5m, 1h", text);
+	mem->leaks = true;
+	if (!given->text)
+		return;
+	if (!size || !strchr("smhd", given->text[size - 1]) ||
+	    select_time(given->text, now_ms, &then_ms) || then_ms >= now_ms)
+		option_refuse(given, "not a time: 30s, 5m, 1h");
 	mem->older_ns = (now_ms - then_ms) * NS_PER_MS;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct mem *mem = state->input;
-
-	switch (key) {
-	case OPTION_LEAKS:
-		mem->leaks = true;
-		if (text)
-			parse_older(state, mem, text);
-		return 0;
-	case OPTION_OOM:
-		mem->oom = true;
-		return 0;
-	case 'n':
-		mem->rows = select_number(state, "top", text);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
+static const struct verb_option options[] = {
+	{"leaks", 0, "OLDER",
+	 "What is still held, how it grows, and what of it is held for longer than OLDER: 30s, 5m "
+	 "(default), 1h; lines that grow come first",
+	 1, OPTION_CALL, .parse = parse_leaks, .may_be_bare = true},
+	{"top", 'n', "N", "Show N lines; 0: all.  Default: 30", 1, OPTION_NUMBER,
+	 .at = offsetof(struct mem, rows)},
+	{"oom", 0, NULL,
+	 "List what pyprofd kept of processes that ran out of memory, or show the one that is "
+	 "named",
+	 1, OPTION_FLAG, .at = offsetof(struct mem, oom)},
+	{}};
 
 /* ---- which kind ---- */
 
@@ -394,6 +375,7 @@ static int run(struct mem *mem)
 	char *kept = NULL;
 	int status = READER_OK;
 
+	mem->held.older_ns = mem->older_ns;
 	if (mem->oom) {
 		status = mem_kept_choose(&mem->shared.select, mem->shared.format == TABLE_JSON,
 					 &kept);
@@ -414,20 +396,15 @@ static int run(struct mem *mem)
 
 int verb_mem(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options,
-					 .parser = parse,
-					 .args_doc = "PROFILE|DIR...\n--live\n--oom [NAME] [DIR]",
-					 .doc = doc};
+	static const struct verb_args args = {options, SELECT_ARGUMENTS "\n--oom [NAME] [DIR]",
+					      .doc = doc};
 	struct mem mem = {.rows = DEFAULT_ROWS,
 			  .older_ns = OLDER_DEFAULT_NS,
 			  .shared.formats = select_table_formats};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &mem.shared)
+			     ?: select_refuse_groups(&mem.shared.select, "mem")
+			     ?: run(&mem);
 
-	if (!select_parse(&argp, argc, argv, &mem.shared, &mem) &&
-	    !select_refuse_groups(&mem.shared.select, "mem")) {
-		mem.held.older_ns = mem.older_ns;
-		status = run(&mem);
-	}
 	held_release(&mem.held);
 	process_memories_release(&mem.processes);
 	select_release(&mem.shared.select);

@@ -43,19 +43,6 @@ struct report {
 	struct table_column column[COLUMNS_MAX];
 };
 
-static const struct argp_option options[] = {
-	{"by", 'b', "WHAT", 0,
-	 "What a row is: function (default), line, file, module, thread, process, comm, "
-	 "thread-name, container, wait, or another label: app, service_name, rank, ...; "
-	 "label:KEY for any",
-	 1},
-	{"sort", 's', "COLUMN", 0, "Sort by self (default), total, name or file", 1},
-	{"top", 'n', "N", 0, "Show N rows; 0: all.  Default: 30", 1},
-	{"callers", 'c', "REGEX", 0, "Show who calls the functions that match", 1},
-	{"callees", 'C', "REGEX", 0, "Show what the functions that match call", 1},
-	{0},
-};
-
 static const char doc[] =
 	"Shows what takes the time: for each function its own (self) and with what it calls "
 	"(total), each share with its standard error."
@@ -68,7 +55,7 @@ static const char doc[] =
 
 /* ---- options ---- */
 
-static int parse_by(struct report *report, const char *text, char why[SELECT_WHY_BYTES])
+static void parse_by(const struct given *given)
 {
 	static const struct {
 		const char *name;
@@ -77,16 +64,19 @@ static int parse_by(struct report *report, const char *text, char why[SELECT_WHY
 		     {"line", CODE_BY_LINE},
 		     {"file", CODE_BY_FILE},
 		     {"module", CODE_BY_MODULE}};
+	struct totals_options *by = given->at;
+	char why[SELECT_WHY_BYTES];
 
-	report->by = (struct totals_options){0};
+	*by = (struct totals_options){0};
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (strcmp(known[i].name, text))
+		if (strcmp(known[i].name, given->text))
 			continue;
-		report->by.code_by = known[i].by;
-		return 0;
+		by->code_by = known[i].by;
+		return;
 	}
-	report->by.by = TOTALS_BY_GROUP;
-	return select_add_groups(&report->by.group_by, text, why);
+	by->by = TOTALS_BY_GROUP;
+	if (select_add_groups(&by->group_by, given->text, why))
+		argp_error(given->argp, "--by=%s: see --help; %s", given->text, why);
 }
 
 static const char *const sorts[] = {[SORT_SELF] = "self",
@@ -95,37 +85,28 @@ static const char *const sorts[] = {[SORT_SELF] = "self",
 				    [SORT_FILE] = "file",
 				    NULL};
 
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct report *report = state->input;
-	char why[SELECT_WHY_BYTES] = "";
+static const struct verb_option options[] = {
+	{"by", 'b', "WHAT",
+	 "What a row is: function (default), line, file, module, thread, process, comm, "
+	 "thread-name, container, wait, or another label: app, service_name, rank, ...; "
+	 "label:KEY for any",
+	 1, OPTION_CALL, .at = offsetof(struct report, by), .parse = parse_by},
+	{"sort", 's', "COLUMN", "Sort by self (default), total, name or file", 1, OPTION_WORD,
+	 .at = offsetof(struct report, sort), .words = sorts},
+	{"top", 'n', "N", "Show N rows; 0: all.  Default: 30", 1, OPTION_NUMBER,
+	 .at = offsetof(struct report, rows)},
+	{"callers", 'c', "REGEX", "Show who calls the functions that match", 1, OPTION_REGEX,
+	 .at = offsetof(struct report, callers)},
+	{"callees", 'C', "REGEX", "Show what the functions that match call", 1, OPTION_REGEX,
+	 .at = offsetof(struct report, callees)},
+	{}};
 
-	switch (key) {
-	case ARGP_KEY_END:
-		if ((report->callers || report->callees) && report->shared.format != TABLE_TEXT)
-			argp_error(state, "--callers and --callees are shown as text alone");
-		return 0;
-	case 'b':
-		if (parse_by(report, text, why))
-			argp_error(state, "--by=%s: see --help; %s", text, why);
-		return 0;
-	case 's':
-		report->sort = (enum sort)select_word(state, "sort", text, sorts);
-		return 0;
-	case 'n':
-		report->rows = select_number(state, "top", text);
-		return 0;
-	case 'c':
-		if (!report->callers)
-			select_regex_option(text, "callers", &report->callers);
-		return 0;
-	case 'C':
-		if (!report->callees)
-			select_regex_option(text, "callees", &report->callees);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
+static void check_callers(struct argp_state *argp, void *verb)
+{
+	const struct report *report = verb;
+
+	if ((report->callers || report->callees) && report->shared.format != TABLE_TEXT)
+		argp_error(argp, "--callers and --callees are shown as text alone");
 }
 
 /* ---- rows ---- */
@@ -580,14 +561,12 @@ int report_write_csv(const struct select_options *shared, const char *path)
 
 int verb_report(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
+	static const struct verb_args args = {options, SELECT_ARGUMENTS, .doc = doc,
+					      .check = check_callers};
 	struct report report = {
 		.rows = DEFAULT_ROWS, .path = "-", .shared.formats = select_table_formats};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &report.shared) ?: run(&report);
 
-	if (!select_parse(&argp, argc, argv, &report.shared, &report))
-		status = run(&report);
 	release(&report);
 	select_release(&report.shared.select);
 	return status;

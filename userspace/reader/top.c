@@ -134,8 +134,6 @@ static bool screen_signal(struct screen *screen)
 #define SLACK_NS (NS_PER_SEC / 4)
 #define EARLY_NS (20 * NS_PER_MS)
 
-enum option_key { KEY_COUNT = 256, KEY_FOCUS, KEY_LEAF, KEY_FULL_PATHS };
-
 struct top {
 	struct live_options live;
 	unsigned long interval_s, count; /* count 0: until the user ends it */
@@ -147,22 +145,36 @@ struct top {
 	uint64_t asked_wall_ns;
 };
 
-static const struct argp_option options[] = {
-	{"interval", 'i', "S", 0, "Show a new picture every S seconds: 1 (default) to 3600", 1},
-	{"count", KEY_COUNT, "N", 0, "End after N intervals", 1},
-	{"sort", 's', "COLUMN", 0, "Sort by cpu (default), gil, wait or name", 2},
-	{"focus", KEY_FOCUS, "REGEX", 0,
-	 "Show only processes, pids, functions and files that match", 2},
-	{"top", 'n', "N", 0, "Show N functions of each process; default 5", 2},
-	{"leaf", KEY_LEAF, NULL, 0,
+static void parse_interval(const struct given *given)
+{
+	*(unsigned long *)given->at = option_number_within(given, INTERVAL_MAX);
+}
+
+static void parse_focus(const struct given *given)
+{
+	if (top_view_set_filter(given->at, given->text))
+		option_refuse(given, "not a regular expression");
+}
+
+static const struct verb_option options[] = {
+	{"interval", 'i', "S", "Show a new picture every S seconds: 1 (default) to 3600", 1,
+	 OPTION_CALL, .at = offsetof(struct top, interval_s), .parse = parse_interval},
+	{"count", 0, "N", "End after N intervals", 1, OPTION_NUMBER,
+	 .at = offsetof(struct top, count)},
+	{"sort", 's', "COLUMN", "Sort by cpu (default), gil, wait or name", 2, OPTION_WORD,
+	 .at = offsetof(struct top, view.sort), .words = top_sort_names},
+	{"focus", 0, "REGEX", "Show only processes, pids, functions and files that match", 2,
+	 OPTION_CALL, .at = offsetof(struct top, view), .parse = parse_focus},
+	{"top", 'n', "N", "Show N functions of each process; default 5", 2, OPTION_NUMBER,
+	 .at = offsetof(struct top, view.functions)},
+	{"leaf", 0, NULL,
 	 "Count time for the innermost frame, native and kernel frames included, not for the "
-	 "innermost "
-	 "Python function",
-	 2},
-	{"full-paths", KEY_FULL_PATHS, NULL, 0,
-	 "Show whole paths of source files, not only the part that tells them apart", 2},
-	{0},
-};
+	 "innermost Python function",
+	 2, OPTION_FLAG, .at = offsetof(struct top, by_leaf)},
+	{"full-paths", 0, NULL,
+	 "Show whole paths of source files, not only the part that tells them apart", 2,
+	 OPTION_FLAG, .at = offsetof(struct top, view.full_paths)},
+	{}};
 
 static const char doc[] =
 	"Shows live what runs and waits: processes, their hottest functions and lines, who holds "
@@ -173,43 +185,6 @@ static const char doc[] =
 	"  sudo pyprof top\n"
 	"  sudo pyprof top --pid 1234 --sort gil\n"
 	"  sudo pyprof top --interval 5 --count 1 | head -40\n";
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct top *top = state->input;
-
-	switch (key) {
-	case 'i':
-		top->interval_s = select_number(state, "interval", text);
-		if (!top->interval_s || top->interval_s > INTERVAL_MAX)
-			argp_error(state, "--interval=%s: not from 1 to %lu", text, INTERVAL_MAX);
-		return 0;
-	case KEY_COUNT:
-		top->count = select_number(state, "count", text);
-		return 0;
-	case 's':
-		top->view.sort = (enum top_sort)select_word(state, "sort", text, top_sort_names);
-		return 0;
-	case KEY_FOCUS:
-		if (top_view_set_filter(&top->view, text))
-			argp_error(state, "--focus=%s: not a regular expression", text);
-		return 0;
-	case 'n':
-		top->view.functions = (unsigned int)select_number(state, "top", text);
-		return 0;
-	case KEY_LEAF:
-		top->by_leaf = true;
-		return 0;
-	case KEY_FULL_PATHS:
-		top->view.full_paths = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "'%s': top reads no profile; report does", text);
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* ---- showing ---- */
 
@@ -336,19 +311,19 @@ static int run(struct top *top)
 
 int verb_top(int argc, char **argv)
 {
-	static const struct argp argp = {.options = options, .parser = parse, .doc = doc};
+	static const struct verb_args args = {options, NULL, .doc = doc,
+					      .refused = "top reads no profile; report does"};
 	struct top top = {.live.request.verb = LIVE_TOP,
 			  .interval_s = 1,
 			  .view = {.depth = 3, .functions = 5, .lines = 2}};
-	int rc = READER_BAD_INPUT;
+	int status = live_options_parse(&args, argc, argv, &top.live);
 
-	if (!live_options_parse(&argp, argc, argv, &top.live, &top)) {
-		top.view.color = text_wants_color();
-		top.view.shows_idle = top.live.request.pid_count;
-		rc = run(&top);
-	}
+	top.view.color = text_wants_color();
+	top.view.shows_idle = top.live.request.pid_count;
+	if (!status)
+		status = run(&top);
 	top_model_free(top.filling);
 	top_model_free(top.shown);
 	top_view_release(&top.view);
-	return rc;
+	return status;
 }

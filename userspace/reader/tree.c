@@ -20,15 +20,20 @@ struct tree {
 	struct select_options shared;
 	double min_share;
 	unsigned long depth; /* 0: all */
-	bool lines;
+	unsigned int by;     /* in what[] */
 };
 
-static const struct argp_option options[] = {
-	{"min", 'm', "PERCENT", 0, "Leave out calls below this share of all time.  Default: 1", 1},
-	{"depth", 'd', "N", 0, "Show N levels; 0: all, the default", 1},
-	{"by", 'b', "WHAT", 0, "What a call is of: function (default), or line", 1},
-	{0},
-};
+enum { BY_FUNCTION, BY_LINE };
+static const char *const what[] = {[BY_FUNCTION] = "function", [BY_LINE] = "line", NULL};
+
+static const struct verb_option options[] = {
+	{"min", 'm', "PERCENT", "Leave out calls below this share of all time.  Default: 1", 1,
+	 OPTION_SHARE, .at = offsetof(struct tree, min_share)},
+	{"depth", 'd', "N", "Show N levels; 0: all, the default", 1, OPTION_NUMBER,
+	 .at = offsetof(struct tree, depth)},
+	{"by", 'b', "WHAT", "What a call is of: function (default), or line", 1, OPTION_WORD,
+	 .at = offsetof(struct tree, by), .words = what},
+	{}};
 
 static const char doc[] = "Shows the call tree, hottest first.  A chain of calls that all take the "
 			  "same is one line after the other, without a step to the right."
@@ -36,27 +41,6 @@ static const char doc[] = "Shows the call tree, hottest first.  A chain of calls
 			  "  pyprof tree cpu.pb.gz --python\n"
 			  "  pyprof tree /var/lib/pyprofd --since 10m --group-by process --min 5\n"
 			  "  sudo pyprof tree --live --pid 1234\n";
-
-static const char *const by[] = {"function", "line", NULL};
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct tree *tree = state->input;
-
-	switch (key) {
-	case 'm':
-		tree->min_share = select_share(state, "min", text);
-		return 0;
-	case 'd':
-		tree->depth = select_number(state, "depth", text);
-		return 0;
-	case 'b':
-		tree->lines = select_word(state, "by", text, by);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
 
 /* ---- printing ---- */
 
@@ -158,7 +142,7 @@ static int print(const struct tree *tree, const struct input *input)
 	struct profile *profile = input_profile(input);
 	unsigned int value_index = profile_reader_value_index(input_reader(input));
 	struct flame_options flame_options = {.value_index = value_index,
-					      .lines = tree->lines,
+					      .lines = tree->by == BY_LINE,
 					      .group_by = tree->shared.select.group_by,
 					      .group_frames = tree->shared.select.group_by.keys};
 	OWNED(flame_tree) struct flame_tree *flame = NULL;
@@ -187,7 +171,7 @@ static int run(struct tree *tree)
 	struct input_options input_options = {.select = &tree->shared.select,
 					      .keep_labels = input_no_labels,
 					      .drop_addresses = true,
-					      .drop_lines = !tree->lines};
+					      .drop_lines = tree->by != BY_LINE};
 	OWNED(input) struct input *input = NULL;
 	int err = read_input(input_options, &input);
 
@@ -199,13 +183,10 @@ static int run(struct tree *tree)
 
 int verb_tree(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
+	static const struct verb_args args = {options, SELECT_ARGUMENTS, .doc = doc};
 	struct tree tree = {.min_share = DEFAULT_MIN_SHARE};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &tree.shared) ?: run(&tree);
 
-	if (!select_parse(&argp, argc, argv, &tree.shared, &tree))
-		status = run(&tree);
 	select_release(&tree.shared.select);
 	return status;
 }

@@ -33,17 +33,6 @@ static const struct wanted_kinds wanted = {.kind = {PP_PROFILE_CUDA},
 					   .nothing = "nothing of a GPU",
 					   .how_to_record = HOW_TO_RECORD};
 
-enum { OPTION_GPU = 1 };
-
-static const struct argp_option options[] = {
-	{"gpu", OPTION_GPU, "N", 0,
-	 "Only calls for device N, as programs count them; nvml:N, as NVML does: of a device that "
-	 "was chosen before pyprofd began",
-	 1},
-	{"top", 'n', "N", 0, "Show N processes; 0: all.  Default: 10", 1},
-	{0},
-};
-
 static const char doc[] =
 	"Says why GPUs are slow, as far as the host is to blame: synchronisations, a process that "
 	"has nothing queued, launches, copies, allocations.  Each finding has its evidence, the "
@@ -57,52 +46,44 @@ static const char doc[] =
 
 /* ---- options ---- */
 
-static void set_gpu(struct argp_state *state, struct why *why, char *text)
+static void parse_gpu(const struct given *given)
 {
+	struct why *why = given->at;
+	const char *text = given->text;
 	const size_t prefix =
 		strncmp(text, NVML_PREFIX, strlen(NVML_PREFIX)) ? 0 : strlen(NVML_PREFIX);
 	const char *number = text + prefix;
 	char label[48], said[SELECT_WHY_BYTES];
 
+	if (why->gpu)
+		argp_error(given->argp, "--gpu: one device at a time");
 	if (!number[0] || strlen(number) > 9 || number[strspn(number, "0123456789")])
-		argp_error(state, "--gpu=%s: not the number of a device: give one as 0 or nvml:0",
-			   text);
+		option_refuse(given, "not the number of a device: give one as 0 or nvml:0");
 	snprintf(label, sizeof(label), "device=^%.*s%.9s$", (int)prefix, NVML_PREFIX, number);
 	if (select_add_label(&why->shared.select, label, said))
-		argp_error(state, "--gpu=%s: %s", text, said);
+		option_refuse(given, said);
 	why->gpu = text;
 }
 
+static const struct verb_option options[] = {
+	{"gpu", 0, "N",
+	 "Only calls for device N, as programs count them; nvml:N, as NVML does: of a device that "
+	 "was chosen before pyprofd began",
+	 1, OPTION_CALL, .parse = parse_gpu},
+	{"top", 'n', "N", "Show N processes; 0: all.  Default: 10", 1, OPTION_NUMBER,
+	 .at = offsetof(struct why, rows)},
+	{}};
+
 /* A part of a process's calls or time has other rates and shares than the process. */
-static void refuse_parts(struct argp_state *state, const struct why *why)
+static void refuse_parts(struct argp_state *state, void *verb)
 {
+	const struct why *why = verb;
 	const struct select *select = &why->shared.select;
 
 	if (select->thread || select->focus || select->ignore || select->sample_type ||
 	    select->label_count > (why->gpu ? 1U : 0U))
 		argp_error(state, "why judges whole processes: leave out --thread, --focus, "
 				  "--ignore, --label and --sample-type");
-}
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct why *why = state->input;
-
-	switch (key) {
-	case OPTION_GPU:
-		if (why->gpu)
-			argp_error(state, "--gpu: one device at a time");
-		set_gpu(state, why, text);
-		return 0;
-	case 'n':
-		why->rows = select_number(state, "top", text);
-		return 0;
-	case ARGP_KEY_END:
-		refuse_parts(state, why);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
 }
 
 /* ---- calls ---- */
@@ -281,14 +262,13 @@ static int run(struct why *why)
 
 int verb_why(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options, .parser = parse, .args_doc = SELECT_ARGUMENTS, .doc = doc};
+	static const struct verb_args args = {options, SELECT_ARGUMENTS, .doc = doc,
+					      .check = refuse_parts};
 	struct why why = {.rows = DEFAULT_ROWS, .shared.formats = select_table_formats};
-	int status = READER_BAD_INPUT;
+	int status = select_parse(&args, argc, argv, &why.shared)
+			     ?: select_refuse_groups(&why.shared.select, "why")
+			     ?: run(&why);
 
-	if (!select_parse(&argp, argc, argv, &why.shared, &why) &&
-	    !select_refuse_groups(&why.shared.select, "why"))
-		status = run(&why);
 	why_processes_release(&why.processes);
 	gpu_usage_release(&why.gauges);
 	select_release(&why.shared.select);
