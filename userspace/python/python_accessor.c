@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "elf/elf_symbol_table.h"
+#include "elf/x86_decode.h"
 
-#define MAX_INSTRUCTION_BYTES 15U
 #define MAX_STEPS 64
 #define MAX_DYNAMIC_BYTES 65536U
-enum { RAX = 0, RCX = 1, RDX = 2, RSI = 6, RDI = 7 };
 
 struct machine {
 	const struct elf_image *image;
@@ -23,21 +22,6 @@ struct machine {
 	struct accessor_value other_reg[16];
 	uint64_t other_pc; /* 0: there is none, or it was followed already */
 	bool is_done;
-};
-
-struct instruction {
-	const uint8_t *begin, *at; /* the first byte, the next one */
-	size_t left;
-	bool has_fs, is_wide, is_bad;
-	uint8_t rex;
-	uint16_t opcode; /* 0x0fxx for two-byte ones */
-	/* ModRM */
-	uint8_t mode, reg, rm;
-	bool is_memory;
-	int base;  /* register, -1: none, -2: rip */
-	int index; /* register, -1: none */
-	bool is_scaled;
-	int64_t displacement;
 };
 
 static const struct accessor_value unknown = {.kind = ACCESSOR_UNKNOWN};
@@ -135,78 +119,6 @@ static bool relocation_is(const struct elf_image *image, uint64_t slot, uint32_t
 	return !python_relocation_find(image, slot, &found, &value) && found == type;
 }
 
-/* ---- decoding ---- */
-
-static int64_t fetch(struct instruction *in, unsigned int bytes)
-{
-	int32_t four;
-	int64_t value;
-
-	if (in->left < bytes) {
-		in->is_bad = true;
-		return 0;
-	}
-	if (bytes == 1) {
-		value = (int8_t)in->at[0];
-	} else if (bytes == 4) {
-		memcpy(&four, in->at, sizeof(four));
-		value = four;
-	} else {
-		memcpy(&value, in->at, sizeof(value));
-	}
-	in->at += bytes;
-	in->left -= bytes;
-	return value;
-}
-
-static void decode_opcode(struct instruction *in)
-{
-	uint8_t byte = fetch(in, 1);
-
-	while (!in->is_bad && (byte == 0x66 || byte == 0x64 || byte == 0xf2 || byte == 0xf3 ||
-			       byte == 0x2e || byte == 0x3e)) {
-		in->has_fs |= byte == 0x64;
-		byte = fetch(in, 1);
-	}
-	if ((byte & 0xf0) == 0x40) {
-		in->rex = byte;
-		in->is_wide = byte & 8;
-		byte = fetch(in, 1);
-	}
-	in->opcode = byte;
-	if (byte == 0x0f)
-		in->opcode = 0x0f00 | (uint8_t)fetch(in, 1);
-}
-
-static void decode_modrm(struct instruction *in)
-{
-	const uint8_t byte = fetch(in, 1);
-	uint8_t sib;
-
-	in->mode = byte >> 6;
-	in->reg = (byte >> 3 & 7) | (in->rex & 4 ? 8 : 0);
-	in->rm = (byte & 7) | (in->rex & 1 ? 8 : 0);
-	in->is_memory = in->mode != 3;
-	if (!in->is_memory)
-		return;
-	in->base = in->rm;
-	if ((byte & 7) == 4) {
-		sib = fetch(in, 1);
-		in->base = (sib & 7) | (in->rex & 1 ? 8 : 0);
-		in->index = (sib >> 3 & 7) | (in->rex & 2 ? 8 : 0);
-		in->index = in->index == 4 ? -1 : in->index;
-		in->is_scaled = sib >> 6;
-		if ((sib & 7) == 5 && in->mode == 0)
-			in->base = -1;
-	} else if ((byte & 7) == 5 && in->mode == 0) {
-		in->base = -2;
-	}
-	if (in->mode == 1)
-		in->displacement = fetch(in, 1);
-	else if (in->mode == 2 || in->base < 0)
-		in->displacement = fetch(in, 4);
-}
-
 /* ---- values ---- */
 
 static void touch(struct machine *m, const struct accessor_value *value)
@@ -247,20 +159,20 @@ static struct accessor_value sum(struct accessor_value a, struct accessor_value 
 }
 
 /* Returns the address of a memory operand.  `end`: address of the next instruction. */
-static struct accessor_value operand_address(struct machine *m, const struct instruction *in,
+static struct accessor_value operand_address(struct machine *m, const struct x86_instruction *in,
 					     uint64_t end)
 {
 	struct accessor_value address = constant(in->displacement);
 
 	if (in->index >= 0 && in->is_scaled)
 		return unknown;
-	if (in->base == -2)
+	if (in->base == X86_RIP)
 		address.offset = add_wrapping(address.offset, (int64_t)end);
 	else if (in->base >= 0)
 		address = sum(m->reg[in->base], address);
 	if (in->index >= 0)
 		address = sum(address, m->reg[in->index]);
-	if (in->has_fs) {
+	if (in->segment == X86_FS) {
 		const struct accessor_value thread = {.kind = ACCESSOR_THREAD};
 
 		address = sum(thread, address);
@@ -297,7 +209,7 @@ static struct accessor_value load(const struct accessor_value *address)
 
 /* ---- instructions ---- */
 
-static void after_call(struct machine *m, const struct instruction *in)
+static void after_call(struct machine *m, const struct x86_instruction *in)
 {
 	static const uint8_t clobbered[] = {RAX, RCX, RDX, RSI, RDI, 8, 9, 10, 11};
 	const struct accessor_value argument = m->reg[RDI], descriptor = m->reg[RAX];
@@ -342,119 +254,79 @@ static void conditional_jump(struct machine *m, uint64_t target)
 	memcpy(m->other_reg, m->reg, sizeof(m->reg));
 }
 
-static uint64_t next_pc(const struct machine *m, const struct instruction *in)
+static uint64_t next_pc(const struct machine *m, const struct x86_instruction *in)
 {
-	return m->pc + (uint64_t)(in->at - in->begin);
+	return m->pc + in->size;
 }
 
-/* push, pop, mov.  Returns false for another opcode; so do step_plain() and step_modrm(). */
-static bool step_register(struct machine *m, struct instruction *in)
+/* jmp, call, and jumps under a condition. */
+static void step_jump(struct machine *m, const struct x86_instruction *in)
 {
-	const uint8_t reg = (in->opcode & 7) | (in->rex & 1 ? 8 : 0);
-	int64_t number;
+	const uint64_t target = next_pc(m, in) + (uint64_t)in->immediate;
 
-	switch (in->opcode & ~7U) {
-	case 0x50: /* push */
+	if (in->map == X86_TWO_BYTES || (in->opcode & 0xf0) == 0x70)
+		conditional_jump(m, target);
+	else if (in->opcode == 0xe8)
+		after_call(m, in);
+	else
+		m->pc = target;
+}
+
+/* Opcodes without ModRM.  Returns false for another opcode; so does step_modrm(). */
+static bool step_plain(struct machine *m, const struct x86_instruction *in)
+{
+	const uint8_t reg = x86_opcode_register(in);
+
+	switch (in->opcode) {
+	case 0x05: /* add $number, %rax */
+		m->reg[RAX] = sum(m->reg[RAX], constant(in->immediate));
 		return true;
-	case 0x58: /* pop */
+	case 0x50 ... 0x57: /* push */
+	case 0x90:	    /* nop, leave */
+	case 0xc9:
+		return true;
+	case 0x58 ... 0x5f: /* pop */
 		m->reg[reg] = unknown;
 		return true;
-	case 0xb8: /* mov $number, reg */
-		number = fetch(in, in->is_wide ? 8 : 4);
-		m->reg[reg] = constant(in->is_wide ? number : (int64_t)(uint32_t)number);
+	case 0xb8 ... 0xbf: /* mov $number, reg */
+		m->reg[reg] = constant(in->rex & 8 ? in->immediate
+						   : (int64_t)(uint32_t)in->immediate);
 		touch(m, &m->reg[reg]);
+		return true;
+	case 0xc3:
+		finish_path(m);
+		return true;
+	case 0x70 ... 0x7f:
+	case 0xe8:
+	case 0xe9:
+	case 0xeb:
+		step_jump(m, in);
 		return true;
 	default:
 		return false;
 	}
 }
 
-static bool step_jump(struct machine *m, struct instruction *in)
-{
-	const bool is_far = (in->opcode & 0xfff0) == 0x0f80,
-		   is_near = (in->opcode & 0xfff0) == 0x70;
-	const uint64_t number = (uint64_t)fetch(in, is_near || in->opcode == 0xeb ? 1 : 4);
-	const uint64_t target = next_pc(m, in) + number;
-
-	if (is_far || is_near)
-		conditional_jump(m, target);
-	else if (in->opcode == 0xe8)
-		after_call(m, in);
-	else
-		m->pc = target;
-	return true;
-}
-
-/* Opcodes without ModRM. */
-static bool step_plain(struct machine *m, struct instruction *in)
-{
-	switch (in->opcode) {
-	case 0x05: /* add $number, %rax */
-		m->reg[RAX] = sum(m->reg[RAX], constant(fetch(in, 4)));
-		return true;
-	case 0x90: /* nop, leave */
-	case 0xc9:
-		return true;
-	case 0xc3:
-		finish_path(m);
-		return true;
-	case 0xe8: /* call, jmp */
-	case 0xe9:
-	case 0xeb:
-		return step_jump(m, in);
-	default:
-		if ((in->opcode & 0xfff0) == 0x0f80 || (in->opcode & 0xfff0) == 0x70)
-			return step_jump(m, in);
-		return step_register(m, in);
-	}
-}
-
-static unsigned int immediate_bytes(const struct instruction *in)
-{
-	switch (in->opcode) {
-	case 0x80:
-	case 0x83:
-		return 1;
-	case 0x81:
-	case 0xc7:
-		return 4;
-	case 0xf6:
-		return (in->reg & 7) < 2 ? 1 : 0;
-	case 0xf7:
-		return (in->reg & 7) < 2 ? 4 : 0;
-	default:
-		return 0;
-	}
-}
-
 /* add, sub, cmp and their like with an immediate operand. */
-static void step_immediate(struct machine *m, const struct instruction *in, int64_t number)
+static void step_immediate(struct machine *m, const struct x86_instruction *in)
 {
 	const uint8_t operation = in->reg & 7;
 
 	if (in->is_memory || operation == 7)
 		return;
 	if (operation == 0)
-		m->reg[in->rm] = sum(m->reg[in->rm], constant(number));
+		m->reg[in->rm] = sum(m->reg[in->rm], constant(in->immediate));
 	else if (operation == 5)
-		m->reg[in->rm] = sum(m->reg[in->rm], constant((int64_t)(0 - (uint64_t)number)));
+		m->reg[in->rm] = sum(m->reg[in->rm], constant((int64_t)(0 - (uint64_t)in->immediate)));
 	else
 		m->reg[in->rm] = unknown;
 }
 
-static bool step_modrm(struct machine *m, struct instruction *in)
+static bool step_modrm(struct machine *m, const struct x86_instruction *in)
 {
-	struct accessor_value address = unknown, value;
-	int64_t number = 0;
-
-	decode_modrm(in);
-	if (immediate_bytes(in))
-		number = fetch(in, immediate_bytes(in));
-	if (in->is_bad)
-		return false;
-	if (in->is_memory && in->opcode != 0x0f1f)
-		address = operand_address(m, in, next_pc(m, in));
-	value = in->is_memory ? load(&address) : m->reg[in->rm];
+	const struct accessor_value address =
+		in->is_memory ? operand_address(m, in, next_pc(m, in)) : unknown;
+	const struct accessor_value value = in->is_memory ? load(&address) : m->reg[in->rm];
 
 	switch (in->opcode) {
 	case 0x8b: /* mov r, r/m */
@@ -483,11 +355,11 @@ static bool step_modrm(struct machine *m, struct instruction *in)
 	case 0x80:
 	case 0x81:
 	case 0x83:
-		step_immediate(m, in, number);
+		step_immediate(m, in);
 		return true;
 	case 0xc7: /* mov r/m, imm32 */
 		if (!in->is_memory)
-			m->reg[in->rm] = constant(number);
+			m->reg[in->rm] = constant(in->immediate);
 		return true;
 	case 0xff:
 		if ((in->reg & 7) == 4) { /* jmp: another function's result */
@@ -497,7 +369,7 @@ static bool step_modrm(struct machine *m, struct instruction *in)
 			after_call(m, in);
 		}
 		return true;
-	case 0x38: /* cmp, test, nop, endbr64 */
+	case 0x38: /* cmp, test */
 	case 0x39:
 	case 0x3a:
 	case 0x3b:
@@ -505,28 +377,41 @@ static bool step_modrm(struct machine *m, struct instruction *in)
 	case 0x85:
 	case 0xf6:
 	case 0xf7:
-	case 0x0f1e:
-	case 0x0f1f:
 		return true;
 	default:
 		return false;
 	}
 }
 
+static bool step_two_bytes(struct machine *m, const struct x86_instruction *in)
+{
+	if ((in->opcode & 0xf0) == 0x80)
+		step_jump(m, in);
+	else
+		return in->opcode == 0x1e || in->opcode == 0x1f; /* endbr64, nop */
+	return true;
+}
+
+static bool execute(struct machine *m, const struct x86_instruction *in)
+{
+	if (in->has_67 || in->segment == X86_GS || in->map == X86_OTHER)
+		return false;
+	if (in->map == X86_TWO_BYTES)
+		return step_two_bytes(m, in);
+	return step_plain(m, in) || step_modrm(m, in);
+}
+
 static void step(struct machine *m)
 {
-	struct instruction in = {.left = MAX_INSTRUCTION_BYTES, .base = -1, .index = -1};
 	const uint64_t start = m->pc;
-	bool is_known;
+	size_t left = X86_INSTRUCTION_MAX_BYTES;
+	struct x86_instruction in;
+	const uint8_t *code = NULL;
 
 	/* Fewer bytes may follow the last instructions of a segment. */
-	while (in.left && !(in.at = elf_image_at(m->image, start, in.left)))
-		in.left--;
-	in.begin = in.at;
-	if (in.left)
-		decode_opcode(&in);
-	is_known = in.left && !in.is_bad && (step_plain(m, &in) || step_modrm(m, &in));
-	if (!is_known || in.is_bad) {
+	while (left && !(code = elf_image_at(m->image, start, left)))
+		left--;
+	if (!left || !x86_decode(code, left, &in) || !execute(m, &in)) {
 		m->reg[RAX] = unknown;
 		m->pc = start;
 		finish_path(m);
