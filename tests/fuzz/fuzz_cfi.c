@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct built_elf elf;
 	struct elf_image *image;
-	uint64_t low, high;
+	struct cfi_range range;
 	uint8_t choices;
 	struct cfi *cfi;
 	size_t hdr_size;
@@ -102,8 +102,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_rows(cfi, 0, BUILT_SIZE);
 		check_rows(cfi, BUILT_TEXT + 3, BUILT_TEXT + 40);
 		check_rows(cfi, UINT64_MAX - 100, UINT64_MAX);
-		if (!cfi_fde_bounds(cfi, BUILT_TEXT + 5, &low, &high))
-			assert(low <= BUILT_TEXT + 5 && high > BUILT_TEXT + 5);
+		if (!cfi_fde_find(cfi, BUILT_TEXT + 5, &range))
+			assert(range.low <= BUILT_TEXT + 5 && range.high > BUILT_TEXT + 5);
 		check_store(cfi);
 		cfi_free(cfi);
 	}

@@ -14,7 +14,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool find_bounds(void *context, uint64_t vaddr, uint64_t *ret_low, uint64_t *ret_high)
 {
-	return !cfi_fde_bounds(context, vaddr, ret_low, ret_high);
+	struct cfi_range range;
+
+	if (cfi_fde_find(context, vaddr, &range))
+		return false;
+	*ret_low = range.low;
+	*ret_high = range.high;
+	return true;
 }
 
 static void on_call(void *context, const struct call_value argument[CALL_ARGUMENTS])

@@ -6,7 +6,7 @@ BEGIN {
 	allowed["discover"] = "child"
 	allowed["identity"] = "discover" # docs/design/configuration.md
 	allowed["unwind"] = "elf"
-	allowed["python"] = "discover elf"
+	allowed["python"] = "discover elf unwind"
 	allowed["files"] = "child elf unwind python" # docs/design/files.md
 	allowed["attach"] = "child discover files unwind python"
 	allowed["drain"] = "python" # docs/design/agent.md

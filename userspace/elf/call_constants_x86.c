@@ -128,7 +128,8 @@ static void do_lea(struct reading *reading, const struct x86_instruction *in)
 	tell_address(reading, relative(reading, in));
 }
 
-static void do_load_immediate(struct reading *reading, const struct x86_instruction *in, uint8_t number)
+static void do_load_immediate(struct reading *reading, const struct x86_instruction *in,
+			      uint8_t number)
 {
 	const uint64_t value =
 		in->rex & 8 ? (uint64_t)in->immediate : (uint64_t)(uint32_t)in->immediate;

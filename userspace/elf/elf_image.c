@@ -14,6 +14,7 @@
 #include <sys/vfs.h>
 
 #include "base/array.h"
+#include "base/bytes.h"
 
 /* Survives a truncated file, against which no bounds check helps: when another process truncates a
  * file that elf_image_open() has mapped, the next read of the missing part raises SIGBUS.
@@ -50,6 +51,7 @@ int elf_guard_install(void)
 
 #define BUILD_ID_MOST_BYTES 64U
 #define BLOCK_BYTES 512U /* stat(2): st_blocks */
+#define DYNAMIC_MAX_ENTRIES 4096U
 
 /* Returns the end of the data at a file offset: the next hole, or the end of the file. */
 static uint64_t data_end(const struct elf_image *image, uint64_t offset)
@@ -71,14 +73,6 @@ static const uint8_t *bytes_at(const struct elf_image *image, uint64_t offset, u
 	if (size >= ELF_HOLE_CHECK_BYTES && data_end(image, offset) - offset < size)
 		return NULL;
 	return image->data + offset;
-}
-
-static uint32_t read_u32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
 }
 
 /* ---- headers ---- */
@@ -154,13 +148,13 @@ static void find_build_id(struct elf_image *image, uint64_t offset, uint64_t siz
 	align = align == 8 ? 8 : 4;
 	while (at && size >= sizeof(Elf64_Nhdr) &&
 	       elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER)) {
-		const uint64_t name_size = read_u32(at), id_size = read_u32(at + 4);
+		const uint64_t name_size = load_u32(at), id_size = load_u32(at + 4);
 		const uint64_t id_at = (sizeof(Elf64_Nhdr) + name_size + align - 1) & ~(align - 1);
 		const uint64_t next = (id_at + id_size + align - 1) & ~(align - 1);
 
 		if (id_at > size || id_size > size - id_at)
 			return;
-		if (read_u32(at + 8) == NT_GNU_BUILD_ID && name_size == sizeof(ELF_NOTE_GNU) &&
+		if (load_u32(at + 8) == NT_GNU_BUILD_ID && name_size == sizeof(ELF_NOTE_GNU) &&
 		    !memcmp(at + sizeof(Elf64_Nhdr), ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) &&
 		    id_size && id_size <= BUILD_ID_MOST_BYTES) {
 			image->build_id = at + id_at;
@@ -526,4 +520,29 @@ int elf_image_vaddr_to_offset(const struct elf_image *image, uint64_t vaddr, uin
 		return 0;
 	}
 	return -ENOENT;
+}
+
+const struct elf_segment *elf_image_code_at(const struct elf_image *image, uint64_t vaddr)
+{
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const struct elf_segment *segment = &image->segment[i];
+
+		if (segment->executable && vaddr >= segment->vaddr &&
+		    vaddr - segment->vaddr < segment->memory_size)
+			return segment;
+	}
+	return NULL;
+}
+
+bool elf_image_dynamic(const struct elf_image *image, uint32_t index, Elf64_Dyn *ret_entry)
+{
+	const uint64_t at = index * sizeof(*ret_entry);
+	const uint8_t *bytes = NULL;
+
+	if (index < DYNAMIC_MAX_ENTRIES && at + sizeof(*ret_entry) <= image->dynamic_size)
+		bytes = elf_image_at(image, image->dynamic_vaddr + at, sizeof(*ret_entry));
+	if (!bytes)
+		return false;
+	memcpy(ret_entry, bytes, sizeof(*ret_entry));
+	return ret_entry->d_tag != DT_NULL;
 }

@@ -159,6 +159,10 @@ int elf_image_eh_frame_hdr(const struct elf_image *image, struct elf_section *re
 /* Returns the bytes at a virtual address, inside the file part of one PT_LOAD; NULL when not all of
  * them are there. */
 const uint8_t *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_t size);
+/* Returns the executable PT_LOAD that an address lies in, once it is in memory; NULL: none. */
+const struct elf_segment *elf_image_code_at(const struct elf_image *image, uint64_t vaddr);
+/* Reads entry `index` of PT_DYNAMIC.  Returns false behind the last one. */
+bool elf_image_dynamic(const struct elf_image *image, uint32_t index, Elf64_Dyn *ret_entry);
 /* Returns how many bytes at a virtual address lie in the file part of its segment, before any
  * hole. */
 uint64_t elf_image_readable_bytes(const struct elf_image *image, uint64_t vaddr);

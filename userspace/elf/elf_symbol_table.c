@@ -4,23 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define DYNAMIC_MAX_ENTRIES 4096U
-
-static uint32_t read_u32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-static uint64_t read_u64(const uint8_t *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
+#include "base/bytes.h"
 
 Elf64_Sym elf_symbol_table_entry(const struct elf_symbol_table *table, size_t index)
 {
@@ -60,18 +44,9 @@ struct dynamic {
 static int read_dynamic(const struct elf_image *image, struct dynamic *ret_dynamic)
 {
 	struct dynamic found = {0};
+	Elf64_Dyn entry;
 
-	for (size_t i = 0;
-	     i < DYNAMIC_MAX_ENTRIES && (i + 1) * sizeof(Elf64_Dyn) <= image->dynamic_size; i++) {
-		const uint8_t *at = elf_image_at(
-			image, image->dynamic_vaddr + i * sizeof(Elf64_Dyn), sizeof(Elf64_Dyn));
-		Elf64_Dyn entry;
-
-		if (!at)
-			break;
-		memcpy(&entry, at, sizeof(entry));
-		if (entry.d_tag == DT_NULL)
-			break;
+	for (uint32_t i = 0; elf_image_dynamic(image, i, &entry); i++) {
 		if (entry.d_tag == DT_SYMTAB)
 			found.symbols = entry.d_un.d_ptr;
 		else if (entry.d_tag == DT_STRTAB)
@@ -104,10 +79,10 @@ static int read_gnu_hash(const struct elf_image *image, uint64_t vaddr, struct g
 	if (!at)
 		return -EBADMSG;
 	hash = (struct gnu_hash){
-		.bucket_count = read_u32(at),
-		.first_symbol = read_u32(at + 4),
-		.bloom_count = read_u32(at + 8),
-		.bloom_shift = read_u32(at + 12),
+		.bucket_count = load_u32(at),
+		.first_symbol = load_u32(at + 4),
+		.bloom_count = load_u32(at + 8),
+		.bloom_shift = load_u32(at + 12),
 	};
 	hash.bucket_vaddr = vaddr + 16 + (uint64_t)hash.bloom_count * 8;
 	hash.chain_vaddr = hash.bucket_vaddr + (uint64_t)hash.bucket_count * 4;
@@ -128,7 +103,7 @@ static size_t gnu_hash_symbol_count(const struct elf_image *image, const struct 
 	if (!elf_work_pay(image->work, hash->bucket_count, 1))
 		return 0;
 	for (uint32_t i = 0; i < hash->bucket_count; i++) {
-		const uint32_t first = read_u32(hash->bucket + (size_t)i * 4);
+		const uint32_t first = load_u32(hash->bucket + (size_t)i * 4);
 
 		if (first > last)
 			last = first;
@@ -139,7 +114,7 @@ static size_t gnu_hash_symbol_count(const struct elf_image *image, const struct 
 		at = elf_image_at(image,
 				  hash->chain_vaddr + (uint64_t)(last - hash->first_symbol) * 4, 4);
 		last++;
-	} while (at && !(read_u32(at) & 1) && last != UINT32_MAX &&
+	} while (at && !(load_u32(at) & 1) && last != UINT32_MAX &&
 		 elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER));
 	return last;
 }
@@ -153,7 +128,7 @@ static int table_from_dynamic(const struct elf_image *image, const struct dynami
 
 	at = dynamic->hash ? elf_image_at(image, dynamic->hash, 8) : NULL;
 	if (at)
-		table.count = read_u32(at + 4); /* nchain */
+		table.count = load_u32(at + 4); /* nchain */
 	else if (dynamic->gnu_hash && !read_gnu_hash(image, dynamic->gnu_hash, &hash))
 		table.count = gnu_hash_symbol_count(image, &hash);
 	else
@@ -229,10 +204,10 @@ static int find_by_gnu_hash(const struct elf_image *image, const struct gnu_hash
 
 	for (const char *c = name; *c; c++)
 		key = key * 33 + (uint8_t)*c;
-	bloom = read_u64(hash->bloom + (size_t)(key / 64 % hash->bloom_count) * 8);
+	bloom = load_u64(hash->bloom + (size_t)(key / 64 % hash->bloom_count) * 8);
 	if (!(bloom >> key % 64 & bloom >> (key >> (hash->bloom_shift & 31)) % 64 & 1))
 		return -ENOENT;
-	index = read_u32(hash->bucket + (size_t)(key % hash->bucket_count) * 4);
+	index = load_u32(hash->bucket + (size_t)(key % hash->bucket_count) * 4);
 	for (; index >= hash->first_symbol && index < table->count &&
 	       elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER);
 	     index++) {
@@ -241,10 +216,10 @@ static int find_by_gnu_hash(const struct elf_image *image, const struct gnu_hash
 
 		if (!at)
 			return -ENOENT;
-		if ((read_u32(at) | 1) == (key | 1) &&
+		if ((load_u32(at) | 1) == (key | 1) &&
 		    entry_is_named(table, index, name, name_size, ret_symbol))
 			return 0;
-		if (read_u32(at) & 1)
+		if (load_u32(at) & 1)
 			return -ENOENT;
 	}
 	return -ENOENT;

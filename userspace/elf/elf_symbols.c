@@ -108,18 +108,6 @@ int symbol_sources_open(const struct elf_image *image, const struct debug_files 
 	return 0;
 }
 
-static const struct elf_segment *code_segment_at(const struct elf_image *image, uint64_t vaddr)
-{
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct elf_segment *segment = &image->segment[i];
-
-		if (segment->executable && vaddr >= segment->vaddr &&
-		    vaddr - segment->vaddr < segment->memory_size)
-			return segment;
-	}
-	return NULL;
-}
-
 /* Accepts symbols without a type in code, because assembler code often lacks .type.  "$x" and "$d"
  * are aarch64's mapping symbols. */
 static bool is_untyped_code(const struct symbol_source *source, const Elf64_Sym *symbol)
@@ -146,7 +134,7 @@ bool symbol_source_function(const struct symbol_sources *sources, size_t source_
 		return false;
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && !is_untyped_code(source, &symbol))
 		return false;
-	segment = code_segment_at(sources->image, symbol.st_value);
+	segment = elf_image_code_at(sources->image, symbol.st_value);
 	if (!segment)
 		return false;
 	limit = segment->vaddr + segment->memory_size;

@@ -146,14 +146,9 @@ static void reading_release(struct reading *reading)
 
 static bool is_code(const struct elf_image *image, uint64_t vaddr)
 {
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct elf_segment *segment = &image->segment[i];
+	const struct elf_segment *segment = elf_image_code_at(image, vaddr);
 
-		if (segment->executable && vaddr >= segment->vaddr &&
-		    vaddr - segment->vaddr < segment->file_size)
-			return true;
-	}
-	return false;
+	return segment && vaddr - segment->vaddr < segment->file_size;
 }
 
 /* ---- one call ---- */

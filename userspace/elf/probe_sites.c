@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/nearest.h"
 #include "elf/elf_symbol_table.h"
@@ -78,7 +79,7 @@ static enum probe_cost arm_cost(const uint8_t *code, uint64_t size)
 
 	if (size < sizeof(word))
 		return PROBE_COST_SINGLE_STEP;
-	memcpy(&word, code, sizeof(word));
+	word = load_u32(code);
 	if (word == ARM_NOP)
 		return PROBE_COST_LONG_NOP;
 	for (size_t i = 0; i < ARRAY_SIZE(arm_simulated); i++)

@@ -26,7 +26,7 @@ struct x86_instruction {
 	uint8_t mod, reg, rm;
 	bool is_memory, is_scaled; /* an operand in memory; its index counts more than once */
 	int8_t base, index;	   /* registers of its address, X86_NO_REGISTER, or X86_RIP */
-	int64_t displacement;	   /* as all numbers sign-extended; from X86_RIP: behind the instruction */
+	int64_t displacement; /* as all numbers sign-extended; from X86_RIP: behind the instruction */
 	int64_t immediate;
 	size_t size; /* bytes */
 };

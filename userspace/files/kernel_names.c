@@ -61,7 +61,13 @@ static void end(struct writing *writing, uint32_t *ret_size)
 
 static bool find_bounds(void *context, uint64_t vaddr, uint64_t *ret_low, uint64_t *ret_high)
 {
-	return !cfi_fde_bounds(context, vaddr, ret_low, ret_high);
+	struct cfi_range range;
+
+	if (cfi_fde_find(context, vaddr, &range))
+		return false;
+	*ret_low = range.low;
+	*ret_high = range.high;
+	return true;
 }
 
 static int read_stubs(const struct kernel_names_source *source)
@@ -81,15 +87,15 @@ static void add_registered(const struct kernel_names_source *source, struct writ
 	for (uint32_t i = 0; i < request->vaddr_count && *source->stubs; i++) {
 		const uint64_t vaddr = request->vaddr[i];
 		const struct kernel_stub *stub;
-		uint64_t low, high;
+		struct cfi_range range;
 
-		if (cfi_fde_bounds(source->cfi, vaddr, &low, &high) ||
-		    (request->low && low != vaddr))
+		if (cfi_fde_find(source->cfi, vaddr, &range) ||
+		    (request->low && range.low != vaddr))
 			continue;
-		stub = kernel_stubs_find(*source->stubs, low);
+		stub = kernel_stubs_find(*source->stubs, range.low);
 		if (!stub)
 			continue;
-		writing->name[i].start = low;
+		writing->name[i].start = range.low;
 		add_name(writing, i, stub->name, stub->name_size);
 	}
 }

@@ -192,23 +192,21 @@ static bool add_name(struct writing *writing, const struct elf_function *found,
  * its unwind information, or else to the address alone. */
 static void narrow(struct writing *writing, uint64_t vaddr, struct foreign_name *name)
 {
+	struct cfi_range range = {.low = vaddr, .high = vaddr + 1};
 	struct cfi *cfi = writing->slot->cfi;
-	uint64_t low = vaddr, high = vaddr + 1;
 	struct cfi_rows *rows = writing->rows;
 
 	rows->count = 0;
-	if (!cfi_fde_bounds(cfi, vaddr, &low, &high) && high - low <= NARROW_MAX_BYTES &&
-	    cfi_compile(cfi, low, high, rows, NULL))
+	if (!cfi_fde_find(cfi, vaddr, &range) && range.high - range.low <= NARROW_MAX_BYTES &&
+	    cfi_compile(cfi, range.low, range.high, rows, NULL))
 		rows->count = 0;
 	for (size_t i = 0; i < rows->count; i++)
 		if (rows->row[i].rule.kind == PP_RULE_STOP)
 			rows->count = 0;
-	if (!rows->count || vaddr < low || vaddr >= high) {
-		low = vaddr;
-		high = vaddr + 1;
-	}
-	name->low = low > name->low ? low : name->low;
-	name->high = high < name->high ? high : name->high;
+	if (!rows->count || vaddr < range.low || vaddr >= range.high)
+		range = (struct cfi_range){.low = vaddr, .high = vaddr + 1};
+	name->low = range.low > name->low ? range.low : name->low;
+	name->high = range.high < name->high ? range.high : name->high;
 }
 
 /* Stripping removes the names of the functions at which stacks begin: for each address alone. */

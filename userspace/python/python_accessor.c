@@ -11,7 +11,6 @@
 #include "elf/x86_decode.h"
 
 #define MAX_STEPS 64
-#define MAX_DYNAMIC_BYTES 65536U
 
 struct machine {
 	const struct elf_image *image;
@@ -40,17 +39,9 @@ struct relocation_tables {
 static struct relocation_tables relocation_tables(const struct elf_image *image)
 {
 	struct relocation_tables tables = {0};
-	Elf64_Dyn entry = {.d_tag = DT_DEBUG};
+	Elf64_Dyn entry;
 
-	for (uint64_t at = 0; entry.d_tag != DT_NULL && at < MAX_DYNAMIC_BYTES &&
-			      at + sizeof(entry) <= image->dynamic_size;
-	     at += sizeof(entry)) {
-		const uint8_t *bytes =
-			elf_image_at(image, image->dynamic_vaddr + at, sizeof(entry));
-
-		if (!bytes)
-			break;
-		memcpy(&entry, bytes, sizeof(entry));
+	for (uint32_t i = 0; elf_image_dynamic(image, i, &entry); i++) {
 		if (entry.d_tag == DT_RELA)
 			tables.vaddr[0] = entry.d_un.d_ptr;
 		else if (entry.d_tag == DT_RELASZ)
@@ -289,8 +280,8 @@ static bool step_plain(struct machine *m, const struct x86_instruction *in)
 		m->reg[reg] = unknown;
 		return true;
 	case 0xb8 ... 0xbf: /* mov $number, reg */
-		m->reg[reg] = constant(in->rex & 8 ? in->immediate
-						   : (int64_t)(uint32_t)in->immediate);
+		m->reg[reg] =
+			constant(in->rex & 8 ? in->immediate : (int64_t)(uint32_t)in->immediate);
 		touch(m, &m->reg[reg]);
 		return true;
 	case 0xc3:
@@ -317,7 +308,8 @@ static void step_immediate(struct machine *m, const struct x86_instruction *in)
 	if (operation == 0)
 		m->reg[in->rm] = sum(m->reg[in->rm], constant(in->immediate));
 	else if (operation == 5)
-		m->reg[in->rm] = sum(m->reg[in->rm], constant((int64_t)(0 - (uint64_t)in->immediate)));
+		m->reg[in->rm] =
+			sum(m->reg[in->rm], constant((int64_t)(0 - (uint64_t)in->immediate)));
 	else
 		m->reg[in->rm] = unknown;
 }

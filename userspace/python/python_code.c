@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/io.h"
 #include "python/python_objects.h"
 
@@ -441,22 +442,6 @@ static int copy_line_table(const struct python_memory *memory, uint64_t address,
 			       &copy->parts.line_table, &copy->parts.is_truncated);
 }
 
-static uint64_t u64_at(const uint8_t *bytes, uint16_t offset)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
-static uint32_t u32_at(const uint8_t *bytes, uint16_t offset)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
-}
-
 /* Returns how many bytes of a code object hold all fields used here: 2.7's is shorter than what the
  * kernel side reads.  0: the layout has an impossible offset. */
 static size_t code_head_bytes(const struct pp_python *layout)
@@ -491,19 +476,19 @@ static int copy_code(const struct python_memory *memory, uint64_t code_type, uin
 
 	if (err)
 		return err;
-	if (code_type && u64_at(head, layout->ob_type) != code_type)
+	if (code_type && load_u64(head + layout->ob_type) != code_type)
 		return -EBADMSG;
-	if (layout->code_qualname != PP_NO_OFFSET && u64_at(head, layout->code_qualname))
+	if (layout->code_qualname != PP_NO_OFFSET && load_u64(head + layout->code_qualname))
 		name = layout->code_qualname;
-	copy->parts.first_line = u32_at(head, layout->code_first_line);
-	copy->parts.flags = u32_at(head, layout->code_flags);
-	err = copy_name(memory, u64_at(head, name), &copy->name, &copy->parts.name,
+	copy->parts.first_line = load_u32(head + layout->code_first_line);
+	copy->parts.flags = load_u32(head + layout->code_flags);
+	err = copy_name(memory, load_u64(head + name), &copy->name, &copy->parts.name,
 			&copy->parts.is_truncated);
 	if (!err)
-		err = copy_name(memory, u64_at(head, layout->code_filename), &copy->filename,
+		err = copy_name(memory, load_u64(head + layout->code_filename), &copy->filename,
 				&copy->parts.filename, &copy->parts.is_truncated);
 	if (!err)
-		err = copy_line_table(memory, u64_at(head, layout->code_line_table), copy);
+		err = copy_line_table(memory, load_u64(head + layout->code_line_table), copy);
 	return err;
 }
 
@@ -594,16 +579,14 @@ static size_t append_part(uint8_t *body, size_t at, const struct code_part *part
 static uint64_t content_id(const struct code_parts *parts, uint64_t user_key)
 {
 	uint8_t body[2 * PP_MAX_NAME_BYTES + PP_MAX_LINE_TABLE_BYTES + sizeof(uint64_t)];
-	uint64_t hash = hash_mix(parts->first_line, parts->flags), word;
+	uint64_t hash = hash_mix(parts->first_line, parts->flags);
 	size_t bytes = append_part(body, 0, &parts->name, PP_MAX_NAME_BYTES);
 
 	bytes = append_part(body, bytes, &parts->filename, PP_MAX_NAME_BYTES);
 	bytes = append_part(body, bytes, &parts->line_table, PP_MAX_LINE_TABLE_BYTES);
-	memset(body + bytes, 0, sizeof(word));
-	for (size_t at = 0; at < bytes; at += sizeof(word)) {
-		memcpy(&word, body + at, sizeof(word));
-		hash = hash_mix(hash, word);
-	}
+	memset(body + bytes, 0, sizeof(hash));
+	for (size_t at = 0; at < bytes; at += sizeof(hash))
+		hash = hash_mix(hash, load_u64(body + at));
 	return hash_mix(hash_mix(hash, bytes), user_key) | 1;
 }
 

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 #define COOKIE "xdebugpy"
 /* The kernel side reads no more of a frame, because its page may end there. */
 #define INTERPRETER_FRAME_BYTES 88U
@@ -104,7 +106,7 @@ static uint32_t word(struct debug_reader *reader, uint8_t index, uint32_t size, 
 
 	if (!index)
 		return 0;
-	memcpy(&value, reader->data + 8 * (size_t)index, sizeof(value));
+	value = load_u64(reader->data + 8 * (size_t)index);
 	if (value > limit - size || value % size) {
 		reader->is_bad = true;
 		return 0;
@@ -179,14 +181,11 @@ int python_debug_offsets_version(const struct elf_image *image, uint64_t runtime
 				 uint32_t *ret_version_hex, bool *ret_is_free_threaded)
 {
 	const uint8_t *at = elf_image_at(image, runtime, 24);
-	uint64_t version, free_threaded;
 
 	if (!at || memcmp(at, COOKIE, 8))
 		return -ENOENT;
-	memcpy(&version, at + 8, sizeof(version));
-	memcpy(&free_threaded, at + 16, sizeof(free_threaded));
-	*ret_version_hex = version;
-	*ret_is_free_threaded = free_threaded;
+	*ret_version_hex = (uint32_t)load_u64(at + 8);
+	*ret_is_free_threaded = load_u64(at + 16);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/page_cache.h"
@@ -64,12 +65,7 @@ static uint32_t read_u32(const struct python_where *where, uint64_t address)
 
 static uint64_t field(const uint8_t *bytes, size_t size, uint16_t offset)
 {
-	uint64_t value;
-
-	if (offset > size - sizeof(value))
-		return 0;
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
+	return offset <= size - sizeof(uint64_t) ? load_u64(bytes + offset) : 0;
 }
 
 static uint64_t state_field(const struct walk *walk, uint16_t offset)
@@ -588,16 +584,13 @@ static void scan(struct search *search)
 	static const uint8_t kept[] = {3, 6, 12, 13, 14, 15};
 #endif
 	const struct python_stack *stack = search->stack;
-	uint64_t word;
 
 	for (size_t i = 0; i < sizeof(kept); i++)
 		if (is_running(search, stack->registers[kept[i]]))
 			return;
-	for (size_t at = 0; at + sizeof(word) <= stack->size; at += sizeof(word)) {
-		memcpy(&word, stack->bytes + at, sizeof(word));
-		if (is_running(search, word))
+	for (size_t at = 0; at + sizeof(uint64_t) <= stack->size; at += sizeof(uint64_t))
+		if (is_running(search, load_u64(stack->bytes + at)))
 			return;
-	}
 }
 
 static uint64_t guess(const struct search *search)

@@ -9,9 +9,11 @@
 #include <pyprofd/python.h>
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "elf/elf_image.h"
 #include "python/python_offsets.h"
 #include "python/python_tls.h"
+#include "unwind/cfi.h"
 
 /* Finds all parts of one function that the compiler has split (hot, cold, partitioned).
  * Private to python/. */
@@ -19,138 +21,30 @@
 #define MAX_CANDIDATES 64U
 #define MAX_FUNCTION_BYTES (1U << 20) /* the eval loop has 20-90 KiB */
 #define MIN_JUMPS 2U
-#define MAX_PADDING_BYTES 64U /* DW_CFA_nop before the first instruction; compilers write none */
 #define MAX_SCANNED_BYTES (64U << 20) /* FDEs of a hostile file may overlap */
 
-/* .eh_frame_hdr, LSB Core 5.0, section 10.6.2: version 1, encodings pcrel|sdata4, udata4,
- * datarel|sdata4 (what every linker writes), .eh_frame's address, the count, then the table. */
-#define HEADER_BYTES 12U
-static const uint8_t header_start[4] = {1, 0x1b, 0x03, 0x3b};
-
-struct fde {
-	struct pp_eval_range range;
-	const uint8_t *program; /* call frame instructions */
-	size_t program_bytes;
-};
-
 struct candidate {
-	struct fde fde;
+	struct pp_eval_range part;
 	unsigned int jumps;
 };
 
 struct search {
 	const struct elf_image *image;
-	const uint8_t *table;
-	uint64_t table_vaddr; /* of the header; the entries are relative to it */
-	size_t count;
+	struct cfi *cfi; /* owned */
 	struct candidate candidate[MAX_CANDIDATES];
 	size_t candidate_count;
 	uint64_t scanned_bytes;
 };
 
-static int32_t read_s32(const uint8_t *at)
+static void search_release(struct search *search)
 {
-	int32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
+	cfi_free(search->cfi);
 }
 
-static int search_begin(const struct elf_image *image, struct search *ret_search)
+/* Returns a distance in code. */
+static uint64_t offset_at(const uint8_t *at)
 {
-	struct elf_section header;
-	uint64_t count;
-	int err;
-
-	err = elf_image_eh_frame_hdr(image, &header);
-	if (err)
-		return err;
-	if (!header.data || header.size < HEADER_BYTES ||
-	    memcmp(header.data, header_start, sizeof(header_start)))
-		return -EBADMSG;
-	count = (uint32_t)read_s32(header.data + 8);
-	if (count > (header.size - HEADER_BYTES) / 8)
-		return -EBADMSG;
-	*ret_search = (struct search){
-		.image = image,
-		.table = header.data + HEADER_BYTES,
-		.table_vaddr = header.vaddr,
-		.count = count,
-	};
-	return 0;
-}
-
-/* Reads an FDE whose pc_begin and pc_range are pcrel|sdata4, which is certain when pc_begin equals
- * the table's.  The augmentation starts with its own length ('z', which any encoding but absptr
- * needs). */
-static int fde_read(const struct search *search, uint64_t vaddr, uint64_t pc, struct fde *ret_fde)
-{
-	const uint8_t *at = elf_image_at(search->image, vaddr, 17);
-	uint64_t length, skipped;
-	struct fde fde;
-
-	if (!at)
-		return -EBADMSG;
-	length = (uint32_t)read_s32(at);
-	if (length < 13 || length > 65536 || !elf_image_at(search->image, vaddr, length + 4) ||
-	    vaddr + 8 + (uint64_t)(int64_t)read_s32(at + 8) != pc)
-		return -EBADMSG;
-	fde.range.low = pc;
-	fde.range.high = pc + (uint32_t)read_s32(at + 12);
-	skipped = 17 + at[16];
-	if (at[16] > 127 || skipped > length + 4 || fde.range.high < pc)
-		return -EBADMSG;
-	fde.program = at + skipped;
-	fde.program_bytes = length + 4 - skipped;
-	*ret_fde = fde;
-	return 0;
-}
-
-/* Where the function of an entry of the table begins. */
-static uint64_t entry_low(const struct search *search, size_t index)
-{
-	return search->table_vaddr + (uint64_t)(int64_t)read_s32(search->table + 8 * index);
-}
-
-static int fde_by_index(const struct search *search, size_t index, struct fde *ret_fde)
-{
-	const uint8_t *entry = search->table + 8 * index;
-
-	return fde_read(search, search->table_vaddr + (uint64_t)(int64_t)read_s32(entry + 4),
-			entry_low(search, index), ret_fde);
-}
-
-static int fde_find(const struct search *search, uint64_t pc, struct fde *ret_fde)
-{
-	struct fde fde;
-	size_t begun;
-	int err;
-
-	if (!elf_work_pay(search->image->work, 1, ELF_WORK_PER_FDE))
-		return -ENOENT;
-	begun = ARRAY_LEADING(search->count, at, entry_low(search, at) <= pc);
-	if (!begun)
-		return -ENOENT;
-	err = fde_by_index(search, begun - 1, &fde);
-	if (err)
-		return err;
-	if (pc >= fde.range.high)
-		return -ENOENT;
-	*ret_fde = fde;
-	return 0;
-}
-
-/* Returns whether the first row is already that of a function with a frame: DW_CFA_advance_loc and
- * its longer forms, or DW_CFA_set_loc, end a row; what comes before them changes the first row. */
-static bool starts_inside(const struct fde *fde)
-{
-	for (size_t i = 0; i < fde->program_bytes && i < MAX_PADDING_BYTES; i++) {
-		const uint8_t operation = fde->program[i];
-
-		if (operation)
-			return (operation & 0xc0) != 0x40 && operation > 0x04;
-	}
-	return false;
+	return (uint64_t)(int32_t)load_u32(at);
 }
 
 static bool is_inside(const struct pp_eval_range *range, size_t count, uint64_t pc)
@@ -161,17 +55,18 @@ static bool is_inside(const struct pp_eval_range *range, size_t count, uint64_t 
 	return false;
 }
 
-static void add_candidate(struct search *search, const struct fde *fde, unsigned int jumps)
+static void add_candidate(struct search *search, const struct pp_eval_range *part,
+			  unsigned int jumps)
 {
 	for (size_t i = 0; i < search->candidate_count; i++) {
-		if (search->candidate[i].fde.range.low == fde->range.low) {
+		if (search->candidate[i].part.low == part->low) {
 			search->candidate[i].jumps += jumps;
 			return;
 		}
 	}
 	if (search->candidate_count < MAX_CANDIDATES)
 		search->candidate[search->candidate_count++] =
-			(struct candidate){.fde = *fde, .jumps = jumps};
+			(struct candidate){.part = *part, .jumps = jumps};
 }
 
 /* Finds the next `jmp rel32` (E9) or `jcc rel32` (0F 80-8F) at or after offset *at; moves *at past
@@ -189,23 +84,22 @@ static bool next_jump(const uint8_t *code, const struct pp_eval_range *range, ui
 			length = 5;
 		else if (code[i] != 0x0f || (code[i + 1] & 0xf0) != 0x80)
 			continue;
-		*ret_target = range->low + i + length +
-			      (uint64_t)(int64_t)read_s32(code + i + length - 4);
+		*ret_target = range->low + i + length + offset_at(code + i + length - 4);
 		*at = i + 1;
 		return true;
 	}
 	return false;
 }
 
-static const uint8_t *code_of(struct search *search, const struct pp_eval_range *range)
+static const uint8_t *code_of(struct search *search, const struct pp_eval_range *part)
 {
-	const uint64_t size = range->high - range->low;
+	const uint64_t size = part->high - part->low;
 
 	if (size > MAX_FUNCTION_BYTES || search->scanned_bytes + size > MAX_SCANNED_BYTES ||
 	    !elf_work_pay(search->image->work, size, 1))
 		return NULL;
 	search->scanned_bytes += size;
-	return elf_image_at(search->image, range->low, size);
+	return elf_image_at(search->image, part->low, size);
 }
 
 /* Counts jumps out of a known part. */
@@ -214,12 +108,13 @@ static void count_jumps_out(struct search *search, const struct pp_eval_range *k
 {
 	const uint8_t *code = code_of(search, &known[from]);
 	uint64_t at = 0, target;
-	struct fde fde;
+	struct cfi_range range;
 
 	while (code && next_jump(code, &known[from], &at, &target))
-		if (!is_inside(known, count, target) && !fde_find(search, target, &fde) &&
-		    starts_inside(&fde))
-			add_candidate(search, &fde, 1);
+		if (!is_inside(known, count, target) &&
+		    elf_work_pay(search->image->work, 1, ELF_WORK_PER_FDE) &&
+		    !cfi_fde_find(search->cfi, target, &range) && range.starts_inside)
+			add_candidate(search, &(struct pp_eval_range){range.low, range.high}, 1);
 }
 
 /* Counts jumps back into a known part, after its start.  Unlikely code may be reached by jump
@@ -227,39 +122,42 @@ static void count_jumps_out(struct search *search, const struct pp_eval_range *k
 static void count_jumps_back(struct search *search, const struct pp_eval_range *known, size_t count,
 			     size_t to)
 {
-	for (size_t i = 0;
-	     i < search->count && elf_work_pay(search->image->work, 1, ELF_WORK_PER_HEADER); i++) {
+	for (size_t i = 0; i < cfi_fde_count(search->cfi) &&
+			   elf_work_pay(search->image->work, 1, ELF_WORK_PER_HEADER);
+	     i++) {
 		uint64_t at = 0, target;
 		unsigned int jumps = 0;
 		const uint8_t *code;
-		struct fde fde;
+		struct cfi_range range;
+		struct pp_eval_range part;
 
-		if (fde_by_index(search, i, &fde) || !starts_inside(&fde) ||
-		    is_inside(known, count, fde.range.low))
+		if (cfi_fde_at(search->cfi, i, &range) || !range.starts_inside ||
+		    is_inside(known, count, range.low))
 			continue;
-		code = code_of(search, &fde.range);
-		while (code && next_jump(code, &fde.range, &at, &target))
+		part = (struct pp_eval_range){range.low, range.high};
+		code = code_of(search, &part);
+		while (code && next_jump(code, &part, &at, &target))
 			jumps += target > known[to].low && target < known[to].high;
 		if (jumps)
-			add_candidate(search, &fde, jumps);
+			add_candidate(search, &part, jumps);
 	}
 }
 
 size_t python_eval_ranges(const struct elf_image *image, const char *name,
 			  struct pp_eval_range ret_range[PP_MAX_EVAL_RANGES])
 {
+	CLEANUP(search_release) struct search search = {.image = image};
 	struct elf_symbol symbol;
-	struct search search;
+	struct cfi_range found;
 	size_t count = 0;
-	struct fde fde;
 
 	if (elf_image_symbol(image, name, &symbol))
 		return 0;
 	ret_range[count++] = (struct pp_eval_range){symbol.value, symbol.value + symbol.size};
-	if (search_begin(image, &search))
+	if (cfi_open(image, &search.cfi))
 		return ret_range[0].low < ret_range[0].high ? count : 0;
-	if (!fde_find(&search, symbol.value, &fde))
-		ret_range[0] = fde.range;
+	if (!cfi_fde_find(search.cfi, symbol.value, &found))
+		ret_range[0] = (struct pp_eval_range){found.low, found.high};
 	if (ret_range[0].low >= ret_range[0].high)
 		return 0;
 	if (image->machine != EM_X86_64)
@@ -270,7 +168,7 @@ size_t python_eval_ranges(const struct elf_image *image, const char *name,
 		count_jumps_back(&search, ret_range, count, i);
 		for (size_t c = 0; c < search.candidate_count && count < PP_MAX_EVAL_RANGES; c++)
 			if (search.candidate[c].jumps >= MIN_JUMPS)
-				ret_range[count++] = search.candidate[c].fde.range;
+				ret_range[count++] = search.candidate[c].part;
 	}
 	return count;
 }
@@ -360,7 +258,6 @@ static uint32_t version_from_code(const struct elf_image *image)
 	const uint64_t start = symbol_address(image, "Py_GetVersion");
 	const uint8_t *code = NULL;
 	size_t size = VERSION_SCAN_BYTES;
-	int32_t number;
 	uint32_t found;
 
 	if (image->machine != EM_X86_64 || !start)
@@ -369,11 +266,9 @@ static uint32_t version_from_code(const struct elf_image *image)
 		code = elf_image_at(image, start, size);
 	for (size_t i = 0; code && i + 7 <= size; i++) {
 		if ((code[i] & 0xfb) == 0x48 && code[i + 1] == 0x8d && (code[i + 2] & 0xc7) == 5) {
-			memcpy(&number, code + i + 3, sizeof(number));
-			found = version_at(image, start + i + 7 + (uint64_t)(int64_t)number);
+			found = version_at(image, start + i + 7 + offset_at(code + i + 3));
 		} else if ((code[i] & 0xf8) == 0xb8) {
-			memcpy(&number, code + i + 1, sizeof(number));
-			found = version_at(image, (uint32_t)number);
+			found = version_at(image, load_u32(code + i + 1));
 		} else {
 			continue;
 		}
@@ -409,7 +304,6 @@ static int find_version(const struct elf_image *image, const struct python_symbo
 	const uint64_t variable = symbol_address(image, "Py_Version");
 	const uint8_t *at = variable ? elf_image_at(image, variable, 8) : NULL;
 	uint32_t by_exports, by_text;
-	uint64_t value;
 
 	*ret_is_free_threaded = false;
 	if (symbols->runtime &&
@@ -417,8 +311,7 @@ static int find_version(const struct elf_image *image, const struct python_symbo
 					  ret_is_free_threaded))
 		return 0;
 	if (at) { /* 3.11 and later */
-		memcpy(&value, at, sizeof(value));
-		*ret_version_hex = value;
+		*ret_version_hex = (uint32_t)load_u64(at);
 		return 0;
 	}
 	by_exports = version_from_exports(image, symbols);
@@ -458,11 +351,8 @@ static bool code_size_agrees(const struct elf_image *image, const struct python_
 			     const struct python_layout *layout)
 {
 	const uint8_t *at = elf_image_at(image, info->symbols.code_type + TP_BASICSIZE, 8);
-	uint64_t size = 0;
 
-	if (at)
-		memcpy(&size, at, sizeof(size));
-	return size == layout->code_bytes;
+	return at && load_u64(at) == layout->code_bytes;
 }
 
 static int choose_layout(const struct elf_image *image, bool is_free_threaded,
@@ -508,17 +398,9 @@ static bool is_executable(const struct elf_image *image)
 
 	if (image->type == ET_EXEC || !elf_image_section(image, ".interp", &section))
 		return true;
-	for (uint64_t at = 0; at + sizeof(entry) <= image->dynamic_size && at < 65536;
-	     at += sizeof(entry)) {
-		const uint8_t *bytes =
-			elf_image_at(image, image->dynamic_vaddr + at, sizeof(entry));
-
-		if (!bytes)
-			return false;
-		memcpy(&entry, bytes, sizeof(entry));
+	for (uint32_t i = 0; elf_image_dynamic(image, i, &entry); i++)
 		if (entry.d_tag == DT_FLAGS_1)
 			return entry.d_un.d_val & DF_1_PIE;
-	}
 	return false;
 }
 

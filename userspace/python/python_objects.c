@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 #define STRING_HEAD_BYTES 64U /* covers length and state of every build */
 #define INT_DIGIT_BITS 30U    /* the default of every 64-bit build */
 #define KEY_NAME_MAX_BYTES 32U
@@ -144,8 +146,8 @@ int python_string_find(const struct python_memory *memory, uint64_t address,
 	err = read_memory(memory, address, head, size);
 	if (err)
 		return err;
-	memcpy(&length, head + layout->str_length, sizeof(length));
-	memcpy(&state, head + layout->str_state, sizeof(state));
+	length = load_u64(head + layout->str_length);
+	state = load_u32(head + layout->str_state);
 	kind = state >> layout->str_kind_shift & 7;
 	is_ascii = state >> layout->str_ascii_shift & 1;
 	if ((kind != 1 && kind != 2 && kind != 4) || (is_ascii && kind != 1))
@@ -308,7 +310,7 @@ static int slots_of_keys_311(const struct python_memory *memory, uint64_t keys,
 
 	if (err)
 		return err;
-	memcpy(&count, head + KEYS_SLOTS_311, sizeof(count));
+	count = load_u64(head + KEYS_SLOTS_311);
 	if (head[8] > KEYS_MAX_LOG2_INDEX_BYTES || head[9] > KEYS_MAX_LOG2_INDEX_BYTES ||
 	    count > 1ULL << head[8])
 		return -EBADMSG;
@@ -549,17 +551,14 @@ static size_t ascii_bytes(const struct pp_python *layout, size_t length)
 static bool is_ascii_string(const struct pp_python *layout, const uint8_t *bytes, const char *text,
 			    size_t length)
 {
-	uint64_t size;
 	uint32_t state;
 
-	if (layout->flags & PP_PYTHON_BYTES_NAMES) {
-		memcpy(&size, bytes + layout->bytes_size, sizeof(size));
-		return size == length && !memcmp(bytes + layout->bytes_data, text, length);
-	}
-	memcpy(&size, bytes + layout->str_length, sizeof(size));
-	memcpy(&state, bytes + layout->str_state, sizeof(state));
-	return size == length && (state >> layout->str_kind_shift & 7) == 1 &&
-	       state >> layout->str_ascii_shift & 1 &&
+	if (layout->flags & PP_PYTHON_BYTES_NAMES)
+		return load_u64(bytes + layout->bytes_size) == length &&
+		       !memcmp(bytes + layout->bytes_data, text, length);
+	state = load_u32(bytes + layout->str_state);
+	return load_u64(bytes + layout->str_length) == length &&
+	       (state >> layout->str_kind_shift & 7) == 1 && state >> layout->str_ascii_shift & 1 &&
 	       !memcmp(bytes + layout->str_ascii_data, text, length);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/io.h"
 
 #define MAX_THREADS 4096U
@@ -32,10 +33,7 @@ static int read_u64(pid_t pid, uint64_t address, uint64_t *ret_value)
 
 static uint64_t field(const uint8_t *bytes, uint16_t offset)
 {
-	uint64_t value;
-
-	memcpy(&value, bytes + offset, sizeof(value));
-	return value;
+	return load_u64(bytes + offset);
 }
 
 /* ---- TLS ---- */

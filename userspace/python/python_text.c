@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "python/python_objects.h"
 
 #define REPLACEMENT 0xfffdU
@@ -73,7 +74,6 @@ static uint32_t take_character(const uint8_t *bytes, size_t size, unsigned int k
 			       size_t *ret_taken)
 {
 	uint16_t unit;
-	uint32_t character;
 
 	if (is_bytes)
 		return take_utf8(bytes, size, ret_taken);
@@ -84,8 +84,7 @@ static uint32_t take_character(const uint8_t *bytes, size_t size, unsigned int k
 		memcpy(&unit, bytes, sizeof(unit));
 		return checked_character(unit);
 	}
-	memcpy(&character, bytes, sizeof(character));
-	return checked_character(character);
+	return checked_character(load_u32(bytes));
 }
 
 static char *shrunk(char *text, size_t size)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 /* autoTSSkey and the words read around it are in this part of _PyRuntime. */
 #define RUNTIME_KEYS_BEGIN 64U
 #define RUNTIME_KEYS_END 8192U
@@ -32,7 +34,7 @@ static int plan_from_value(const struct elf_image *image, const struct accessor_
 		if (python_relocation_find(image, value->address + 8, &type, &second)) {
 			if (!at)
 				return -EBADMSG;
-			memcpy(&second, at, sizeof(second));
+			second = load_u64(at);
 		}
 		offset = (int64_t)((uint64_t)offset + second);
 		tls.mode = PP_TLS_DTV;

@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "unwind/cfi_internal.h"
 
+#include <dwarf.h>
 #include <errno.h>
 
 /* The index: FDEs sorted by start, each as two signed 32-bit distances, like .eh_frame_hdr's
@@ -11,6 +12,8 @@ struct index_entry {
 	int32_t record; /* distance from record_base */
 };
 _Static_assert(sizeof(struct index_entry) == 8, "laid over .eh_frame_hdr");
+
+#define FIRST_NOPS_MAX 64U /* before the first instruction; compilers write none */
 
 /* Deep stacks and sleeping threads contain the same few addresses. */
 #define MEMO_SLOTS 256U
@@ -61,18 +64,6 @@ static size_t lower_bound(const struct cfi *cfi, uint64_t vaddr, bool after)
 	return ARRAY_LEADING(cfi->count, at, start_of(cfi, at) < vaddr);
 }
 
-static bool is_code(const struct elf_image *image, uint64_t vaddr)
-{
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const struct elf_segment *segment = &image->segment[i];
-
-		if (segment->executable && vaddr >= segment->vaddr &&
-		    vaddr - segment->vaddr < segment->memory_size)
-			return true;
-	}
-	return false;
-}
-
 static int add_built(struct cfi *cfi, uint64_t start, uint64_t offset)
 {
 	int64_t from_base = (int64_t)(start - cfi->start_base);
@@ -116,7 +107,7 @@ static int build_index(struct cfi *cfi)
 		if (err == -EBADMSG || (err == -ENOENT && section->ends_at_zero))
 			break;
 		if (!err && !record.is_cie && !cfi_fde_read(&cfi->records, offset, &fde) &&
-		    fde.low < fde.high && is_code(cfi->image, fde.low)) {
+		    fde.low < fde.high && elf_image_code_at(cfi->image, fde.low)) {
 			err = add_built(cfi, fde.low, offset);
 			if (err)
 				return err;
@@ -456,18 +447,43 @@ int cfi_rule_at(struct cfi *cfi, uint64_t vaddr, struct pp_rule *ret_rule)
 	return 0;
 }
 
-int cfi_fde_bounds(struct cfi *cfi, uint64_t vaddr, uint64_t *ret_low, uint64_t *ret_high)
+/* Returns whether the first row is already that of a function with a frame: DW_CFA_advance_loc and
+ * its longer forms, or DW_CFA_set_loc, end a row; what comes before them changes the first row. */
+static bool starts_inside(const struct cfi_fde *fde)
+{
+	const size_t size = (size_t)(fde->program.end - fde->program.at);
+
+	for (size_t i = 0; i < size && i < FIRST_NOPS_MAX; i++) {
+		const uint8_t operation = fde->program.at[i];
+
+		if (operation != DW_CFA_nop)
+			return (operation & 0xc0) != DW_CFA_advance_loc &&
+			       operation > DW_CFA_advance_loc4;
+	}
+	return false;
+}
+
+int cfi_fde_at(struct cfi *cfi, size_t number, struct cfi_range *ret_range)
+{
+	struct cfi_fde fde;
+	int err = read_fde(cfi, number, &fde);
+
+	if (!err)
+		*ret_range = (struct cfi_range){fde.low, fde.high, starts_inside(&fde)};
+	return err;
+}
+
+int cfi_fde_find(struct cfi *cfi, uint64_t vaddr, struct cfi_range *ret_range)
 {
 	size_t i = lower_bound(cfi, vaddr, true);
-	struct cfi_fde fde;
+	struct cfi_range range;
 
 	if (!i)
 		return -ENOENT;
 	for (uint64_t start = start_of(cfi, i - 1); i && start_of(cfi, i - 1) == start; i--) {
-		if (read_fde(cfi, i - 1, &fde) || vaddr >= fde.high)
+		if (cfi_fde_at(cfi, i - 1, &range) || vaddr >= range.high)
 			continue;
-		*ret_low = fde.low;
-		*ret_high = fde.high;
+		*ret_range = range;
 		return 0;
 	}
 	return -ENOENT;

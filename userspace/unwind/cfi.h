@@ -5,6 +5,7 @@
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -49,7 +50,14 @@ int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *r
 /* Finds the rule at one address, for unwinding in user space. Returns 0; the rule is NO_INFO when
  * nothing covers the address. */
 int cfi_rule_at(struct cfi *cfi, uint64_t vaddr, struct pp_rule *ret_rule);
-/* Finds the bounds of the FDE that covers vaddr. Returns 0; -ENOENT. */
-int cfi_fde_bounds(struct cfi *cfi, uint64_t vaddr, uint64_t *ret_low, uint64_t *ret_high);
+/* The code of an FDE: a function, or a part of one. */
+struct cfi_range {
+	uint64_t low, high;
+	bool starts_inside; /* the frame is set up already, unlike that of a function just called */
+};
+/* Reads the FDE of a number below cfi_fde_count(). Returns 0; -EBADMSG. */
+int cfi_fde_at(struct cfi *cfi, size_t number, struct cfi_range *ret_range);
+/* Finds the FDE that covers vaddr. Returns 0; -ENOENT. */
+int cfi_fde_find(struct cfi *cfi, uint64_t vaddr, struct cfi_range *ret_range);
 
 #endif

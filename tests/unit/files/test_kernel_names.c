@@ -27,11 +27,10 @@ static union {
 } asked;
 static struct kernel_stubs *kept;
 
-int cfi_fde_bounds(struct cfi *cfi, uint64_t vaddr, uint64_t *ret_low, uint64_t *ret_high)
+int cfi_fde_find(struct cfi *cfi, uint64_t vaddr, struct cfi_range *ret_range)
 {
 	assert_non_null(cfi);
-	*ret_low = vaddr & ~0xffULL;
-	*ret_high = *ret_low + 0x100;
+	*ret_range = (struct cfi_range){.low = vaddr & ~0xffULL, .high = (vaddr | 0xff) + 1};
 	return vaddr < MAX * 0x100 ? 0 : -ENOENT;
 }
 

@@ -107,14 +107,13 @@ void cfi_set_outermost(struct cfi *cfi, uint64_t vaddr)
 	file.outermost = vaddr;
 }
 
-int cfi_fde_bounds(struct cfi *cfi, uint64_t vaddr, uint64_t *ret_low, uint64_t *ret_high)
+int cfi_fde_find(struct cfi *cfi, uint64_t vaddr, struct cfi_range *ret_range)
 {
 	assert_non_null(cfi);
 	(void)vaddr;
 	if (file.fde.low == file.fde.high)
 		return -ENOENT;
-	*ret_low = file.fde.low;
-	*ret_high = file.fde.high;
+	*ret_range = (struct cfi_range){.low = file.fde.low, .high = file.fde.high};
 	return 0;
 }
 

@@ -459,6 +459,8 @@ static void python_info_read__executable_says_so(void **state)
 	(void)state;
 	begin(true, 144);
 	assert_false(is_executable());
+	for (size_t i = 0; i < 3; i++)
+		elf.dynamic[i] = (Elf64_Dyn){.d_tag = DT_DEBUG};
 	elf.dynamic[3] = (Elf64_Dyn){.d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_PIE | DF_1_NOW};
 	assert_true(is_executable());
 	elf.dynamic[2] = (Elf64_Dyn){.d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_NOW};

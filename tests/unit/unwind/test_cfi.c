@@ -332,23 +332,23 @@ static void cfi_compile__appends_and_begins_with_the_rule_in_force(void **state)
 	close_fixture(&fixture);
 }
 
-static void cfi_fde_bounds__tells_the_covering_fde_only(void **state)
+static void cfi_fde_find__tells_the_covering_fde_only(void **state)
 {
 	struct frame_builder frame = {0};
 	struct fixture fixture;
 	size_t cie = CIE(&frame, X86_CIE);
-	uint64_t low = 1, high = 2;
+	struct cfi_range range = {.low = 1, .high = 2};
 
 	(void)state;
 	FDE(&frame, cie, TEXT + 64, 0, "");
 	FDE(&frame, cie, TEXT + 64, 16, "");
 	open_fixture(&fixture, EM_X86_64, &frame);
-	assert_int_equal(cfi_fde_bounds(fixture.cfi, TEXT + 63, &low, &high), -ENOENT);
-	assert_int_equal(cfi_fde_bounds(fixture.cfi, TEXT + 80, &low, &high), -ENOENT);
-	assert_int_equal(low, 1);
-	assert_int_equal(cfi_fde_bounds(fixture.cfi, TEXT + 79, &low, &high), 0);
-	assert_int_equal(low, TEXT + 64);
-	assert_int_equal(high, TEXT + 80);
+	assert_int_equal(cfi_fde_find(fixture.cfi, TEXT + 63, &range), -ENOENT);
+	assert_int_equal(cfi_fde_find(fixture.cfi, TEXT + 80, &range), -ENOENT);
+	assert_int_equal(range.low, 1);
+	assert_int_equal(cfi_fde_find(fixture.cfi, TEXT + 79, &range), 0);
+	assert_int_equal(range.low, TEXT + 64);
+	assert_int_equal(range.high, TEXT + 80);
 	close_fixture(&fixture);
 }
 
@@ -507,7 +507,7 @@ int main(void)
 		cmocka_unit_test(cfi_rule_at__aarch64_signal_frame_covers_the_byte_before),
 		cmocka_unit_test(cfi_compile__damaged_fde_has_no_rule_and_counts),
 		cmocka_unit_test(cfi_compile__appends_and_begins_with_the_rule_in_force),
-		cmocka_unit_test(cfi_fde_bounds__tells_the_covering_fde_only),
+		cmocka_unit_test(cfi_fde_find__tells_the_covering_fde_only),
 		cmocka_unit_test(cfi_open__header_table_is_used_where_it_lies),
 		cmocka_unit_test(cfi_open__unsorted_header_table_is_not_trusted),
 		cmocka_unit_test(cfi_open__debug_frame_is_the_last_resort),

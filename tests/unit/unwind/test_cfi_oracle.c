@@ -371,18 +371,18 @@ static void check_rows(struct oracle *oracle, const char *name)
 static void compare_image(struct elf_image *image, Elf *elf, const char *name)
 {
 	struct oracle oracle;
-	uint64_t low, high;
+	struct cfi_range range;
 
 	open_oracle(&oracle, image, elf);
 	for (int i = 0; i < PCS_PER_FILE; i++)
 		check_pc(&oracle, random_pc(&oracle));
 	/* The places where rows are most likely wrong: the first bytes of functions. */
 	for (int i = 0; i < PCS_PER_FILE / 10; i++) {
-		if (cfi_fde_bounds(oracle.cfi, random_pc(&oracle), &low, &high))
+		if (cfi_fde_find(oracle.cfi, random_pc(&oracle), &range))
 			continue;
-		for (uint64_t pc = low; pc < high && pc < low + 8; pc++)
+		for (uint64_t pc = range.low; pc < range.high && pc < range.low + 8; pc++)
 			check_pc(&oracle, pc);
-		check_pc(&oracle, high - 1);
+		check_pc(&oracle, range.high - 1);
 	}
 	check_rows(&oracle, name);
 	assert_true(oracle.compared > 0 || oracle.signals > 0);
