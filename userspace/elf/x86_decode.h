@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Splits instructions of x86-64 into their parts: the length of each is known.  Source: Intel SDM
- * volume 2, chapters 2.1 and 2.2, appendix A.  No state. */
+ * volume 2, chapters 2.1 and 2.2, appendix A.  Numbers are sign-extended.  No state. */
 #ifndef ELF_X86_DECODE_H
 #define ELF_X86_DECODE_H
 
@@ -26,7 +26,7 @@ struct x86_instruction {
 	uint8_t mod, reg, rm;
 	bool is_memory, is_scaled; /* an operand in memory; its index counts more than once */
 	int8_t base, index;	   /* registers of its address, X86_NO_REGISTER, or X86_RIP */
-	int64_t displacement; /* as all numbers sign-extended; from X86_RIP: behind the instruction */
+	int64_t displacement;	   /* from X86_RIP: from the next instruction on */
 	int64_t immediate;
 	size_t size; /* bytes */
 };
