@@ -2,196 +2,23 @@
 #include "serve/peer.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <inttypes.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
-/* ---- the kernel's tables of sockets ---- */
-
-#define READ_BYTES 65536U
-#define WORD_DIGITS 8U /* of a part of an address: "%08X" */
-#define PORT_DIGITS 4U
-#define STATE_DIGITS 2U
-#define FIELDS_BEFORE_UID 3U /* tx_queue:rx_queue, tr:tm->when, retrnsmt */
-
-struct text {
-	const char *at, *end;
-};
-
-static void skip_blanks(struct text *text)
-{
-	while (text->at < text->end && *text->at == ' ')
-		text->at++;
-}
-
-static void skip_field(struct text *text)
-{
-	skip_blanks(text);
-	while (text->at < text->end && *text->at != ' ')
-		text->at++;
-}
-
-static bool take_char(struct text *text, char wanted)
-{
-	if (text->at == text->end || *text->at != wanted)
-		return false;
-	text->at++;
-	return true;
-}
-
-/* Takes exactly so many digits of base 16. */
-static bool take_hex(struct text *text, unsigned int digits, uint32_t *ret_number)
-{
-	static const char all[] = "0123456789ABCDEF";
-	uint32_t number = 0;
-
-	if ((size_t)(text->end - text->at) < digits)
-		return false;
-	for (unsigned int i = 0; i < digits; i++) {
-		const char *digit = memchr(all, text->at[i], sizeof(all) - 1);
-
-		if (!digit)
-			return false;
-		number = number << 4 | (uint32_t)(digit - all);
-	}
-	text->at += digits;
-	*ret_number = number;
-	return true;
-}
-
-static bool take_decimal(struct text *text, uint64_t most, uint64_t *ret_number)
-{
-	const char *begin;
-	uint64_t number = 0;
-
-	skip_blanks(text);
-	begin = text->at;
-	for (; text->at < text->end && *text->at >= '0' && *text->at <= '9'; text->at++) {
-		const uint64_t digit = (uint64_t)(*text->at - '0');
-
-		if (number > (most - digit) / 10)
-			return false;
-		number = number * 10 + digit;
-	}
-	*ret_number = number;
-	return text->at > begin && (text->at == text->end || *text->at == ' ');
-}
-
-/* Takes "0100007F:1F90", or four such words for IPv6.  Each word is printed as a number of the
- * host's, so that its bytes in memory are the address. */
-static bool take_end(struct text *text, struct socket_end *ret_end)
-{
-	struct socket_end end = {.port = 0};
-	uint32_t port;
-
-	skip_blanks(text);
-	if (!take_hex(text, WORD_DIGITS, &end.address[0]))
-		return false;
-	if (text->at < text->end && *text->at != ':')
-		for (unsigned int i = 1; i < 4; i++)
-			if (!take_hex(text, WORD_DIGITS, &end.address[i]))
-				return false;
-	if (!take_char(text, ':') || !take_hex(text, PORT_DIGITS, &port))
-		return false;
-	end.port = (uint16_t)port;
-	*ret_end = end;
-	return true;
-}
-
-int socket_table_parse(const char *line, size_t size, struct socket_row *ret_row)
-{
-	struct text text = {.at = line, .end = memchr(line, '\n', size) ?: line + size};
-	struct socket_row row;
-	uint64_t number, uid;
-
-	skip_field(&text); /* its number in this reading */
-	if (!take_end(&text, &row.own) || !take_end(&text, &row.peer))
-		return -EBADMSG;
-	skip_blanks(&text);
-	if (!take_hex(&text, STATE_DIGITS, &row.state))
-		return -EBADMSG;
-	for (unsigned int i = 0; i < FIELDS_BEFORE_UID; i++)
-		skip_field(&text);
-	if (!take_decimal(&text, UINT32_MAX, &uid) || !take_decimal(&text, UINT64_MAX, &number) ||
-	    !take_decimal(&text, UINT64_MAX, &row.inode))
-		return -EBADMSG;
-	row.uid = (uid_t)uid;
-	*ret_row = row;
-	return 0;
-}
-
-static bool is_end(const struct socket_end *a, const struct socket_end *b)
-{
-	return a->port == b->port && !memcmp(a->address, b->address, sizeof(a->address));
-}
-
-struct search {
-	const struct socket_end *own, *peer;
-	struct socket_row row;
-	bool found;
-};
-
-/* Looks at all whole lines.  Returns how many bytes these are. */
-static size_t look(struct search *search, const char *text, size_t size)
-{
-	size_t used = 0;
-
-	while (!search->found) {
-		const char *end = memchr(text + used, '\n', size - used);
-
-		if (!end)
-			break;
-		search->found = !socket_table_parse(text + used, (size_t)(end - text) - used,
-						    &search->row) &&
-				is_end(&search->row.own, search->own) &&
-				is_end(&search->row.peer, search->peer);
-		used = (size_t)(end - text) + 1;
-	}
-	return used;
-}
-
-int socket_table_find(const char *path, const struct socket_end *own, const struct socket_end *peer,
-		      struct socket_row *ret_row)
-{
-	struct search search = {.own = own, .peer = peer};
-	char text[READ_BYTES + SOCKET_TABLE_LINE_BYTES];
-	OWNED_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t kept = 0, all = 0;
-
-	if (fd < 0)
-		return -errno;
-	while (!search.found && all < SOCKET_TABLE_MAX_BYTES) {
-		const ssize_t got = read(fd, text + kept, READ_BYTES);
-		size_t used;
-
-		if (got < 0)
-			return -errno;
-		if (!got)
-			return -ENOENT;
-		all += (size_t)got;
-		used = look(&search, text, kept + (size_t)got);
-		kept += (size_t)got - used;
-		if (!search.found && kept > SOCKET_TABLE_LINE_BYTES)
-			return -EBADMSG; /* that is no such table */
-		if (!search.found)
-			memmove(text, text + used, kept);
-	}
-	if (!search.found)
-		return -EFBIG;
-	*ret_row = search.row;
-	return 0;
-}
-
 #define ANSWER_MS 200 /* the kernel answers in the same call */
+#define READ_BYTES 65536U
+#define LINE_BYTES 512U /* of a table */
 
 union address {
 	struct sockaddr any;
@@ -306,13 +133,8 @@ static int ask(int netlink, const union address *end, const union address *other
 	return take_answer(netlink, ret_socket);
 }
 
-/* What a table says of the other end's socket. */
-struct owner {
-	bool is_open; /* connected, and a program has it open: a closed one is shown as uid 0's */
-	uid_t uid;
-};
-
-static int ask_diag(const union address *own, const union address *peer, struct owner *ret_owner)
+static int ask_diag(const union address *own, const union address *peer,
+		    struct socket_owner *ret_owner)
 {
 	OWNED_FD int netlink = -1;
 	struct inet_diag_msg socket;
@@ -327,54 +149,87 @@ static int ask_diag(const union address *own, const union address *peer, struct 
 	return 0;
 }
 
-static void put_end(const union address *address, struct socket_end *ret_end)
+/* Writes an address as the tables do: a number of the host's for each word of it.  is_six: one of
+ * IPv4 as the address of IPv6 that stands for it (RFC 4291, section 2.5.5.2). */
+static size_t put_end(const union address *address, bool is_six, char *text, size_t size)
 {
-	struct socket_end end = {.port = 0};
+	__be32 word[4] = {0};
 	__be16 port;
 
-	put_address(address, &port, end.address);
-	end.port = ntohs(port);
-	*ret_end = end;
+	put_address(address, &port, word);
+	if (!is_six)
+		return (size_t)snprintf(text, size, " %08X:%04X", word[0], ntohs(port));
+	if (address->any.sa_family == AF_INET) {
+		word[3] = word[0];
+		word[2] = htonl(0xffff);
+		word[0] = 0;
+	}
+	return (size_t)snprintf(text, size, " %08X%08X%08X%08X:%04X", word[0], word[1], word[2],
+				word[3], ntohs(port));
 }
 
-/* The address of IPv6 that stands for one of IPv4: RFC 4291, section 2.5.5.2. */
-static void map_end(struct socket_end *end)
+/* The words behind the ends: state, queues, timer, retransmissions, user, timeout, inode. */
+static int parse_rest(const char *text, struct socket_owner *ret_owner)
 {
-	end->address[3] = end->address[0];
-	end->address[2] = htonl(0xffff);
-	end->address[0] = 0;
+	unsigned int state;
+	int64_t uid, inode;
+
+	if (sscanf(text, "%x %*s %*s %*s %" SCNd64 " %*u %" SCNd64, &state, &uid, &inode) != 3 ||
+	    uid < 0 || uid > UINT32_MAX)
+		return -EBADMSG;
+	ret_owner->is_open = state == TCP_ESTABLISHED && inode;
+	ret_owner->uid = (uid_t)uid;
+	return 0;
 }
 
-static int read_table(const union address *own, const union address *peer, struct owner *ret_owner)
+int socket_table_find(const char *path, const char *ends, struct socket_owner *ret_owner)
+{
+	char line[LINE_BYTES];
+	OWNED_FILE FILE *file = fopen(path, "re");
+	const char *found;
+
+	if (!file)
+		return -errno;
+	setvbuf(file, NULL, _IOFBF, READ_BYTES);
+	for (size_t all = 0; all < SOCKET_TABLE_MAX_BYTES; all += strlen(line)) {
+		if (!fgets(line, sizeof(line), file))
+			return ferror(file) ? -EIO : -ENOENT;
+		if (!strchr(line, '\n'))
+			return -EBADMSG; /* that is no such table */
+		found = strstr(line, ends);
+		if (found)
+			return parse_rest(found + strlen(ends), ret_owner);
+	}
+	return -EFBIG;
+}
+
+static int find_in(const char *path, bool is_six, const union address *own,
+		   const union address *peer, struct socket_owner *ret_owner)
+{
+	char ends[SOCKET_ENDS_CHARS];
+	const size_t size = put_end(peer, is_six, ends, sizeof(ends));
+
+	put_end(own, is_six, ends + size, sizeof(ends) - size);
+	return socket_table_find(path, ends, ret_owner);
+}
+
+static int read_table(const union address *own, const union address *peer,
+		      struct socket_owner *ret_owner)
 {
 	const bool is_four = peer->any.sa_family == AF_INET;
-	struct socket_end own_end, peer_end;
-	struct socket_row row;
-	int err;
+	int err = is_four ? find_in("/proc/self/net/tcp", false, own, peer, ret_owner) : -ENOENT;
 
-	put_end(own, &own_end);
-	put_end(peer, &peer_end);
-	err = socket_table_find(is_four ? "/proc/self/net/tcp" : "/proc/self/net/tcp6", &peer_end,
-				&own_end, &row);
 	/* A client's socket of IPv6, as Java's are, has connected to ::ffff:127.0.0.1. */
-	if (err == -ENOENT && is_four) {
-		map_end(&own_end);
-		map_end(&peer_end);
-		err = socket_table_find("/proc/self/net/tcp6", &peer_end, &own_end, &row);
-	}
-	if (err)
-		return err;
-	ret_owner->is_open = row.state == TCP_ESTABLISHED && row.inode;
-	ret_owner->uid = row.uid;
-	return 0;
+	return err == -ENOENT ? find_in("/proc/self/net/tcp6", true, own, peer, ret_owner) : err;
 }
 
 static int tcp_uid(const union address *own, const union address *peer, enum peer_source source,
 		   uid_t *ret_uid)
 {
-	int (*const find_owner)(const union address *, const union address *, struct owner *) =
+	int (*const find_owner)(const union address *, const union address *,
+				struct socket_owner *) =
 		source == PEER_PROC ? read_table : ask_diag;
-	struct owner first, again;
+	struct socket_owner first, again;
 	int err = find_owner(own, peer, &first);
 
 	/* The kernel reads state and owner one after the other.  Who closes in between has no owner
