@@ -12,14 +12,13 @@
 #include "serve/answers.h"
 
 #define NO_KEY UINT32_MAX
+#define PROCESSES LABELS_KEYS_MAX
 #define NUMBER_BYTES 24U
 
 void labels_release(struct labels *labels)
 {
 	free(labels->value);
-	free(labels->process);
-	index_table_release(&labels->value_index);
-	index_table_release(&labels->process_index);
+	index_table_release(&labels->index);
 	*labels = (struct labels){0};
 }
 
@@ -47,43 +46,17 @@ static int add_value(struct labels *labels, const struct labels_value *value)
 	uint32_t index;
 	int err;
 
-	if (index_table_find(&labels->value_index, at_hash, value_equal, labels, value, &index)) {
+	if (index_table_find(&labels->index, at_hash, value_equal, labels, value, &index)) {
 		known = &labels->value[index];
 		known->total = add_saturating(known->total, value->total);
+		known->comm = known->comm ? known->comm : value->comm;
+		known->app = known->app ? known->app : value->app;
 		return 0;
 	}
-	err = INDEX_RESERVE(&labels->value_index, at_hash, labels->value, labels->value_count,
+	err = INDEX_RESERVE(&labels->index, at_hash, labels->value, labels->value_count,
 			    labels->value_capacity);
 	if (!err)
 		labels->value[labels->value_count++] = *value;
-	return err;
-}
-
-static bool process_equal(const void *context, uint32_t index, const void *wanted)
-{
-	return ((const struct labels *)context)->process[index].pid ==
-	       ((const struct labels_process *)wanted)->pid;
-}
-
-static int add_process(struct labels *labels, const struct labels_process *process)
-{
-	const uint32_t at_hash = hash((uint64_t)process->pid, 0);
-	struct labels_process *known;
-	uint32_t index;
-	int err;
-
-	if (index_table_find(&labels->process_index, at_hash, process_equal, labels, process,
-			     &index)) {
-		known = &labels->process[index];
-		known->total = add_saturating(known->total, process->total);
-		known->comm = known->comm ? known->comm : process->comm;
-		known->app = known->app ? known->app : process->app;
-		return 0;
-	}
-	err = INDEX_RESERVE(&labels->process_index, at_hash, labels->process, labels->process_count,
-			    labels->process_capacity);
-	if (!err)
-		labels->process[labels->process_count++] = *process;
 	return err;
 }
 
@@ -112,13 +85,15 @@ static void list_keys(struct labels *labels)
 	qsort(labels->key, labels->key_count, sizeof(labels->key[0]), compare_names);
 }
 
-/* Returns the index of a key of the profile; NO_KEY: its values are not told. */
+/* Returns the index of a key of the profile; PROCESSES; NO_KEY: its values are not told. */
 static uint32_t find_key(const struct labels *labels, uint32_t key)
 {
 	const char *name = labels->profile->key[key].name;
 	const char *const *found = bsearch(&name, labels->key, labels->key_count,
 					   sizeof(labels->key[0]), compare_names);
 
+	if (!strcmp(name, "pid"))
+		return PROCESSES;
 	return found ? (uint32_t)(found - labels->key) : NO_KEY;
 }
 
@@ -142,26 +117,21 @@ static int add_set(struct labels *labels, const struct set_total *sum, const uin
 {
 	const struct profile *profile = labels->profile;
 	const struct label_set *set = &profile->label_set[sum->set];
-	const struct stored_label *pid = profile_find_label(profile, sum->set, "pid");
+	struct labels_value value = {.total = sum->total,
+				     .comm = profile_label_text(profile, sum->set, "comm"),
+				     .app = profile_label_text(profile, sum->set, "app")};
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < set->count; i++) {
 		const struct stored_label *label = &profile->label[set->first + i];
-		const struct labels_value value = {.key = told[label->key],
-						   .is_number = label->is_number,
-						   .value = label->value,
-						   .total = sum->total};
 
-		if (value.key != NO_KEY)
+		value.key = told[label->key];
+		value.is_number = label->is_number;
+		value.value = label->value;
+		if (value.key != NO_KEY && (value.key != PROCESSES || value.is_number))
 			err = add_value(labels, &value);
 	}
-	if (err || !pid || !pid->is_number)
-		return err;
-	return add_process(labels, &(struct labels_process){
-					   .pid = pid->value,
-					   .total = sum->total,
-					   .comm = profile_label_text(profile, sum->set, "comm"),
-					   .app = profile_label_text(profile, sum->set, "app")});
+	return err;
 }
 
 /* Adds the label sets, the largest first, as a process has the names of its largest one. */
@@ -197,28 +167,6 @@ static int compare_values(const void *a, const void *b, void *context)
 		      intern_get(strings, (uint32_t)right->value, NULL));
 }
 
-static int compare_processes(const void *a, const void *b)
-{
-	const struct labels_process *left = a, *right = b;
-
-	if (left->total != right->total)
-		return left->total > right->total ? -1 : 1;
-	return left->pid < right->pid ? -1 : left->pid > right->pid;
-}
-
-static void sort(struct labels *labels)
-{
-	if (labels->value_count)
-		qsort_r(labels->value, labels->value_count, sizeof(*labels->value), compare_values,
-			labels);
-	if (labels->process_count)
-		qsort(labels->process, labels->process_count, sizeof(*labels->process),
-		      compare_processes);
-	/* The order has changed. */
-	index_table_release(&labels->value_index);
-	index_table_release(&labels->process_index);
-}
-
 int labels_of_profile(const struct profile *profile, unsigned int value_index,
 		      struct labels *ret_labels)
 {
@@ -244,7 +192,10 @@ int labels_of_profile(const struct profile *profile, unsigned int value_index,
 	err = add_sets(&labels, sum, told);
 	if (err)
 		return err;
-	sort(&labels);
+	if (labels.value_count)
+		qsort_r(labels.value, labels.value_count, sizeof(*labels.value), compare_values,
+			&labels);
+	index_table_release(&labels.index); /* the order has changed */
 	*ret_labels = labels;
 	labels = (struct labels){0};
 	return 0;
@@ -287,13 +238,13 @@ static uint32_t put_key(const struct labels *labels, uint32_t at, struct json_wr
 	return at;
 }
 
-static void put_process(const struct labels *labels, const struct labels_process *process,
+static void put_process(const struct labels *labels, const struct labels_value *process,
 			struct json_writer *json)
 {
 	const struct intern *strings = labels->profile->strings;
 
 	json_open(json, '{');
-	json_put_int(json, "pid", process->pid);
+	json_put_int(json, "pid", process->value);
 	json_put_string(json, "comm", intern_get(strings, process->comm, NULL));
 	json_put_string(json, "app", intern_get(strings, process->app, NULL));
 	json_put_int(json, "total", process->total);
@@ -302,19 +253,18 @@ static void put_process(const struct labels *labels, const struct labels_process
 
 void labels_put(const struct labels *labels, struct json_writer *json)
 {
-	const uint32_t count = labels->process_count;
-	const uint32_t shown = count < LABELS_VALUES_SHOWN ? count : LABELS_VALUES_SHOWN;
+	uint32_t at = 0, first;
 
 	json_put_int(json, "total", labels->total);
 	json_put_open(json, "labels", '[');
-	for (uint32_t at = 0; at < labels->value_count;)
+	while (at < labels->value_count && labels->value[at].key != PROCESSES)
 		at = put_key(labels, at, json);
 	json_close(json, ']');
 	json_put_open(json, "processes", '[');
-	for (uint32_t i = 0; i < shown; i++)
-		put_process(labels, &labels->process[i], json);
+	for (first = at; at < labels->value_count && at - first < LABELS_VALUES_SHOWN; at++)
+		put_process(labels, &labels->value[at], json);
 	json_close(json, ']');
-	json_put_int(json, "processes_more", count - shown);
+	json_put_int(json, "processes_more", labels->value_count - at);
 }
 
 /* ---- the answer ---- */

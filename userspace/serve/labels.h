@@ -14,17 +14,14 @@
 #define LABELS_VALUES_SHOWN 100U /* of a key; and processes */
 #define LABELS_KEYS_MAX 128U	 /* more are left out: only a foreign profile has them */
 
-/* A value of a key: the sum of the samples that have it. */
+/* A value of a key, or a process: the sum of the samples that have it. */
 struct labels_value {
-	uint32_t key; /* in labels.key */
+	uint32_t key; /* in labels.key; of a process LABELS_KEYS_MAX */
 	bool is_number;
 	int64_t value; /* a number, or an id of the profile's strings */
 	int64_t total;
-};
-
-struct labels_process {
-	int64_t pid, total;
-	uint32_t comm, app; /* of most of it; ids of the profile's strings; 0: none */
+	/* Of most of what has it; ids of the profile's strings; 0: none. */
+	uint32_t comm, app;
 };
 
 /* Release with labels_release().  A zeroed one is that of no profile. */
@@ -32,11 +29,9 @@ struct labels {
 	const struct profile *profile;	  /* borrowed */
 	const char *key[LABELS_KEYS_MAX]; /* borrowed; sorted by name */
 	uint32_t key_count;
-	struct labels_value *value; /* owned; by key, the largest first */
+	struct labels_value *value; /* owned; by key, the largest first; processes come last */
 	uint32_t value_count, value_capacity;
-	struct labels_process *process; /* owned; the largest first */
-	uint32_t process_count, process_capacity;
-	struct index_table value_index, process_index;
+	struct index_table index;
 	int64_t total; /* of all samples */
 };
 
