@@ -5,6 +5,7 @@ The answers are those that Pyroscope, Parca and the OpenTelemetry collector gave
 (docs/design/collectors.md).
 """
 import base64
+import email.utils
 import gzip
 import json
 import os
@@ -422,6 +423,8 @@ ANSWERS = {
     "otlp 413": ("otlp", [(413, {}, b"")], "poison"),
     "otlp 502": ("otlp", [(502, {}, b"")], "again"),
     "otlp 503 Retry-After": ("otlp", [(503, {"Retry-After": "2"}, b"")], "again"),
+    "otlp 503 Retry-After a date": ("otlp", [(503, {"Retry-After": "in 3 s"}, b"")], "again"),
+    "otlp 503 Retry-After of nothing": ("otlp", [(503, {"Retry-After": "soon"}, b"")], "again"),
     "otlp 504": ("otlp", [(504, {}, b"")], "again"),
     "otlp partial": ("otlp", [(200, {}, b"\n\2\10\3")], "rejected"),
 }
@@ -434,7 +437,11 @@ def test_each_answer_has_its_consequence(name):
 
     def answer(_request):
         times.append(time.monotonic())
-        return left.pop(0) if left else None
+        if not left:
+            return None
+        status, headers, body = left.pop(0)
+        date = email.utils.formatdate(time.time() + 3, usegmt=True)
+        return status, {name: date if value == "in 3 s" else value for name, value in headers.items()}, body
 
     store, sink = Store(), Collector(protocol, answer)
     pusher = Pusher(store, sections(protocol, sink.url)).begun("test")
@@ -449,7 +456,8 @@ def test_each_answer_has_its_consequence(name):
         assert sink.taken == {1: 1, 2: 1} and tries == len(answers) + 1, (sink.taken, tries)
         assert not any(drops.values()), drops
         assert "works again" in pusher.said()
-        assert times[1] - times[0] >= float(answers[0][1].get("Retry-After", 1)) - 0.05
+        wish = {"in 3 s": 2, "soon": 1}.get(*[answers[0][1].get("Retry-After", 1)] * 2)
+        assert times[1] - times[0] >= float(wish) - 0.05
     else:
         assert tries == len(answers)
         assert drops.pop(outcome) == (3 if outcome == "rejected" else 1)

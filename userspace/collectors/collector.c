@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/proto.h"
@@ -171,8 +170,6 @@ int push_target_new(const struct config_push *push, const struct collector *coll
 
 /* ---- what becomes of a request ---- */
 
-#define MS_PER_SEC 1000U
-
 /* Returns whether the bytes are one message of protobuf, as far as a look at its fields tells.  An
  * empty one is. */
 static bool is_message(const struct push_answer *answer)
@@ -304,29 +301,6 @@ uint64_t push_pause_ms(enum push_verdict verdict, unsigned int tries, uint32_t r
 	if (pause < retry_after_ms)
 		pause = retry_after_ms;
 	return pause < PUSH_PAUSE_CAP_MS ? pause : PUSH_PAUSE_CAP_MS;
-}
-
-uint64_t push_retry_after_ms(const char *value, int64_t now_s)
-{
-	struct tm date = {0};
-	int64_t seconds;
-	char *end;
-
-	while (*value == ' ' || *value == '\t')
-		value++;
-	if (isdigit((unsigned char)*value)) {
-		seconds = (int64_t)strtoll(value, &end, 10);
-	} else {
-		end = strptime(value, "%a, %d %b %Y %H:%M:%S GMT", &date);
-		if (!end || __builtin_sub_overflow((int64_t)timegm(&date), now_s, &seconds))
-			return 0;
-	}
-	end += strspn(end, " \t");
-	if (*end || seconds <= 0)
-		return 0;
-	if (seconds >= PUSH_PAUSE_CAP_MS / MS_PER_SEC)
-		return PUSH_PAUSE_CAP_MS;
-	return (uint64_t)seconds * MS_PER_SEC;
 }
 
 bool push_is_too_old(const struct collector *collector, uint64_t end_ms, uint64_t now_ms)

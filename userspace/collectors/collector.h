@@ -151,11 +151,6 @@ uint64_t push_rejected_count(const struct collector *collector, const struct pus
 uint64_t push_pause_ms(enum push_verdict verdict, unsigned int tries, uint32_t random,
 		       uint64_t retry_after_ms);
 
-/* Reads the value of Retry-After: seconds, or a date (RFC 9110, 10.2.3, in its first form).
- * now_s: seconds since 1970.  Returns 0 for what is neither, or over; never more than
- * PUSH_PAUSE_CAP_MS. */
-uint64_t push_retry_after_ms(const char *value, int64_t now_s);
-
 /* Returns whether the collector refuses a window that ended then, because it is too old. */
 bool push_is_too_old(const struct collector *collector, uint64_t end_ms, uint64_t now_ms);
 

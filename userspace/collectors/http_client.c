@@ -11,7 +11,6 @@
 #include "config/secret.h"
 #include "config/url.h"
 
-#define RETRY_AFTER "retry-after:"
 #define LOW_SPEED_BYTES 1L
 #define SHOWN_BYTES (HTTP_CLIENT_FAULT_BYTES / 2) /* of a body, before it is cleaned */
 
@@ -80,24 +79,6 @@ static size_t take_body(char *bytes, size_t one, size_t size, void *context)
 		return size;
 	client->was_left = true;
 	return 0;
-}
-
-static size_t take_header(char *bytes, size_t one, size_t size, void *context)
-{
-	struct http_client *client = context;
-	char *retry_after = client->reply->retry_after;
-	size_t value;
-
-	(void)one;
-	if (size <= strlen(RETRY_AFTER) || strncasecmp(bytes, RETRY_AFTER, strlen(RETRY_AFTER)))
-		return size;
-	value = size - strlen(RETRY_AFTER);
-	if (value >= HTTP_CLIENT_RETRY_AFTER_BYTES)
-		return size;
-	memcpy(retry_after, bytes + strlen(RETRY_AFTER), value);
-	retry_after[value] = '\0';
-	retry_after[strcspn(retry_after, "\r\n")] = '\0';
-	return size;
 }
 
 /* curl calls this at least once a second. */
@@ -280,6 +261,7 @@ int http_client_send(struct http_client *client, const struct http_client_reques
 		     struct http_client_reply *ret_reply)
 {
 	CLEANUP(free_headers) struct curl_slist *headers = NULL;
+	curl_off_t retry_after_s = 0;
 	CURLcode code;
 	int err;
 
@@ -295,6 +277,10 @@ int http_client_send(struct http_client *client, const struct http_client_reques
 	curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, NULL);
 	ret_reply->end = end_of(client, code);
 	ret_reply->status = status_of(client);
+	curl_easy_getinfo(client->curl, CURLINFO_RETRY_AFTER, &retry_after_s);
+	if (retry_after_s > 0)
+		ret_reply->retry_after_s =
+			retry_after_s < UINT32_MAX ? (uint32_t)retry_after_s : UINT32_MAX;
 	tell(client, code);
 	return 0;
 }
@@ -335,8 +321,6 @@ static int set_options(struct http_client *client)
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->error);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, client);
-	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
-	curl_easy_setopt(curl, CURLOPT_HEADERDATA, client);
 	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_for_end);
 	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, client);

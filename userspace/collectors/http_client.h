@@ -13,7 +13,6 @@
 
 #define HTTP_CLIENT_CONNECT_TIMEOUT_MS 10000L
 #define HTTP_CLIENT_FAULT_BYTES 512U
-#define HTTP_CLIENT_RETRY_AFTER_BYTES 64U
 
 #define HTTP_CLIENT_HEADERS_MAX 32U
 
@@ -61,8 +60,8 @@ enum http_client_end {
 
 struct http_client_reply {
 	enum http_client_end end;
-	unsigned int status;				 /* of HTTP; 0: none came */
-	char retry_after[HTTP_CLIENT_RETRY_AFTER_BYTES]; /* the header's value; "": none */
+	unsigned int status;	/* of HTTP; 0: none came */
+	uint32_t retry_after_s; /* Retry-After, a number or a date; 0: none, or it is over */
 	/* One line: why there is no answer, or the status with what the server says; cleaned for a
 	 * terminal, and without passwords. */
 	char fault[HTTP_CLIENT_FAULT_BYTES];

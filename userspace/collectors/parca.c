@@ -16,7 +16,6 @@
 #include "collectors/session.h"
 
 #define PRODUCER "pyprofd"
-#define TRIPLE 3U /* bytes that are four characters */
 #define TOKEN_MAX_BYTES 16384U
 #define TIME_BYTES 32U
 
@@ -63,27 +62,6 @@ static int end_request(void *context, uint64_t raw_bytes)
 	return push_writer_add(parca->writer, TAKE(parca->text), parca->size, raw_bytes);
 }
 
-/* Writes a string of base64: RFC 4648, section 4. */
-static void put_base64(FILE *out, const uint8_t *bytes, size_t size)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	putc('"', out);
-	for (size_t i = 0; i < size; i += TRIPLE) {
-		size_t left = size - i;
-		uint32_t bits = (uint32_t)bytes[i] << 16 |
-				(left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-				(left > 2 ? bytes[i + 2] : 0);
-
-		putc(digits[bits >> 18], out);
-		putc(digits[bits >> 12 & 63], out);
-		putc(left > 1 ? digits[bits >> 6 & 63] : '=', out);
-		putc(left > 2 ? digits[bits & 63] : '=', out);
-	}
-	putc('"', out);
-}
-
 static void put_labels(struct parca *parca, const struct push_series *series)
 {
 	struct json_writer *json = &parca->json;
@@ -110,16 +88,20 @@ static int put_part(void *context, const struct push_series *series,
 		    const struct push_packed *packed)
 {
 	struct parca *parca = context;
+	const gnutls_datum_t bytes = {(unsigned char *)packed->bytes, (unsigned int)packed->size};
+	gnutls_datum_t coded;
 	int err = parca->out ? 0 : begin_request(parca);
 
 	if (err)
 		return err;
+	if (gnutls_base64_encode2(&bytes, &coded))
+		return -ENOMEM;
 	json_open(&parca->json, '{');
 	put_labels(parca, series);
 	json_put_open(&parca->json, "samples", '[');
 	json_open(&parca->json, '{');
-	json_key(&parca->json, "rawProfile");
-	put_base64(parca->out, packed->bytes, packed->size);
+	json_put_string(&parca->json, "rawProfile", (const char *)coded.data);
+	gnutls_free(coded.data);
 	json_close(&parca->json, '}');
 	json_close(&parca->json, ']');
 	json_close(&parca->json, '}');

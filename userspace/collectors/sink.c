@@ -23,6 +23,7 @@
 #define HANGS_AFTER_S 20U	/* a collector that takes nothing for so long */
 #define ANSWER_MAX_BYTES 65536U /* of a body; what is behind is not kept */
 #define HEADERS_MAX 4U
+#define MS_PER_S 1000ULL
 
 struct push_sink {
 	struct push_sink_options options;
@@ -383,7 +384,7 @@ static uint64_t retry_request(struct push_sink *sink, const struct push_decision
 	save_cursor(sink);
 	sink->is_held = decision->verdict == PUSH_HOLD;
 	return push_pause_ms(decision->verdict, sink->job.tries, random_number(),
-			     push_retry_after_ms(reply->http.retry_after, time(NULL)));
+			     reply->http.retry_after_s * MS_PER_S);
 }
 
 static uint64_t send_request(struct push_sink *sink, const struct push_request *request)

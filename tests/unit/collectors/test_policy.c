@@ -175,40 +175,6 @@ static void push_pause_ms__the_collectors_wish_counts_up_to_five_minutes(void **
 	assert_int_equal(push_pause_ms(PUSH_RETRY, 1, 0, 86400000), 300000);
 }
 
-static void push_retry_after_ms__takes_seconds_and_dates(void **state)
-{
-	/* By `date -u -d @784111777`. */
-	static const char date[] = "Sun, 06 Nov 1994 08:49:37 GMT";
-	static const struct {
-		const char *value;
-		int64_t now_s;
-		uint64_t ms;
-	} cases[] = {
-		{"0", 0, 0},
-		{"1", 0, 1000},
-		{" 120 ", 0, 120000},
-		{"299", 0, 299000},
-		{"300", 0, 300000},
-		{"99999999999999999999999", 0, 300000},
-		{date, 784111777 - 7, 7000},
-		{date, 784111777, 0},
-		{date, 784111778, 0},
-		{date, 784111777 - 86400, 300000},
-		{"-1", 0, 0},
-		{"1.5", 0, 0},
-		{"1 minute", 0, 0},
-		{"", 0, 0},
-		{"soon", 0, 0},
-		{"Sun, 06 Nov 1994 08:49:37 CET", 784111770, 0},
-		{"Sun, 06 Nov 1994 08:49:37 GMTx", 784111770, 0},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (push_retry_after_ms(cases[i].value, cases[i].now_s) != cases[i].ms)
-			fail_msg("'%s' is not %d ms", cases[i].value, (int)cases[i].ms);
-}
-
 static void push_is_too_old__after_50_minutes_and_for_pyroscope_alone(void **state)
 {
 	const uint64_t now = 1795200000000, limit = 50 * 60 * 1000;
@@ -230,7 +196,6 @@ int main(void)
 		cmocka_unit_test(push_decide__no_answer_is_ambiguous_when_something_was_sent),
 		cmocka_unit_test(push_pause_ms__doubles_up_to_a_minute_and_is_spread_over_a_half),
 		cmocka_unit_test(push_pause_ms__the_collectors_wish_counts_up_to_five_minutes),
-		cmocka_unit_test(push_retry_after_ms__takes_seconds_and_dates),
 		cmocka_unit_test(push_is_too_old__after_50_minutes_and_for_pyroscope_alone),
 	};
 
