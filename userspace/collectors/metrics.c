@@ -78,19 +78,8 @@ void push_counters_get(struct push_counters *counters, struct push_stats *ret_st
 #define NS_PER_SECOND 1e9
 #define MS_PER_SECOND 1e3
 
-enum metric {
-	REQUESTS,
-	DROPS,
-	BYTES,
-	WINDOWS,
-	REPEATED,
-	AGAIN,
-	FOLDED,
-	WAITING,
-	LAG,
-	WORKS,
-	DURATIONS
-};
+#define METRIC_ID(name, type, labels, metric, help) metric,
+enum metric { PUSH_METRICS(METRIC_ID) };
 
 static void put_number(FILE *out, const char *name, const struct push_stats *stats, uint64_t number)
 {

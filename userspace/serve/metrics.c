@@ -180,20 +180,8 @@ static void put_each(FILE *out, const char *name, const char *key, const char *c
 	}
 }
 
-enum own_metric {
-	UP,
-	STORE_FILES,
-	STORE_BYTES,
-	STORE_OLDEST,
-	STORE_NEWEST,
-	CODES,
-	REFUSALS,
-	SENT,
-	CONNECTIONS,
-	WORK,
-	CPU,
-	RSS,
-};
+#define METRIC_ID(name, kind, label, metric, help) metric,
+enum own_metric { SERVE_METRICS(METRIC_ID) };
 
 /* at_ms: 0: there is nothing whose age it could be. */
 static uint64_t age_ns(uint64_t now_ms, uint64_t at_ms)

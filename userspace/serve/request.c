@@ -15,6 +15,48 @@
 static const char debug_path[] = "/debug/pprof/";
 static const char files_path[] = "/api/v1/files/";
 
+/* ---- endpoints ---- */
+
+enum parameter { FROM, UNTIL, KIND, SECONDS, PID, LABEL, FORMAT, POINTS };
+/* In the order in which they are told. */
+static const char *const parameters[] = {"from", "until", "kind",   "seconds",
+					 "pid",	 "label", "format", "points"};
+#define RANGE (1U << FROM | 1U << UNTIL)
+#define CHOICE (1U << PID | 1U << LABEL)
+
+static const struct {
+	const char *path; /* NULL: it has a name in it */
+	bool needs_work;
+	uint32_t parameters; /* 1 << enum parameter */
+} endpoints[] = {
+	[REQUEST_PAGE] = {"/"},
+	[REQUEST_STYLE] = {"/page.css"},
+	[REQUEST_SCRIPT] = {"/page.js"},
+	[REQUEST_INDEX] = {debug_path},
+	[REQUEST_LIVE] = {NULL, true, 1U << SECONDS | CHOICE | 1U << FORMAT},
+	[REQUEST_STORED] = {"/api/v1/profile", true, RANGE | 1U << KIND | CHOICE | 1U << FORMAT},
+	[REQUEST_STRIP] = {"/api/v1/strip", true, RANGE | 1U << KIND | 1U << POINTS},
+	[REQUEST_LABELS] = {"/api/v1/labels", true, RANGE | 1U << KIND | CHOICE},
+	[REQUEST_WAITS] = {"/api/v1/waits", true, RANGE | 1U << PID},
+	[REQUEST_SELF] = {"/api/v1/self", true, 0},
+	[REQUEST_FILES] = {"/api/v1/files", true, RANGE | 1U << KIND},
+	[REQUEST_FILE] = {NULL, true, 0},
+	[REQUEST_METRICS] = {"/metrics"},
+	[REQUEST_HEALTH] = {"/healthz"},
+	[REQUEST_READY] = {"/readyz"},
+};
+
+bool request_needs_work(const struct request *request)
+{
+	return endpoints[request->endpoint].needs_work;
+}
+
+/* Returns whether the endpoint has it. */
+static bool has(const struct request *request, size_t parameter)
+{
+	return endpoints[request->endpoint].parameters >> parameter & 1;
+}
+
 /* ---- paths ---- */
 
 static int route_live(const char *kind, struct request *request)
@@ -47,39 +89,21 @@ static int route_named(const char *path, struct request *request)
 
 int request_route(const char *path, struct request *ret_request)
 {
-	static const struct {
-		const char *path;
-		enum request_endpoint endpoint;
-	} fixed[] = {
-		{"/", REQUEST_PAGE},
-		{"/page.css", REQUEST_STYLE},
-		{"/page.js", REQUEST_SCRIPT},
-		{debug_path, REQUEST_INDEX},
-		{"/debug/pprof", REQUEST_INDEX},
-		{"/metrics", REQUEST_METRICS},
-		{"/api/v1/profile", REQUEST_STORED},
-		{"/healthz", REQUEST_HEALTH},
-		{"/readyz", REQUEST_READY},
-		{"/api/v1/strip", REQUEST_STRIP},
-		{"/api/v1/labels", REQUEST_LABELS},
-		{"/api/v1/waits", REQUEST_WAITS},
-		{"/api/v1/self", REQUEST_SELF},
-		{"/api/v1/files", REQUEST_FILES},
-	};
-	struct request request = {.points = REQUEST_POINTS_DEFAULT};
+	struct request request = {.endpoint = REQUEST_INDEX, .points = REQUEST_POINTS_DEFAULT};
+	int err = strcmp(path, "/debug/pprof") ? -ENOENT : 0;
 
-	snprintf(request.stored, sizeof(request.stored), "%s", kind_get(PP_PROFILE_DEFAULT)->name);
-	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
-		if (strcmp(path, fixed[i].path))
-			continue;
-		request.endpoint = fixed[i].endpoint;
-		if (request.endpoint == REQUEST_FILES)
-			request.stored[0] = '\0';
-		*ret_request = request;
-		return 0;
-	}
-	if (route_named(path, &request))
-		return -ENOENT;
+	for (size_t i = 0; err && i < ARRAY_SIZE(endpoints); i++)
+		if (endpoints[i].path && !strcmp(path, endpoints[i].path)) {
+			request.endpoint = (enum request_endpoint)i;
+			err = 0;
+		}
+	if (err)
+		err = route_named(path, &request);
+	if (err)
+		return err;
+	if (request.endpoint != REQUEST_FILES)
+		snprintf(request.stored, sizeof(request.stored), "%s",
+			 kind_get(PP_PROFILE_DEFAULT)->name);
 	*ret_request = request;
 	return 0;
 }
@@ -169,47 +193,10 @@ static int take_label(struct request *request, const char *value, char why[REQUE
 	return 0;
 }
 
-/* Which parameters an endpoint has, in the order in which they are told. */
-#define FROM (1U << 0)
-#define UNTIL (1U << 1)
-#define KIND (1U << 2)
-#define SECONDS (1U << 3)
-#define PID (1U << 4)
-#define LABEL (1U << 5)
-#define FORMAT (1U << 6)
-#define POINTS (1U << 7)
-#define RANGE (FROM | UNTIL)
-
-static const struct {
-	uint32_t bit;
-	const char *name;
-} parameters[] = {{FROM, "from"}, {UNTIL, "until"}, {KIND, "kind"},	{SECONDS, "seconds"},
-		  {PID, "pid"},	  {LABEL, "label"}, {FORMAT, "format"}, {POINTS, "points"}};
-
-static uint32_t known_parameters(const struct request *request)
+static int take_known(struct request *request, enum parameter parameter, const char *value,
+		      uint64_t now_ms, char why[REQUEST_WHY_BYTES])
 {
-	switch (request->endpoint) {
-	case REQUEST_LIVE:
-		return SECONDS | PID | LABEL | FORMAT;
-	case REQUEST_STORED:
-		return RANGE | KIND | PID | LABEL | FORMAT;
-	case REQUEST_STRIP:
-		return RANGE | KIND | POINTS;
-	case REQUEST_LABELS:
-		return RANGE | KIND | PID | LABEL;
-	case REQUEST_WAITS:
-		return RANGE | PID;
-	case REQUEST_FILES:
-		return RANGE | KIND;
-	default:
-		return 0;
-	}
-}
-
-static int take_known(struct request *request, uint32_t bit, const char *value, uint64_t now_ms,
-		      char why[REQUEST_WHY_BYTES])
-{
-	switch (bit) {
+	switch (parameter) {
 	case FROM:
 		return take_time("from", value, now_ms, &request->from_ms, why);
 	case UNTIL:
@@ -231,38 +218,40 @@ static int take_known(struct request *request, uint32_t bit, const char *value, 
 	}
 }
 
-/* Returns whether any endpoint has it: then it is not mistyped. */
-static bool is_parameter(const char *name)
+/* Returns the parameter of that name; ARRAY_SIZE(parameters): there is none. */
+static size_t find_parameter(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
-		if (!strcmp(name, parameters[i].name))
-			return true;
-	return false;
+	size_t at = 0;
+
+	while (at < ARRAY_SIZE(parameters) && strcmp(name, parameters[at]) != 0)
+		at++;
+	return at;
 }
 
-/* Says that there is no such parameter, and what there is. */
+/* Says that there is no such parameter, and what there is: the nearest, unless it is another
+ * endpoint's, which is not mistyped. */
 static void explain_unknown(const struct request *request, const char *name,
 			    char why[REQUEST_WHY_BYTES])
 {
-	const uint32_t known = known_parameters(request);
+	const bool is_mistyped = find_parameter(name) == ARRAY_SIZE(parameters);
 	const char *between = ": there are ";
 	struct nearest nearest = NEAREST_NONE;
 	int used = snprintf(why, REQUEST_WHY_BYTES, "%.*s: there is no such parameter", SHOWN_CHARS,
 			    name);
 
-	for (size_t i = 0; i < ARRAY_SIZE(parameters) && !is_parameter(name); i++)
-		if (known & parameters[i].bit)
-			nearest_compare(&nearest, name, strlen(name), parameters[i].name);
+	for (size_t i = 0; i < ARRAY_SIZE(parameters) && is_mistyped; i++)
+		if (has(request, i))
+			nearest_compare(&nearest, name, strlen(name), parameters[i]);
 	if (nearest.name) {
 		snprintf(why + used, REQUEST_WHY_BYTES - (size_t)used, "; did you mean '%s'?",
 			 nearest.name);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++) {
-		if (!(known & parameters[i].bit))
+		if (!has(request, i))
 			continue;
 		used += snprintf(why + used, REQUEST_WHY_BYTES - (size_t)used, "%s%s", between,
-				 parameters[i].name);
+				 parameters[i]);
 		between = ", ";
 	}
 }
@@ -271,16 +260,15 @@ int request_take(struct request *request, const char *name, const char *value, u
 		 char why[REQUEST_WHY_BYTES])
 {
 	const char *text = value ? value : "";
+	const size_t parameter = find_parameter(name);
 
 	/* Who asks is looked at before (exchange.h). */
 	if (!request_needs_work(request) || !strcmp(name, "token"))
 		return 0;
 	if (strlen(text) >= REQUEST_VALUE_BYTES)
 		return refuse(why, "a parameter", text, "as short as it should be");
-	for (size_t i = 0; i < ARRAY_SIZE(parameters); i++)
-		if (!strcmp(name, parameters[i].name) &&
-		    known_parameters(request) & parameters[i].bit)
-			return take_known(request, parameters[i].bit, text, now_ms, why);
+	if (parameter < ARRAY_SIZE(parameters) && has(request, parameter))
+		return take_known(request, (enum parameter)parameter, text, now_ms, why);
 	explain_unknown(request, name, why);
 	return -EINVAL;
 }
@@ -298,21 +286,4 @@ void request_range(const struct request *request, uint64_t now_ms, uint64_t *ret
 
 	*ret_from_ms = request->from_ms ? request->from_ms : before_ms;
 	*ret_until_ms = until_ms;
-}
-
-bool request_needs_work(const struct request *request)
-{
-	switch (request->endpoint) {
-	case REQUEST_LIVE:
-	case REQUEST_STORED:
-	case REQUEST_STRIP:
-	case REQUEST_LABELS:
-	case REQUEST_WAITS:
-	case REQUEST_SELF:
-	case REQUEST_FILES:
-	case REQUEST_FILE:
-		return true;
-	default:
-		return false;
-	}
 }
