@@ -68,39 +68,34 @@ int answer_write(struct answer *answer, int (*write)(FILE *out, void *context), 
 
 /* ---- one that is a JSON object, and the range that it is of ---- */
 
-void json_answer_release(struct json_answer *body)
+struct object {
+	void (*put)(struct json_writer *json, const void *context);
+	const void *context;
+};
+
+static int write_object(FILE *out, void *context)
 {
-	if (body->out)
-		fclose(body->out);
-	free(body->text);
-	*body = (struct json_answer){0};
+	const struct object *object = context;
+	struct json_writer json = json_writer_to(out);
+
+	json_open(&json, '{');
+	object->put(&json, object->context);
+	json_close(&json, '}');
+	putc('\n', out);
+	return json_finish(&json);
 }
 
-int json_answer_begin(struct json_answer *body)
+void answer_json(struct answer *answer, void (*put)(struct json_writer *json, const void *context),
+		 const void *context)
 {
-	body->out = open_memstream(&body->text, &body->size);
-	if (!body->out)
-		return -ENOMEM;
-	body->json = json_writer_to(body->out);
-	json_open(&body->json, '{');
-	return 0;
+	struct object object = {put, context};
+
+	*answer = (struct answer){.status = 200, .type = ANSWER_JSON};
+	if (answer_write(answer, write_object, &object))
+		answer_say(answer, 503, "no memory\n");
 }
 
-int json_answer_end(struct json_answer *body, struct answer *ret_answer)
-{
-	int err;
-
-	json_close(&body->json, '}');
-	putc('\n', body->out);
-	err = json_finish(&body->json);
-	if (close_memory_file(TAKE(body->out), &body->text) || err)
-		return -ENOMEM;
-	*ret_answer = (struct answer){
-		.status = 200, .type = ANSWER_JSON, .body = TAKE(body->text), .size = body->size};
-	return 0;
-}
-
-bool json_answer_range(struct request *request, uint64_t now_ms, struct answer *ret_answer)
+bool answer_range(struct request *request, uint64_t now_ms, struct answer *ret_answer)
 {
 	request_range(request, now_ms, &request->from_ms, &request->until_ms);
 	if (request->from_ms < request->until_ms)

@@ -53,22 +53,13 @@ void answer_say_clean(struct answer *answer, unsigned int status, const char *li
  * ANSWER_MAX_BYTES; what `write` returns. */
 int answer_write(struct answer *answer, int (*write)(FILE *out, void *context), void *context);
 
-/* Release with json_answer_release(); a zeroed one is empty. */
-struct json_answer {
-	struct json_writer json;
-	char *text; /* owned */
-	size_t size;
-	FILE *out; /* owned; NULL: not begun, or ended */
-};
-
-void json_answer_release(struct json_answer *body);
-/* Opens the object.  Returns 0 or -ENOMEM. */
-int json_answer_begin(struct json_answer *body);
-/* Closes the object and makes it the answer, with status 200.  Returns 0 or -ENOMEM. */
-int json_answer_end(struct json_answer *body, struct answer *ret_answer);
+/* Makes an object of JSON, whose members `put` writes, the answer, with status 200; 503 without
+ * memory. */
+void answer_json(struct answer *answer, void (*put)(struct json_writer *json, const void *context),
+		 const void *context);
 /* Puts the defaults of request_range() into a request.  Returns false, and an answer: the range is
  * none. */
-bool json_answer_range(struct request *request, uint64_t now_ms, struct answer *ret_answer);
+bool answer_range(struct request *request, uint64_t now_ms, struct answer *ret_answer);
 
 /* Sets what the headers say when the work for a request went well: status, type, policy, name. */
 void answer_head_set(const struct request *request, struct answer *answer);

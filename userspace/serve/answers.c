@@ -251,14 +251,12 @@ static void put_ms(struct json_writer *json, const char *name, int64_t ns)
 /* Writes "ms": the time on the CPU and each wait; and "running_ms": the parts of the first. */
 static void put_times(struct json_writer *json, const struct machine_process *process)
 {
-	json_key(json, "ms");
-	json_open(json, '{');
+	json_put_open(json, "ms", '{');
 	put_ms(json, "running", machine_cpu_ns(process));
 	for (unsigned int i = LEDGER_WAITS_BEGIN; i < LEDGER_STATE_COUNT; i++)
 		put_ms(json, ledger_state_name(i), process->ns[i]);
 	json_close(json, '}');
-	json_key(json, "running_ms");
-	json_open(json, '{');
+	json_put_open(json, "running_ms", '{');
 	for (unsigned int i = 0; i < LEDGER_WAITS_BEGIN; i++)
 		put_ms(json, ledger_state_name(i), process->ns[i]);
 	json_close(json, '}');
@@ -278,8 +276,7 @@ void waits_put(const struct machine *machine, bool is_of_all, struct json_writer
 	struct machine_process others = machine->others;
 	const uint32_t count = machine->count;
 
-	json_key(json, "processes");
-	json_open(json, '[');
+	json_put_open(json, "processes", '[');
 	for (uint32_t i = 0; i < count; i++) {
 		if (i < WAITS_PROCESSES_SHOWN)
 			put_process(json, &machine->process[i]);
@@ -291,24 +288,23 @@ void waits_put(const struct machine *machine, bool is_of_all, struct json_writer
 		     count > WAITS_PROCESSES_SHOWN ? count - WAITS_PROCESSES_SHOWN : 0);
 	if (!is_of_all)
 		return;
-	json_key(json, "others");
-	json_open(json, '{');
+	json_put_open(json, "others", '{');
 	put_times(json, &others);
 	json_close(json, '}');
 }
 
-static int encode_waits(const struct machine *machine, const struct request *request,
-			struct answer *answer)
-{
-	CLEANUP(json_answer_release) struct json_answer body = {0};
-	int err = json_answer_begin(&body);
+struct told_waits {
+	const struct machine *machine;
+	const struct request *request;
+};
 
-	if (err)
-		return err;
-	json_put_int(&body.json, "from_ms", (int64_t)request->from_ms);
-	json_put_int(&body.json, "until_ms", (int64_t)request->until_ms);
-	waits_put(machine, !request->pid, &body.json);
-	return json_answer_end(&body, answer);
+static void put_told_waits(struct json_writer *json, const void *context)
+{
+	const struct told_waits *told = context;
+
+	json_put_int(json, "from_ms", (int64_t)told->request->from_ms);
+	json_put_int(json, "until_ms", (int64_t)told->request->until_ms);
+	waits_put(told->machine, !told->request->pid, json);
 }
 
 void waits_answer(const struct answer_sources *sources, const struct request *request,
@@ -321,15 +317,15 @@ void waits_answer(const struct answer_sources *sources, const struct request *re
 	int err = 0;
 
 	*ret_answer = (struct answer){0};
-	if (!json_answer_range(&ranged, now_ms, ret_answer) ||
+	if (!answer_range(&ranged, now_ms, ret_answer) ||
 	    request_read(sources, &ranged, view, &options, &input, ret_answer))
 		return;
 	if (input)
 		err = machine_fill(&machine, input_profile(input), true);
-	if (!err)
-		err = encode_waits(&machine, &ranged, ret_answer);
 	if (err)
 		answer_say(ret_answer, 503, "no memory\n");
+	else
+		answer_json(ret_answer, put_told_waits, &(struct told_waits){&machine, &ranged});
 }
 
 /* ---- who asks, and what there is ---- */
@@ -380,8 +376,7 @@ static void put_who(struct json_writer *json, const struct answer_view *view, ui
 static void put_extent(struct json_writer *json, const struct extent *extent)
 {
 	if (extent->files) {
-		json_key(json, "store");
-		json_open(json, '{');
+		json_put_open(json, "store", '{');
 		json_put_int(json, "from_ms", (int64_t)extent->from_ms);
 		json_put_int(json, "until_ms", (int64_t)extent->until_ms);
 		json_close(json, '}');
@@ -397,8 +392,7 @@ static void put_kinds(struct json_writer *json, const struct extent *extent)
 {
 	const uint32_t kinds = extent->files ? extent->kinds : KINDS_SERVED;
 
-	json_key(json, "kinds");
-	json_open(json, '[');
+	json_put_open(json, "kinds", '[');
 	for (unsigned int i = 0; i < PP_PROFILE_COUNT; i++) {
 		const struct kind *kind = kind_get((enum pp_profile)i);
 
@@ -413,21 +407,27 @@ static void put_kinds(struct json_writer *json, const struct extent *extent)
 	json_close(json, ']');
 }
 
+struct told_self {
+	const struct answer_view *view;
+	uint64_t now_ms;
+	struct extent extent;
+};
+
+static void put_told_self(struct json_writer *json, const void *context)
+{
+	const struct told_self *told = context;
+
+	put_who(json, told->view, told->now_ms);
+	put_extent(json, &told->extent);
+	put_kinds(json, &told->extent);
+}
+
 void self_answer(const char *store, const struct answer_view *view, uint64_t now_ms,
 		 struct answer *ret_answer)
 {
-	CLEANUP(json_answer_release) struct json_answer body = {0};
-	struct extent extent = {0};
+	struct told_self told = {.view = view, .now_ms = now_ms};
 
-	*ret_answer = (struct answer){0};
 	if (!view->is_of_user)
-		(void)extent_read(store, false, &extent);
-	if (!json_answer_begin(&body)) {
-		put_who(&body.json, view, now_ms);
-		put_extent(&body.json, &extent);
-		put_kinds(&body.json, &extent);
-		if (!json_answer_end(&body, ret_answer))
-			return;
-	}
-	answer_say(ret_answer, 503, "no memory\n");
+		(void)extent_read(store, false, &told.extent);
+	answer_json(ret_answer, put_told_self, &told);
 }

@@ -269,19 +269,19 @@ void labels_put(const struct labels *labels, struct json_writer *json)
 
 /* ---- the answer ---- */
 
-static int encode_labels(const struct labels *labels, const struct request *request,
-			 struct answer *answer)
-{
-	CLEANUP(json_answer_release) struct json_answer body = {0};
-	int err = json_answer_begin(&body);
+struct told {
+	const struct labels *labels;
+	const struct request *request;
+};
 
-	if (err)
-		return err;
-	json_put_string(&body.json, "kind", request->stored);
-	json_put_int(&body.json, "from_ms", (int64_t)request->from_ms);
-	json_put_int(&body.json, "until_ms", (int64_t)request->until_ms);
-	labels_put(labels, &body.json);
-	return json_answer_end(&body, answer);
+static void put_told(struct json_writer *json, const void *context)
+{
+	const struct told *told = context;
+
+	json_put_string(json, "kind", told->request->stored);
+	json_put_int(json, "from_ms", (int64_t)told->request->from_ms);
+	json_put_int(json, "until_ms", (int64_t)told->request->until_ms);
+	labels_put(told->labels, json);
 }
 
 void labels_answer(const struct answer_sources *sources, const struct request *request,
@@ -294,14 +294,14 @@ void labels_answer(const struct answer_sources *sources, const struct request *r
 	int err = 0;
 
 	*ret_answer = (struct answer){0};
-	if (!json_answer_range(&ranged, now_ms, ret_answer) ||
+	if (!answer_range(&ranged, now_ms, ret_answer) ||
 	    request_read(sources, &ranged, view, &options, &input, ret_answer))
 		return;
 	if (input)
 		err = labels_of_profile(input_profile(input),
 					profile_reader_value_index(input_reader(input)), &labels);
-	if (!err)
-		err = encode_labels(&labels, &ranged, ret_answer);
 	if (err)
 		answer_say(ret_answer, 503, "no memory\n");
+	else
+		answer_json(ret_answer, put_told, &(struct told){&labels, &ranged});
 }

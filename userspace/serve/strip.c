@@ -167,16 +167,16 @@ void strip_put(const struct strip *strip, const char *kind, const char *unit,
 
 /* ---- the answer ---- */
 
-static int encode(const struct strip *strip, const char *kind, const char *unit,
-		  struct answer *answer)
-{
-	CLEANUP(json_answer_release) struct json_answer body = {0};
-	int err = json_answer_begin(&body);
+struct told {
+	const struct strip *strip;
+	const char *kind, *unit;
+};
 
-	if (err)
-		return err;
-	strip_put(strip, kind, unit, &body.json);
-	return json_answer_end(&body, answer);
+static void put_told(struct json_writer *json, const void *context)
+{
+	const struct told *told = context;
+
+	strip_put(told->strip, told->kind, told->unit, json);
 }
 
 void strip_answer(struct file_totals *totals, const char *store, const struct request *request,
@@ -208,8 +208,9 @@ void strip_answer(struct file_totals *totals, const char *store, const struct re
 	}
 	strip.broken = state.broken;
 	strip.unreadable = state.unreadable;
-	if (!err)
-		err = encode(&strip, request->stored, state.unit, ret_answer);
 	if (err)
 		answer_say_clean(ret_answer, err == -ENOMEM ? 503 : 404, strerror(-err));
+	else
+		answer_json(ret_answer, put_told,
+			    &(struct told){&strip, request->stored, state.unit});
 }
