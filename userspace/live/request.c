@@ -14,39 +14,17 @@
 static const char *const verbs[] = {
 	[LIVE_DUMP] = "dump", [LIVE_TOP] = "top", [LIVE_STATS] = "stats"};
 
-static const char kinds_word[] = "kinds=", uid_word[] = "uid=";
-
-struct word {
-	const char *text;
-	size_t size;
-};
-
-/* Returns the next word of the line; words are separated by one blank. */
-static struct word next_word(const char **at, const char *end)
+/* Parses digits without leading zeros, of `most` at most. */
+static bool parse_number(const char *word, uint32_t most, uint32_t *ret_number)
 {
-	const char *blank = memchr(*at, ' ', (size_t)(end - *at));
-	struct word word = {.text = *at, .size = (size_t)((blank ? blank : end) - *at)};
+	const size_t digits = strspn(word, "0123456789");
+	unsigned long number;
 
-	*at = blank ? blank + 1 : end;
-	return word;
-}
-
-static bool is_word(struct word word, const char *text)
-{
-	return word.size == strlen(text) && !memcmp(word.text, text, word.size);
-}
-
-/* Reads digits up to another character, without leading zeros.  0: not a pid. */
-static uint32_t read_pid(const char **at, const char *end)
-{
-	uint32_t pid = 0;
-
-	while (*at < end && **at >= '0' && **at <= '9') {
-		pid = pid * 10 + (uint32_t)(*(*at)++ - '0');
-		if (!pid || pid > PID_MAX)
-			return 0;
-	}
-	return pid;
+	if (!digits || word[digits] || digits > 10 || (*word == '0' && digits > 1))
+		return false;
+	number = strtoul(word, NULL, 10);
+	*ret_number = (uint32_t)number;
+	return number <= most;
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -68,23 +46,18 @@ static void sort_pids(struct live_request *request)
 	request->pid_count = kept;
 }
 
-static int parse_pids(struct word word, struct live_request *request)
+static int parse_pids(char *list, struct live_request *request)
 {
-	const char *at = word.text, *end = word.text + word.size;
+	uint32_t pid;
 
-	if (is_word(word, "all"))
+	if (!strcmp(list, "all"))
 		return 0;
-	for (;;) {
-		uint32_t pid = read_pid(&at, end);
-
-		if (!pid || (at < end && *at != ','))
+	for (char *word; (word = strsep(&list, ","));) {
+		if (!parse_number(word, PID_MAX, &pid) || !pid)
 			return -EINVAL;
 		if (request->pid_count == LIVE_PIDS_MAX)
 			return -E2BIG;
 		request->pid[request->pid_count++] = pid;
-		if (at == end)
-			break;
-		at++;
 	}
 	sort_pids(request);
 	return 0;
@@ -102,78 +75,58 @@ bool live_kind_find(const char *name, size_t size, enum pp_profile *ret_kind)
 	return true;
 }
 
-static bool begins_with(struct word word, const char *text)
+static int parse_kinds(char *list, struct live_request *request)
 {
-	return word.size >= strlen(text) && !memcmp(word.text, text, strlen(text));
-}
-
-static int parse_kinds(struct word word, struct live_request *request)
-{
-	const char *at = word.text + strlen(kinds_word), *end = word.text + word.size;
+	enum pp_profile kind;
 
 	if (request->verb != LIVE_TOP)
 		return -EINVAL;
-	for (;;) {
-		const char *comma = memchr(at, ',', (size_t)(end - at));
-		enum pp_profile kind;
-
-		if (!live_kind_find(at, (size_t)((comma ? comma : end) - at), &kind))
+	for (char *word; (word = strsep(&list, ","));) {
+		if (!live_kind_find(word, strlen(word), &kind))
 			return -EINVAL;
 		request->kinds |= 1U << kind;
-		if (!comma)
-			return 0;
-		at = comma + 1;
 	}
+	return 0;
 }
 
 /* ---- the line ---- */
 
-/* Parses "uid=1000": digits without leading zeros.  -1 is no user. */
-static int parse_uid(struct word word, struct live_request *request)
+/* -1 is no user. */
+static int parse_uid(const char *word, struct live_request *request)
 {
-	const char *at = word.text + strlen(uid_word), *end = word.text + word.size;
-	uint64_t uid = 0;
-
-	if (at == end || (*at == '0' && end - at > 1) || request->has_uid)
+	if (request->has_uid || !parse_number(word, UINT32_MAX - 1, &request->uid))
 		return -EINVAL;
-	for (; at < end; at++) {
-		if (*at < '0' || *at > '9')
-			return -EINVAL;
-		uid = uid * 10 + (uint64_t)(*at - '0');
-		if (uid >= UINT32_MAX)
-			return -EINVAL;
-	}
 	request->has_uid = true;
-	request->uid = (uint32_t)uid;
 	return 0;
 }
 
-static int parse_word(struct word word, struct live_request *request)
+/* Returns what is behind the name of a switch; NULL: it is another one. */
+static char *value_of(char *word, const char *name)
 {
-	if (begins_with(word, uid_word))
-		return parse_uid(word, request);
-	return begins_with(word, kinds_word) ? parse_kinds(word, request) : -EINVAL;
+	return strncmp(word, name, strlen(name)) ? NULL : word + strlen(name);
 }
 
-static int parse_switches(const char *at, const char *end, struct live_request *request)
+static int parse_switch(char *word, struct live_request *request)
 {
-	while (at < end) {
-		struct word word = next_word(&at, end);
+	char *value;
 
-		if (is_word(word, "no-native"))
-			request->no_native = true;
-		else if (is_word(word, "no-kernel"))
-			request->no_kernel = true;
-		else if (parse_word(word, request))
-			return -EINVAL;
-	}
+	if (!strcmp(word, "no-native"))
+		request->no_native = true;
+	else if (!strcmp(word, "no-kernel"))
+		request->no_kernel = true;
+	else if ((value = value_of(word, "uid=")))
+		return parse_uid(value, request);
+	else if ((value = value_of(word, "kinds=")))
+		return parse_kinds(value, request);
+	else
+		return -EINVAL;
 	return 0;
 }
 
-static int parse_verb(struct word word, enum live_verb *ret_verb)
+static int parse_verb(const char *word, enum live_verb *ret_verb)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-		if (is_word(word, verbs[i])) {
+		if (!strcmp(word, verbs[i])) {
 			*ret_verb = (enum live_verb)i;
 			return 0;
 		}
@@ -181,21 +134,25 @@ static int parse_verb(struct word word, enum live_verb *ret_verb)
 	return -EINVAL;
 }
 
+/* Words are separated by one blank; behind the last one there may be one. */
 int live_request_parse(const char *line, size_t size, struct live_request *ret_request)
 {
-	const char *at = line, *end = line + size;
+	char text[LIVE_REQUEST_BYTES], *rest = text;
 	struct live_request request = {};
 	int err;
 
 	if (size >= LIVE_REQUEST_BYTES)
 		return -E2BIG;
-	if (!is_word(next_word(&at, end), "pyprofd") || !is_word(next_word(&at, end), "1"))
+	memcpy(text, line, size);
+	text[size] = '\0';
+	if (strcmp(strsep(&rest, " "), "pyprofd") || !rest || strcmp(strsep(&rest, " "), "1"))
 		return -EPROTO;
-	err = parse_verb(next_word(&at, end), &request.verb);
+	err = rest && !memchr(line, '\0', size) ? parse_verb(strsep(&rest, " "), &request.verb)
+						: -EINVAL;
 	if (!err)
-		err = parse_pids(next_word(&at, end), &request);
-	if (!err)
-		err = parse_switches(at, end, &request);
+		err = rest ? parse_pids(strsep(&rest, " "), &request) : -EINVAL;
+	while (!err && rest && *rest)
+		err = parse_switch(strsep(&rest, " "), &request);
 	if (err)
 		return err;
 	*ret_request = request;
@@ -219,7 +176,7 @@ int live_request_format(const struct live_request *request, char ret_text[LIVE_R
 		fprintf(out, "%s%u", i ? "," : "", request->pid[i]);
 	kind_names(request->kinds & KINDS_SERVED, ",", ",", kinds);
 	if (request->has_uid)
-		snprintf(uid, sizeof(uid), " %s%u", uid_word, request->uid);
+		snprintf(uid, sizeof(uid), " uid=%u", request->uid);
 	fprintf(out, "%s%s%s%s%s%s\n", request->pid_count ? "" : "all",
 		request->no_native ? " no-native" : "", request->no_kernel ? " no-kernel" : "", uid,
 		kinds[0] ? " kinds=" : "", kinds);
