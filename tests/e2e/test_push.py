@@ -439,9 +439,9 @@ def test_each_answer_has_its_consequence(name):
         times.append(time.monotonic())
         if not left:
             return None
-        status, headers, body = left.pop(0)
+        status, head, body = left.pop(0)
         date = email.utils.formatdate(time.time() + 3, usegmt=True)
-        return status, {name: date if value == "in 3 s" else value for name, value in headers.items()}, body
+        return status, {name: value.replace("in 3 s", date) for name, value in head.items()}, body
 
     store, sink = Store(), Collector(protocol, answer)
     pusher = Pusher(store, sections(protocol, sink.url)).begun("test")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: base/kinds.c pprof/profile_read.c pprof/read_memory.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c pprof/pprof.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c base/proto.c */
+/* sources: base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c pprof/pprof.c pprof/folded.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c base/proto.c */
 /* Any bytes, read twice as two files into one profile, which is then encoded. */
 #include <stddef.h>
 #include <stdint.h>

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "pprof/pprof_fields.h"
-
-#define FIRST_SLOTS 64U
-#define FIELD_ID 1U
 
 static int fail(struct pprof_tables *tables, int err, const char *why)
 {
@@ -18,9 +16,8 @@ static int fail(struct pprof_tables *tables, int err, const char *why)
 
 static void items_release(struct pprof_items *items)
 {
-	free(items->ids.id);
-	free(items->ids.slot);
 	free(items->item);
+	index_table_release(&items->index);
 }
 
 void pprof_tables_release(struct pprof_tables *tables)
@@ -36,10 +33,7 @@ void pprof_tables_release(struct pprof_tables *tables)
 
 static size_t items_bytes(const struct pprof_items *items)
 {
-	size_t slots = items->ids.slot ? (size_t)items->ids.slot_mask + 1 : 0;
-
-	return items->ids.capacity * sizeof(*items->ids.id) +
-	       items->capacity * sizeof(*items->item) + slots * sizeof(*items->ids.slot);
+	return items->capacity * sizeof(*items->item) + index_table_bytes(&items->index);
 }
 
 size_t pprof_tables_bytes(const struct pprof_tables *tables)
@@ -59,10 +53,8 @@ static bool has_room(const struct pprof_tables *tables, size_t count, size_t cap
 
 static void items_clear(struct pprof_items *items)
 {
-	items->ids.count = 0;
-	free(items->ids.slot);
-	items->ids.slot = NULL;
-	items->ids.slot_mask = 0;
+	items->count = 0;
+	index_table_release(&items->index);
 }
 
 /* ---- ids ---- */
@@ -73,78 +65,57 @@ static uint32_t hash_id(uint64_t id)
 	return (uint32_t)(id * 0x9e3779b97f4a7c15ULL >> 32);
 }
 
-static int index_ids(struct id_table *ids)
+static bool id_equal(const void *context, uint32_t index, const void *key)
 {
-	uint32_t slots = FIRST_SLOTS;
+	const struct pprof_items *items = context;
+
+	return items->item[index].id == *(const uint64_t *)key;
+}
+
+static int index_ids(struct pprof_items *items)
+{
 	bool in_order = true;
+	uint32_t at;
+	int err = 0;
 
-	for (uint32_t i = 0; i < ids->count && in_order; i++)
-		in_order = ids->id[i] == (uint64_t)i + 1;
-	if (in_order)
-		return 0;
-	while (slots / 2 <= ids->count)
-		slots *= 2;
-	ids->slot = calloc(slots, sizeof(*ids->slot));
-	if (!ids->slot)
-		return -ENOMEM;
-	ids->slot_mask = slots - 1;
-	for (uint32_t i = 0; i < ids->count; i++) {
-		uint32_t at = hash_id(ids->id[i]) & ids->slot_mask;
+	for (uint32_t i = 0; i < items->count && in_order; i++)
+		in_order = items->item[i].id == (uint64_t)i + 1;
+	for (uint32_t i = 0; !err && !in_order && i < items->count; i++) {
+		const uint64_t *id = &items->item[i].id;
 
-		for (; ids->slot[at]; at = (at + 1) & ids->slot_mask)
-			if (ids->id[ids->slot[at] - 1] == ids->id[i])
-				return -EBADMSG;
-		ids->slot[at] = i + 1;
+		err = index_table_find(&items->index, hash_id(*id), id_equal, items, id, &at)
+			      ? -EBADMSG
+			      : index_table_add(&items->index, hash_id(*id), i);
 	}
-	return 0;
+	return err;
 }
 
 struct pprof_item *pprof_items_find(const struct pprof_items *items, uint64_t id)
 {
-	const struct id_table *ids = &items->ids;
+	uint32_t at;
 
-	if (!ids->slot)
-		return id && id <= ids->count ? &items->item[id - 1] : NULL;
-	for (uint32_t at = hash_id(id) & ids->slot_mask; ids->slot[at];
-	     at = (at + 1) & ids->slot_mask)
-		if (ids->id[ids->slot[at] - 1] == id)
-			return &items->item[ids->slot[at] - 1];
-	return NULL;
+	if (!items->index.slot)
+		return id && id <= items->count ? &items->item[id - 1] : NULL;
+	return index_table_find(&items->index, hash_id(id), id_equal, items, &id, &at)
+		       ? &items->item[at]
+		       : NULL;
 }
 
 /* ---- fields ---- */
 
-static int message_id(struct wire message, uint64_t *ret_id)
-{
-	struct wire_field field;
-	uint64_t id = 0;
-	int more;
-
-	while ((more = wire_next(&message, &field)) > 0)
-		if (field.number == FIELD_ID && !field.is_bytes)
-			id = field.value;
-	if (more < 0 || !id)
-		return -EBADMSG;
-	*ret_id = id;
-	return 0;
-}
-
 static int add_item(struct pprof_tables *tables, struct pprof_items *items, struct wire message)
 {
-	uint64_t id;
-	int err = message_id(message, &id);
+	struct pprof_item item = {.message = message};
+	uint64_t *const place[] = {NULL, &item.id};
 
-	if (err)
-		return fail(tables, err, "broken: a function, location or mapping does not parse");
-	if (!has_room(tables, items->ids.count, items->ids.capacity))
+	if (wire_numbers(message, place, ARRAY_SIZE(place)) || !item.id)
+		return fail(tables, -EBADMSG,
+			    "broken: a function, location or mapping does not parse");
+	if (!has_room(tables, items->count, items->capacity))
 		return fail(tables, -EFBIG, PPROF_TOO_MANY);
-	err = ARRAY_RESERVE(items->ids.id, items->ids.count, items->ids.capacity);
-	if (!err)
-		err = ARRAY_RESERVE(items->item, items->ids.count, items->capacity);
-	if (err)
-		return fail(tables, err, "not enough memory");
-	items->ids.id[items->ids.count] = id;
-	items->item[items->ids.count++] = (struct pprof_item){.message = message};
+	if (ARRAY_RESERVE(items->item, items->count, items->capacity))
+		return fail(tables, -ENOMEM, "not enough memory");
+	items->item[items->count++] = item;
 	return 0;
 }
 
@@ -167,19 +138,10 @@ static int read_value_type(struct pprof_tables *tables, struct wire message,
 			   struct pprof_value_type *ret_type)
 {
 	struct pprof_value_type type = {0};
-	struct wire_field field;
-	int more;
+	uint64_t *const place[] = {NULL, &type.type, &type.unit};
 
-	while ((more = wire_next(&message, &field)) > 0) {
-		if (field.is_bytes)
-			continue;
-		if (field.number == 1)
-			type.type = field.value;
-		if (field.number == 2)
-			type.unit = field.value;
-	}
-	if (more < 0)
-		return fail(tables, more, "broken: a sample type does not parse");
+	if (wire_numbers(message, place, ARRAY_SIZE(place)))
+		return fail(tables, -EBADMSG, "broken: a sample type does not parse");
 	*ret_type = type;
 	return 0;
 }
@@ -315,11 +277,11 @@ int pprof_tables_read(struct pprof_tables *tables, const uint8_t *bytes, size_t 
 		return fail(tables, more,
 			    tables->type_count ? "cut off or broken: a message does not parse"
 					       : "not a pprof file");
-	err = index_ids(&tables->function.ids);
+	err = index_ids(&tables->function);
 	if (!err)
-		err = index_ids(&tables->location.ids);
+		err = index_ids(&tables->location);
 	if (!err)
-		err = index_ids(&tables->mapping.ids);
+		err = index_ids(&tables->mapping);
 	if (err)
 		return fail(tables, err,
 			    err == -ENOMEM ? "not enough memory" : "broken: an id is there twice");

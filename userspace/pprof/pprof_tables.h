@@ -6,16 +6,8 @@
 
 #include <stdint.h>
 
+#include "base/index_table.h"
 #include "base/proto.h"
-
-/* The ids of a file's messages, which are any numbers but 0.  When they are 1, 2, 3 ..., as most
- * writers number them, they are found by their order, else by hash. */
-struct id_table {
-	uint64_t *id;
-	uint32_t count, capacity;
-	uint32_t *slot; /* index + 1; 0: free */
-	uint32_t slot_mask;
-};
 
 struct pprof_text {
 	uint32_t offset, size; /* in the file's bytes */
@@ -23,15 +15,18 @@ struct pprof_text {
 };
 
 struct pprof_item {
+	uint64_t id; /* any number but 0 */
 	struct wire message;
 	uint32_t cached, cached_count; /* for the reader's use; 0 at first */
 	bool is_cached;
 };
 
+/* When the ids are 1, 2, 3 ..., as most writers number them, messages are found by their order and
+ * the index is empty, else by that. */
 struct pprof_items {
-	struct id_table ids;
-	struct pprof_item *item; /* ids.count of them */
-	uint32_t capacity;
+	struct pprof_item *item;
+	uint32_t count, capacity;
+	struct index_table index;
 };
 
 struct pprof_value_type {

@@ -43,7 +43,8 @@ void profile_reader_free(struct profile_reader *reader)
 	free(reader->function);
 	free(reader->resolved);
 	free(reader->stack);
-	free(reader->label_slot);
+	free(reader->label_set);
+	index_table_release(&reader->label_set_index);
 	free(reader->window);
 	free(reader->delta);
 	free(reader->sorted);

@@ -24,9 +24,9 @@ struct raw_label {
 
 /* Maps the labels of a sample to a label set, within one file, by a 64-bit hash alone.  The chance
  * that two of a file's thousands of sets are confused is below 1e-12. */
-struct label_slot {
-	uint64_t hash; /* 0: free */
-	uint32_t set;  /* LABEL_SET_UNWANTED: wants_labels() returned false */
+struct read_label_set {
+	uint64_t hash;
+	uint32_t set; /* LABEL_SET_UNWANTED: wants_labels() returned false */
 };
 #define LABEL_SET_UNWANTED UINT32_MAX
 
@@ -63,9 +63,10 @@ struct profile_reader {
 	uint32_t resolved_count, resolved_capacity;
 	uint32_t *stack; /* of this sample */
 	uint32_t stack_count, stack_capacity;
-	uint64_t frames_left; /* how many more this file may have */
-	struct label_slot *label_slot;
-	uint32_t label_slot_mask, label_slot_count;
+	uint64_t frames_left;		  /* how many more this file may have */
+	struct read_label_set *label_set; /* of this file */
+	uint32_t label_set_count, label_set_capacity;
+	struct index_table label_set_index;
 	/* At least one; those of a merged file by offset. */
 	struct reader_window *window;
 	uint32_t window_count, window_capacity;
@@ -121,16 +122,10 @@ int reader_passing_text(struct profile_reader *reader, uint64_t text, const char
 int reader_add_location(struct profile_reader *reader, uint64_t location_id);
 /* Adds the frame "[no Python]" to an empty stack.  Returns 0, -ENOMEM. */
 int reader_add_no_python(struct profile_reader *reader);
-/* Finds the label set of a sample's labels.  Returns 0 and a set or LABEL_SET_UNWANTED; -EBADMSG,
- * -ENOMEM. */
-int reader_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
-		     uint32_t *ret_set);
 /* Returns how much memory a reader may take for files of so many bytes, unpacked.  options: the
  * reader's. */
 size_t reader_memory_max(const struct profile_read_options *options, uint64_t unpacked_bytes);
-/* Returns 0, or -EFBIG with the error in words when the reader takes more. */
-int reader_check_memory(struct profile_reader *reader);
-/* Sets the error that says so, and returns -EFBIG. */
+/* Sets the error that says that the reader would take more.  Returns -EFBIG. */
 int reader_too_big(struct profile_reader *reader);
 /* Lists the windows of the file.  Returns 0, -EBADMSG, -ENOMEM. */
 int reader_list_windows(struct profile_reader *reader);
@@ -150,11 +145,6 @@ int reader_add_empty_window(struct profile_reader *reader, const struct window_m
 /* Finds out which values of a new profile are not summed up over windows (include/pyprofd/kinds.h:
  * enum pp_merge); "levels" in the names of the next functions. */
 void reader_find_levels(struct profile_reader *reader, const struct profile_options *options);
-/* Notes the levels among a sample's values.  Returns 0 or -ENOMEM. */
-int reader_take_levels(struct profile_reader *reader, uint32_t row, uint32_t window,
-		       const int64_t *value);
-/* Makes the levels among the values 0, which are not added up. */
-void reader_leave_levels_out(const struct profile_reader *reader, int64_t *value);
 /* Gives the rows the levels of this file where it has the last window so far, and the most where
  * that counts. */
 void reader_finish_levels(struct profile_reader *reader);

@@ -89,26 +89,6 @@ static const char *string_of(const struct profile_reader *reader, uint32_t strin
 
 /* ---- mappings ---- */
 
-struct read_mapping {
-	uint64_t start, limit, offset, file, build_id;
-};
-
-static int parse_mapping(struct wire message, struct read_mapping *ret_mapping)
-{
-	struct read_mapping mapping = {0};
-	uint64_t *const place[] = {NULL,
-				   NULL,
-				   &mapping.start,
-				   &mapping.limit,
-				   &mapping.offset,
-				   &mapping.file,
-				   &mapping.build_id};
-	int err = wire_numbers(message, place, sizeof(place) / sizeof(place[0]));
-
-	*ret_mapping = mapping;
-	return err;
-}
-
 static bool ends_with(const char *text, const char *end)
 {
 	size_t text_size = strlen(text), end_size = strlen(end);
@@ -128,7 +108,7 @@ static bool kind_of_mapping(const char *path, uint32_t *ret_kind)
 		{"[anon]", FRAME_JIT}, {"[pyprofd]", FRAME_MARKER},
 	};
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++) {
 		if (!strcmp(path, own[i].name)) {
 			*ret_kind = own[i].kind;
 			return true;
@@ -145,16 +125,17 @@ static bool kind_of_mapping(const char *path, uint32_t *ret_kind)
 /* Sets the item's cache: the module, and its frames' kind in cached_count. */
 static int resolve_mapping(struct profile_reader *reader, struct pprof_item *item)
 {
-	struct read_mapping mapping;
 	struct module module = {0};
+	uint64_t start = 0, limit = 0, offset = 0, file = 0, build_id = 0;
+	uint64_t *const place[] = {NULL, NULL, &start, &limit, &offset, &file, &build_id};
 	uint32_t kind;
 	int err;
 
-	if (parse_mapping(item->message, &mapping))
+	if (wire_numbers(item->message, place, ARRAY_SIZE(place)))
 		return reader_fail(reader, -EBADMSG, "broken: a mapping does not parse");
-	err = reader_text(reader, mapping.file, &module.path);
+	err = reader_text(reader, file, &module.path);
 	if (!err)
-		err = reader_text(reader, mapping.build_id, &module.build_id);
+		err = reader_text(reader, build_id, &module.build_id);
 	if (err)
 		return err;
 	if (kind_of_mapping(string_of(reader, module.path), &kind)) {
@@ -162,9 +143,9 @@ static int resolve_mapping(struct profile_reader *reader, struct pprof_item *ite
 	} else {
 		/* The same file has other addresses in each process. */
 		if (!reader->options.drop_addresses) {
-			module.start = mapping.start;
-			module.limit = mapping.limit;
-			module.offset = mapping.offset;
+			module.start = start;
+			module.limit = limit;
+			module.offset = offset;
 		}
 		err = profile_add_module(reader->profile, &module, &item->cached);
 		if (err)
@@ -182,7 +163,7 @@ static int parse_function(struct profile_reader *reader, struct wire message,
 {
 	uint64_t name = 0, system_name = 0, file = 0, start_line = 0;
 	uint64_t *const place[] = {NULL, NULL, &name, &system_name, &file, &start_line};
-	int err = wire_numbers(message, place, sizeof(place) / sizeof(place[0]));
+	int err = wire_numbers(message, place, ARRAY_SIZE(place));
 
 	if (err)
 		return reader_fail(reader, -EBADMSG, "broken: a function does not parse");
@@ -256,16 +237,10 @@ static int append_line(struct profile_reader *reader, struct wire message, const
 	uint64_t function_id = 0, line = 0;
 	const struct read_function *function;
 	struct frame frame = *base;
-	struct wire_field field;
-	int more, err;
+	uint64_t *const place[] = {NULL, &function_id, &line};
+	int err;
 
-	while ((more = wire_next(&message, &field)) > 0) {
-		if (field.number == 1 && !field.is_bytes)
-			function_id = field.value;
-		if (field.number == 2 && !field.is_bytes)
-			line = field.value;
-	}
-	if (more < 0)
+	if (wire_numbers(message, place, ARRAY_SIZE(place)))
 		return reader_fail(reader, -EBADMSG, "broken: a line does not parse");
 	err = find_function(reader, function_id, &function);
 	if (err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Converts a pprof file's samples to rows of the profile. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,67 @@
 #include "base/saturating.h"
 #include "pprof/pprof_fields.h"
 #include "pprof/profile_reader.h"
+
+#define MIB (1ULL << 20)
+
+/* ---- memory ---- */
+
+size_t profile_reader_bytes(const struct profile_reader *reader)
+{
+	return sizeof(*reader) + reader->unpacked.capacity + pprof_tables_bytes(&reader->tables) +
+	       intern_bytes_used(reader->strings) +
+	       (reader->profile ? profile_bytes(reader->profile) : 0) +
+	       reader->function_capacity * sizeof(*reader->function) +
+	       reader->resolved_capacity * sizeof(*reader->resolved) +
+	       reader->stack_capacity * sizeof(*reader->stack) +
+	       reader->label_set_capacity * sizeof(*reader->label_set) +
+	       index_table_bytes(&reader->label_set_index) +
+	       (reader->delta_capacity + reader->sorted_capacity) * sizeof(*reader->delta) +
+	       reader->level_capacity * sizeof(*reader->level) +
+	       reader->waiting_capacity * sizeof(*reader->waiting) +
+	       reader->undo_capacity * sizeof(*reader->undo) +
+	       reader->window_capacity * sizeof(*reader->window) + reader->verdict_capacity +
+	       reader->clean_capacity;
+}
+
+/* Returns what is never passed, however many bytes the files have. */
+static size_t most_memory(const struct profile_read_options *options)
+{
+	return options->memory_max && options->memory_max < PROFILE_READ_MEMORY_MAX
+		       ? options->memory_max
+		       : PROFILE_READ_MEMORY_MAX;
+}
+
+size_t reader_memory_max(const struct profile_read_options *options, uint64_t unpacked_bytes)
+{
+	const size_t most = most_memory(options);
+
+	if (most < PROFILE_READ_MEMORY_FREE ||
+	    unpacked_bytes > (most - PROFILE_READ_MEMORY_FREE) / PROFILE_READ_MEMORY_FACTOR)
+		return most;
+	return PROFILE_READ_MEMORY_FREE + unpacked_bytes * PROFILE_READ_MEMORY_FACTOR;
+}
+
+int reader_too_big(struct profile_reader *reader)
+{
+	reader->is_full = true;
+	snprintf(reader->too_big, sizeof(reader->too_big),
+		 "needs more than %llu MiB of memory: 64 MiB and %u times the unpacked size are "
+		 "the most that is taken, and never more than %llu MiB",
+		 (unsigned long long)reader->memory_max / MIB, PROFILE_READ_MEMORY_FACTOR,
+		 most_memory(&reader->options) / MIB);
+	return reader_fail(reader, -EFBIG, reader->too_big);
+}
+
+bool profile_reader_is_full(const struct profile_reader *reader)
+{
+	return reader->is_full;
+}
+
+static int check_memory(struct profile_reader *reader)
+{
+	return profile_reader_bytes(reader) > reader->memory_max ? reader_too_big(reader) : 0;
+}
 
 /* ---- levels and maxima ---- */
 
@@ -35,7 +97,8 @@ static bool is_level(const struct profile_reader *reader, size_t value_index)
 	return !reader->adds_window && (reader->levels | reader->maxima) & 1U << value_index;
 }
 
-int reader_take_levels(struct profile_reader *reader, uint32_t row, uint32_t window,
+/* Notes the levels among a sample's values.  Returns 0 or -ENOMEM. */
+static int take_levels(struct profile_reader *reader, uint32_t row, uint32_t window,
 		       const int64_t *value)
 {
 	reader->window[window].has_rows = true;
@@ -53,7 +116,8 @@ int reader_take_levels(struct profile_reader *reader, uint32_t row, uint32_t win
 	return 0;
 }
 
-void reader_leave_levels_out(const struct profile_reader *reader, int64_t *value)
+/* Makes the levels among the values 0, which are not added up. */
+static void leave_levels_out(const struct profile_reader *reader, int64_t *value)
 {
 	for (size_t i = 0; (reader->levels | reader->maxima) >> i; i++)
 		if (is_level(reader, i))
@@ -142,7 +206,6 @@ void reader_finish_levels(struct profile_reader *reader)
 	reader->level_count = 0;
 }
 
-#define FIRST_LABEL_SLOTS 256U
 struct raw_sample {
 	struct wire stack; /* its locations; NULL: not in one piece */
 	uint32_t stack_pieces;
@@ -153,47 +216,6 @@ struct raw_sample {
 };
 
 /* ---- labels ---- */
-
-static int parse_label(struct wire message, struct raw_label *ret_label)
-{
-	struct raw_label label = {0};
-	uint64_t *const place[] = {NULL, &label.key, &label.str, &label.num, &label.unit};
-	int err = wire_numbers(message, place, sizeof(place) / sizeof(place[0]));
-
-	*ret_label = label;
-	return err;
-}
-
-static int find_label_slot(struct profile_reader *reader, uint64_t hash,
-			   struct label_slot **ret_slot)
-{
-	uint32_t at;
-
-	if ((reader->label_slot_count + 1) * 2 > reader->label_slot_mask) {
-		uint32_t old = reader->label_slot ? reader->label_slot_mask + 1 : 0;
-		uint32_t slots = old ? old * 2 : FIRST_LABEL_SLOTS;
-		struct label_slot *grown = calloc(slots, sizeof(*grown));
-
-		if (!grown)
-			return reader_fail(reader, -ENOMEM, "not enough memory");
-		for (uint32_t i = 0; i < old; i++) {
-			if (!reader->label_slot[i].hash)
-				continue;
-			at = (uint32_t)reader->label_slot[i].hash & (slots - 1);
-			while (grown[at].hash)
-				at = (at + 1) & (slots - 1);
-			grown[at] = reader->label_slot[i];
-		}
-		free(reader->label_slot);
-		reader->label_slot = grown;
-		reader->label_slot_mask = slots - 1;
-	}
-	at = (uint32_t)hash & reader->label_slot_mask;
-	while (reader->label_slot[at].hash && reader->label_slot[at].hash != hash)
-		at = (at + 1) & reader->label_slot_mask;
-	*ret_slot = &reader->label_slot[at];
-	return 0;
-}
 
 static bool is_kept(const struct profile_reader *reader, const char *key)
 {
@@ -268,23 +290,34 @@ static int add_label_set(struct profile_reader *reader, const struct raw_label *
 	return profile_add_label_set(reader->profile, label, kept, ret_set);
 }
 
-int reader_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
-		     uint32_t *ret_set)
+static bool label_set_equal(const void *context, uint32_t index, const void *key)
 {
-	uint64_t hash = XXH3_64bits(raw, count * sizeof(*raw)) | 1;
-	struct label_slot *slot;
-	int err = find_label_slot(reader, hash, &slot);
+	const struct profile_reader *reader = context;
 
-	if (err)
-		return err;
-	if (!slot->hash) {
-		err = add_label_set(reader, raw, count, &slot->set);
+	return reader->label_set[index].hash == *(const uint64_t *)key;
+}
+
+/* Finds the label set of a sample's labels.  Returns 0 and a set or LABEL_SET_UNWANTED; -EBADMSG,
+ * -ENOMEM. */
+static int find_label_set(struct profile_reader *reader, const struct raw_label *raw, size_t count,
+			  uint32_t *ret_set)
+{
+	const uint64_t hash = XXH3_64bits(raw, count * sizeof(*raw));
+	uint32_t at = reader->label_set_count;
+
+	if (!index_table_find(&reader->label_set_index, (uint32_t)hash, label_set_equal, reader,
+			      &hash, &at)) {
+		struct read_label_set set = {.hash = hash};
+		int err = add_label_set(reader, raw, count, &set.set);
+
 		if (err)
 			return err;
-		slot->hash = hash;
-		reader->label_slot_count++;
+		if (INDEX_RESERVE(&reader->label_set_index, (uint32_t)hash, reader->label_set, at,
+				  reader->label_set_capacity))
+			return reader_fail(reader, -ENOMEM, "not enough memory");
+		reader->label_set[reader->label_set_count++] = set;
 	}
-	*ret_set = slot->set;
+	*ret_set = reader->label_set[at].set;
 	return 0;
 }
 
@@ -325,7 +358,8 @@ static int take_values(struct raw_sample *sample, struct wire packed)
 static int take_label(struct raw_sample *sample, struct wire message)
 {
 	struct raw_label label = {0};
-	int err = parse_label(message, &label);
+	uint64_t *const place[] = {NULL, &label.key, &label.str, &label.num, &label.unit};
+	int err = wire_numbers(message, place, ARRAY_SIZE(place));
 
 	if (!err && sample->label_count < PROFILE_MAX_LABELS)
 		sample->label[sample->label_count++] = label;
@@ -476,12 +510,12 @@ static int add_row(struct profile_reader *reader, const struct raw_sample *sampl
 
 	for (size_t i = 0; i < reader->profile->options.value_count; i++)
 		value[i] = summed[i] = sample->value[reader->type_of_value[i]];
-	reader_leave_levels_out(reader, summed);
+	leave_levels_out(reader, summed);
 	err = profile_add_row(reader->profile, stack, label_set, summed, &row);
 	if (!err)
 		err = note_undo(reader, row, summed);
 	if (!err)
-		err = reader_take_levels(reader, row, window, value);
+		err = take_levels(reader, row, window, value);
 	if (!err && reader->options.window_done)
 		err = ARRAY_RESERVE(reader->delta, reader->delta_count, reader->delta_capacity);
 	if (err)
@@ -513,7 +547,7 @@ static int add_sample(struct profile_reader *reader, struct wire message, struct
 		err = reader_take_window(reader, sample->label, &sample->label_count, &window);
 	if (err || !reader->window[window].is_wanted)
 		return err;
-	err = reader_label_set(reader, sample->label, sample->label_count, &label_set);
+	err = find_label_set(reader, sample->label, sample->label_count, &label_set);
 	if (err)
 		return err;
 	if (label_set == LABEL_SET_UNWANTED) {
@@ -544,16 +578,14 @@ int reader_add_samples(struct profile_reader *reader)
 		reader->delta_count = reader->level_count = 0;
 	reader->function_count = reader->resolved_count = 0;
 	reader->frames_left = reader->unpacked.size * READER_MAX_FRAMES_A_BYTE;
-	reader->label_slot_count = 0;
+	reader->label_set_count = 0;
+	index_table_clear(&reader->label_set_index);
 	reader->last_stack = (struct wire){0};
-	if (reader->label_slot)
-		memset(reader->label_slot, 0,
-		       ((size_t)reader->label_slot_mask + 1) * sizeof(*reader->label_slot));
 	while (!err && wire_next(&wire, &field) > 0)
 		if (field.number == PPROF_PROFILE_SAMPLE) {
 			err = add_sample(reader, field.bytes, &sample);
 			if (!err)
-				err = reader_check_memory(reader);
+				err = check_memory(reader);
 		}
 	return err;
 }
