@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Options from the configuration file and --set. */
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "options/parser.h"
@@ -40,22 +41,10 @@ static error_t find_config(int key, char *arg, struct argp_state *state)
 /* Errors of other options wait for the second look. */
 static void look(struct found *found, int argc, char **argv)
 {
-	static const struct argp argp = {.options = option_table, .parser = find_config};
+	const struct argp argp = {.options = option_table(), .parser = find_config};
 
 	(void)argp_parse(&argp, argc, argv,
 			 ARGP_NO_ERRS | ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_IN_ORDER, NULL, found);
-}
-
-static int find_key(const char *option)
-{
-	for (const struct argp_option *entry = option_table; entry->name || entry->doc; entry++) {
-		if (entry->name && !strcmp(entry->name, option))
-			return entry->key;
-	}
-	for (const struct option_setting *entry = option_settings; entry->name; entry++)
-		if (!strcmp(entry->name, option))
-			return entry->key;
-	return 0;
 }
 
 /* For an option without a value. */
@@ -77,7 +66,8 @@ static int parse_yes(struct option_parser *parser, const char *text, bool *ret_y
 static int take_setting(void *context, const struct config_value *value)
 {
 	struct option_parser *parser = context;
-	const int key = find_key(value->key->option);
+	const char *option = value->key->option;
+	const struct option_row *row = option_row_named(option, strlen(option));
 	bool is_wanted = true;
 	int err = 0;
 
@@ -85,9 +75,9 @@ static int take_setting(void *context, const struct config_value *value)
 	if (value->key->takes_no_value) {
 		err = parse_yes(parser, value->text, &is_wanted);
 		if (!err && is_wanted)
-			err = option_set(parser, key, NULL);
+			err = option_set(parser, row, NULL);
 	} else {
-		err = option_set(parser, key, value->text);
+		err = option_set(parser, row, value->text);
 	}
 	parser->setting = NULL;
 	return err;
@@ -126,44 +116,39 @@ int configured_parse(struct option_parser *parser, int argc, char **argv)
 	return err;
 }
 
-int configured_note(struct option_parser *parser, int key, const char *arg)
+int configured_note(struct option_parser *parser, const char *option, const char *arg)
 {
 	struct config_value given = {.text = arg ?: "yes", .source = CONFIG_FROM_OPTION};
-	const struct argp_option *entry = option_table;
 	char why[CONFIG_WHY_BYTES];
 	enum config_kind kind;
 	size_t index;
 	int err;
 
-	while ((entry->name || entry->doc) && entry->key != key)
-		entry++;
-	if (!entry->name || !config_key_of_option(entry->name, &kind, &index))
+	if (!config_key_of_option(option, &kind, &index))
 		return 0;
 	err = config_note(parser->options.config, kind, index, &given, why);
 	return err && err != -ENOMEM ? usage(parser, "%s", why) : err;
 }
 
-void configured_locate(const struct option_parser *parser, char why[OPTION_WHY_BYTES])
+int refuse(struct option_parser *parser, const char *format, ...)
 {
-	char option[OPTION_WHY_BYTES], place[CONFIG_WHY_BYTES];
-	struct config_value value;
+	char line[CONFIG_WHY_BYTES], option[CONFIG_WHY_BYTES], place[CONFIG_WHY_BYTES];
+	struct config_value value = {0};
 	enum config_kind kind;
-	size_t index, size = strcspn(why, " ");
-	OWNED_MEM char *line = NULL;
+	size_t index, size;
+	va_list args;
 
-	if (strncmp(why, "--", 2))
-		return;
-	snprintf(option, sizeof(option), "%.*s", (int)size - 2, why + 2);
-	if (!config_key_of_option(option, &kind, &index))
-		return;
-	value = config_get(parser->options.config, kind, index);
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	size = strcspn(line, " ");
+	snprintf(option, sizeof(option), "%.*s", (int)size - 2, line + 2);
+	if (config_key_of_option(option, &kind, &index))
+		value = config_get(parser->options.config, kind, index);
 	if (value.source != CONFIG_FROM_FILE && value.source != CONFIG_FROM_SET)
-		return;
+		return usage(parser, "%s", line);
 	config_place(&value, place);
-	if (asprintf(&line, "%s%s", place, why + size) < 0)
-		line = NULL;
-	else
-		snprintf(why, OPTION_WHY_BYTES, "%s", line);
+	return usage(parser, "%s%s", place, line + size);
 }
 
 static int check_http(const struct option_parser *parser, char why[CONFIG_WHY_BYTES])

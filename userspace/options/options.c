@@ -59,121 +59,93 @@ static uint32_t default_events(const struct options *options)
 				  : PP_CAPTURES_DEFAULT;
 }
 
-static int check_events(const struct options *options, char why[OPTION_WHY_BYTES])
+static const char *list(uint32_t events, char names[CAPTURE_NAMES_CHARS])
 {
-	uint32_t waits = options->events & PP_CAPTURES_OF_WAITS;
+	capture_names(events, ",", names);
+	return names;
+}
+
+static int check_events(struct option_parser *parser)
+{
+	const struct options *options = &parser->options;
+	const uint32_t waits = options->events & PP_CAPTURES_OF_WAITS;
+	/* Wakers' profile takes the place of that of waits. */
+	const uint32_t apart = options->events & PP_CAPTURE_WAKERS
+				       ? options->events & ~PP_CAPTURE_OFFCPU
+				       : options->events;
 	char names[CAPTURE_NAMES_CHARS];
 
-	if (waits && options->clock == OPTIONS_CLOCK_CYCLES) {
-		capture_names(waits, ",", names);
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--clock cycles and --events %s exclude each other: waits are measured in "
-			 "time",
-			 names);
-		return -EINVAL;
-	}
+	if (waits && options->clock == OPTIONS_CLOCK_CYCLES)
+		return refuse(parser,
+			      "--clock cycles and --events %s exclude each other: waits are "
+			      "measured in time",
+			      list(waits, names));
 	/* The counter's interrupt cannot be masked.  If it comes while a switch updates a map, it
 	 * waits for the map's lock, which its own CPU holds. */
-	if (options->timeline && options->clock == OPTIONS_CLOCK_CYCLES) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--clock cycles and --timeline exclude each other: a cycle counter's "
-			 "interrupt in a context switch could lock the CPU up");
-		return -EINVAL;
-	}
-	/* Wakers' profile takes the place of that of waits. */
-	if (is_one_file(options) &&
-	    __builtin_popcount(options->events & PP_CAPTURE_WAKERS
-				       ? options->events & ~PP_CAPTURE_OFFCPU
-				       : options->events) > 1) {
-		capture_names(options->events, ",", names);
-		snprintf(
-			why, OPTION_WHY_BYTES,
-			"--events %s makes several profiles: give a directory with --output, as in "
-			"-o profiles/",
-			names);
-		return -EINVAL;
-	}
+	if (options->timeline && options->clock == OPTIONS_CLOCK_CYCLES)
+		return refuse(parser,
+			      "--clock cycles and --timeline exclude each other: a cycle counter's "
+			      "interrupt in a context switch could lock the CPU up");
+	if (is_one_file(options) && __builtin_popcount(apart) > 1)
+		return refuse(parser,
+			      "--events %s makes several profiles: give a directory with --output, "
+			      "as in -o profiles/",
+			      list(options->events, names));
+	if (parser->given.offcpu_min && !waits)
+		return refuse(parser,
+			      "--offcpu-min needs waits to leave out: give --events offcpu or "
+			      "--events gil");
 	return 0;
 }
 
 /* Breakpoints in code that runs often slow a program down: somebody has to choose which. */
-static int check_chosen(const struct options *options, char why[OPTION_WHY_BYTES])
+static int check_chosen(struct option_parser *parser)
 {
-	const bool is_chosen = options->pid_count || options->command;
+	const struct options *options = &parser->options;
+	const uint32_t chosen = options->events & PP_CAPTURES_OF_CHOSEN;
 	const uint32_t exact = options->events & PP_CAPTURES_EXACT;
 	char names[CAPTURE_NAMES_CHARS];
 
-	if (!is_chosen && options->events & PP_CAPTURES_OF_CHOSEN) {
-		capture_names(options->events & PP_CAPTURES_OF_CHOSEN, ",", names);
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--events %s slows programs down, so it needs chosen ones: give --pid or "
-			 "-- COMMAND",
-			 names);
-		return -EINVAL;
-	}
-	capture_names(exact, ",", names);
-	if (exact == PP_CAPTURES_EXACT) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--events %s: one would be in the other's times: run pyprofd twice, one "
-			 "after the other",
-			 names);
-		return -EINVAL;
-	}
-	if (exact && !options->duration_ns) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--events %s slows programs down, so it needs an end: give --duration, as "
-			 "in -d 10",
-			 names);
-		return -EINVAL;
-	}
+	if (chosen && !options->pid_count && !options->command)
+		return refuse(parser,
+			      "--events %s slows programs down, so it needs chosen ones: give "
+			      "--pid or -- COMMAND",
+			      list(chosen, names));
+	if (exact == PP_CAPTURES_EXACT)
+		return refuse(parser,
+			      "--events %s: one would be in the other's times: run pyprofd twice, "
+			      "one after the other",
+			      list(exact, names));
+	if (exact && !options->duration_ns)
+		return refuse(parser,
+			      "--events %s slows programs down, so it needs an end: give "
+			      "--duration, as in -d 10",
+			      list(exact, names));
 	return 0;
 }
 
-static int check_lines(const struct options *options, char why[OPTION_WHY_BYTES])
+static int check_probes(struct option_parser *parser)
 {
-	if (!(options->events & PP_CAPTURE_LINES) || options->lines.file_bytes)
-		return 0;
-	snprintf(why, OPTION_WHY_BYTES,
-		 "--events lines does not say of what: give --lines FILE[:FUNC], as in --lines "
-		 "train.py:Model.step");
-	return -EINVAL;
-}
-
-static int check_probes(struct options *options, char why[OPTION_WHY_BYTES])
-{
-	const uint32_t by_probes = PP_CAPTURES_OF_PROBES;
+	const struct options *options = &parser->options;
+	const uint32_t by_probes = options->events & PP_CAPTURES_OF_PROBES;
 	char names[CAPTURE_NAMES_CHARS];
 
-	if (options->events & PP_CAPTURE_PROBE && !options->probe_count) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--events probe does not say what is probed: give --probe, as in --probe "
-			 "usdt:/usr/bin/python3.11:python:gc__start");
-		return -EINVAL;
-	}
-	if (options->no_probes && options->events & by_probes) {
-		capture_names(options->events & by_probes, ",", names);
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--probes no and --events %s exclude each other: leave one out", names);
-		return -EINVAL;
-	}
-	if (options->leaks && !(options->events & PP_CAPTURE_ALLOC)) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--leaks is about allocations: give --events alloc, or leave it out");
-		return -EINVAL;
-	}
-	return check_lines(options, why) ? -EINVAL : check_chosen(options, why);
-}
-
-static int check_waits(const struct option_given *given, const struct options *options,
-		       char why[OPTION_WHY_BYTES])
-{
-	if (given->offcpu_min && !(options->events & PP_CAPTURES_OF_WAITS)) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--offcpu-min needs waits to leave out: give --events offcpu or --events "
-			 "gil");
-		return -EINVAL;
-	}
-	return 0;
+	if (options->events & PP_CAPTURE_PROBE && !options->probe_count)
+		return refuse(parser,
+			      "--events probe does not say what is probed: give --probe, as in "
+			      "--probe usdt:/usr/bin/python3.11:python:gc__start");
+	if (options->no_probes && by_probes)
+		return refuse(parser,
+			      "--probes no and --events %s exclude each other: leave one out",
+			      list(by_probes, names));
+	if (options->leaks && !(options->events & PP_CAPTURE_ALLOC))
+		return refuse(parser,
+			      "--leaks is about allocations: give --events alloc, or leave it out");
+	if (options->events & PP_CAPTURE_LINES && !options->lines.file_bytes)
+		return refuse(parser,
+			      "--events lines does not say of what: give --lines FILE[:FUNC], as "
+			      "in --lines train.py:Model.step");
+	return check_chosen(parser);
 }
 
 /* --probe and --lines say by themselves what is captured. */
@@ -191,42 +163,29 @@ static void choose_events(struct options *options)
 }
 
 /* Applies the rules once all options are parsed: sets output_kind, and events when none were given
- * (0).  Returns 0, or -EINVAL with one line in `why` that names the options that exclude each other
- * and the fix. */
-static int apply_rules(const struct option_given *given, struct options *options,
-		       char why[OPTION_WHY_BYTES])
+ * (0).  Returns 0; -EINVAL: a line was printed. */
+static int apply_rules(struct option_parser *parser)
 {
+	struct options *options = &parser->options;
 	int err;
 
-	options->output_kind = kind_of_output(given, options);
-	options->live_is_default = !given->live && !is_one_file(options);
+	options->output_kind = kind_of_output(&parser->given, options);
+	options->live_is_default = !parser->given.live && !is_one_file(options);
 	if (options->live_is_default)
 		options->live = LIVE_SOCKET_DEFAULT;
-	if (options->output_kind == OPTIONS_OUTPUT_NONE && !options->live && !options->timeline) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--output no leaves nothing to do: it needs --live or --timeline");
-		return -EINVAL;
-	}
+	if (options->output_kind == OPTIONS_OUTPUT_NONE && !options->live && !options->timeline)
+		return refuse(parser,
+			      "--output no leaves nothing to do: it needs --live or --timeline");
 	choose_events(options);
-	err = check_events(options, why);
+	err = check_events(parser);
+	if (!err)
+		err = check_probes(parser);
 	if (err)
 		return err;
-	err = check_probes(options, why);
-	if (err)
-		return err;
-	err = check_waits(given, options, why);
-	if (err)
-		return err;
-	if (options->as_root && !options->command) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--as-root needs a command to run: give -- COMMAND");
-		return -EINVAL;
-	}
-	if (given->timeline_max && !options->timeline) {
-		snprintf(why, OPTION_WHY_BYTES,
-			 "--timeline-max needs a timeline: give --timeline FILE");
-		return -EINVAL;
-	}
+	if (options->as_root && !options->command)
+		return refuse(parser, "--as-root needs a command to run: give -- COMMAND");
+	if (parser->given.timeline_max && !options->timeline)
+		return refuse(parser, "--timeline-max needs a timeline: give --timeline FILE");
 	return 0;
 }
 
@@ -264,49 +223,44 @@ static char *filter_help(int key, const char *text, void *input)
  * is an error. */
 static int explain_long(struct option_parser *parser, const char *word)
 {
-	const struct argp_option *found = NULL;
+	const struct option_row *found = NULL;
 	size_t size = strcspn(word + 2, "=");
 
-	for (const struct argp_option *option = option_table; option->name || option->doc;
-	     option++) {
-		if (!option->name || strncmp(option->name, word + 2, size))
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (!row->text || !row->name || strncmp(row->name, word + 2, size))
 			continue;
-		if (found && strlen(option->name) != size)
+		if (found && strlen(row->name) != size)
 			return usage(parser, "'%.*s' may mean --%s or --%s", (int)size + 2, word,
-				     found->name, option->name);
-		found = option;
+				     found->name, row->name);
+		found = row;
 	}
-	for (const struct option_setting *setting = option_settings; setting->name; setting++)
-		if (!found && strlen(setting->name) == size &&
-		    !strncmp(setting->name, word + 2, size))
-			return usage(parser,
-				     "'--%s' is no option: it is a setting of the configuration, "
-				     "for --set too",
-				     setting->name);
+	if (!found && option_row_named(word + 2, size))
+		return usage(parser,
+			     "'%.*s' is no option: it is a setting of the configuration, for "
+			     "--set too",
+			     (int)size + 2, word);
 	if (!found)
 		return usage(parser, "unknown option '%.*s'; pyprofd --help lists all",
 			     (int)size + 2, word);
-	if (found->arg)
+	if (found->argument)
 		return usage(parser, "--%s needs a value: --%s %s", found->name, found->name,
-			     found->arg);
+			     found->argument);
 	return usage(parser, "--%s takes no value", found->name);
 }
 
 static int explain_short(struct option_parser *parser, const char *word)
 {
-	const struct argp_option *option;
-
 	for (const char *letter = word + 1; *letter; letter++) {
-		for (option = option_table; option->name || option->doc; option++) {
-			if (option->key == *letter)
-				break;
-		}
-		if (option->key != *letter)
+		const struct option_row *row = option_row_of_key(*letter);
+
+		if (!row)
 			return usage(parser, "unknown option '-%c'; pyprofd --help lists all",
 				     *letter);
-		if (option->arg)
+		if (row->argument)
 			return usage(parser, "-%c needs a value: -%c %s", *letter, *letter,
-				     option->arg);
+				     row->argument);
 	}
 	return usage(parser, "cannot understand '%s'; pyprofd --help lists all options", word);
 }
@@ -339,8 +293,7 @@ static int take_argument(struct option_parser *parser, const char *arg, struct a
 
 static int check_whole(struct option_parser *parser, const struct argp_state *state)
 {
-	struct options *options = &parser->options;
-	char why[OPTION_WHY_BYTES];
+	const struct options *options = &parser->options;
 
 	if (state->quoted && !options->command)
 		return usage(parser,
@@ -349,11 +302,7 @@ static int check_whole(struct option_parser *parser, const struct argp_state *st
 		return usage(parser, "the command after -- is empty");
 	if (options->command && options->pid_count)
 		return usage(parser, "--pid and -- COMMAND exclude each other: leave one out");
-	if (apply_rules(&parser->given, options, why)) {
-		configured_locate(parser, why);
-		return usage(parser, "%s", why);
-	}
-	return configured_finish(parser);
+	return apply_rules(parser) ?: configured_finish(parser);
 }
 
 static int show_and_stop(struct option_parser *parser, const struct argp_state *state, int key)
@@ -372,6 +321,7 @@ static int show_and_stop(struct option_parser *parser, const struct argp_state *
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct option_parser *parser = state->input;
+	const struct option_row *row;
 	int err;
 
 	switch (key) {
@@ -395,19 +345,20 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 			explain_error(parser, state);
 		return 0;
 	}
-	err = option_set(parser, key, arg);
-	if (err == ARGP_ERR_UNKNOWN)
-		return err;
+	row = option_row_of_key(key);
+	if (!row)
+		return ARGP_ERR_UNKNOWN;
+	err = option_set(parser, row, arg);
 	if (!err)
-		err = configured_note(parser, key, arg);
+		err = configured_note(parser, row->name, arg);
 	parser->last_next = state->next;
 	return -err;
 }
 
 static int parse(struct option_parser *parser, int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = option_table,
+	const struct argp argp = {
+		.options = option_table(),
 		.parser = parse_option,
 		.args_doc = "[-- COMMAND [ARG...]]",
 		.doc = help_text,

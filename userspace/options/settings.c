@@ -11,115 +11,9 @@
 #include "live/request.h"
 #include "options/parser.h"
 
-/* ---- as --help prints them ---- */
+#define FIELD(name) offsetof(struct options, name)
 
-#define FIRST_EVENT(id, name, text, ...) name text
-#define NEXT_EVENT(id, name, text, ...) ", " name text
-#define IF_DEFAULT_0(name) ""
-#define IF_DEFAULT_1(name) ", " name
-#define FIRST_DEFAULT(id, name, ...) name
-#define NEXT_DEFAULT(id, name, text, waits, is_default) IF_DEFAULT_##is_default(name)
-
-const struct option_setting option_settings[] = {
-	{KEY_CLOCK, "clock"},
-	{KEY_OFFCPU_MIN, "offcpu-min"},
-	{KEY_LEAKS, "leaks"},
-	{KEY_AS_ROOT, "as-root"},
-	{KEY_STORE_AGE, "store-age"},
-	{KEY_TIMELINE_MAX, "timeline-max"},
-	{KEY_LIVE_USER, "live-user"},
-	{KEY_SERVE, "serve"},
-	{0},
-};
-
-const struct argp_option option_table[] = {
-	{.doc = "What is sampled:", .group = 1},
-	{"hz", 'F', "N", 0, "Samples per second on every CPU: 1 to 10000, default 99", 1},
-	{"events", KEY_EVENTS, "LIST", 0,
-	 "What is captured, by commas: " PP_CAPTURES(
-		 FIRST_EVENT,
-		 NEXT_EVENT) "; default: " PP_CAPTURES(FIRST_DEFAULT,
-						       NEXT_DEFAULT) " into a directory, cpu into "
-								     "one file",
-	 1},
-	{"probe", KEY_PROBE, "PROBE", 0,
-	 "Also count and take the stack where this is hit: usdt:BINARY:PROVIDER:NAME, "
-	 "uprobe:BINARY:SYMBOL, with +ret how long calls take, tracepoint:GROUP:NAME; may be "
-	 "repeated",
-	 1},
-	{"lines", KEY_LINES, "FILE[:FUNC]", 0,
-	 "Count how often each line of a Python function, or of a whole file, runs, and time it, "
-	 "in "
-	 "the processes of --pid: train.py:Model.step",
-	 1},
-	{"probes", KEY_PROBES, "yes|no", 0,
-	 "no: put no breakpoint into any program's memory, which leaves out gc, import, cuda "
-	 "and all other probes",
-	 1},
-	{"frames", KEY_FRAMES, "LIST", 0,
-	 "Which frames of a stack are kept, by commas: python, native, kernel (these three by "
-	 "default), interpreter (its own, such as _PyEval_EvalFrameDefault)",
-	 1},
-	{.doc = "Who is profiled (default: every process of the machine):", .group = 2},
-	{"pid", 'p', "PID[,PID...]", 0, "These processes and their children; may be repeated", 2},
-	{"comm", KEY_COMM, "REGEX", 0, "Processes whose name (/proc/PID/comm) matches", 2},
-	{"cgroup", KEY_CGROUP, "PATH", 0,
-	 "Processes in this cgroup and below: a directory, or a name as in /proc/PID/cgroup", 2},
-	{"uid", KEY_UID, "USER[,USER...]", 0, "Processes of these users, by number or name", 2},
-	{.doc = "When:", .group = 3},
-	{"duration", 'd', "TIME", 0, "Stop after this time: 5, 0.5, 500ms, 10s, 2m, 1h", 3},
-	{"delay", KEY_DELAY, "TIME", 0, "Wait this long before the first sample", 3},
-	{"interval", KEY_INTERVAL, "TIME", 0,
-	 "Length of a window, which is one file in a directory: 100ms to 10m, default 10s", 3},
-	{.doc = "Where the profiles go:", .group = 4},
-	{"output", 'o', "FILE|DIR|-|no", 0,
-	 "A directory gets one file a window and kind (default " OPTIONS_OUTPUT_DEFAULT
-	 "); a name in .folded "
-	 "or .txt gets folded text, any other name gzip pprof, - is standard output; no: none is "
-	 "written",
-	 4},
-	{"store-max", KEY_STORE_MAX, "SIZE", 0,
-	 "The oldest files of the directory are deleted above this size: default 200M", 4},
-	{"timeline", KEY_TIMELINE, "FILE", 0,
-	 "Besides: what each thread does and waits for, and who has the GIL, moment by moment; for "
-	 "Perfetto (.pftrace, .perfetto-trace, .pb) or as Chrome's JSON (.json, .json.gz)",
-	 4},
-	{"live", KEY_LIVE, "PATH|no", 0,
-	 "The socket that pyprof dump and top ask: default " LIVE_SOCKET_DEFAULT
-	 " when profiles go into a "
-	 "directory, else none",
-	 4},
-	{.doc = "What it may take:", .group = 5},
-	{"max-cpu", KEY_MAX_CPU, "PCT", 0,
-	 "Percent of one core that pyprofd and its walks in the kernel may take: beyond it the "
-	 "rate goes down in steps; where the run has an end, walks may take as much. By default "
-	 "walks alone are bounded, to 1 or 2% of each CPU at usual rates",
-	 5},
-	{"max-memory", KEY_MAX_MEMORY, "SIZE", 0,
-	 "Memory to aim at: unwind rows take half of it; default by number of CPUs", 5},
-	{"max-slowdown", KEY_MAX_SLOWDOWN, "PCT|Nx", 0,
-	 "How much longer probed programs may take: 10% by default, 1% of a CPU for launches of "
-	 "CUDA, 5x for --events calls and --lines; beyond it probes are on for a part of the "
-	 "time, and calls and lines end early",
-	 5},
-	{.doc = "The program itself:", .group = 6},
-	{"config", KEY_CONFIG, "FILE", 0,
-	 "Read the settings of this file; the command line goes before it", 6},
-	{"set", KEY_SET, "SECTION.KEY=VALUE", 0,
-	 "One setting, as if it stood in the file: pyprofd(1) lists all", 6},
-	{"doctor", KEY_DOCTOR, NULL, 0,
-	 "Print the settings that count, and where each comes from; look at the host, the "
-	 "configuration and the interpreters that run, say what to do about what is missing, and "
-	 "end",
-	 6},
-	{"verbose", 'v', NULL, 0, "Say more", 6},
-	{"quiet", 'q', NULL, 0, "Say nothing but warnings and errors", 6},
-	{"version", 'V', NULL, 0, "Print the version", 6},
-	{"help", KEY_HELP, NULL, 0, "Print this text", 6},
-	{0},
-};
-
-/* ---- values ---- */
+/* ---- values of single options ---- */
 
 #define OPTION_LINE_BYTES 1024U
 
@@ -364,98 +258,6 @@ static int set_comm(struct option_parser *parser, const char *text)
 	return 0;
 }
 
-static void *field_at(struct option_parser *parser, size_t at)
-{
-	return (char *)&parser->options + at;
-}
-
-#define FIELD(name) offsetof(struct options, name)
-
-/* Both ends of the range are allowed. */
-static const struct time_option {
-	int key;
-	const char *name, *range;
-	uint64_t min_ns, max_ns;
-	size_t at;
-} times[] = {
-	{'d', "duration", "more than 0, up to 366 days", 1, OPTIONS_TIME_MAX_NS,
-	 FIELD(duration_ns)},
-	{KEY_DELAY, "delay", "0 up to 366 days", 0, OPTIONS_TIME_MAX_NS, FIELD(delay_ns)},
-	{KEY_INTERVAL, "interval", "100ms to 10m", OPTIONS_INTERVAL_MIN_NS, OPTIONS_INTERVAL_MAX_NS,
-	 FIELD(interval_ns)},
-	{KEY_STORE_AGE, "store-age", "1m up to 366 days", OPTIONS_STORE_AGE_MIN_NS,
-	 OPTIONS_TIME_MAX_NS, FIELD(store_max_age_ns)},
-};
-
-static int set_time(struct option_parser *parser, const struct time_option *option,
-		    const char *text)
-{
-	uint64_t ns;
-	int err = options_parse_duration(text, &ns);
-
-	if (err == -EINVAL)
-		return usage(parser, "--%s '%s' is not a time: give seconds, or 500ms, 10s, 2m, 1h",
-			     option->name, text);
-	if (err || ns < option->min_ns || ns > option->max_ns)
-		return usage(parser, "--%s '%s' is out of range: give %s", option->name, text,
-			     option->range);
-	*(uint64_t *)field_at(parser, option->at) = ns;
-	return 0;
-}
-
-static const struct size_option {
-	int key;
-	const char *name;
-	uint64_t min_bytes;
-	size_t at;
-	bool takes_zero;
-} sizes[] = {
-	{KEY_STORE_MAX, "store-max", OPTIONS_STORE_MIN_BYTES, FIELD(store_max_bytes), false},
-	{KEY_TIMELINE_MAX, "timeline-max", OPTIONS_TIMELINE_MIN_BYTES, FIELD(timeline_max_bytes),
-	 false},
-	{KEY_MAX_MEMORY, "max-memory", OPTIONS_BUDGET_MIN_BYTES, FIELD(budget_bytes), true},
-};
-
-static int set_size(struct option_parser *parser, const struct size_option *option,
-		    const char *text)
-{
-	const bool is_zero = option->takes_zero && !strcmp(text, "0");
-	uint64_t bytes;
-	int err = options_parse_size(text, &bytes);
-
-	if (err == -EINVAL)
-		return usage(parser, "--%s '%s' is not a size: give bytes, or 64K, 200M, 2G",
-			     option->name, text);
-	if (err || (bytes < option->min_bytes && !is_zero))
-		return usage(parser, "--%s '%s' is out of range: give %lluM or more, up to 1024T",
-			     option->name, text, (unsigned long long)(option->min_bytes >> 20));
-	parser->given.timeline_max |= option->key == KEY_TIMELINE_MAX;
-	*(uint64_t *)field_at(parser, option->at) = bytes;
-	return 0;
-}
-
-/* What is true when it is given, or when it is given as "no". */
-static const struct switch_option {
-	int key;
-	size_t at;
-	const char *name; /* of one that is yes or no */
-} switches[] = {
-	{KEY_LEAKS, FIELD(leaks), NULL},       {KEY_AS_ROOT, FIELD(as_root), NULL},
-	{KEY_DOCTOR, FIELD(doctor), NULL},     {KEY_PROBES, FIELD(no_probes), "probes"},
-	{KEY_SERVE, FIELD(no_serve), "serve"},
-};
-
-static int set_switch(struct option_parser *parser, const struct switch_option *option,
-		      const char *text)
-{
-	bool *on = field_at(parser, option->at);
-
-	*on = !option->name || !strcmp(text, "no");
-	return *on || !strcmp(text, "yes")
-		       ? 0
-		       : usage(parser, "--%s '%s': give yes or no", option->name, text);
-}
-
 static int set_max_cpu(struct option_parser *parser, const char *text)
 {
 	uint32_t ppm;
@@ -499,67 +301,244 @@ static int set_live(struct option_parser *parser, const char *text)
 	return 0;
 }
 
-static int set_live_user(struct option_parser *parser, const char *text)
+/* ---- values of several options: the row says of which ---- */
+
+static void *field_of(struct option_parser *parser)
+{
+	return (char *)&parser->options + parser->row->at;
+}
+
+static int set_time(struct option_parser *parser, const char *text)
+{
+	const struct option_row *row = parser->row;
+	uint64_t ns;
+	int err = options_parse_duration(text, &ns);
+
+	if (err == -EINVAL)
+		return usage(parser, "--%s '%s' is not a time: give seconds, or 500ms, 10s, 2m, 1h",
+			     row->name, text);
+	if (err || ns < row->min || ns > row->max)
+		return usage(parser, "--%s '%s' is out of range: give %s", row->name, text,
+			     row->hint);
+	*(uint64_t *)field_of(parser) = ns;
+	return 0;
+}
+
+static int set_size(struct option_parser *parser, const char *text)
+{
+	const struct option_row *row = parser->row;
+	const bool is_zero = row->takes_zero && !strcmp(text, "0");
+	uint64_t bytes;
+	int err = options_parse_size(text, &bytes);
+
+	if (err == -EINVAL)
+		return usage(parser, "--%s '%s' is not a size: give bytes, or 64K, 200M, 2G",
+			     row->name, text);
+	if (err || (bytes < row->min && !is_zero))
+		return usage(parser, "--%s '%s' is out of range: give %lluM or more, up to 1024T",
+			     row->name, text, (unsigned long long)(row->min >> 20));
+	parser->given.timeline_max |= row->at == FIELD(timeline_max_bytes);
+	*(uint64_t *)field_of(parser) = bytes;
+	return 0;
+}
+
+static int set_true(struct option_parser *parser, const char *text)
+{
+	(void)text;
+	*(bool *)field_of(parser) = true;
+	return 0;
+}
+
+/* The field is true for "no". */
+static int set_no(struct option_parser *parser, const char *text)
+{
+	bool *is_no = field_of(parser);
+
+	*is_no = !strcmp(text, "no");
+	return *is_no || !strcmp(text, "yes")
+		       ? 0
+		       : usage(parser, "--%s '%s': give yes or no", parser->row->name, text);
+}
+
+static int set_text(struct option_parser *parser, const char *text)
 {
 	if (!*text)
-		return usage(parser, "--live-user is empty: give a number or a name");
-	parser->options.live_user = text;
+		return usage(parser, "--%s is empty: give %s", parser->row->name,
+			     parser->row->hint);
+	*(const char **)field_of(parser) = text;
 	return 0;
 }
 
-static int set_cgroup(struct option_parser *parser, const char *text)
+/* The last one counts. */
+static int set_loudness(struct option_parser *parser, const char *text)
 {
-	if (!*text)
-		return usage(parser, "--cgroup is empty: give a path");
-	parser->options.cgroup = text;
-	return 0;
+	parser->options.verbose = parser->options.quiet = false;
+	return set_true(parser, text);
 }
 
-static int set_loudness(struct option_parser *parser, bool verbose)
-{
-	parser->options.verbose = verbose;
-	parser->options.quiet = !verbose;
-	return 0;
-}
+/* ---- the table; what --help prints ---- */
 
-static const struct {
-	int key;
-	int (*set)(struct option_parser *parser, const char *text);
-} setters[] = {
-	{'F', set_hz},
-	{KEY_CLOCK, set_clock},
-	{KEY_EVENTS, set_events},
-	{KEY_OFFCPU_MIN, set_offcpu_min},
-	{KEY_PROBE, add_probe},
-	{KEY_LINES, set_lines},
-	{KEY_FRAMES, set_frames},
-	{KEY_MAX_SLOWDOWN, set_max_slowdown},
-	{'p', add_pids},
-	{KEY_COMM, set_comm},
-	{KEY_CGROUP, set_cgroup},
-	{KEY_UID, add_uids},
-	{'o', set_output},
-	{KEY_TIMELINE, set_timeline},
-	{KEY_LIVE, set_live},
-	{KEY_LIVE_USER, set_live_user},
-	{KEY_MAX_CPU, set_max_cpu},
+#define FIRST_EVENT(id, name, text, ...) name text
+#define NEXT_EVENT(id, name, text, ...) ", " name text
+#define IF_DEFAULT_0(name) ""
+#define IF_DEFAULT_1(name) ", " name
+#define FIRST_DEFAULT(id, name, ...) name
+#define NEXT_DEFAULT(id, name, text, waits, is_default) IF_DEFAULT_##is_default(name)
+
+#define TO(function, field) .set = (function), .at = FIELD(field)
+#define TIME(field, least, most, range)                                                            \
+	TO(set_time, field), .min = (least), .max = (most), .hint = (range)
+#define SIZE(field, least) TO(set_size, field), .min = (least)
+
+const struct option_row option_rows[] = {
+	{.text = "What is sampled:"},
+	{"hz", 'F', "N", "Samples per second on every CPU: 1 to 10000, default 99", .set = set_hz},
+	{"events", 0, "LIST",
+	 "What is captured, by commas: " PP_CAPTURES(
+		 FIRST_EVENT,
+		 NEXT_EVENT) "; default: " PP_CAPTURES(FIRST_DEFAULT,
+						       NEXT_DEFAULT) " into a directory, cpu into "
+								     "one file",
+	 .set = set_events},
+	{"probe", 0, "PROBE",
+	 "Also count and take the stack where this is hit: usdt:BINARY:PROVIDER:NAME, "
+	 "uprobe:BINARY:SYMBOL, with +ret how long calls take, tracepoint:GROUP:NAME; may be "
+	 "repeated",
+	 .set = add_probe},
+	{"lines", 0, "FILE[:FUNC]",
+	 "Count how often each line of a Python function, or of a whole file, runs, and time it, "
+	 "in the processes of --pid: train.py:Model.step",
+	 .set = set_lines},
+	{"probes", 0, "yes|no",
+	 "no: put no breakpoint into any program's memory, which leaves out gc, import, cuda "
+	 "and all other probes",
+	 TO(set_no, no_probes)},
+	{"frames", 0, "LIST",
+	 "Which frames of a stack are kept, by commas: python, native, kernel (these three by "
+	 "default), interpreter (its own, such as _PyEval_EvalFrameDefault)",
+	 .set = set_frames},
+	{.text = "Who is profiled (default: every process of the machine):"},
+	{"pid", 'p', "PID[,PID...]", "These processes and their children; may be repeated",
+	 .set = add_pids},
+	{"comm", 0, "REGEX", "Processes whose name (/proc/PID/comm) matches", .set = set_comm},
+	{"cgroup", 0, "PATH",
+	 "Processes in this cgroup and below: a directory, or a name as in /proc/PID/cgroup",
+	 TO(set_text, cgroup), .hint = "a path"},
+	{"uid", 0, "USER[,USER...]", "Processes of these users, by number or name",
+	 .set = add_uids},
+	{.text = "When:"},
+	{"duration", 'd', "TIME", "Stop after this time: 5, 0.5, 500ms, 10s, 2m, 1h",
+	 TIME(duration_ns, 1, OPTIONS_TIME_MAX_NS, "more than 0, up to 366 days")},
+	{"delay", 0, "TIME", "Wait this long before the first sample",
+	 TIME(delay_ns, 0, OPTIONS_TIME_MAX_NS, "0 up to 366 days")},
+	{"interval", 0, "TIME",
+	 "Length of a window, which is one file in a directory: 100ms to 10m, default 10s",
+	 TIME(interval_ns, OPTIONS_INTERVAL_MIN_NS, OPTIONS_INTERVAL_MAX_NS, "100ms to 10m")},
+	{.text = "Where the profiles go:"},
+	{"output", 'o', "FILE|DIR|-|no",
+	 "A directory gets one file a window and kind (default " OPTIONS_OUTPUT_DEFAULT "); a name "
+	 "in .folded or .txt gets folded text, any other name gzip pprof, - is standard output; "
+	 "no: none is written",
+	 .set = set_output},
+	{"store-max", 0, "SIZE",
+	 "The oldest files of the directory are deleted above this size: default 200M",
+	 SIZE(store_max_bytes, OPTIONS_STORE_MIN_BYTES)},
+	{"timeline", 0, "FILE",
+	 "Besides: what each thread does and waits for, and who has the GIL, moment by moment; for "
+	 "Perfetto (.pftrace, .perfetto-trace, .pb) or as Chrome's JSON (.json, .json.gz)",
+	 .set = set_timeline},
+	{"live", 0, "PATH|no",
+	 "The socket that pyprof dump and top ask: default " LIVE_SOCKET_DEFAULT " when profiles "
+	 "go into a directory, else none",
+	 .set = set_live},
+	{.text = "What it may take:"},
+	{"max-cpu", 0, "PCT",
+	 "Percent of one core that pyprofd and its walks in the kernel may take: beyond it the "
+	 "rate goes down in steps; where the run has an end, walks may take as much. By default "
+	 "walks alone are bounded, to 1 or 2% of each CPU at usual rates",
+	 .set = set_max_cpu},
+	{"max-memory", 0, "SIZE",
+	 "Memory to aim at: unwind rows take half of it; default by number of CPUs",
+	 SIZE(budget_bytes, OPTIONS_BUDGET_MIN_BYTES), .takes_zero = true},
+	{"max-slowdown", 0, "PCT|Nx",
+	 "How much longer probed programs may take: 10% by default, 1% of a CPU for launches of "
+	 "CUDA, 5x for --events calls and --lines; beyond it probes are on for a part of the "
+	 "time, and calls and lines end early",
+	 .set = set_max_slowdown},
+	{.text = "The program itself:"},
+	{"config", KEY_CONFIG, "FILE",
+	 "Read the settings of this file; the command line goes before it", .set = NULL},
+	{"set", KEY_SET, "SECTION.KEY=VALUE",
+	 "One setting, as if it stood in the file: pyprofd(1) lists all", .set = NULL},
+	{"doctor", 0, NULL,
+	 "Print the settings that count, and where each comes from; look at the host, the "
+	 "configuration and the interpreters that run, say what to do about what is missing, and "
+	 "end",
+	 TO(set_true, doctor)},
+	{"verbose", 'v', NULL, "Say more", TO(set_loudness, verbose)},
+	{"quiet", 'q', NULL, "Say nothing but warnings and errors", TO(set_loudness, quiet)},
+	{"version", 'V', NULL, "Print the version", .set = NULL},
+	{"help", KEY_HELP, NULL, "Print this text", .set = NULL},
+	/* Those of the configuration and --set alone. */
+	{.name = "clock", .set = set_clock},
+	{.name = "offcpu-min", .set = set_offcpu_min},
+	{.name = "leaks", TO(set_true, leaks)},
+	{.name = "as-root", TO(set_true, as_root)},
+	{.name = "store-age",
+	 TIME(store_max_age_ns, OPTIONS_STORE_AGE_MIN_NS, OPTIONS_TIME_MAX_NS,
+	      "1m up to 366 days")},
+	{.name = "timeline-max", SIZE(timeline_max_bytes, OPTIONS_TIMELINE_MIN_BYTES)},
+	{.name = "live-user", TO(set_text, live_user), .hint = "a number or a name"},
+	{.name = "serve", TO(set_no, no_serve)},
 };
+const size_t option_row_count = ARRAY_SIZE(option_rows);
 
-int option_set(struct option_parser *parser, int key, const char *arg)
+/* ---- finding rows ---- */
+
+/* Of a row without a letter or a key of its own. */
+static int key_of(const struct option_row *row)
 {
-	if (key == 'v' || key == 'q')
-		return set_loudness(parser, key == 'v');
-	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
-		if (switches[i].key == key)
-			return set_switch(parser, &switches[i], arg);
-	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
-		if (times[i].key == key)
-			return set_time(parser, &times[i], arg);
-	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
-		if (sizes[i].key == key)
-			return set_size(parser, &sizes[i], arg);
-	for (size_t i = 0; i < ARRAY_SIZE(setters); i++)
-		if (setters[i].key == key)
-			return setters[i].set(parser, arg);
-	return ARGP_ERR_UNKNOWN;
+	return row->key ?: KEY_ROWS + (int)(row - option_rows);
+}
+
+const struct argp_option *option_table(void)
+{
+	static struct argp_option table[ARRAY_SIZE(option_rows) + 1]; /* ends with zeros */
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(option_rows); i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (row->text)
+			table[count++] = (struct argp_option){.name = row->name,
+							      .key = row->name ? key_of(row) : 0,
+							      .arg = row->argument,
+							      .doc = row->text};
+	}
+	return table;
+}
+
+const struct option_row *option_row_of_key(int key)
+{
+	for (size_t i = 0; i < option_row_count; i++)
+		if (option_rows[i].name && key_of(&option_rows[i]) == key)
+			return &option_rows[i];
+	return NULL;
+}
+
+const struct option_row *option_row_named(const char *name, size_t size)
+{
+	for (size_t i = 0; i < option_row_count; i++) {
+		const char *known = option_rows[i].name;
+
+		if (known && strlen(known) == size && !memcmp(known, name, size))
+			return &option_rows[i];
+	}
+	return NULL;
+}
+
+int option_set(struct option_parser *parser, const struct option_row *row, const char *text)
+{
+	parser->row = row;
+	return row->set(parser, text);
 }
