@@ -287,32 +287,9 @@ struct row {
 	struct pp_process_id process;
 };
 
-struct line_rows {
-	struct hash_set set;
-};
-
-int line_rows_new(struct line_rows **ret_rows)
+int line_rows_note(struct hash_set *rows, uint64_t id, const struct pp_line_row *now)
 {
-	OWNED(line_rows) struct line_rows *rows = calloc(1, sizeof(*rows));
-
-	if (!rows)
-		return -ENOMEM;
-	hash_set_init(&rows->set);
-	*ret_rows = TAKE(rows);
-	return 0;
-}
-
-void line_rows_free(struct line_rows *rows)
-{
-	if (!rows)
-		return;
-	hash_set_release(&rows->set);
-	free(rows);
-}
-
-int line_rows_note(struct line_rows *rows, uint64_t id, const struct pp_line_row *now)
-{
-	struct row *row = hash_set_get(&rows->set, id, sizeof(*row));
+	struct row *row = hash_set_get(rows, id, sizeof(*row));
 
 	if (!row)
 		return -ENOMEM;
@@ -327,10 +304,10 @@ int line_rows_note(struct line_rows *rows, uint64_t id, const struct pp_line_row
 	return 0;
 }
 
-void line_rows_note_run(struct line_rows *rows, const struct pp_line_run *run, uint64_t ended_ns)
+void line_rows_note_run(struct hash_set *rows, const struct pp_line_run *run, uint64_t ended_ns)
 {
 	const uint32_t at = run->depth - 1;
-	struct row *row = at < PP_LINE_DEPTH ? hash_set_find(&rows->set, run->row[at]) : NULL;
+	struct row *row = at < PP_LINE_DEPTH ? hash_set_find(rows, run->row[at]) : NULL;
 
 	if (row && run->since_ns < ended_ns)
 		row->going_on_ns += ended_ns - run->since_ns;
@@ -389,17 +366,17 @@ static int count_row(struct row *row, struct dictionary *dictionary, struct coun
 	return counts_add(counts, &key, &count);
 }
 
-int line_rows_count(struct line_rows *rows, struct dictionary *dictionary, struct counts *counts)
+int line_rows_count(struct hash_set *rows, struct dictionary *dictionary, struct counts *counts)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < rows->set.count; i++)
-		err = count_row(rows->set.entry[i], dictionary, counts);
+	for (size_t i = 0; !err && i < rows->count; i++)
+		err = count_row(rows->entry[i], dictionary, counts);
 	return err;
 }
 
 struct lines_collecting {
-	struct line_rows *rows;
+	struct hash_set *rows;
 	const struct line_tables *tables;
 };
 
@@ -422,7 +399,7 @@ static int on_run(void *context, const void *key, const void *value)
 	return 0;
 }
 
-int line_rows_collect(struct line_rows *rows, const struct line_tables *tables,
+int line_rows_collect(struct hash_set *rows, const struct line_tables *tables,
 		      struct dictionary *dictionary, struct counts *counts)
 {
 	struct lines_collecting collecting = {.rows = rows, .tables = tables};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "drain/counts.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,18 +20,6 @@ void counts_release(struct counts *counts)
 	*counts = (struct counts){};
 }
 
-/* FNV-1a, by words: all bytes of a key matter. */
-static uint32_t hash_of(const struct pp_count_key *key)
-{
-	uint64_t word[sizeof(*key) / sizeof(uint64_t)], hash = 0xcbf29ce484222325;
-
-	_Static_assert(sizeof(*key) % sizeof(uint64_t) == 0, "all of it");
-	memcpy(word, key, sizeof(word));
-	for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
-		hash = (hash ^ word[i]) * 0x100000001b3;
-	return (uint32_t)(hash ^ hash >> 32);
-}
-
 static bool is_key(const void *context, uint32_t index, const void *key)
 {
 	const struct counts *counts = context;
@@ -38,24 +27,12 @@ static bool is_key(const void *context, uint32_t index, const void *key)
 	return !memcmp(&counts->entry[index].key, key, sizeof(struct pp_count_key));
 }
 
-static int append(struct counts *counts, const struct pp_count_key *key, uint32_t hash,
-		  const struct pp_count *count)
-{
-	int err = ARRAY_RESERVE(counts->entry, counts->count, counts->capacity);
-
-	if (!err)
-		err = index_table_add(&counts->index, hash, (uint32_t)counts->count);
-	if (err)
-		return err;
-	counts->entry[counts->count++] = (struct counted){.key = *key, .count = *count};
-	return 0;
-}
-
 static int add(struct counts *counts, const struct pp_count_key *key, const struct pp_count *count,
 	       bool *ret_is_refused)
 {
 	const size_t max = key->user_stack == PP_STACK_OTHERS ? COARSE_MAX : COUNTS_MAX;
-	uint32_t hash = hash_of(key), at;
+	const uint32_t hash = (uint32_t)XXH3_64bits(key, sizeof(*key));
+	uint32_t at;
 
 	*ret_is_refused = false;
 	if (index_table_find(&counts->index, hash, is_key, counts, key, &at)) {
@@ -69,7 +46,10 @@ static int add(struct counts *counts, const struct pp_count_key *key, const stru
 		*ret_is_refused = true;
 		return 0;
 	}
-	return append(counts, key, hash, count);
+	if (INDEX_RESERVE(&counts->index, hash, counts->entry, counts->count, counts->capacity))
+		return -ENOMEM;
+	counts->entry[counts->count++] = (struct counted){.key = *key, .count = *count};
+	return 0;
 }
 
 int counts_add(struct counts *counts, const struct pp_count_key *key, const struct pp_count *count)
@@ -89,7 +69,7 @@ int counts_add(struct counts *counts, const struct pp_count_key *key, const stru
 	return add(counts, &coarse, count, &is_refused);
 }
 
-static int on_row(void *context, const void *key, const struct pp_count *count)
+static int on_row(void *context, const void *key, const void *count)
 {
 	return counts_add(context, key, count);
 }
@@ -115,9 +95,6 @@ int counts_drain_rest(struct pp_count *rest, uint32_t number, struct counts *cou
 	return err;
 }
 
-#include "base/array.h"
-#include "drain/table.h"
-
 /* ---- waits by waker ---- */
 
 void wakes_release(struct wakes *wakes)
@@ -139,42 +116,30 @@ static bool is_waking(const void *context, uint32_t index, const void *key)
 	return !memcmp(&wakes->entry[index].key, key, sizeof(struct pp_wake_key));
 }
 
-static uint32_t hash_of_waking(const struct pp_wake_key *key)
-{
-	return (uint32_t)XXH3_64bits(key, sizeof(*key));
-}
-
-static int append_waking(struct wakes *wakes, const struct pp_wake_key *key, uint32_t hash,
-			 const struct pp_count *count)
-{
-	int err = ARRAY_RESERVE(wakes->entry, wakes->count, wakes->capacity);
-
-	if (!err)
-		err = index_table_add(&wakes->index, hash, (uint32_t)wakes->count);
-	if (err)
-		return err;
-	wakes->entry[wakes->count++] = (struct woken){.key = *key, .count = *count};
-	return 0;
-}
-
-static int on_waking(void *context, const void *row_key, const struct pp_count *count)
+static int on_waking(void *context, const void *row_key, const void *row_count)
 {
 	const struct target *target = context;
 	struct wakes *wakes = target->wakes;
 	const struct pp_wake_key *key = row_key;
+	const struct pp_count *count = row_count;
 	struct pp_count_key coarse = {.id = key->id, .flags = key->flags, .kind = PP_KIND_WAKE};
-	uint32_t hash = hash_of_waking(key), at;
+	const uint32_t hash = (uint32_t)XXH3_64bits(key, sizeof(*key));
+	uint32_t at;
 
 	if (index_table_find(&wakes->index, hash, is_waking, wakes, key, &at)) {
 		wakes->entry[at].count.samples += count->samples;
 		wakes->entry[at].count.weight += count->weight;
 		return 0;
 	}
-	if (wakes->count < WAKES_MAX)
-		return append_waking(wakes, key, hash, count);
-	target->counts->bounded += count->samples;
-	pp_count_key_coarsen(&coarse);
-	return counts_add(target->counts, &coarse, count);
+	if (wakes->count == WAKES_MAX) {
+		target->counts->bounded += count->samples;
+		pp_count_key_coarsen(&coarse);
+		return counts_add(target->counts, &coarse, count);
+	}
+	if (INDEX_RESERVE(&wakes->index, hash, wakes->entry, wakes->count, wakes->capacity))
+		return -ENOMEM;
+	wakes->entry[wakes->count++] = (struct woken){.key = *key, .count = *count};
+	return 0;
 }
 
 int wakes_drain(int map_fd, struct wakes *wakes, struct counts *counts)

@@ -16,11 +16,9 @@
 #define KEPT_ROWS 4U
 #define KEPT_WINDOWS 6U
 
+/* What is divided among stacks. */
 struct sums {
 	uint64_t calls, bytes, host_ns, wait_ns;
-	uint64_t squares;		       /* as in struct pp_cuda_totals */
-	uint32_t histogram[PP_CUDA_HISTOGRAM]; /* goes round, as the kernel side's does */
-	uint64_t captured, nodes, unknown;     /* these have no stacks */
 };
 
 /* How far a row's sums have been given to its counters. */
@@ -35,12 +33,10 @@ struct kept {
 
 struct row {
 	uint64_t id; /* first: hash_set.h */
-	struct pp_cuda_what what;
-	uint64_t name;
-	uint32_t user; /* in whose share it is */
-	struct sums now, counted;
-	struct sums fresh;	/* what this window divides */
-	struct pp_count walked; /* the sum of the window's counters */
+	struct pp_cuda_totals now, counted;
+	struct cuda_fresh fresh; /* what this window divides; without its spread */
+	uint64_t squares;	 /* of that, as in struct pp_cuda_totals */
+	struct pp_count walked;	 /* the sum of the window's counters */
 	struct passed passed;
 	struct kept kept[KEPT_ROWS];
 	uint32_t kept_count;
@@ -76,62 +72,40 @@ void cuda_totals_free(struct cuda_totals *totals)
 
 /* ---- what the kernel side has added up ---- */
 
-static int add_row(struct cuda_totals *totals, uint64_t id, struct row **ret_row)
+int cuda_totals_note(struct cuda_totals *totals, uint64_t id, const struct pp_cuda_totals *now)
 {
-	OWNED_MEM struct row *row = calloc(1, sizeof(*row));
-	int err;
+	struct row *row = hash_set_get(&totals->set, id, sizeof(*row));
 
 	if (!row)
 		return -ENOMEM;
-	row->id = id;
-	err = hash_set_add(&totals->set, row);
-	if (err)
-		return err;
-	*ret_row = TAKE(row);
-	return 0;
-}
-
-int cuda_totals_note(struct cuda_totals *totals, uint64_t id, const struct pp_cuda_totals *now)
-{
-	struct row *row = hash_set_find(&totals->set, id);
-	int err = row ? 0 : add_row(totals, id, &row);
-
-	if (err)
-		return err;
-	row->what = now->what;
-	row->name = now->name;
-	row->user = now->user;
-	row->now = (struct sums){.calls = now->calls,
-				 .bytes = now->bytes,
-				 .host_ns = now->host_ns,
-				 .wait_ns = now->wait_ns,
-				 .squares = now->squares,
-				 .captured = now->captured,
-				 .nodes = now->nodes,
-				 .unknown = now->unknown};
-	memcpy(row->now.histogram, now->histogram, sizeof(row->now.histogram));
+	row->now = *now;
 	return 0;
 }
 
 /* Returns whether there is something to divide among stacks. */
-static bool has_any(const struct sums *sums)
+static bool has_any(const struct cuda_fresh *fresh)
 {
-	return sums->calls || sums->bytes || sums->host_ns || sums->wait_ns;
+	return fresh->calls || fresh->bytes || fresh->host_ns || fresh->wait_ns;
 }
 
-/* Takes what was not divided yet. */
+/* Takes what was not divided yet; a histogram goes round, as the kernel side's does. */
 static void take_fresh(struct row *row)
 {
-	row->fresh = (struct sums){.calls = row->now.calls - row->counted.calls,
-				   .bytes = row->now.bytes - row->counted.bytes,
-				   .host_ns = row->now.host_ns - row->counted.host_ns,
-				   .wait_ns = row->now.wait_ns - row->counted.wait_ns,
-				   .squares = row->now.squares - row->counted.squares,
-				   .captured = row->now.captured - row->counted.captured,
-				   .nodes = row->now.nodes - row->counted.nodes,
-				   .unknown = row->now.unknown - row->counted.unknown};
+	const struct pp_cuda_totals *now = &row->now, *counted = &row->counted;
+
+	row->fresh = (struct cuda_fresh){.id = row->id,
+					 .what = now->what,
+					 .name = now->name,
+					 .calls = now->calls - counted->calls,
+					 .bytes = now->bytes - counted->bytes,
+					 .host_ns = now->host_ns - counted->host_ns,
+					 .wait_ns = now->wait_ns - counted->wait_ns,
+					 .captured = now->captured - counted->captured,
+					 .nodes = now->nodes - counted->nodes,
+					 .unknown = now->unknown - counted->unknown};
 	for (size_t i = 0; i < PP_CUDA_HISTOGRAM; i++)
-		row->fresh.histogram[i] = row->now.histogram[i] - row->counted.histogram[i];
+		row->fresh.histogram[i] = now->histogram[i] - counted->histogram[i];
+	row->squares = now->squares - counted->squares;
 	row->idle = has_any(&row->fresh) || row->fresh.captured ? 0 : row->idle + 1;
 	row->counted = row->now;
 	row->walked = (struct pp_count){};
@@ -165,7 +139,7 @@ static uint64_t share_by_weight(const struct row *row, uint64_t sum, const struc
  * the counter's calls have of them; all else goes by calls. */
 static struct sums share_of(struct row *row, const struct pp_count *part)
 {
-	const struct sums *fresh = &row->fresh;
+	const struct cuda_fresh *fresh = &row->fresh;
 	const bool has_weight = row->walked.weight, has_samples = row->walked.samples;
 	const bool is_by_weight = (fresh->wait_ns && has_weight) || !has_samples;
 	struct sums sums;
@@ -266,16 +240,18 @@ static int divide_kept(const struct cuda_totals *totals, struct row *row, struct
 {
 	const struct pp_count_key others = {.user_stack = PP_STACK_OTHERS,
 					    .detail = row->id,
-					    .id = row->what.id,
+					    .id = row->now.what.id,
 					    .kind = PP_KIND_CUDA};
+	const struct cuda_fresh *fresh = &row->fresh;
+	const struct sums all = {fresh->calls, fresh->bytes, fresh->host_ns, fresh->wait_ns};
 	int err = 0;
 
 	if (!row->kept_count || totals->window - row->kept_window > KEPT_WINDOWS)
-		return add_sums(counts, &others, &row->fresh);
+		return add_sums(counts, &others, &all);
 	for (size_t i = 0; i < row->kept_count; i++)
 		add_walked(row, &row->kept[i].count);
 	if (!row->walked.samples && !row->walked.weight)
-		return add_sums(counts, &others, &row->fresh);
+		return add_sums(counts, &others, &all);
 	for (size_t i = 0; i < row->kept_count && !err; i++) {
 		const struct sums sums = share_of(row, &row->kept[i].count);
 
@@ -328,7 +304,7 @@ static void note_ended(struct cuda_totals *totals, const struct cuda_tables *tab
 	for (size_t i = 0; i < totals->set.count; i++) {
 		struct row *row = totals->set.entry[i];
 
-		row->is_ended = !tables->is_alive(tables->context, row->what.id);
+		row->is_ended = !tables->is_alive(tables->context, row->now.what.id);
 	}
 }
 
@@ -360,7 +336,7 @@ static bool has_open_calls(const struct row *row, const struct cuda_tables *tabl
 {
 	uint64_t returned = 0;
 
-	if (!tables->is_timed(row->what.api))
+	if (!tables->is_timed(row->now.what.api))
 		return false;
 	for (size_t i = 0; i < PP_CUDA_HISTOGRAM; i++)
 		returned += row->now.histogram[i];
@@ -379,7 +355,7 @@ static bool has_changed(const struct row *row, const struct cuda_tables *tables)
 static bool is_needed(const struct row *row, const struct cuda_tables *tables, bool are_many)
 {
 	return !are_many || row->idle < CUDA_TOTALS_IDLE_WINDOWS ||
-	       row->what.ident == PP_CUDA_IDENT_OTHERS || has_open_calls(row, tables) ||
+	       row->now.what.ident == PP_CUDA_IDENT_OTHERS || has_open_calls(row, tables) ||
 	       has_changed(row, tables);
 }
 
@@ -402,9 +378,9 @@ static bool remove_row(struct row *row, const struct cuda_tables *tables, bool a
 	err = table_remove(tables->totals, &row->id);
 	row->is_removed = !err || err == -ENOENT;
 	if (!err)
-		give_row(tables, row->user);
+		give_row(tables, row->now.user);
 	if (row->is_removed && !row->is_ended)
-		note_removed(tables, row->what.id);
+		note_removed(tables, row->now.what.id);
 	return row->is_removed;
 }
 
@@ -441,11 +417,11 @@ int cuda_totals_collect(struct cuda_totals *totals, const struct cuda_tables *ta
 static uint64_t spread_of(const struct row *row)
 {
 	const double calls = (double)row->fresh.calls, walked = (double)row->walked.samples;
-	const bool has_walks = row->fresh.squares && row->walked.samples;
+	const bool has_walks = row->squares && row->walked.samples;
 	/* Without walks they came from one place that somebody saw. */
-	const double squares =
-		has_walks ? (double)row->fresh.squares * (calls / walked) * (calls / walked)
-			  : calls * calls;
+	const double squares = has_walks
+				       ? (double)row->squares * (calls / walked) * (calls / walked)
+				       : calls * calls;
 
 	return squares > calls ? squares - calls < 0x1p64 ? (uint64_t)(squares - calls) : UINT64_MAX
 			       : 0;
@@ -457,22 +433,11 @@ int cuda_totals_fresh(const struct cuda_totals *totals, cuda_on_fresh *on_fresh,
 
 	for (size_t i = 0; i < totals->set.count && !err; i++) {
 		const struct row *row = totals->set.entry[i];
-		struct cuda_fresh fresh;
+		struct cuda_fresh fresh = row->fresh;
 
-		if (!has_any(&row->fresh) && !row->fresh.captured)
+		if (!has_any(&fresh) && !fresh.captured)
 			continue;
-		fresh = (struct cuda_fresh){.id = row->id,
-					    .what = row->what,
-					    .name = row->name,
-					    .calls = row->fresh.calls,
-					    .bytes = row->fresh.bytes,
-					    .host_ns = row->fresh.host_ns,
-					    .wait_ns = row->fresh.wait_ns,
-					    .captured = row->fresh.captured,
-					    .nodes = row->fresh.nodes,
-					    .unknown = row->fresh.unknown,
-					    .spread = spread_of(row)};
-		memcpy(fresh.histogram, row->fresh.histogram, sizeof(fresh.histogram));
+		fresh.spread = spread_of(row);
 		err = on_fresh(context, &fresh);
 	}
 	return err;
@@ -482,7 +447,7 @@ uint64_t cuda_totals_name(const struct cuda_totals *totals, uint64_t id)
 {
 	const struct row *row = hash_set_find(&totals->set, id);
 
-	return row ? row->name : 0;
+	return row ? row->now.name : 0;
 }
 
 void cuda_totals_hold(struct cuda_totals *totals, uint64_t id)
@@ -497,5 +462,5 @@ const struct pp_cuda_what *cuda_totals_what(const struct cuda_totals *totals, ui
 {
 	const struct row *row = hash_set_find(&totals->set, id);
 
-	return row ? &row->what : NULL;
+	return row ? &row->now.what : NULL;
 }

@@ -148,6 +148,21 @@ static int reserve(struct dictionary *dictionary, const struct holder *holder, s
 	return -ENOSPC;
 }
 
+/* Takes room for a new entry of a set, and adds it: all zeros but for its hash. */
+static int add_entry(struct dictionary *dictionary, struct hash_set *set,
+		     const struct holder *holder, uint64_t hash, size_t bytes, void **ret_entry)
+{
+	void *entry;
+
+	if (reserve(dictionary, holder, bytes))
+		return -ENOSPC;
+	entry = hash_set_get(set, hash, bytes);
+	if (!entry)
+		return -ENOMEM;
+	*ret_entry = entry;
+	return 0;
+}
+
 /* Counts what stays, whatever the shares are.  Without memory it is left out until the next epoch
  * begins. */
 static void recount(struct dictionary *dictionary, const struct holder *holder, size_t bytes)
@@ -409,11 +424,10 @@ static void pack_all(struct dictionary *dictionary, const struct decoded_stack *
 int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_stack *decoded)
 {
 	const struct pp_stack_record *record = decoded->record;
-	struct dict_stack *known = hash_set_find(&dictionary->stacks, record->hash);
+	struct dict_stack *known = hash_set_find(&dictionary->stacks, record->hash), *stack;
 	size_t frames = (size_t)record->python_stored + record->native_stored;
-	size_t bytes = sizeof(*known) + frames * sizeof(packed_frame);
-	OWNED_MEM struct dict_stack *stack = NULL;
 	struct holder holder;
+	void *added;
 	int err;
 
 	if (known) {
@@ -424,14 +438,13 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 		return 0;
 	}
 	holder = holder_of(dictionary, record->id);
-	err = reserve(dictionary, &holder, bytes);
-	if (err) {
+	err = add_entry(dictionary, &dictionary->stacks, &holder, record->hash,
+			sizeof(*stack) + frames * sizeof(packed_frame), &added);
+	if (err == -ENOSPC)
 		note_refused(dictionary, record->hash);
+	if (err)
 		return err;
-	}
-	stack = malloc(bytes);
-	if (!stack)
-		return -ENOMEM;
+	stack = added;
 	*stack = (struct dict_stack){
 		.hash = record->hash,
 		.id = record->id,
@@ -446,10 +459,6 @@ int dictionary_add_stack(struct dictionary *dictionary, const struct decoded_sta
 		.python = record->python,
 	};
 	pack_all(dictionary, decoded, stack);
-	err = hash_set_add(&dictionary->stacks, stack);
-	if (err)
-		return err;
-	TAKE(stack);
 	return 0;
 }
 
@@ -462,34 +471,20 @@ static bool is_torn(const struct dictionary *dictionary, uint64_t hash)
 			 stack->py_stop == PP_PY_STOP_TORN);
 }
 
-static int new_alias(struct dictionary *dictionary, uint64_t hash, struct alias **ret_alias)
-{
-	OWNED_MEM struct alias *alias = NULL;
-	int err = reserve(dictionary, NULL, sizeof(*alias));
-
-	if (err)
-		return err;
-	alias = calloc(1, sizeof(*alias));
-	if (!alias)
-		return -ENOMEM;
-	alias->hash = hash;
-	err = hash_set_add(&dictionary->aliases, alias);
-	if (err)
-		return err;
-	*ret_alias = TAKE(alias);
-	return 0;
-}
-
 int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t stack,
 			 bool *ret_again)
 {
-	struct alias *alias = hash_set_find(&dictionary->aliases, hash);
+	void *entry = hash_set_find(&dictionary->aliases, hash);
 	const bool found_torn = is_torn(dictionary, stack);
-	int err = alias ? 0 : new_alias(dictionary, hash, &alias);
+	struct alias *alias;
+	int err = entry ? 0
+			: add_entry(dictionary, &dictionary->aliases, NULL, hash, sizeof(*alias),
+				    &entry);
 
 	*ret_again = false;
 	if (err)
 		return err;
+	alias = entry;
 	alias->epoch = dictionary->epoch;
 	if (!alias->stack || !found_torn || is_torn(dictionary, alias->stack))
 		alias->stack = stack;
@@ -500,31 +495,25 @@ int dictionary_add_alias(struct dictionary *dictionary, uint64_t hash, uint64_t 
 
 int dictionary_add_kernel(struct dictionary *dictionary, const struct decoded_kernel *decoded)
 {
-	struct dict_kernel *known = hash_set_find(&dictionary->kernels, decoded->record->hash);
-	size_t bytes = sizeof(*known) + decoded->count * sizeof(uint64_t);
-	OWNED_MEM struct dict_kernel *kernel = NULL;
-	int err;
+	const uint64_t hash = decoded->record->hash;
+	const size_t bytes = decoded->count * sizeof(uint64_t);
+	void *entry = hash_set_find(&dictionary->kernels, hash);
+	const bool is_known = entry;
+	struct dict_kernel *kernel;
+	int err = entry ? 0
+			: add_entry(dictionary, &dictionary->kernels, NULL, hash,
+				    sizeof(*kernel) + bytes, &entry);
 
-	if (known) {
-		known->epoch = dictionary->epoch;
-		return 0;
-	}
-	err = reserve(dictionary, NULL, bytes);
-	if (err) {
-		note_refused(dictionary, decoded->record->hash);
-		return err;
-	}
-	kernel = malloc(bytes);
-	if (!kernel)
-		return -ENOMEM;
-	kernel->hash = decoded->record->hash;
-	kernel->epoch = dictionary->epoch;
-	kernel->count = (uint32_t)decoded->count;
-	memcpy(kernel->address, decoded->record->address, decoded->count * sizeof(uint64_t));
-	err = hash_set_add(&dictionary->kernels, kernel);
+	if (err == -ENOSPC)
+		note_refused(dictionary, hash);
 	if (err)
 		return err;
-	TAKE(kernel);
+	kernel = entry;
+	kernel->epoch = dictionary->epoch;
+	if (is_known)
+		return 0;
+	kernel->count = (uint32_t)decoded->count;
+	memcpy(kernel->address, decoded->record->address, bytes);
 	return 0;
 }
 

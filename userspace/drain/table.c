@@ -11,77 +11,54 @@
 
 #define BATCH_ENTRIES 1024U
 
-static int drain_singly(int map_fd, void *key, table_on_row *on_row, void *context)
+/* A table that is gone through. */
+struct table {
+	int map_fd;
+	size_t key_bytes, value_bytes;
+	table_on_entry *on_entry;
+	void *context;
+};
+
+static int drain_singly(const struct table *table, uint8_t *key, void *value)
 {
-	struct pp_count count;
 	int err;
 
-	while (!(err = bpf_map_get_next_key(map_fd, NULL, key))) {
-		err = bpf_map_lookup_elem(map_fd, key, &count);
+	while (!(err = bpf_map_get_next_key(table->map_fd, NULL, key))) {
+		err = bpf_map_lookup_elem(table->map_fd, key, value);
 		if (!err)
-			err = bpf_map_delete_elem(map_fd, key);
+			err = bpf_map_delete_elem(table->map_fd, key);
 		if (!err)
-			err = on_row(context, key, &count);
+			err = table->on_entry(table->context, key, value);
 		if (err)
 			return err;
 	}
 	return err == -ENOENT ? 0 : err;
 }
 
-int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *context)
+static int read_singly(const struct table *table, uint8_t *key, void *value)
 {
-	OWNED_MEM uint8_t *key = calloc(BATCH_ENTRIES, key_bytes);
-	OWNED_MEM struct pp_count *count = calloc(BATCH_ENTRIES, sizeof(*count));
-	uint32_t in = 0, out = 0;
-	uint32_t *from = NULL;
-	int err = 0;
-
-	if (!key || !count)
-		return -ENOMEM;
-	while (!err) {
-		uint32_t got = BATCH_ENTRIES;
-
-		err = bpf_map_lookup_and_delete_batch(map_fd, from, &out, key, count, &got, NULL);
-		/* -ENOENT: the end, with the rows of this batch.  -ENOSPC: a bucket is larger than
-		 * the batch, and nothing was taken. */
-		if (err && err != -ENOENT)
-			return drain_singly(map_fd, key, on_row, context);
-		for (uint32_t i = 0; i < got; i++) {
-			int failed = on_row(context, key + i * key_bytes, &count[i]);
-
-			if (failed)
-				return failed;
-		}
-		in = out;
-		from = &in;
-	}
-	return 0;
-}
-
-static int read_singly(int map_fd, uint8_t *key, void *value, size_t key_bytes,
-		       table_on_entry *on_entry, void *context)
-{
-	uint8_t *next = key + key_bytes;
+	uint8_t *next = key + table->key_bytes;
 	const void *from = NULL;
 	int err;
 
-	while (!(err = bpf_map_get_next_key(map_fd, from, next))) {
+	while (!(err = bpf_map_get_next_key(table->map_fd, from, next))) {
 		/* An entry that has gone meanwhile is none. */
-		if (!bpf_map_lookup_elem(map_fd, next, value))
-			err = on_entry(context, next, value);
+		if (!bpf_map_lookup_elem(table->map_fd, next, value))
+			err = table->on_entry(table->context, next, value);
 		if (err)
 			return err;
-		memcpy(key, next, key_bytes);
+		memcpy(key, next, table->key_bytes);
 		from = key;
 	}
 	return err == -ENOENT ? 0 : err;
 }
 
-int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
-	       void *context)
+/* Calls `read_batch` until the end, or `singly` where the kernel refuses that. */
+static int go_through(const struct table *table, __typeof__(bpf_map_lookup_batch) *read_batch,
+		      int (*singly)(const struct table *table, uint8_t *key, void *value))
 {
-	OWNED_MEM uint8_t *key = calloc(BATCH_ENTRIES, key_bytes);
-	OWNED_MEM uint8_t *value = calloc(BATCH_ENTRIES, value_bytes);
+	OWNED_MEM uint8_t *key = calloc(BATCH_ENTRIES, table->key_bytes);
+	OWNED_MEM uint8_t *value = calloc(BATCH_ENTRIES, table->value_bytes);
 	uint32_t in = 0, out = 0;
 	uint32_t *from = NULL;
 	int err = 0;
@@ -91,13 +68,14 @@ int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry 
 	while (!err) {
 		uint32_t got = BATCH_ENTRIES;
 
-		err = bpf_map_lookup_batch(map_fd, from, &out, key, value, &got, NULL);
-		/* As in table_drain(); entries that come twice are the same ones. */
+		err = read_batch(table->map_fd, from, &out, key, value, &got, NULL);
+		/* -ENOENT: the end, with the rows of this batch.  -ENOSPC: a bucket is larger than
+		 * the batch, and nothing was taken; entries that then come twice are the same. */
 		if (err && err != -ENOENT)
-			return read_singly(map_fd, key, value, key_bytes, on_entry, context);
+			return singly(table, key, value);
 		for (uint32_t i = 0; i < got; i++) {
-			int failed =
-				on_entry(context, key + i * key_bytes, value + i * value_bytes);
+			int failed = table->on_entry(table->context, key + i * table->key_bytes,
+						     value + i * table->value_bytes);
 
 			if (failed)
 				return failed;
@@ -106,6 +84,21 @@ int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry 
 		from = &in;
 	}
 	return 0;
+}
+
+int table_drain(int map_fd, size_t key_bytes, table_on_entry *on_row, void *context)
+{
+	const struct table table = {map_fd, key_bytes, sizeof(struct pp_count), on_row, context};
+
+	return go_through(&table, bpf_map_lookup_and_delete_batch, drain_singly);
+}
+
+int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
+	       void *context)
+{
+	const struct table table = {map_fd, key_bytes, value_bytes, on_entry, context};
+
+	return go_through(&table, bpf_map_lookup_batch, read_singly);
 }
 
 int table_get(int map_fd, const void *key, void *ret_value)
@@ -122,8 +115,6 @@ int table_remove(int map_fd, const void *key)
 {
 	return bpf_map_delete_elem(map_fd, key);
 }
-
-#define BATCH_ENTRIES 1024U
 
 int map_batches_read(struct map_batches *batches, map_batches_on_entry *on_entry, void *context)
 {

@@ -9,13 +9,10 @@
 
 #include <pyprofd/sample.h>
 
-typedef int table_on_row(void *context, const void *key, const struct pp_count *count);
-
+typedef int table_on_entry(void *context, const void *key, const void *value);
 /* Empties the table by batch calls, or one by one where the kernel refuses them.  Nobody may write
  * to the table meanwhile.  Returns 0; the result of on_row when that is not 0; -ENOMEM; -errno. */
-int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *context);
-
-typedef int table_on_entry(void *context, const void *key, const void *value);
+int table_drain(int map_fd, size_t key_bytes, table_on_entry *on_row, void *context);
 /* Reads all entries; those that are added meanwhile may be missing.  Returns as table_drain(). */
 int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
 	       void *context);

@@ -57,7 +57,7 @@ struct exact_counts {
 	uint64_t tidied_at;	       /* how many nodes there had been at the last try */
 
 	/* lines */
-	struct line_rows *rows; /* owned */
+	struct hash_set rows;
 	struct pp_line_costs line_costs;
 	struct pp_line_sums line_sums; /* at the last collection */
 };
@@ -75,10 +75,9 @@ static int init_calls(struct exact_counts *counts)
 
 static int init_lines(struct exact_counts *counts)
 {
-	int err = line_rows_new(&counts->rows);
+	int err = line_costs_measure(counts->side, &counts->line_costs);
 
-	if (!err)
-		err = line_costs_measure(counts->side, &counts->line_costs);
+	hash_set_init(&counts->rows);
 	return err ? err : calls_side_set_line_costs(counts->side, &counts->line_costs);
 }
 
@@ -97,7 +96,7 @@ static int exact_counts_init(struct exact_counts *counts, struct calls_side *sid
 static void exact_counts_release(struct exact_counts *counts)
 {
 	call_paths_free(counts->paths);
-	line_rows_free(counts->rows);
+	hash_set_release(&counts->rows);
 	*counts = (struct exact_counts){};
 }
 
@@ -179,7 +178,7 @@ static int collect_lines(struct exact_counts *counts, uint64_t ended_ns,
 					   .is_alive = thread_is_alive};
 
 	(void)calls_side_get_line_sums(counts->side, &counts->line_sums);
-	return line_rows_collect(counts->rows, &tables, dictionary, window);
+	return line_rows_collect(&counts->rows, &tables, dictionary, window);
 }
 
 /* Adds what was counted up to the window's end.  Returns 0 or -errno. */

@@ -85,7 +85,7 @@ int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry 
 	return err;
 }
 
-int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *context)
+int table_drain(int map_fd, size_t key_bytes, table_on_entry *on_row, void *context)
 {
 	(void)map_fd, (void)key_bytes, (void)on_row, (void)context;
 	return -ENOSYS;

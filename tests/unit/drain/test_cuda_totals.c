@@ -94,7 +94,7 @@ int table_remove(int map_fd, const void *key)
 	return 0;
 }
 
-int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *context)
+int table_drain(int map_fd, size_t key_bytes, table_on_entry *on_row, void *context)
 {
 	(void)map_fd, (void)key_bytes, (void)on_row, (void)context;
 	return -ENOENT;

@@ -18,7 +18,7 @@
 #define TID 8U
 
 struct fixture {
-	struct line_rows *rows;
+	struct hash_set rows;
 	struct dictionary *dictionary;
 	struct counts counts;
 };
@@ -31,7 +31,7 @@ static int set_up(void **state)
 
 	assert_non_null(fixture);
 	assert_non_null(code);
-	assert_int_equal(line_rows_new(&fixture->rows), 0);
+	hash_set_init(&fixture->rows);
 	assert_int_equal(dictionary_new(ROOM, &fixture->dictionary), 0);
 	code->id = CODE;
 	assert_int_equal(dictionary_add_code(fixture->dictionary, (struct pp_process_id){}, code,
@@ -46,7 +46,7 @@ static int tear_down(void **state)
 	struct fixture *fixture = *state;
 
 	counts_release(&fixture->counts);
-	line_rows_free(fixture->rows);
+	hash_set_release(&fixture->rows);
 	dictionary_free(fixture->dictionary);
 	free(fixture);
 	return 0;
@@ -78,7 +78,7 @@ int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry 
 	return on_entry(context, &id, &kernel.row);
 }
 
-int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *context)
+int table_drain(int map_fd, size_t key_bytes, table_on_entry *on_row, void *context)
 {
 	(void)map_fd, (void)key_bytes, (void)on_row, (void)context;
 	return -ENOSYS;
@@ -98,13 +98,13 @@ static void note(struct fixture *fixture, uint64_t id, uint64_t hits, uint64_t n
 					.instruction = INSTRUCTION,
 					.id = {.tgid = TGID}};
 
-	assert_int_equal(line_rows_note(fixture->rows, id, &now), 0);
+	assert_int_equal(line_rows_note(&fixture->rows, id, &now), 0);
 }
 
 static void count(struct fixture *fixture)
 {
 	counts_release(&fixture->counts);
-	assert_int_equal(line_rows_count(fixture->rows, fixture->dictionary, &fixture->counts), 0);
+	assert_int_equal(line_rows_count(&fixture->rows, fixture->dictionary, &fixture->counts), 0);
 }
 
 /* Returns the only counter. */
@@ -158,7 +158,7 @@ static void line_rows_note_run__adds_the_time_since_its_last_event_once(void **s
 	struct pp_line_run run = {.since_ns = 1000, .depth = 2, .row = {13, 11}};
 
 	note(fixture, 11, 1, 40);
-	line_rows_note_run(fixture->rows, &run, 1500);
+	line_rows_note_run(&fixture->rows, &run, 1500);
 	count(fixture);
 	assert_int_equal(only(fixture)->count.weight, 540);
 	note(fixture, 11, 1, 700);
@@ -173,8 +173,8 @@ static void line_rows_note_run__threads_add_up(void **state)
 	struct pp_line_run run = {.since_ns = 1000, .depth = 1, .row = {11}};
 
 	note(fixture, 11, 2, 0);
-	line_rows_note_run(fixture->rows, &run, 1500);
-	line_rows_note_run(fixture->rows, &run, 1500);
+	line_rows_note_run(&fixture->rows, &run, 1500);
+	line_rows_note_run(&fixture->rows, &run, 1500);
 	count(fixture);
 	assert_int_equal(only(fixture)->count.weight, 1000);
 }
@@ -185,14 +185,14 @@ static void line_rows_note_run__outside_of_lines_is_nobodys(void **state)
 	struct pp_line_run run = {.since_ns = 1000, .row = {11}};
 
 	note(fixture, 11, 1, 40);
-	line_rows_note_run(fixture->rows, &run, 1500); /* in no activation */
+	line_rows_note_run(&fixture->rows, &run, 1500); /* in no activation */
 	run.depth = PP_LINE_DEPTH + 1;
-	line_rows_note_run(fixture->rows, &run, 1500); /* too deep to have a line */
+	line_rows_note_run(&fixture->rows, &run, 1500); /* too deep to have a line */
 	run.depth = 1;
 	run.row[0] = 0;
-	line_rows_note_run(fixture->rows, &run, 1500); /* before its first line */
+	line_rows_note_run(&fixture->rows, &run, 1500); /* before its first line */
 	run.row[0] = 11;
-	line_rows_note_run(fixture->rows, &run, 900); /* it began in the next window */
+	line_rows_note_run(&fixture->rows, &run, 900); /* it began in the next window */
 	count(fixture);
 	assert_int_equal(only(fixture)->count.weight, 40);
 }
@@ -214,13 +214,13 @@ static void line_rows_collect__thread_that_has_ended_is_in_no_line(void **state)
 	kernel.run = (struct pp_line_run){
 		.since_ns = 1000, .depth = 1, .row = {11}, .tgid = TGID, .tid = TID};
 	kernel.is_alive = false;
-	assert_int_equal(line_rows_collect(fixture->rows, &tables, fixture->dictionary,
+	assert_int_equal(line_rows_collect(&fixture->rows, &tables, fixture->dictionary,
 					   &fixture->counts),
 			 0);
 	assert_int_equal(only(fixture)->count.weight, 40);
 	kernel.is_alive = true;
 	counts_release(&fixture->counts);
-	assert_int_equal(line_rows_collect(fixture->rows, &tables, fixture->dictionary,
+	assert_int_equal(line_rows_collect(&fixture->rows, &tables, fixture->dictionary,
 					   &fixture->counts),
 			 0);
 	assert_int_equal(only(fixture)->count.weight, 500);

@@ -87,8 +87,9 @@ int bpf_map_delete_elem(int fd, const void *key)
 	return 0;
 }
 
-static int on_row(void *context, const void *key, const struct pp_count *count)
+static int on_row(void *context, const void *key, const void *value)
 {
+	const struct pp_count *count = value;
 	const uint64_t number = *(const uint64_t *)key;
 
 	assert_ptr_equal(context, &told);

@@ -12,7 +12,7 @@ static struct pp_wake_key keys[WAKES_MAX + 3];
 static uint32_t key_count;
 
 /* Instead of drain/table.c: each key's row has one wait of 1,000 ns. */
-int table_drain(int map_fd, size_t key_bytes, table_on_row *on_row, void *context)
+int table_drain(int map_fd, size_t key_bytes, table_on_entry *on_row, void *context)
 {
 	const struct pp_count count = {.samples = 1, .weight = 1000};
 
