@@ -101,20 +101,14 @@ struct path {
 	enum pp_py_stop stop;
 };
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 29;
-}
-
 /* The limit also ends a cycle, which two nodes of one id would make. */
 static struct path walk_path(struct call_paths *paths, const struct node *node)
 {
-	struct path path = {.hash = mix(node->id.tgid, node->id.generation)};
+	struct path path = {.hash = hash_mix(node->id.tgid, node->id.generation)};
 
 	while (path.stop == PP_PY_STOP_NONE) {
 		put_frame(paths->stack.frame, path.count++, node->code);
-		path.hash = mix(path.hash, node->code);
+		path.hash = hash_mix(path.hash, node->code);
 		if (!node->parent)
 			path.stop = PP_PY_STOP_ROOT;
 		else if (path.count == PP_MAX_STEPS)
@@ -124,7 +118,7 @@ static struct path walk_path(struct call_paths *paths, const struct node *node)
 		if (!node)
 			path.stop = PP_PY_STOP_READ_FAULT;
 	}
-	path.hash = mix(path.hash, path.stop) | 1;
+	path.hash = hash_mix(path.hash, path.stop) | 1;
 	return path;
 }
 

@@ -55,15 +55,10 @@ void cuda_names_free(struct cuda_names *names)
 	free(names);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 29;
-}
-
 static uint64_t hash_of(const struct pp_cuda_handle *handle)
 {
-	return mix(mix((uint64_t)handle->id.tgid << 32 | handle->id.generation, 1), handle->handle);
+	return hash_mix(hash_mix((uint64_t)handle->id.tgid << 32 | handle->id.generation, 1),
+			handle->handle);
 }
 
 /* A process may choose handles whose hashes are those of others: such have no name. */

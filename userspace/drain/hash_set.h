@@ -9,6 +9,13 @@
 
 #include "base/index_table.h"
 
+/* Makes the hash of several words, one after the other. */
+static inline uint64_t hash_mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
 struct hash_set {
 	void **entry; /* owned, as are the entries; in no order */
 	uint32_t count, capacity;

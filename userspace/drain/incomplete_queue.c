@@ -9,18 +9,19 @@
 #define HASH_NONFATAL_OOM 1
 #endif
 #include <uthash.h>
+#include <utlist.h>
 
 /* A user who has stacks in the queue. */
 struct queue_user {
 	uint32_t uid;
-	struct queued_incomplete *first, *last;
-	struct queue_user *next; /* whose turn comes after this user's */
+	struct queued_incomplete *first;
+	struct queue_user *prev, *next; /* next: whose turn comes after this user's */
 	UT_hash_handle hh;
 };
 
 struct incomplete_queue {
-	struct queue_user *users;	     /* by uid */
-	struct queue_user *turn, *turn_last; /* the same, in the order of their turns */
+	struct queue_user *users; /* by uid */
+	struct queue_user *turn;  /* the same, in the order of their turns */
 	struct user_quota quota;
 };
 
@@ -52,16 +53,6 @@ static uint64_t bytes_of(const struct pp_incomplete_record *record)
 	return sizeof(struct queued_incomplete) + record->record.size;
 }
 
-static void append_turn(struct incomplete_queue *queue, struct queue_user *user)
-{
-	user->next = NULL;
-	if (queue->turn)
-		queue->turn_last->next = user;
-	else
-		queue->turn = user;
-	queue->turn_last = user;
-}
-
 /* Returns NULL when there is no memory. */
 static struct queue_user *user_get(struct incomplete_queue *queue, uint32_t uid)
 {
@@ -79,7 +70,7 @@ static struct queue_user *user_get(struct incomplete_queue *queue, uint32_t uid)
 		free(user);
 		return NULL;
 	}
-	append_turn(queue, user);
+	DL_APPEND(queue->turn, user);
 	return user;
 }
 
@@ -96,12 +87,8 @@ static int add(struct incomplete_queue *queue, const struct decoded_incomplete *
 	decoded_incomplete_set((const struct pp_incomplete_record *)queued->bytes,
 			       &queued->incomplete);
 	queued->queued_ns = now_ns;
-	queued->next = NULL;
-	if (user->first)
-		user->last->next = queued;
-	else
-		user->first = queued;
-	user->last = TAKE(queued);
+	DL_APPEND(user->first, queued);
+	(void)TAKE(queued);
 	return 0;
 }
 
@@ -130,11 +117,11 @@ struct queued_incomplete *incomplete_queue_take(struct incomplete_queue *queue)
 	if (!user)
 		return NULL;
 	queued = user->first;
-	user->first = queued->next;
+	DL_DELETE(user->first, queued);
 	user_quota_give(&queue->quota, user->uid, bytes_of(queued->incomplete.record));
-	queue->turn = user->next;
+	DL_DELETE(queue->turn, user);
 	if (user->first) {
-		append_turn(queue, user);
+		DL_APPEND(queue->turn, user);
 		return queued;
 	}
 	HASH_DEL(queue->users, user);

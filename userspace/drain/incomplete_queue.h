@@ -16,8 +16,8 @@
 struct queued_incomplete {
 	struct decoded_incomplete incomplete;
 	uint64_t queued_ns;
-	struct queued_incomplete *next; /* of the same user */
-	uint64_t bytes[];		/* the record, as the kernel side sent it */
+	struct queued_incomplete *prev, *next; /* of the same user */
+	uint64_t bytes[];		       /* the record, as the kernel side sent it */
 };
 
 struct incomplete_queue;
