@@ -145,26 +145,16 @@ void kept_list_release(struct kept_list *list)
 	*list = (struct kept_list){0};
 }
 
-/* Sums the parts that one directory has of its files' bytes. */
-static int count_bytes(int kept_fd, const char *name, uint64_t *ret_bytes)
+/* Adds the part that one directory has of a file's bytes. */
+static int add_bytes(void *context, int directory_fd, const char *name)
 {
-	OWNED_DIR DIR *dir = NULL;
-	uint64_t bytes = 0;
-	int err = store_open_listing(kept_fd, name, O_NOFOLLOW, &dir);
+	uint64_t *bytes = context;
+	struct stat stat;
 
-	for (size_t i = 0; !err && i < MAX_NAMES; i++) {
-		const struct dirent *item = readdir(dir);
-		struct stat stat;
-
-		if (!item)
-			break;
-		if (!fstatat(dirfd(dir), item->d_name, &stat, AT_SYMLINK_NOFOLLOW) &&
-		    S_ISREG(stat.st_mode) && stat.st_nlink)
-			bytes += (uint64_t)stat.st_size / stat.st_nlink;
-	}
-	if (!err)
-		*ret_bytes = bytes;
-	return err;
+	if (!fstatat(directory_fd, name, &stat, AT_SYMLINK_NOFOLLOW) && S_ISREG(stat.st_mode) &&
+	    stat.st_nlink)
+		*bytes += (uint64_t)stat.st_size / stat.st_nlink;
+	return 0;
 }
 
 /* By time: names begin with it. */
@@ -173,12 +163,14 @@ static int compare_entries(const void *a, const void *b)
 	return strcmp(((const struct kept_entry *)a)->name, ((const struct kept_entry *)b)->name);
 }
 
-static int add_entry(int kept_fd, const char *name, struct kept_list *list)
+static int add_entry(void *context, int kept_fd, const char *name)
 {
+	struct kept_list *list = context;
 	struct kept_entry entry = {0};
 
 	/* Other names are none of ours; one that is gone or is no directory counts as none. */
-	if (!kept_name_parse(name, &entry.is) || count_bytes(kept_fd, name, &entry.bytes))
+	if (!kept_name_parse(name, &entry.is) || list->count == LISTED_MAX ||
+	    store_each_name(kept_fd, name, MAX_NAMES, add_bytes, &entry.bytes))
 		return 0;
 	if (ARRAY_RESERVE(list->entry, list->count, list->capacity))
 		return -ENOMEM;
@@ -191,16 +183,8 @@ static int add_entry(int kept_fd, const char *name, struct kept_list *list)
 static int list(int kept_fd, struct kept_list *ret_list)
 {
 	CLEANUP(kept_list_release) struct kept_list list = {0};
-	OWNED_DIR DIR *dir = NULL;
-	int err = store_open_listing(kept_fd, ".", O_NOFOLLOW, &dir);
+	int err = store_each_name(kept_fd, ".", MAX_NAMES, add_entry, &list);
 
-	for (size_t i = 0; !err && i < MAX_NAMES && list.count < LISTED_MAX; i++) {
-		const struct dirent *item = readdir(dir);
-
-		if (!item)
-			break;
-		err = add_entry(kept_fd, item->d_name, &list);
-	}
 	if (err)
 		return err;
 	if (list.count)
@@ -222,19 +206,18 @@ int kept_list(int store_fd, struct kept_list *ret_list)
 
 /* ---- removing ---- */
 
+static int remove_name(void *context, int directory_fd, const char *name)
+{
+	(void)context;
+	if (strcmp(name, ".") && strcmp(name, ".."))
+		(void)unlinkat(directory_fd, name, 0);
+	return 0;
+}
+
 static int remove_directory(int kept_fd, const char *name)
 {
-	OWNED_DIR DIR *dir = NULL;
-	int err = store_open_listing(kept_fd, name, O_NOFOLLOW, &dir);
+	int err = store_each_name(kept_fd, name, MAX_NAMES, remove_name, NULL);
 
-	for (size_t i = 0; !err && i < MAX_NAMES; i++) {
-		const struct dirent *item = readdir(dir);
-
-		if (!item)
-			break;
-		if (strcmp(item->d_name, ".") && strcmp(item->d_name, ".."))
-			(void)unlinkat(dirfd(dir), item->d_name, 0);
-	}
 	if (!err && unlinkat(kept_fd, name, AT_REMOVEDIR))
 		err = -errno;
 	return err == -ENOENT ? 0 : err;
@@ -250,20 +233,12 @@ static int remove_kept(int kept_fd, const char *name)
 	return remove_directory(kept_fd, temporary);
 }
 
-static void remove_temporary(int kept_fd)
+static int remove_temporary(void *context, int kept_fd, const char *name)
 {
-	OWNED_DIR DIR *dir = NULL;
-
-	if (store_open_listing(kept_fd, ".", O_NOFOLLOW, &dir))
-		return;
-	for (size_t i = 0; i < MAX_NAMES; i++) {
-		const struct dirent *item = readdir(dir);
-
-		if (!item)
-			return;
-		if (is_temporary(item->d_name))
-			(void)remove_directory(kept_fd, item->d_name);
-	}
+	(void)context;
+	if (is_temporary(name))
+		(void)remove_directory(kept_fd, name);
+	return 0;
 }
 
 /* ---- room ---- */
@@ -369,7 +344,7 @@ int kept_trim(int store_fd, uint64_t max_bytes, const char *newest, uint64_t *re
 	*ret_bytes = 0;
 	if (kept_fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	remove_temporary(kept_fd);
+	(void)store_each_name(kept_fd, ".", MAX_NAMES, remove_temporary, NULL);
 	err = list(kept_fd, &kept);
 	if (err)
 		return err;
@@ -399,6 +374,7 @@ struct windows {
 	size_t count, capacity;
 	int hour_fd[HOURS_MAX]; /* owned; -1: the store has no such hour */
 	unsigned int hours;
+	const struct store_range *range; /* which are wanted */
 };
 
 static void windows_release(struct windows *windows)
@@ -419,17 +395,17 @@ static int compare_windows(const void *a, const void *b)
 	return strcmp(left->kind, right->kind);
 }
 
-static int add_window(struct windows *windows, unsigned int hour, const char *name,
-		      const struct store_range *range)
+/* Adds a window of the last hour. */
+static int add_window(void *context, int hour_fd, const char *name)
 {
-	struct window_file file = {.hour = hour};
+	struct windows *windows = context;
+	struct window_file file = {.hour = windows->hours - 1};
 	struct stat stat;
 
 	if (!store_file_parse(name, &file.is) || file.is.is_temporary || file.is.is_merged ||
-	    !store_range_has(range, file.is.start_ms, file.is.duration_ms))
+	    !store_range_has(windows->range, file.is.start_ms, file.is.duration_ms))
 		return 0;
-	if (fstatat(windows->hour_fd[hour], name, &stat, AT_SYMLINK_NOFOLLOW) ||
-	    !S_ISREG(stat.st_mode))
+	if (fstatat(hour_fd, name, &stat, AT_SYMLINK_NOFOLLOW) || !S_ISREG(stat.st_mode))
 		return 0;
 	if (ARRAY_RESERVE(windows->file, windows->count, windows->capacity))
 		return -ENOMEM;
@@ -439,35 +415,25 @@ static int add_window(struct windows *windows, unsigned int hour, const char *na
 }
 
 /* Adds the windows of one hour; the store may have no such hour. */
-static int add_hour(struct windows *windows, int store_fd, uint64_t hour_ms,
-		    const struct store_range *range)
+static int add_hour(struct windows *windows, int store_fd, uint64_t hour_ms)
 {
-	const unsigned int hour = windows->hours;
 	char path[STORE_DAY_CHARS + STORE_HOUR_CHARS];
 	OWNED_FD int day_fd = -1;
-	OWNED_DIR DIR *dir = NULL;
-	int err;
+	int hour_fd;
 
 	store_day_name(hour_ms, path);
 	day_fd = openat(store_fd, path, DIRECTORY_FLAGS);
 	store_hour_name(hour_ms, path);
-	windows->hour_fd[windows->hours++] =
-		day_fd < 0 ? -1 : openat(day_fd, path, DIRECTORY_FLAGS);
-	if (windows->hour_fd[hour] < 0)
+	hour_fd = day_fd < 0 ? -1 : openat(day_fd, path, DIRECTORY_FLAGS);
+	windows->hour_fd[windows->hours++] = hour_fd;
+	if (hour_fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	err = store_open_listing(windows->hour_fd[hour], ".", O_NOFOLLOW, &dir);
-	for (size_t i = 0; !err && i < MAX_NAMES; i++) {
-		const struct dirent *item = readdir(dir);
-
-		if (!item)
-			break;
-		err = add_window(windows, hour, item->d_name, range);
-	}
-	return err;
+	return store_each_name(hour_fd, ".", MAX_NAMES, add_window, windows);
 }
 
-static int find_windows(int store_fd, const struct store_range *range, struct windows *windows)
+static int find_windows(int store_fd, struct windows *windows)
 {
+	const struct store_range *range = windows->range;
 	const uint64_t before_ms =
 		range->since_ms > KEPT_WINDOW_MAX_MS ? range->since_ms - KEPT_WINDOW_MAX_MS : 0;
 	const uint64_t last = range->until_ms / MS_PER_HOUR;
@@ -477,7 +443,7 @@ static int find_windows(int store_fd, const struct store_range *range, struct wi
 	if (last >= HOURS_MAX && hour <= last - HOURS_MAX)
 		hour = last - HOURS_MAX + 1;
 	for (; !err && hour <= last; hour++)
-		err = add_hour(windows, store_fd, hour * MS_PER_HOUR, range);
+		err = add_hour(windows, store_fd, hour * MS_PER_HOUR);
 	if (windows->count)
 		qsort(windows->file, windows->count, sizeof(windows->file[0]), compare_windows);
 	return err ? err : windows->count ? 0 : -ENODATA;
@@ -566,9 +532,9 @@ int kept_link(int store_fd, const struct kept_request *request, struct kept_resu
 {
 	const struct store_range range = {.since_ms = request->from_ms,
 					  .until_ms = request->until_ms};
-	CLEANUP(windows_release) struct windows windows = {0};
+	CLEANUP(windows_release) struct windows windows = {.range = &range};
 	OWNED_FD int kept_fd = -1;
-	int err = find_windows(store_fd, &range, &windows);
+	int err = find_windows(store_fd, &windows);
 
 	*ret_result = (struct kept_result){0};
 	if (!err)

@@ -26,15 +26,8 @@
 #define MAX_DIRECTORY_ENTRIES 100000U
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
-static bool is_file_name(const char *name)
-{
-	struct store_file file;
-
-	return store_file_parse(name, &file);
-}
-
-/* Temporary files first, then by time of start. */
-static int compare_files(const void *a, const void *b)
+/* Temporary files first, then by time of start; directories by name. */
+static int compare_names(const void *a, const void *b)
 {
 	struct store_file file_a = {}, file_b = {};
 
@@ -45,39 +38,10 @@ static int compare_files(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-/* Reads the names of a directory that is_wanted() accepts, oldest first. */
-static int read_names(int directory_fd, bool (*is_wanted)(const char *name),
-		      int (*compare)(const void *, const void *), struct name_list *ret_names)
-{
-	CLEANUP(name_list_release) struct name_list names = {0};
-	OWNED_DIR DIR *dir = NULL;
-	int err = store_open_listing(directory_fd, ".", O_NOFOLLOW, &dir);
-
-	for (uint32_t i = 0; !err && i < MAX_DIRECTORY_ENTRIES; i++) {
-		const struct dirent *entry = readdir(dir);
-
-		if (!entry)
-			break;
-		if (is_wanted(entry->d_name))
-			err = name_list_add(&names, entry->d_name);
-	}
-	if (err)
-		return err;
-	if (names.count)
-		qsort(names.name, names.count, sizeof(names.name[0]), compare);
-	*ret_names = names;
-	names = (struct name_list){0};
-	return 0;
-}
-
 /* One walk through all hours, oldest first; a result of `visit` above 0, or an error, ends it. */
 struct walk {
-	int (*visit)(struct walk *walk, int hour_fd);
+	int (*visit)(struct walk *walk, int hour_fd, const char *name,
+		     const struct store_file *file);
 	struct retention_totals totals;
 	time_t stale;		       /* counting */
 	uint64_t max_bytes, deleted;   /* trimming */
@@ -86,6 +50,26 @@ struct walk {
 	uint64_t end_ms;	       /* expiring: what ends later is kept */
 	bool remove_empty;
 };
+
+enum level { LEVEL_STORE, LEVEL_DAY, LEVEL_HOUR };
+
+/* Adds a name that stands in a directory of a level. */
+struct names {
+	enum level level;
+	struct name_list *list;
+};
+
+static int add_name(void *context, int directory_fd, const char *name)
+{
+	struct names *names = context;
+	struct store_file file;
+	const bool is_wanted = names->level == LEVEL_STORE ? store_day_parse(name)
+			       : names->level == LEVEL_DAY ? store_hour_parse(name)
+							   : store_file_parse(name, &file);
+
+	(void)directory_fd;
+	return is_wanted ? name_list_add(names->list, name) : 0;
+}
 
 /* Returns whether to skip a directory: it is gone, a link or a file, or may not be read. */
 static bool is_passed_over(int err)
@@ -100,67 +84,64 @@ static bool removes(const struct walk *walk, uint64_t deleted_before)
 	return walk->remove_empty && (!walk->after_ms || walk->deleted > deleted_before);
 }
 
-static int walk_day(struct walk *walk, int day_fd)
+static int walk_directory(struct walk *walk, int directory_fd, enum level level);
+
+static int walk_below(struct walk *walk, int parent_fd, const char *name, enum level level)
 {
-	CLEANUP(name_list_release) struct name_list hours = {0};
-	int err = read_names(day_fd, store_hour_parse, compare_names, &hours);
+	OWNED_FD int fd = openat(parent_fd, name, DIRECTORY_FLAGS | O_NOFOLLOW);
+	const uint64_t deleted = walk->deleted;
+	int err = fd < 0 ? -errno : walk_directory(walk, fd, level);
 
-	for (size_t i = 0; !err && i < hours.count; i++) {
-		OWNED_FD int hour_fd = openat(day_fd, hours.name[i], DIRECTORY_FLAGS | O_NOFOLLOW);
-		const uint64_t deleted = walk->deleted;
+	if (err >= 0 && removes(walk, deleted))
+		unlinkat(parent_fd, name, AT_REMOVEDIR); /* fails if not empty */
+	return is_passed_over(err) ? 0 : err;
+}
 
-		err = hour_fd < 0 ? -errno : walk->visit(walk, hour_fd);
-		if (err >= 0 && removes(walk, deleted))
-			unlinkat(day_fd, hours.name[i], AT_REMOVEDIR); /* fails if not empty */
-		if (is_passed_over(err))
-			err = 0;
+static int walk_directory(struct walk *walk, int directory_fd, enum level level)
+{
+	CLEANUP(name_list_release) struct name_list list = {0};
+	struct names names = {.level = level, .list = &list};
+	int err = store_each_name(directory_fd, ".", MAX_DIRECTORY_ENTRIES, add_name, &names);
+
+	if (list.count)
+		qsort(list.name, list.count, sizeof(list.name[0]), compare_names);
+	for (size_t i = 0; !err && i < list.count; i++) {
+		struct store_file file = {};
+
+		if (level != LEVEL_HOUR)
+			err = walk_below(walk, directory_fd, list.name[i], level + 1);
+		else if (store_file_parse(list.name[i], &file))
+			err = walk->visit(walk, directory_fd, list.name[i], &file);
 	}
 	return err;
 }
 
 static int walk_store(struct walk *walk, int store_fd)
 {
-	CLEANUP(name_list_release) struct name_list days = {0};
-	int err = read_names(store_fd, store_day_parse, compare_names, &days);
+	int err = walk_directory(walk, store_fd, LEVEL_STORE);
 
-	for (size_t i = 0; !err && i < days.count; i++) {
-		OWNED_FD int day_fd = openat(store_fd, days.name[i], DIRECTORY_FLAGS | O_NOFOLLOW);
-		const uint64_t deleted = walk->deleted;
-
-		err = day_fd < 0 ? -errno : walk_day(walk, day_fd);
-		if (err >= 0 && removes(walk, deleted))
-			unlinkat(store_fd, days.name[i], AT_REMOVEDIR);
-		if (is_passed_over(err))
-			err = 0;
-	}
 	return err < 0 ? err : 0;
 }
 
-static int count_hour(struct walk *walk, int hour_fd)
+static int count_file(struct walk *walk, int hour_fd, const char *name,
+		      const struct store_file *file)
 {
-	CLEANUP(name_list_release) struct name_list files = {0};
-	int err = read_names(hour_fd, is_file_name, compare_names, &files);
+	struct stat stat;
 
-	for (size_t i = 0; !err && i < files.count; i++) {
-		const char *name = files.name[i];
-		struct stat stat;
-
-		if (fstatat(hour_fd, name, &stat, AT_SYMLINK_NOFOLLOW) || !S_ISREG(stat.st_mode))
-			continue;
-		if (name[0] == '.') {
-			if (stat.st_mtime < walk->stale)
-				unlinkat(hour_fd, name, 0);
-			continue;
-		}
+	if (fstatat(hour_fd, name, &stat, AT_SYMLINK_NOFOLLOW) || !S_ISREG(stat.st_mode))
+		return 0;
+	if (!file->is_temporary) {
 		walk->totals.files++;
 		walk->totals.bytes += (uint64_t)stat.st_size;
+	} else if (stat.st_mtime < walk->stale) {
+		unlinkat(hour_fd, name, 0);
 	}
-	return err;
+	return 0;
 }
 
 int retention_count(int store_fd, time_t stale, struct retention_totals *ret_totals)
 {
-	struct walk walk = {.visit = count_hour, .stale = stale};
+	struct walk walk = {.visit = count_file, .stale = stale};
 	int err = walk_store(&walk, store_fd);
 
 	if (!err)
@@ -168,15 +149,12 @@ int retention_count(int store_fd, time_t stale, struct retention_totals *ret_tot
 	return err;
 }
 
-static bool is_kept(const struct walk *walk, const char *name)
+static bool is_kept(const struct walk *walk, const struct store_file *file)
 {
-	struct store_file file;
-
-	return !store_file_parse(name, &file) || file.is_temporary ||
-	       (walk->after_ms && file.start_ms <= walk->after_ms) ||
-	       (file.start_ms == walk->keep->start_ms &&
-		file.duration_ms == walk->keep->duration_ms &&
-		!strcmp(file.kind, walk->keep->kind));
+	return file->is_temporary || (walk->after_ms && file->start_ms <= walk->after_ms) ||
+	       (file->start_ms == walk->keep->start_ms &&
+		file->duration_ms == walk->keep->duration_ms &&
+		!strcmp(file->kind, walk->keep->kind));
 }
 
 /* Deletes a file, unless it is no regular one, and keeps the totals up to date. */
@@ -196,45 +174,31 @@ static int delete_file(struct walk *walk, int hour_fd, const char *name)
 	return 0;
 }
 
-static int trim_hour(struct walk *walk, int hour_fd)
+static int trim_file(struct walk *walk, int hour_fd, const char *name,
+		     const struct store_file *file)
 {
-	CLEANUP(name_list_release) struct name_list files = {0};
-	int err = read_names(hour_fd, is_file_name, compare_files, &files);
-
-	for (size_t i = 0; !err && i < files.count; i++) {
-		if (walk->totals.bytes <= walk->max_bytes)
-			return 1;
-		if (!is_kept(walk, files.name[i]))
-			err = delete_file(walk, hour_fd, files.name[i]);
-	}
-	return err;
+	if (walk->totals.bytes <= walk->max_bytes)
+		return 1;
+	return is_kept(walk, file) ? 0 : delete_file(walk, hour_fd, name);
 }
 
-/* Ends the walk at the first hour that begins too late: all that follow do. */
-static int expire_hour(struct walk *walk, int hour_fd)
+/* Ends the walk at the first file that begins too late: all that follow do. */
+static int expire_file(struct walk *walk, int hour_fd, const char *name,
+		       const struct store_file *file)
 {
-	CLEANUP(name_list_release) struct name_list files = {0};
-	int err = read_names(hour_fd, is_file_name, compare_files, &files);
+	uint64_t end_ms;
 
-	for (size_t i = 0; !err && i < files.count; i++) {
-		struct store_file file = {};
-		uint64_t end_ms;
-
-		(void)store_file_parse(files.name[i], &file);
-		if (file.start_ms > walk->end_ms)
-			return 1;
-		if (__builtin_add_overflow(file.start_ms, file.duration_ms, &end_ms))
-			end_ms = UINT64_MAX;
-		if (end_ms <= walk->end_ms && !is_kept(walk, files.name[i]))
-			err = delete_file(walk, hour_fd, files.name[i]);
-	}
-	return err;
+	if (file->start_ms > walk->end_ms)
+		return 1;
+	if (__builtin_add_overflow(file->start_ms, file->duration_ms, &end_ms))
+		end_ms = UINT64_MAX;
+	return end_ms > walk->end_ms || is_kept(walk, file) ? 0 : delete_file(walk, hour_fd, name);
 }
 
 int retention_trim(int store_fd, uint64_t max_bytes, const struct store_file *keep,
 		   struct retention_totals *totals, uint64_t *ret_deleted)
 {
-	struct walk walk = {.visit = trim_hour,
+	struct walk walk = {.visit = trim_file,
 			    .totals = *totals,
 			    .max_bytes = max_bytes,
 			    .keep = keep,
@@ -258,7 +222,7 @@ int retention_trim(int store_fd, uint64_t max_bytes, const struct store_file *ke
 int retention_expire(int store_fd, uint64_t end_ms, const struct store_file *keep,
 		     struct retention_totals *totals, uint64_t *ret_deleted)
 {
-	struct walk walk = {.visit = expire_hour,
+	struct walk walk = {.visit = expire_file,
 			    .totals = *totals,
 			    .end_ms = end_ms,
 			    .keep = keep,
@@ -381,24 +345,22 @@ static int open_directory(int parent_fd, const char *name, int flags, bool *ret_
 	return 0;
 }
 
-static int lock_as_owner(struct store *store)
+/* Does something as the store's owner; where that one may not, as who we are: something there is
+ * root's, who came another way. */
+static int as_owner(struct store *store, int (*act)(struct store *store, void *context),
+		    void *context)
 {
-	CLEANUP(fs_user_return) struct fs_user before = fs_user_become(store->uid, store->gid);
+	struct fs_user before = fs_user_become(store->uid, store->gid);
+	int err = act(store, context);
 
-	return lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
+	fs_user_return(&before);
+	return err == -EACCES || err == -EPERM ? act(store, context) : err;
 }
 
-/* Locks and counts what is there, which may be root's by other ways. */
-static int take(struct store *store)
+static int lock(struct store *store, void *context)
 {
-	int err = lock_as_owner(store);
-
-	if (err == -EACCES)
-		err = lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
-	if (err)
-		return err;
-	return retention_count(store->fd, time(NULL) - STORE_STALE_TEMPORARY_SECONDS,
-			       &store->totals);
+	(void)context;
+	return lock_file_take(store->fd, LOCK_NAME, &store->lock_fd);
 }
 
 int store_open(const char *directory, const struct store_limits *limits, struct store **ret_store)
@@ -423,7 +385,10 @@ int store_open(const char *directory, const struct store_limits *limits, struct 
 		return -errno;
 	store->uid = stat.st_uid;
 	store->gid = stat.st_gid;
-	err = take(store);
+	err = as_owner(store, lock, NULL);
+	if (!err)
+		err = retention_count(store->fd, time(NULL) - STORE_STALE_TEMPORARY_SECONDS,
+				      &store->totals);
 	if (err)
 		return err;
 	*ret_store = TAKE(store);
@@ -508,30 +473,32 @@ static int put_file(int hour_fd, struct store_file *file, const void *bytes, siz
 	return err;
 }
 
-/* A file with its contents. */
+/* A file with its contents, and where it went. */
 struct content {
-	struct store_file *file;
+	struct store_file file;
 	const void *bytes;
 	size_t size;
+	struct hour_directory directory;
+	char name[STORE_FILE_CHARS];
 };
 
-/* Writes a file into its directory, which is made if need be. */
-static int put(const struct store *store, const struct content *content,
-	       struct hour_directory *directory, char name[STORE_FILE_CHARS])
+static void content_release(struct content *content)
 {
-	int err = open_hour(store, content->file->start_ms, directory);
-
-	return err ? err
-		   : put_file(directory->hour_fd, content->file, content->bytes, content->size,
-			      name);
+	hour_directory_release(&content->directory);
+	content->directory.day_fd = content->directory.hour_fd = -1;
 }
 
-static int put_as_owner(const struct store *store, const struct content *content,
-			struct hour_directory *directory, char name[STORE_FILE_CHARS])
+/* Writes a file into its directory, which is made if need be. */
+static int put(struct store *store, void *context)
 {
-	CLEANUP(fs_user_return) struct fs_user before = fs_user_become(store->uid, store->gid);
+	struct content *content = context;
+	int err;
 
-	return put(store, content, directory, name);
+	content_release(content); /* of an earlier try */
+	err = open_hour(store, content->file.start_ms, &content->directory);
+	return err ? err
+		   : put_file(content->directory.hour_fd, &content->file, content->bytes,
+			      content->size, content->name);
 }
 
 /* What fails is tried again a minute later. */
@@ -623,62 +590,58 @@ static void retain(struct store *store, const struct store_file *newest)
 int store_put(struct store *store, const char *kind, uint64_t start_wall_ns, uint64_t duration_ns,
 	      const void *bytes, size_t size, char **ret_path)
 {
-	CLEANUP(hour_directory_release) struct hour_directory directory = {.day_fd = -1,
-									   .hour_fd = -1};
-	struct store_file file = {.start_ms = start_wall_ns / NS_PER_MS,
-				  .duration_ms = duration_ns / NS_PER_MS};
+	CLEANUP(content_release) struct content content = {
+		.file = {.start_ms = start_wall_ns / NS_PER_MS,
+			 .duration_ms = duration_ns / NS_PER_MS},
+		.bytes = bytes,
+		.size = size,
+		.directory = {.day_fd = -1, .hour_fd = -1}};
 	size_t path_size = strlen(store->directory) + BELOW_CHARS;
-	char name[STORE_FILE_CHARS];
-	const struct content content = {.file = &file, .bytes = bytes, .size = size};
 	OWNED_MEM char *path = NULL;
 	int err;
 
 	if (!store_kind_is_valid(kind))
 		return -EINVAL;
-	snprintf(file.kind, sizeof(file.kind), "%s", kind);
+	snprintf(content.file.kind, sizeof(content.file.kind), "%s", kind);
 	/* Before the file exists, because nothing may fail after that. */
 	path = malloc(path_size);
 	if (!path)
 		return -ENOMEM;
-	err = put_as_owner(store, &content, &directory, name);
-	if (err == -EACCES) {
-		/* The day or the hour is root's, who came another way. */
-		hour_directory_release(&directory);
-		directory.day_fd = directory.hour_fd = -1;
-		err = put(store, &content, &directory, name);
-	}
+	err = as_owner(store, put, &content);
 	if (err) {
-		remove_if_empty(store, &directory);
+		remove_if_empty(store, &content.directory);
 		return err;
 	}
 	store->totals.files++;
 	store->totals.bytes += size;
-	retain(store, &file);
-	snprintf(path, path_size, "%s/%s/%s/%s", store->directory, directory.day, directory.hour,
-		 name);
+	retain(store, &content.file);
+	snprintf(path, path_size, "%s/%s/%s/%s", store->directory, content.directory.day,
+		 content.directory.hour, content.name);
 	if (ret_path)
 		*ret_path = TAKE(path);
 	return 0;
 }
 
-static int keep_as_owner(const struct store *store, const struct kept_request *request,
-			 struct kept_result *ret_result)
-{
-	CLEANUP(fs_user_return) struct fs_user before = fs_user_become(store->uid, store->gid);
+struct keeping {
+	struct kept_request request;
+	struct kept_result *result;
+};
 
-	return kept_link(store->fd, request, ret_result);
+static int keep(struct store *store, void *context)
+{
+	const struct keeping *keeping = context;
+
+	return kept_link(store->fd, &keeping->request, keeping->result);
 }
 
 int store_keep(struct store *store, const struct kept_request *request,
 	       struct kept_result *ret_result)
 {
-	struct kept_request bounded = *request;
+	struct keeping keeping = {.request = *request, .result = ret_result};
 	int err;
 
-	bounded.max_bytes = kept_max_bytes(store->limits.max_bytes);
-	err = keep_as_owner(store, &bounded, ret_result);
-	if (err == -EACCES || err == -EPERM) /* there are files of root, who came another way */
-		err = kept_link(store->fd, &bounded, ret_result);
+	keeping.request.max_bytes = kept_max_bytes(store->limits.max_bytes);
+	err = as_owner(store, keep, &keeping);
 	if (!err)
 		trim_kept(store, ret_result->name);
 	return err;

@@ -168,7 +168,8 @@ static int append(struct store_listing *listing, const char *directory, const ch
 	return 0;
 }
 
-int store_open_listing(int parent_fd, const char *path, int flags, DIR **ret_dir)
+/* Opens a directory to list it.  flags: of open(), besides those that it takes for that. */
+static int open_listing(int parent_fd, const char *path, int flags, DIR **ret_dir)
 {
 	OWNED_FD int fd = openat(parent_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -178,6 +179,18 @@ int store_open_listing(int parent_fd, const char *path, int flags, DIR **ret_dir
 	(void)TAKE_FD(fd);
 	*ret_dir = dir;
 	return 0;
+}
+
+int store_each_name(int parent_fd, const char *path, size_t most, store_on_name *on_name,
+		    void *context)
+{
+	OWNED_DIR DIR *dir = NULL;
+	const struct dirent *item;
+	int err = open_listing(parent_fd, path, O_NOFOLLOW, &dir);
+
+	for (size_t i = 0; !err && i < most && (item = readdir(dir)); i++)
+		err = on_name(context, dirfd(dir), item->d_name);
+	return err;
 }
 
 /* Returns whether a name is that of a day or an hour. */
@@ -306,7 +319,7 @@ static int list_directory(struct store_listing *listing, const char *path,
 {
 	CLEANUP(name_list_release) struct name_list below = {0};
 	OWNED_DIR DIR *dir = NULL;
-	int err = store_open_listing(AT_FDCWD, path, level->flags, &dir);
+	int err = open_listing(AT_FDCWD, path, level->flags, &dir);
 
 	if (!err)
 		err = read_settled(listing, &(struct place){.dir = dir,

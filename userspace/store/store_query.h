@@ -4,7 +4,6 @@
 #ifndef STORE_STORE_QUERY_H
 #define STORE_STORE_QUERY_H
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,8 +45,11 @@ bool store_day_parse(const char *name);
 bool store_hour_parse(const char *name);
 bool store_file_parse(const char *name, struct store_file *ret_file);
 
-/* Opens a directory to list it.  flags: of open(), besides those that it takes for that. */
-int store_open_listing(int parent_fd, const char *path, int flags, DIR **ret_dir);
+/* Calls back for the first names of a directory, which is no link, `most` of them, until the result
+ * is not 0.  Returns that result; 0; -errno: it cannot be opened. */
+typedef int store_on_name(void *context, int directory_fd, const char *name);
+int store_each_name(int parent_fd, const char *path, size_t most, store_on_name *on_name,
+		    void *context);
 
 /* Names of a store's directory, of files or of directories.  Release with name_list_release(). */
 struct name_list {
