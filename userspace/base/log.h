@@ -7,6 +7,7 @@
 #define BASE_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
@@ -18,6 +19,16 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 /* Logs the message with ": strerror(-err)" appended, and returns err. */
 int log_line_errno(enum log_level level, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Returns whether to tell of a count that grows: for the first one, and for each doubling.  *told:
+ * 0 at first. */
+static inline bool log_is_due(uint64_t count, uint64_t *told)
+{
+	if (count < 2 * *told)
+		return false;
+	*told = count;
+	return true;
+}
 
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warn(...) log_line(LOG_LEVEL_WARN, __VA_ARGS__)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/kept.h"
 #include "store/store.h"
 #include "store/writer.h"
 
@@ -77,21 +78,12 @@ void keeper_get_stats(struct keeper *keeper, struct keeper_stats *ret_stats)
 	pthread_mutex_unlock(&keeper->mutex);
 }
 
-/* Returns whether to tell a count: for the first one, and for each doubling. */
-static bool is_to_tell(uint64_t count, uint64_t *told)
-{
-	if (count < 2 * *told)
-		return false;
-	*told = count;
-	return true;
-}
-
 /* ---- the loop's side ---- */
 
 static void tell_left_out(struct keeper *keeper)
 {
 	keeper->stats.left_out++;
-	if (is_to_tell(keeper->stats.left_out, &keeper->told_left_out))
+	if (log_is_due(keeper->stats.left_out, &keeper->told_left_out))
 		log_warn("'%s': too many processes end for want of memory: %lu are not kept so far",
 			 keeper->store, (unsigned long)keeper->stats.left_out);
 }
@@ -219,7 +211,7 @@ static const char *explain(int err)
 static void tell_failed(struct keeper *keeper, const struct kept_name *name, uint64_t count,
 			int err)
 {
-	if (!is_to_tell(count, &keeper->told_failed))
+	if (!log_is_due(count, &keeper->told_failed))
 		return;
 	if (name->reason == KEPT_OOM)
 		log_warn("process %u (%s) was ended for want of memory, and nothing of it is kept "

@@ -4,13 +4,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/intern.h"
 #include "base/io.h"
 #include "base/kinds.h"
+#include "pprof/pprof.h"
+#include "pprof/pprof_tables.h"
 #include "pprof/profile_read.h"
+#include "profile/profile_data.h"
+#include "profile/row_order.h"
 
 /* ---- which files become one ---- */
 
@@ -138,6 +146,278 @@ bool merge_plan_group(const struct store_listing *listing, const struct merge_sl
 	return true;
 }
 
+/* ---- one file of the files of several windows ---- */
+
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+
+/* A comment of a window. */
+struct comment {
+	const char *text; /* of merge.strings */
+	uint32_t window;
+};
+
+struct merge {
+	int hour_fd;
+	const struct merge_group *group;
+	struct window_mark *mark; /* owned; one a window */
+	uint32_t window;	  /* whose file is read now */
+	struct intern *strings;
+	struct comment *comment;
+	size_t comment_count, comment_capacity;
+	int err; /* of a callback that returns none */
+};
+
+static void merge_release(struct merge *merge)
+{
+	intern_free(merge->strings);
+	free(merge->comment);
+	free(merge->mark);
+}
+
+/* A merged file, not yet written. */
+struct merged_file {
+	struct store_file name;
+	void *bytes; /* owned */
+	size_t size;
+};
+
+static void merged_file_release(struct merged_file *file)
+{
+	free(file->bytes);
+	*file = (struct merged_file){0};
+}
+
+static void on_comment(void *context, const char *text)
+{
+	struct merge *merge = context;
+	uint32_t string;
+
+	if (!merge->err)
+		merge->err = intern_string(merge->strings, text, &string);
+	if (!merge->err)
+		merge->err = ARRAY_RESERVE(merge->comment, merge->comment_count,
+					   merge->comment_capacity);
+	if (!merge->err)
+		merge->comment[merge->comment_count++] = (struct comment){
+			.text = intern_get(merge->strings, string, NULL), .window = merge->window};
+}
+
+static int window_done(void *context, struct profile *profile, const struct profile_window *window)
+{
+	struct merge *merge = context;
+	struct window_mark *mark = &merge->mark[merge->window];
+
+	(void)profile;
+	mark->start_wall_ns = window->start_wall_ns;
+	mark->duration_ns = window->duration_ns;
+	mark->period = window->period;
+	return window->period < 0 ? -EBADMSG : 0; /* the list of windows has no such number */
+}
+
+static void window_name(const char *kind, uint64_t start_ms, uint64_t duration_ms,
+			char name[STORE_FILE_CHARS])
+{
+	struct store_file file = {.start_ms = start_ms, .duration_ms = duration_ms};
+
+	snprintf(file.kind, sizeof(file.kind), "%s", kind);
+	store_file_name(&file, name);
+}
+
+static int read_window(struct merge *merge, struct profile_reader *reader)
+{
+	const struct merge_window *window = &merge->group->window[merge->window];
+	char name[STORE_FILE_CHARS];
+	OWNED_FD int fd = -1;
+	int err;
+
+	window_name(merge->group->kind, window->start_ms, window->duration_ms, name);
+	fd = openat(merge->hour_fd, name, OPEN_FLAGS);
+	if (fd < 0)
+		return -errno;
+	profile_reader_set_window(reader, merge->mark[merge->window].offset_ms);
+	err = profile_reader_add(reader, fd, merge->group->kind);
+	return err ? err : merge->err;
+}
+
+/* Lists the windows by their names.  A name that another one has begun with moves on by
+ * milliseconds, as its offset tells windows apart. */
+static int list_windows(struct merge *merge)
+{
+	const struct merge_window *window = merge->group->window;
+	uint64_t offset_ms = 0;
+
+	merge->mark = calloc(merge->group->window_count, sizeof(*merge->mark));
+	if (!merge->mark)
+		return -ENOMEM;
+	for (size_t i = 0; i < merge->group->window_count; i++) {
+		const uint64_t own_ms = window[i].start_ms - window[0].start_ms;
+
+		offset_ms = i && own_ms <= offset_ms ? offset_ms + 1 : own_ms;
+		merge->mark[i] = (struct window_mark){
+			.offset_ms = offset_ms,
+			.start_ms = window[i].start_ms,
+			.duration_ms = window[i].duration_ms,
+			.start_wall_ns = window[i].start_ms * NS_PER_MS,
+			.duration_ns = window[i].duration_ms * NS_PER_MS,
+		};
+	}
+	return 0;
+}
+
+static int read_all(struct merge *merge, struct profile_reader *reader)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < merge->group->window_count; i++) {
+		merge->window = (uint32_t)i;
+		if (merge->group->window[i].has_file)
+			err = read_window(merge, reader);
+	}
+	return err;
+}
+
+static int compare_comments(const void *a, const void *b)
+{
+	const struct comment *comment_a = a, *comment_b = b;
+	int result = strcmp(comment_a->text, comment_b->text);
+
+	if (result)
+		return result;
+	return (comment_a->window > comment_b->window) - (comment_a->window < comment_b->window);
+}
+
+/* Returns whether comments of one text are one of each window. */
+static bool is_of_all(const struct merge *merge, const struct comment *comment, size_t count)
+{
+	if (count != merge->group->window_count)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (comment[i].window != i)
+			return false;
+	return true;
+}
+
+static int add_of_window(const struct merge *merge, struct profile *profile,
+			 const struct comment *comment)
+{
+	OWNED_MEM char *text =
+		window_comment_format(merge->mark[comment->window].offset_ms, comment->text);
+
+	return text ? profile_add_comment(profile, text) : -ENOMEM;
+}
+
+/* Adds comments of one text. */
+static int add_alike(const struct merge *merge, struct profile *profile,
+		     const struct comment *comment, size_t count)
+{
+	int err = 0;
+
+	if (is_of_all(merge, comment, count))
+		return profile_add_comment(profile, comment->text);
+	for (size_t i = 0; !err && i < count; i++)
+		err = add_of_window(merge, profile, &comment[i]);
+	return err;
+}
+
+/* Replaces the profile's comments by the list of its windows, and what these said.  Sorted: those
+ * of one kind lie together. */
+static int set_comments(struct merge *merge, struct profile *profile)
+{
+	const struct comment *comment = merge->comment;
+	int err = 0;
+
+	if (merge->comment_count + merge->group->window_count > PPROF_MAX_COMMENTS)
+		return -E2BIG;
+	profile->comment_count = 0;
+	for (size_t i = 0; !err && i < merge->group->window_count; i++) {
+		char text[WINDOW_MARK_CHARS];
+
+		window_mark_format(&merge->mark[i], text);
+		err = profile_add_comment(profile, text);
+	}
+	if (merge->comment_count)
+		qsort(merge->comment, merge->comment_count, sizeof(*merge->comment),
+		      compare_comments);
+	for (size_t i = 0, end; !err && i < merge->comment_count; i = end) {
+		for (end = i + 1; end < merge->comment_count; end++)
+			if (comment[end].text != comment[i].text)
+				break;
+		err = add_alike(merge, profile, &comment[i], end - i);
+	}
+	return err;
+}
+
+static void set_times(const struct merge *merge, struct profile *profile, struct store_file *name)
+{
+	const struct merge_group *group = merge->group;
+	uint64_t end_ms = 0, duration_ns = 0;
+
+	for (size_t i = 0; i < group->window_count; i++) {
+		uint64_t own_ms;
+
+		if (__builtin_add_overflow(group->window[i].start_ms, group->window[i].duration_ms,
+					   &own_ms))
+			own_ms = UINT64_MAX;
+		if (own_ms > end_ms)
+			end_ms = own_ms;
+		if (__builtin_add_overflow(duration_ns, merge->mark[i].duration_ns, &duration_ns))
+			duration_ns = INT64_MAX;
+	}
+	*name = (struct store_file){.start_ms = group->window[0].start_ms,
+				    .duration_ms = end_ms - group->window[0].start_ms,
+				    .is_merged = true};
+	snprintf(name->kind, sizeof(name->kind), "%s", group->kind);
+	profile->options.start_wall_ns = merge->mark[0].start_wall_ns;
+	profile->options.duration_ns = duration_ns;
+}
+
+/* Makes the file of all that was read. */
+static int encode(struct merge *merge, struct profile *profile, struct merged_file *ret_file)
+{
+	CLEANUP(merged_file_release) struct merged_file file = {0};
+	int err;
+
+	profile_weigh_modules(profile);
+	err = profile_order_rows(profile, WINDOW_LABEL);
+	if (!err)
+		err = set_comments(merge, profile);
+	if (err)
+		return err;
+	set_times(merge, profile, &file.name);
+	err = profile_encode_pprof_small(profile, &file.bytes, &file.size);
+	if (err)
+		return err;
+	*ret_file = file;
+	file = (struct merged_file){0};
+	return 0;
+}
+
+/* Reads the files of a group in their directory.  Returns 0; -ENOENT: one is gone; -EBADMSG,
+ * -EPROTO, -EFBIG, ...: what profile_reader_add() says of one of them; -E2BIG: more comments than
+ * a file may have; -ENODATA: it has no file; -ENOMEM. */
+static int merge_files(int hour_fd, const struct merge_group *group, struct merged_file *ret_file)
+{
+	CLEANUP(merge_release) struct merge merge = {.hour_fd = hour_fd, .group = group};
+	const struct profile_read_options options = {
+		.window_done = window_done, .comment = on_comment, .context = &merge};
+	OWNED(profile_reader) struct profile_reader *reader = NULL;
+	int err = intern_new(&merge.strings);
+
+	if (!err)
+		err = profile_reader_new(&options, &reader);
+	if (!err)
+		err = list_windows(&merge);
+	if (!err)
+		err = read_all(&merge, reader);
+	if (err)
+		return err;
+	return profile_reader_profile(reader)
+		       ? encode(&merge, profile_reader_profile(reader), ret_file)
+		       : -ENODATA;
+}
+
+/* ---- a pass over the store ---- */
+
 /* Puts a merged file in the place of the files that it was made of, such that whoever is killed at
  * any moment, or loses power, loses no window and leaves none twice:
  *
@@ -184,11 +464,9 @@ static int rename_synced(int hour_fd, const struct store_file *from, const struc
 
 static int delete_window(int hour_fd, const char *kind, uint64_t start_ms, uint64_t duration_ms)
 {
-	struct store_file file = {.start_ms = start_ms, .duration_ms = duration_ms};
 	char name[STORE_FILE_CHARS];
 
-	snprintf(file.kind, sizeof(file.kind), "%s", kind);
-	store_file_name(&file, name);
+	window_name(kind, start_ms, duration_ms, name);
 	/* The store may have deleted it for its age. */
 	return unlinkat(hour_fd, name, 0) && errno != ENOENT ? -errno : 0;
 }
@@ -215,7 +493,10 @@ static int delete_windows(int hour_fd, const struct merge_group *group)
 	return err;
 }
 
-int merge_step(int hour_fd, const struct merge_group *group, struct merged_file *file)
+/* Does all steps.  The file's name becomes longer by milliseconds where one is taken.  Returns 0;
+ * -EEXIST; -errno (-ENOSPC, -EROFS, ...): the windows are in their own files, or, after step 2, for
+ * merge_step_finish(). */
+static int merge_step(int hour_fd, const struct merge_group *group, struct merged_file *file)
 {
 	struct store_file temporary, merging;
 	char name[STORE_FILE_CHARS];
@@ -262,7 +543,7 @@ static int merge_step_finish(int hour_fd, const struct store_file *merging)
 	int err;
 
 	store_file_name(merging, name);
-	fd = openat(hour_fd, name, MERGE_OPEN_FLAGS);
+	fd = openat(hour_fd, name, OPEN_FLAGS);
 	if (fd < 0)
 		return -errno;
 	err = profile_windows_list(fd, delete_listed, &finishing);
@@ -339,11 +620,11 @@ static int finish_begun(const struct store_listing *listing, const struct merge_
 	return err;
 }
 
-static int merge(int hour_fd, const void *what)
+static int merge_group(int hour_fd, const void *what)
 {
 	const struct merge_group *group = what;
 	CLEANUP(merged_file_release) struct merged_file file = {0};
-	int err = merge_group_files(hour_fd, group, &file);
+	int err = merge_files(hour_fd, group, &file);
 
 	/* One file that the disk does not give is broken; other groups can be merged. */
 	if (err == -EIO)
@@ -362,7 +643,7 @@ static int merge_kind(const struct store_listing *listing, const struct merge_sl
 	first.start_ms = group.window[0].start_ms;
 	first.duration_ms = group.window[0].duration_ms;
 	memcpy(first.kind, group.kind, sizeof(first.kind));
-	return try(pass, &first, listing->entry[slot->begin].path, merge, &group);
+	return try(pass, &first, listing->entry[slot->begin].path, merge_group, &group);
 }
 
 /* Merges all kinds of a slot, `cpu` as the last one: its files tell which windows the others

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/profile.h"
 #include "store/store_query.h"
 
 /* ---- which files become one: those of the windows that begin in the same five minutes, an hour
@@ -48,29 +47,7 @@ bool merge_plan_slot(const struct store_listing *listing, uint64_t now_ms,
 bool merge_plan_group(const struct store_listing *listing, const struct merge_slot *slot,
 		      const char *kind, struct merge_group *ret_group);
 
-/* ---- one file of the files of several windows: merge_file.c ---- */
-
-#define MERGE_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
-
-/* A merged file, not yet written.  Release with merged_file_release(). */
-struct merged_file {
-	struct store_file name;
-	void *bytes; /* owned */
-	size_t size;
-};
-void merged_file_release(struct merged_file *file); /* safe on a zeroed one */
-
-/* Reads the files of a group in their directory.  Returns 0; -ENOENT: one is gone; -EBADMSG,
- * -EPROTO, -EFBIG, ...: what profile_reader_add() says of one of them; -E2BIG: more comments than
- * a file may have; -ENODATA: it has no file; -ENOMEM. */
-int merge_group_files(int hour_fd, const struct merge_group *group, struct merged_file *ret_file);
-
 /* ---- a pass over the store ---- */
-
-/* Does all steps.  The file's name becomes longer by milliseconds where one is taken.  Returns 0;
- * -EEXIST; -errno (-ENOSPC, -EROFS, ...): the windows are in their own files, or, after step 2, for
- * merge_step_finish(). */
-int merge_step(int hour_fd, const struct merge_group *group, struct merged_file *file);
 
 #define MERGE_REFUSED_MAX 256U
 

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -105,16 +104,12 @@ static int start(struct merger *merger)
 
 static void tell_refused(struct merger *merger, const struct merge_message *message)
 {
-	merger->stats.refused++;
-	/* Told for the first one, and for each doubling. */
-	if (merger->stats.refused < 2 * merger->told)
-		return;
-	merger->told = merger->stats.refused;
-	log_warn("'%s': files of kind %s from @%lu on cannot be merged (%s) and stay as they are "
-		 "(%lu groups so far)",
-		 merger->store, message->kind, (unsigned long)(message->start_ms / 1000),
-		 message->err ? strerror(-message->err) : "who tried it has ended",
-		 (unsigned long)merger->stats.refused);
+	if (log_is_due(++merger->stats.refused, &merger->told))
+		log_warn("'%s': files of kind %s from @%lu on cannot be merged (%s) and stay as "
+			 "they are (%lu groups so far)",
+			 merger->store, message->kind, (unsigned long)(message->start_ms / 1000),
+			 message->err ? strerror(-message->err) : "who tried it has ended",
+			 (unsigned long)merger->stats.refused);
 }
 
 static void take(struct merger *merger, const struct merge_message *message)
@@ -207,14 +202,6 @@ static void done(void *context, const struct store_file *first, int err)
 	tell(first, MERGE_DONE, err);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / NS_PER_MS;
-}
-
 /* Takes what the agent has said.  Returns false when it has closed the socket. */
 static bool listen_to_agent(struct merge_refused *refused)
 {
@@ -242,7 +229,8 @@ _Noreturn void merge_child_main(void)
 	if (fchdir(CHILD_STORE_FD) || sandbox_begin(CHILD_STORE))
 		_exit(1);
 	while (listen_to_agent(&refused)) {
-		(void)merge_store(".", now_ms(), &pass); /* what fails is tried again */
+		(void)merge_store(".", wall_ns() / NS_PER_MS,
+				  &pass); /* what fails is tried again */
 		(void)poll(&agent, 1, MERGE_EVERY_MS);
 	}
 	_exit(0);

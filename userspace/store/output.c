@@ -315,14 +315,11 @@ static bool is_left_out(const struct output *output, const struct writer_window 
 
 static int write_window(void *context, const struct writer_window *window)
 {
-	const struct store_limits limits = {.max_bytes = window->store_max_bytes,
-					    .max_age_ms = window->store_max_age_ms};
 	struct output *output = context;
 	int first_err = 0;
 
 	if (output->store)
-		store_set_limits(output->store, &limits);
-
+		store_set_limits(output->store, &window->limits);
 	for (unsigned int kind = 0; kind < PP_PROFILE_COUNT; kind++) {
 		int err = 0;
 
@@ -337,16 +334,13 @@ static int write_window(void *context, const struct writer_window *window)
 	return first_err;
 }
 
-/* Told for the first profile, and for each doubling. */
 static void tell_late(struct output *output, size_t dropped)
 {
 	output->queue_dropped += dropped;
-	if (output->queue_dropped < 2 * output->queue_told)
-		return;
-	output->queue_told = output->queue_dropped;
-	log_warn("'%s' is written too slowly: the oldest profiles that waited have been "
-		 "dropped (%lu so far)",
-		 output->path, (unsigned long)output->queue_dropped);
+	if (log_is_due(output->queue_dropped, &output->queue_told))
+		log_warn("'%s' is written too slowly: the oldest profiles that waited have been "
+			 "dropped (%lu so far)",
+			 output->path, (unsigned long)output->queue_dropped);
 }
 
 static int hand_over(struct output *output, struct writer_window *window)
@@ -380,8 +374,7 @@ int output_write(struct output *output, struct writer_window *window)
 {
 	int err = 0;
 
-	window->store_max_bytes = output->limits.max_bytes;
-	window->store_max_age_ms = output->limits.max_age_ms;
+	window->limits = output->limits;
 	if (output->merger)
 		merger_turn(output->merger);
 	if (output->lock_fd >= 0 || output->store)

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "store/file_output.h"
+#include "store/kept.h"
 #include "store/store_query.h"
 
 /* ---- retention ---- */

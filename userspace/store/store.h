@@ -11,10 +11,11 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "store/kept.h"
 #include "store/store_query.h"
 
 struct store;
+struct kept_request;
+struct kept_result;
 
 /* What is kept; 0: no bound. */
 struct store_limits {

@@ -11,6 +11,7 @@
 #include "base/intern.h"
 #include "base/kinds.h"
 #include "profile/profile.h"
+#include "store/store.h"
 
 /* Windows that wait to be written, and what they take together. */
 #define WRITER_WINDOWS_MAX 24U
@@ -21,9 +22,9 @@ struct writer_window {
 	struct profile *profile[PP_PROFILE_COUNT]; /* owned; NULL: there is none of this kind */
 	struct intern *strings;			   /* owned */
 	uint64_t start_wall_ns, duration_ns;
-	uint64_t ended_ns;			    /* CLOCK_MONOTONIC */
-	bool is_last;				    /* of the run */
-	uint64_t store_max_bytes, store_max_age_ms; /* what the store may hold from then on */
+	uint64_t ended_ns;	    /* CLOCK_MONOTONIC */
+	bool is_last;		    /* of the run */
+	struct store_limits limits; /* what the store may hold from then on */
 };
 void writer_window_release(struct writer_window *window); /* safe on a zeroed one */
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/kept.h"
 #include "store/store.h"
 #include "store/writer.h"
 

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "pprof/pprof.h"
 #include "store/file_output.h"
+#include "store/kept.h"
 #include "store/store.h"
 
 #define MAX_WRITES 64

@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <time.h>
 
+#include "store/kept.h"
 #include "store/store.h"
 
 /* 2026-01-31T22:59:50Z, by `date -u -d @1769900390`. */
