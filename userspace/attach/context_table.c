@@ -12,6 +12,7 @@
 #include "base/user_quota.h"
 #include "discover/proc_scan.h"
 #include "python/python_process.h"
+#include "unwind/row_space.h"
 
 /* Gives interpreter files their numbers in pythons[].  Records and stacks hold the number in a
  * byte, so one that was given back rests for epochs, as ids of files do.  Users have a share each.
@@ -88,18 +89,10 @@ static void python_slots_end_epoch(struct python_slots *slots)
 	}
 }
 
-/* Consecutive chunks in map_sets[]. */
+/* Consecutive chunks in map_sets[], numbered from 1 on. */
 struct map_set {
 	uint32_t first, count;
 	uint32_t references;
-	uint32_t user; /* whose share they are of */
-};
-
-/* Chunks that a walk may still read. */
-struct retired_run {
-	uint32_t first, count;
-	uint32_t ticks;
-	uint32_t user;
 };
 
 /* process->tables */
@@ -118,11 +111,7 @@ struct context_table {
 	struct kernel_side *side;
 	struct file_table *files;
 	struct pp_map_chunk *chunk;
-	uint32_t chunk_count, cursor;
-	uint8_t *taken;		/* one byte a chunk */
-	struct user_quota sets; /* chunks; those that rest are held, too */
-	struct retired_run *retired;
-	size_t retired_count, retired_capacity;
+	struct index_ranges chunks;
 	struct python_slots pythons;
 	uint32_t next_code_space, next_map_version;
 	struct context_table_stats stats;
@@ -131,19 +120,17 @@ struct context_table {
 int context_table_new(struct kernel_side *side, struct file_table *files,
 		      struct context_table **ret_table)
 {
-	OWNED(context_table) struct context_table *table = calloc(1, sizeof(*table));
+	struct context_table *table = calloc(1, sizeof(*table));
+	uint32_t chunks;
 
 	if (!table)
 		return -ENOMEM;
 	table->side = side;
 	table->files = files;
-	table->chunk = kernel_side_map_chunks(side, &table->chunk_count);
-	table->stats.chunks_total = table->sets.total = table->chunk_count;
+	table->chunk = kernel_side_map_chunks(side, &chunks);
+	index_ranges_init(&table->chunks, chunks + 1);
 	python_slots_init(&table->pythons);
-	table->taken = calloc(table->chunk_count, 1);
-	if (!table->taken)
-		return -ENOMEM;
-	*ret_table = TAKE(table);
+	*ret_table = table;
 	return 0;
 }
 
@@ -152,71 +139,20 @@ void context_table_free(struct context_table *table)
 	if (!table)
 		return;
 	python_slots_release(&table->pythons);
-	user_quota_release(&table->sets);
-	free(table->taken);
-	free(table->retired);
+	index_ranges_release(&table->chunks);
 	free(table);
-}
-
-/* ---- chunks ---- */
-
-static int run_take(struct context_table *table, uint32_t user, uint32_t count, uint32_t *ret_first)
-{
-	uint32_t length = 0;
-	int err = user_quota_take(&table->sets, user, count);
-
-	if (err)
-		return err;
-	for (uint32_t step = 0; step < table->chunk_count + count; step++) {
-		uint32_t at = (table->cursor + step) % table->chunk_count;
-
-		if (at == 0)
-			length = 0; /* consecutive chunks do not wrap */
-		length = table->taken[at] ? 0 : length + 1;
-		if (length < count)
-			continue;
-		*ret_first = at + 1 - count;
-		memset(table->taken + *ret_first, 1, count);
-		table->cursor = at + 1;
-		table->stats.chunks_used += count;
-		return 0;
-	}
-	user_quota_give(&table->sets, user, count);
-	user_quota_refuse(&table->sets, user);
-	return -ENOSPC;
-}
-
-static void run_retire(struct context_table *table, const struct map_set *set)
-{
-	if (ARRAY_RESERVE(table->retired, table->retired_count, table->retired_capacity))
-		return; /* the chunks stay taken: safe, and counted as used */
-	table->retired[table->retired_count++] =
-		(struct retired_run){.first = set->first, .count = set->count, .user = set->user};
 }
 
 void context_table_tick(struct context_table *table)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < table->retired_count; i++) {
-		struct retired_run run = table->retired[i];
-
-		if (run.ticks++ < 1) {
-			table->retired[kept++] = run;
-			continue;
-		}
-		memset(table->taken + run.first, 0, run.count);
-		table->stats.chunks_used -= run.count;
-		user_quota_give(&table->sets, run.user, run.count);
-	}
-	table->retired_count = kept;
+	index_ranges_tick(&table->chunks);
 }
 
 static void set_unref(struct context_table *table, struct map_set *set)
 {
 	if (!set || --set->references)
 		return;
-	run_retire(table, set);
+	index_ranges_give(&table->chunks, set->first);
 	free(set);
 }
 
@@ -298,14 +234,14 @@ static int write_set(struct context_table *table, uint32_t user, const struct ra
 	if (ranges > (size_t)PP_MAP_CHUNK_RANGES * PP_MAX_MAP_CHUNKS)
 		ranges = (size_t)PP_MAP_CHUNK_RANGES * PP_MAX_MAP_CHUNKS;
 	chunks = (uint32_t)((ranges + PP_MAP_CHUNK_RANGES - 1) / PP_MAP_CHUNK_RANGES);
-	err = run_take(table, user, chunks, &set->first);
+	err = index_ranges_take(&table->chunks, user, chunks, &set->first);
 	if (err)
 		return err;
 	set->count = chunks;
-	set->user = user;
 	set->references = 1;
 	for (size_t i = 0; i < (size_t)chunks * PP_MAP_CHUNK_RANGES; i++) {
-		struct pp_map_chunk *chunk = &table->chunk[set->first + i / PP_MAP_CHUNK_RANGES];
+		struct pp_map_chunk *chunk =
+			&table->chunk[set->first - 1 + i / PP_MAP_CHUNK_RANGES];
 		size_t at = i % PP_MAP_CHUNK_RANGES;
 
 		chunk->start[at] = i < ranges ? list->start[i] : UINT64_MAX;
@@ -375,7 +311,7 @@ struct user_quota *context_table_python_quota(struct context_table *table)
 
 struct user_quota *context_table_sets_quota(struct context_table *table)
 {
-	return &table->sets;
+	return &table->chunks.quota;
 }
 
 struct file *context_table_interpreter(const struct context_table *table, uint32_t python)
@@ -624,7 +560,7 @@ int context_table_publish(struct context_table *table, struct process *process, 
 	table->stats.sets_refused += full && !tables->is_set_refused;
 	tables->is_set_refused = full != 0;
 	fill_python(table, process, tables);
-	tables->context.map_set = set ? set->first + 1 : 0;
+	tables->context.map_set = set ? set->first : 0;
 	tables->context.map_chunks = set ? (uint16_t)set->count : 0;
 	if (!++table->next_map_version)
 		table->next_map_version = 1;
@@ -713,6 +649,8 @@ void context_table_get_stats(const struct context_table *table,
 			     struct context_table_stats *ret_stats)
 {
 	*ret_stats = table->stats;
+	ret_stats->chunks_used = table->chunks.quota.used;
+	ret_stats->chunks_total = table->chunks.quota.total;
 }
 
 int process_find_mapping(const struct process *process, uint64_t address,

@@ -10,26 +10,23 @@
 #include "base/array.h"
 #include "base/user_quota.h"
 
-/* Allocates entries of pages[] to files: first fit; a range that was freed is not reused for two
- * ticks. Entry 0 is never given out. Private to row_store.c. */
+#define INDEX_RANGES_REST_TICKS 2U
 
-#define PAGE_RANGES_REST_TICKS 2U
-
-void page_ranges_init(struct page_ranges *ranges, uint32_t page_count)
+void index_ranges_init(struct index_ranges *ranges, uint32_t entries)
 {
-	*ranges = (struct page_ranges){.page_count = page_count, .quota.total = page_count - 1};
+	*ranges = (struct index_ranges){.entries = entries, .quota.total = entries - 1};
 }
 
-void page_ranges_release(struct page_ranges *ranges)
+void index_ranges_release(struct index_ranges *ranges)
 {
 	free(ranges->range);
 	user_quota_release(&ranges->quota);
-	*ranges = (struct page_ranges){0};
+	*ranges = (struct index_ranges){0};
 }
 
 /* Finds room for `count` entries: *ret_first is the first of them, *ret_at its place in the
  * list. */
-static int find_gap(const struct page_ranges *ranges, uint32_t count, uint32_t *ret_first,
+static int find_gap(const struct index_ranges *ranges, uint32_t count, uint32_t *ret_first,
 		    size_t *ret_at)
 {
 	uint32_t first = 1;
@@ -37,14 +34,15 @@ static int find_gap(const struct page_ranges *ranges, uint32_t count, uint32_t *
 
 	for (i = 0; i < ranges->count && ranges->range[i].first - first < count; i++)
 		first = ranges->range[i].first + ranges->range[i].count;
-	if (!count || first >= ranges->page_count || count > ranges->page_count - first)
+	if (!count || first >= ranges->entries || count > ranges->entries - first)
 		return -ENOSPC;
 	*ret_first = first;
 	*ret_at = i;
 	return 0;
 }
 
-int page_ranges_take(struct page_ranges *ranges, uint32_t uid, uint32_t count, uint32_t *ret_first)
+int index_ranges_take(struct index_ranges *ranges, uint32_t uid, uint32_t count,
+		      uint32_t *ret_first)
 {
 	uint32_t first;
 	size_t i;
@@ -53,6 +51,8 @@ int page_ranges_take(struct page_ranges *ranges, uint32_t uid, uint32_t count, u
 	if (err)
 		return err;
 	err = find_gap(ranges, count, &first, &i);
+	if (err)
+		user_quota_refuse(&ranges->quota, uid);
 	if (!err && ARRAY_RESERVE(ranges->range, ranges->count, ranges->capacity))
 		err = -ENOMEM;
 	if (err) {
@@ -61,37 +61,37 @@ int page_ranges_take(struct page_ranges *ranges, uint32_t uid, uint32_t count, u
 	}
 	memmove(&ranges->range[i + 1], &ranges->range[i],
 		(ranges->count - i) * sizeof(*ranges->range));
-	ranges->range[i] = (struct page_range){.first = first, .count = count, .uid = uid};
+	ranges->range[i] = (struct index_range){.first = first, .count = count, .uid = uid};
 	ranges->count++;
 	*ret_first = first;
 	return 0;
 }
 
-const struct page_range *page_ranges_find(const struct page_ranges *ranges, uint32_t page)
+const struct index_range *index_ranges_find(const struct index_ranges *ranges, uint32_t entry)
 {
-	const size_t begun = ARRAY_LEADING(ranges->count, at, ranges->range[at].first <= page);
-	const struct page_range *range;
+	const size_t begun = ARRAY_LEADING(ranges->count, at, ranges->range[at].first <= entry);
+	const struct index_range *range;
 
 	if (!begun)
 		return NULL;
 	range = &ranges->range[begun - 1];
-	return page - range->first < range->count && !range->rest_ticks ? range : NULL;
+	return entry - range->first < range->count && !range->rest_ticks ? range : NULL;
 }
 
-void page_ranges_give(struct page_ranges *ranges, uint32_t first)
+void index_ranges_give(struct index_ranges *ranges, uint32_t first)
 {
-	const struct page_range *range = page_ranges_find(ranges, first);
+	const struct index_range *range = index_ranges_find(ranges, first);
 
 	if (range && range->first == first)
-		ranges->range[range - ranges->range].rest_ticks = PAGE_RANGES_REST_TICKS;
+		ranges->range[range - ranges->range].rest_ticks = INDEX_RANGES_REST_TICKS;
 }
 
-void page_ranges_tick(struct page_ranges *ranges)
+void index_ranges_tick(struct index_ranges *ranges)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < ranges->count; i++) {
-		struct page_range range = ranges->range[i];
+		struct index_range range = ranges->range[i];
 
 		if (range.rest_ticks && !--range.rest_ticks) {
 			user_quota_give(&ranges->quota, range.uid, range.count);

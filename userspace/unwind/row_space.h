@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Allocates row space in granules: first fit from a cursor; freed granules are not reused for two
- * ticks. Private to row_store.c. */
+/* Allocates parts of what walks read: none is reused for two ticks after it was freed. */
 #ifndef UNWIND_ROW_SPACE_H
 #define UNWIND_ROW_SPACE_H
 
@@ -13,28 +12,33 @@
 #include "base/cleanup.h"
 #include "base/user_quota.h"
 
-struct page_range {
+/* ---- runs of entries of an array: first fit.  Entry 0 is never given out ---- */
+
+struct index_range {
 	uint32_t first, count;
 	uint32_t rest_ticks; /* 0: in use; else ticks until it is free */
 	uint32_t uid;	     /* of the user whose share it is part of */
 };
 
-struct page_ranges {
-	struct page_range *range; /* owned; sorted, without overlaps */
+struct index_ranges {
+	struct index_range *range; /* owned; sorted, without overlaps */
 	size_t count, capacity;
-	uint32_t page_count;
+	uint32_t entries;
 	struct user_quota quota; /* entries, the resting ones included */
 };
 
-void page_ranges_init(struct page_ranges *ranges, uint32_t page_count);
-void page_ranges_release(struct page_ranges *ranges);
+void index_ranges_init(struct index_ranges *ranges, uint32_t entries);
+void index_ranges_release(struct index_ranges *ranges);
 /* Allocates `count` entries for a user. Returns 0; -EDQUOT: more than his share; -ENOSPC;
  * -ENOMEM. */
-int page_ranges_take(struct page_ranges *ranges, uint32_t uid, uint32_t count, uint32_t *ret_first);
-void page_ranges_give(struct page_ranges *ranges, uint32_t first);
-void page_ranges_tick(struct page_ranges *ranges);
-/* Returns the allocated range that contains page, or NULL. */
-const struct page_range *page_ranges_find(const struct page_ranges *ranges, uint32_t page);
+int index_ranges_take(struct index_ranges *ranges, uint32_t uid, uint32_t count,
+		      uint32_t *ret_first);
+void index_ranges_give(struct index_ranges *ranges, uint32_t first);
+void index_ranges_tick(struct index_ranges *ranges);
+/* Returns the allocated range that contains an entry, or NULL. */
+const struct index_range *index_ranges_find(const struct index_ranges *ranges, uint32_t entry);
+
+/* ---- row space, in granules: first fit from a cursor ---- */
 
 #define ROW_GRANULE_ROWS 64U /* 256 bytes: half of that is wasted per page on average */
 #define ROW_SHARD_GRANULES (PP_ROW_SHARD_ROWS / ROW_GRANULE_ROWS)

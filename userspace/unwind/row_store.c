@@ -143,7 +143,7 @@ static void rule_ids_tick(struct rule_ids *ids)
 struct row_store {
 	struct row_store_memory memory;
 	struct row_space *space;
-	struct page_ranges ranges;
+	struct index_ranges ranges;
 	struct user_quota rows; /* granules */
 	struct rule_ids rules;
 	uint64_t *fresh;    /* a bit a page: loaded since the last tick */
@@ -169,7 +169,7 @@ int row_store_new(const struct row_store_memory *memory, struct row_store **ret_
 	if (!store)
 		return -ENOMEM;
 	store->memory = *memory;
-	page_ranges_init(&store->ranges, memory->page_count);
+	index_ranges_init(&store->ranges, memory->page_count);
 	store->rows.total = (uint64_t)memory->shard_count * ROW_SHARD_GRANULES;
 	err = row_space_new(memory->shard_count, &store->space);
 	if (err)
@@ -193,7 +193,7 @@ void row_store_free(struct row_store *store)
 	if (!store)
 		return;
 	row_space_free(store->space);
-	page_ranges_release(&store->ranges);
+	index_ranges_release(&store->ranges);
 	user_quota_release(&store->rows);
 	rule_ids_release(&store->rules);
 	free(store->fresh);
@@ -231,12 +231,12 @@ static void evict_page(struct row_store *store, enum eviction whose, uint32_t pa
 {
 	uint64_t *entry = &store->memory.pages[page];
 	const uint64_t now = __atomic_load_n(entry, __ATOMIC_RELAXED);
-	const struct page_range *range;
+	const struct index_range *range;
 
 	if (!(PP_PAGE_FLAGS(now) & PP_PAGE_LOADED) || PP_PAGE_ROW_START(now) == store->empty_row ||
 	    store->fresh[page / 64] >> (page % 64) & 1)
 		return;
-	range = page_ranges_find(&store->ranges, page);
+	range = index_ranges_find(&store->ranges, page);
 	if (!range || (whose == EVICT_GREEDY && !user_quota_is_greedy(&store->rows, range->uid)))
 		return;
 	if (PP_PAGE_FLAGS(now) & PP_PAGE_USED_MASK) {
@@ -293,7 +293,7 @@ int row_store_add_file(struct row_store *store, uint32_t uid, uint64_t min_vaddr
 	count = ((max_vaddr - 1) >> PP_PAGE_SHIFT) - first_page + 1;
 	err = count > store->memory.page_count
 		      ? -ENOSPC
-		      : page_ranges_take(&store->ranges, uid, (uint32_t)count, &first);
+		      : index_ranges_take(&store->ranges, uid, (uint32_t)count, &first);
 	if (err)
 		return err;
 	*ret_page0 = first - (uint32_t)first_page;
@@ -303,15 +303,15 @@ int row_store_add_file(struct row_store *store, uint32_t uid, uint64_t min_vaddr
 void row_store_remove_file(struct row_store *store, uint32_t page0, uint64_t min_vaddr,
 			   uint64_t max_vaddr)
 {
-	const struct page_range *range =
-		page_ranges_find(&store->ranges, page_of(page0, min_vaddr));
+	const struct index_range *range =
+		index_ranges_find(&store->ranges, page_of(page0, min_vaddr));
 
 	(void)max_vaddr; /* the range has it */
 	if (!range)
 		return;
 	for (uint32_t i = 0; i < range->count; i++)
 		unload_page(store, range->uid, range->first + i);
-	page_ranges_give(&store->ranges, range->first);
+	index_ranges_give(&store->ranges, range->first);
 }
 
 /* What is loaded: a file of a user. */
@@ -447,12 +447,12 @@ int row_store_load(struct row_store *store, uint32_t page0, const struct row_sou
 		   uint64_t low, uint64_t high)
 {
 	struct loading loading = {.page0 = page0, .source = source};
-	const struct page_range *range;
+	const struct index_range *range;
 	uint64_t pages;
 
 	if (high <= low)
 		return 0;
-	range = page_ranges_find(&store->ranges, page_of(page0, low));
+	range = index_ranges_find(&store->ranges, page_of(page0, low));
 	if (!range)
 		return -ENOSPC;
 	loading.uid = range->uid;
@@ -537,7 +537,7 @@ void row_store_tick(struct row_store *store)
 	if (rule_ids_want_sweep(&store->rules))
 		sweep_rules(store);
 	row_space_tick(store->space);
-	page_ranges_tick(&store->ranges);
+	index_ranges_tick(&store->ranges);
 	evict_until(store, reserve_granules(store));
 	memset(store->fresh, 0, (store->memory.page_count / 64 + 1) * sizeof(*store->fresh));
 }
