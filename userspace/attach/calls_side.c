@@ -16,21 +16,13 @@
 struct calls_side {
 	struct pyprofd_calls *skeleton;
 	enum exact_what what;
-	uint32_t cpu_count; /* possible CPUs */
-	int locks;
+	const struct kernel_side *kernel; /* borrowed */
 	bool has_cookies;
-};
-
-/* What the functions of struct object_builds need. */
-struct opening {
-	struct calls_side *side;
-	const struct kernel_side *kernel;
 };
 
 static struct bpf_object_skeleton *create(void *context)
 {
-	struct opening *opening = context;
-	struct calls_side *side = opening->side;
+	struct calls_side *side = context;
 
 	pyprofd_calls__destroy(side->skeleton);
 	side->skeleton = calloc(1, sizeof(*side->skeleton));
@@ -64,13 +56,13 @@ static void choose(struct pyprofd_calls *skeleton, enum exact_what what)
 /* Sets all that must be known before the load. */
 static int prepare(void *context, const struct object_has *has)
 {
-	const struct opening *opening = context;
-	const struct kernel_side *kernel = opening->kernel;
-	struct pyprofd_calls *skeleton = opening->side->skeleton;
+	const struct calls_side *side = context;
+	const struct kernel_side *kernel = side->kernel;
+	struct pyprofd_calls *skeleton = side->skeleton;
 	struct bpf_program *program;
 	int err = kernel_side_share_maps(kernel, skeleton->obj, true);
 
-	choose(skeleton, opening->side->what);
+	choose(skeleton, side->what);
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
 	skeleton->rodata->has_cmpxchg = has->cmpxchg;
 	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
@@ -96,10 +88,9 @@ int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char
 	if (!side)
 		return -ENOMEM;
 	side->what = what;
-	side->cpu_count = kernel_side_cpu_count(kernel);
-	side->locks = kernel_side_locks(kernel);
+	side->kernel = kernel;
 	side->has_cookies = probe_links_have_cookies();
-	err = object_builds_load(&builds, &(struct opening){side, kernel}, why, why_size);
+	err = object_builds_load(&builds, side, why, why_size);
 	if (err)
 		return err;
 	kernel_side_add_maps(kernel, side->skeleton->obj);
@@ -133,7 +124,7 @@ int calls_side_program(const struct calls_side *side, enum pp_call_event event)
 
 int calls_side_locks(const struct calls_side *side)
 {
-	return side->locks;
+	return kernel_side_locks(side->kernel);
 }
 
 int calls_side_nodes(const struct calls_side *side)
@@ -193,32 +184,16 @@ int calls_side_set_line_costs(struct calls_side *side, const struct pp_line_cost
 	return set_only(side->skeleton->maps.line_costs, costs);
 }
 
-/* Adds up the one entry of a map, which is `count` numbers on each CPU. */
-static int get_sums(const struct calls_side *side, const struct bpf_map *map, __u64 *ret_sum,
-		    size_t count)
-{
-	OWNED_MEM __u64 *value = calloc(side->cpu_count, count * sizeof(*value));
-	const uint32_t zero = 0;
-	int err = value ? bpf_map_lookup_elem(bpf_map__fd(map), &zero, value) : -ENOMEM;
-
-	if (err)
-		return err;
-	memset(ret_sum, 0, count * sizeof(*ret_sum));
-	for (size_t i = 0; i < side->cpu_count * count; i++)
-		ret_sum[i % count] += value[i];
-	return 0;
-}
-
 int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_sums)
 {
-	return get_sums(side, side->skeleton->maps.call_sums, (__u64 *)ret_sums,
-			sizeof(*ret_sums) / sizeof(__u64));
+	return kernel_side_sum(side->kernel, bpf_map__fd(side->skeleton->maps.call_sums), 0,
+			       (__u64 *)ret_sums, sizeof(*ret_sums) / sizeof(__u64));
 }
 
 int calls_side_get_line_sums(const struct calls_side *side, struct pp_line_sums *ret_sums)
 {
-	return get_sums(side, side->skeleton->maps.line_sums, (__u64 *)ret_sums,
-			sizeof(*ret_sums) / sizeof(__u64));
+	return kernel_side_sum(side->kernel, bpf_map__fd(side->skeleton->maps.line_sums), 0,
+			       (__u64 *)ret_sums, sizeof(*ret_sums) / sizeof(__u64));
 }
 
 int calls_side_clear_sums(struct calls_side *side)
@@ -226,7 +201,7 @@ int calls_side_clear_sums(struct calls_side *side)
 	const size_t bytes = sizeof(struct pp_call_sums) > sizeof(struct pp_line_sums)
 				     ? sizeof(struct pp_call_sums)
 				     : sizeof(struct pp_line_sums);
-	OWNED_MEM void *zeros = calloc(side->cpu_count, bytes);
+	OWNED_MEM void *zeros = calloc(kernel_side_cpu_count(side->kernel), bytes);
 	int err = zeros ? set_only(side->skeleton->maps.call_sums, zeros) : -ENOMEM;
 
 	return err ? err : set_only(side->skeleton->maps.line_sums, zeros);

@@ -26,16 +26,9 @@ struct cuda_side {
 	_Atomic uint64_t seen_since_ns;
 };
 
-/* What the functions of struct object_builds need. */
-struct opening {
-	struct cuda_side *side;
-	const struct kernel_side *kernel;
-};
-
 static struct bpf_object_skeleton *create(void *context)
 {
-	struct opening *opening = context;
-	struct cuda_side *side = opening->side;
+	struct cuda_side *side = context;
 
 	pyprofd_cuda__destroy(side->skeleton);
 	side->skeleton = calloc(1, sizeof(*side->skeleton));
@@ -62,9 +55,9 @@ static int make_room(const struct bpf_object *object, uint32_t cpus)
 /* Sets all that must be known before the load. */
 static int prepare(void *context, const struct object_has *has)
 {
-	const struct opening *opening = context;
-	const struct kernel_side *kernel = opening->kernel;
-	struct pyprofd_cuda *skeleton = opening->side->skeleton;
+	const struct cuda_side *side = context;
+	const struct kernel_side *kernel = side->kernel;
+	struct pyprofd_cuda *skeleton = side->skeleton;
 	int err = kernel_side_share_maps(kernel, skeleton->obj, true);
 
 	if (!err)
@@ -91,11 +84,11 @@ int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
 
 	if (!side)
 		return -ENOMEM;
-	err = object_builds_load(&builds, &(struct opening){side, kernel}, why, why_size);
+	side->kernel = kernel;
+	err = object_builds_load(&builds, side, why, why_size);
 	if (err)
 		return err;
 	kernel_side_add_maps(kernel, side->skeleton->obj);
-	side->kernel = kernel;
 	cuda_side_see(side);
 	*ret_side = TAKE(side);
 	return 0;

@@ -637,49 +637,40 @@ int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_threa
 				   &thread_state, BPF_EXIST);
 }
 
-int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT])
+int kernel_side_sum(const struct kernel_side *side, int map, uint32_t key, __u64 *ret_sum,
+		    size_t words)
 {
-	OWNED_MEM uint64_t *value = calloc(side->cpu_count, sizeof(*value));
+	OWNED_MEM __u64 *value = calloc(side->cpu_count, words * sizeof(*value));
+	int err = value ? bpf_map_lookup_elem(map, &key, value) : -ENOMEM;
 
-	if (!value)
-		return -ENOMEM;
-	for (uint32_t loss = 0; loss < PP_LOSS_COUNT; loss++) {
-		int err =
-			bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.losses), &loss, value);
-
-		if (err)
-			return err;
-		ret_losses[loss] = 0;
-		for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++)
-			ret_losses[loss] += value[cpu];
-	}
+	if (err)
+		return err;
+	memset(ret_sum, 0, words * sizeof(*ret_sum));
+	for (size_t i = 0; i < side->cpu_count * words; i++)
+		ret_sum[i % words] += value[i];
 	return 0;
 }
 
-static void add_times(struct pp_times *times, const struct pp_times *more)
+int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT])
 {
-	for (uint32_t bucket = 0; bucket < PP_TIME_BUCKETS; bucket++)
-		times->count[bucket] += more->count[bucket];
+	const int map = bpf_map__fd(side->skeleton->maps.losses);
+	int err = 0;
+
+	for (uint32_t loss = 0; loss < PP_LOSS_COUNT && !err; loss++)
+		err = kernel_side_sum(side, map, loss, (__u64 *)&ret_losses[loss], 1);
+	return err;
 }
 
 int kernel_side_get_times(const struct kernel_side *side,
 			  struct pp_times ret_times[PP_PROGRAM_COUNT])
 {
-	OWNED_MEM struct pp_times *value = calloc(side->cpu_count, sizeof(*value));
+	const int map = bpf_map__fd(side->skeleton->maps.times);
+	int err = 0;
 
-	if (!value)
-		return -ENOMEM;
-	for (uint32_t program = 0; program < PP_PROGRAM_COUNT; program++) {
-		int err = bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.times), &program,
-					      value);
-
-		if (err)
-			return err;
-		ret_times[program] = (struct pp_times){};
-		for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++)
-			add_times(&ret_times[program], &value[cpu]);
-	}
-	return 0;
+	for (uint32_t program = 0; program < PP_PROGRAM_COUNT && !err; program++)
+		err = kernel_side_sum(side, map, program, ret_times[program].count,
+				      PP_TIME_BUCKETS);
+	return err;
 }
 
 static uint64_t map_memlock_bytes(int fd)

@@ -106,6 +106,10 @@ void kernel_side_send_again(struct kernel_side *side, uint64_t hash);
 int kernel_side_set_thread_state(struct kernel_side *side, const struct pp_thread_key *key,
 				 uint64_t thread_state);
 
+/* Adds up an entry of a map, here or of another object, that is `words` numbers on each CPU.
+ * Returns 0; -ENOMEM; -errno. */
+int kernel_side_sum(const struct kernel_side *side, int map, uint32_t key, __u64 *ret_sum,
+		    size_t words);
 /* Reads the losses, summed over all CPUs. */
 int kernel_side_get_losses(const struct kernel_side *side, uint64_t ret_losses[PP_LOSS_COUNT]);
 /* Reads how long the programs took, summed over all CPUs. */

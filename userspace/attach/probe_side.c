@@ -15,20 +15,13 @@
 
 struct probe_side {
 	struct pyprofd_probe *skeleton;
-	uint32_t cpu_count; /* possible CPUs */
+	struct probe_side_options options;
 	bool has_sessions;
-};
-
-/* What the functions of struct object_builds need. */
-struct opening {
-	struct probe_side *side;
-	const struct probe_side_options *options;
 };
 
 static struct bpf_object_skeleton *create(void *context)
 {
-	struct opening *opening = context;
-	struct probe_side *side = opening->side;
+	struct probe_side *side = context;
 
 	pyprofd_probe__destroy(side->skeleton);
 	side->skeleton = calloc(1, sizeof(*side->skeleton));
@@ -71,10 +64,10 @@ static void leave_alloc_out(struct pyprofd_probe *skeleton)
 /* Sets all that must be known before the load. */
 static int prepare(void *context, const struct object_has *has)
 {
-	const struct opening *opening = context;
-	const struct probe_side_options *options = opening->options;
+	struct probe_side *side = context;
+	const struct probe_side_options *options = &side->options;
 	const struct kernel_side *kernel = options->kernel;
-	struct pyprofd_probe *skeleton = opening->side->skeleton;
+	struct pyprofd_probe *skeleton = side->skeleton;
 	int err = kernel_side_share_maps(kernel, skeleton->obj, true);
 
 	if (!err)
@@ -94,7 +87,7 @@ static int prepare(void *context, const struct object_has *has)
 		leave_alloc_out(skeleton);
 	else if (!err)
 		err = bpf_map__set_max_entries(skeleton->maps.blocks, options->blocks_max);
-	return err ? err : set_attach_types(opening->side);
+	return err ? err : set_attach_types(side);
 }
 
 static const struct object_builds builds = {.what = "the programs of probes",
@@ -110,8 +103,8 @@ int probe_side_open(const struct probe_side_options *options, char *why, size_t 
 
 	if (!side)
 		return -ENOMEM;
-	side->cpu_count = kernel_side_cpu_count(options->kernel);
-	err = object_builds_load(&builds, &(struct opening){side, options}, why, why_size);
+	side->options = *options;
+	err = object_builds_load(&builds, side, why, why_size);
 	if (err)
 		return err;
 	kernel_side_add_maps(options->kernel, side->skeleton->obj);
@@ -192,21 +185,11 @@ int probe_side_set_site(struct probe_side *side, uint32_t number, const struct p
 
 int probe_side_get_hits(const struct probe_side *side, struct pp_hits ret_hits[PP_PROBES_MAX])
 {
-	OWNED_MEM struct pp_hits *value = calloc(side->cpu_count, sizeof(*value));
+	const int map = bpf_map__fd(side->skeleton->maps.hits);
+	int err = 0;
 
-	if (!value)
-		return -ENOMEM;
-	for (uint32_t probe = 0; probe < PP_PROBES_MAX; probe++) {
-		int err =
-			bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.hits), &probe, value);
-
-		if (err)
-			return err;
-		ret_hits[probe] = (struct pp_hits){};
-		for (uint32_t cpu = 0; cpu < side->cpu_count; cpu++) {
-			ret_hits[probe].hits += value[cpu].hits;
-			ret_hits[probe].ns += value[cpu].ns;
-		}
-	}
-	return 0;
+	for (uint32_t probe = 0; probe < PP_PROBES_MAX && !err; probe++)
+		err = kernel_side_sum(side->options.kernel, map, probe, (__u64 *)&ret_hits[probe],
+				      sizeof(*ret_hits) / sizeof(__u64));
+	return err;
 }
