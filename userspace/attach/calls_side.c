@@ -106,50 +106,26 @@ void calls_side_free(struct calls_side *side)
 	free(side);
 }
 
-int calls_side_program(const struct calls_side *side, enum pp_call_event event)
+struct calls_side_parts calls_side_parts(const struct calls_side *side)
 {
+	const struct pyprofd_calls *skeleton = side->skeleton;
 	const bool is_lines = side->what == EXACT_LINES;
 
-	switch (event) {
-	case PP_CALL_ENTRY:
-		return bpf_program__fd(is_lines ? side->skeleton->progs.on_line_entry
-						: side->skeleton->progs.on_call_entry);
-	case PP_CALL_RETURN:
-		return bpf_program__fd(is_lines ? side->skeleton->progs.on_line_return
-						: side->skeleton->progs.on_call_return);
-	default:
-		return bpf_program__fd(side->skeleton->progs.on_line);
-	}
-}
-
-int calls_side_locks(const struct calls_side *side)
-{
-	return kernel_side_locks(side->kernel);
-}
-
-int calls_side_nodes(const struct calls_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.call_nodes);
-}
-
-int calls_side_threads(const struct calls_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.call_threads);
-}
-
-int calls_side_rows(const struct calls_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.line_rows);
-}
-
-int calls_side_runs(const struct calls_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.line_runs);
-}
-
-bool calls_side_has_cookies(const struct calls_side *side)
-{
-	return side->has_cookies;
+	return (struct calls_side_parts){
+		.program = {[PP_CALL_ENTRY] =
+				    bpf_program__fd(is_lines ? skeleton->progs.on_line_entry
+							     : skeleton->progs.on_call_entry),
+			    [PP_CALL_RETURN] =
+				    bpf_program__fd(is_lines ? skeleton->progs.on_line_return
+							     : skeleton->progs.on_call_return),
+			    [PP_CALL_LINE] = bpf_program__fd(skeleton->progs.on_line)},
+		.nodes = bpf_map__fd(skeleton->maps.call_nodes),
+		.threads = bpf_map__fd(skeleton->maps.call_threads),
+		.rows = bpf_map__fd(skeleton->maps.line_rows),
+		.runs = bpf_map__fd(skeleton->maps.line_runs),
+		.locks = kernel_side_locks(side->kernel),
+		.has_cookies = side->has_cookies,
+	};
 }
 
 int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_event event,
@@ -209,5 +185,5 @@ int calls_side_clear_sums(struct calls_side *side)
 
 int calls_side_get_node(const struct calls_side *side, uint64_t id, struct pp_call_node *ret_node)
 {
-	return bpf_map_lookup_elem(calls_side_nodes(side), &id, ret_node);
+	return bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.call_nodes), &id, ret_node);
 }

@@ -26,18 +26,16 @@ int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char
 void calls_side_free(struct calls_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct calls_side, calls_side)
 
-/* Return descriptors that the object owns: a program for links of the site's number, the tables of
- * nodes and threads (calls), and those of rows and runs (lines).  calls_side_locks() is
- * kernel_side_locks(). */
-int calls_side_program(const struct calls_side *side, enum pp_call_event event);
-int calls_side_locks(const struct calls_side *side);
-int calls_side_nodes(const struct calls_side *side);
-int calls_side_threads(const struct calls_side *side);
-int calls_side_rows(const struct calls_side *side);
-int calls_side_runs(const struct calls_side *side);
+/* Descriptors of what the object owns. */
+struct calls_side_parts {
+	int program[PP_CALL_EVENTS]; /* for links of the site's number */
+	int nodes, threads;	     /* tables of calls */
+	int rows, runs;		     /* of lines */
+	int locks;		     /* kernel_side_locks() */
+	bool has_cookies;	     /* a hit tells the number of its link's site (Linux 5.15) */
+};
+struct calls_side_parts calls_side_parts(const struct calls_side *side);
 
-/* Returns whether a hit tells the number of its link's site (Linux 5.15). */
-bool calls_side_has_cookies(const struct calls_side *side);
 /* Says where the arguments of a site lie; a hit before that does nothing.  number: the link's
  * cookie, below PP_CALL_SITES_MAX; where the kernel has no cookies (before 5.15) all are number 0.
  * Returns 0 or -errno. */

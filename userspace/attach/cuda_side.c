@@ -102,73 +102,33 @@ void cuda_side_free(struct cuda_side *side)
 	free(side);
 }
 
-int cuda_side_program(const struct cuda_side *side)
+struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
 {
-	return bpf_program__fd(side->skeleton->progs.on_cuda);
-}
+	const struct pyprofd_cuda *skeleton = side->skeleton;
 
-int cuda_side_site_now(const struct cuda_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.cuda_site_now);
-}
-
-int cuda_side_programs(const struct cuda_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.probe_programs);
-}
-
-int cuda_side_totals(const struct cuda_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.cuda_totals);
-}
-
-struct pp_user_share *cuda_side_user_shares(const struct cuda_side *side)
-{
-	return kernel_side_user_shares(side->kernel);
-}
-
-int cuda_side_removed(const struct cuda_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.cuda_removed);
-}
-
-int cuda_side_names(const struct cuda_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.cuda_names);
-}
-
-int cuda_side_blocks(const struct cuda_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.cuda_blocks);
-}
-
-int cuda_side_ended(const struct cuda_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.cuda_ended);
-}
-
-int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes)
-{
-	*ret_bytes = bpf_map__value_size(side->skeleton->maps.cuda_threads);
-	return bpf_map__fd(side->skeleton->maps.cuda_threads);
+	return (struct cuda_side_parts){
+		.program = bpf_program__fd(skeleton->progs.on_cuda),
+		.site_now = bpf_map__fd(skeleton->maps.cuda_site_now),
+		.programs = bpf_map__fd(skeleton->maps.probe_programs),
+		.totals = bpf_map__fd(skeleton->maps.cuda_totals),
+		.removed = bpf_map__fd(skeleton->maps.cuda_removed),
+		.names = bpf_map__fd(skeleton->maps.cuda_names),
+		.blocks = bpf_map__fd(skeleton->maps.cuda_blocks),
+		.ended = bpf_map__fd(skeleton->maps.cuda_ended),
+		.threads = bpf_map__fd(skeleton->maps.cuda_threads),
+		.thread_bytes = bpf_map__value_size(skeleton->maps.cuda_threads),
+		.processes = bpf_map__fd(skeleton->maps.gpu_processes),
+		.streams = bpf_map__fd(skeleton->maps.cuda_streams),
+		.stream_bytes = bpf_map__value_size(skeleton->maps.cuda_streams),
+		.wholes = bpf_map__fd(skeleton->maps.cuda_wholes),
+		.shares = kernel_side_user_shares(side->kernel),
+	};
 }
 
 int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_gate *gate)
 {
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_gates), &kind, gate,
 				   BPF_ANY);
-}
-
-struct cuda_side_states cuda_side_states(const struct cuda_side *side)
-{
-	const struct pyprofd_cuda *skeleton = side->skeleton;
-
-	return (struct cuda_side_states){.processes = bpf_map__fd(skeleton->maps.gpu_processes),
-					 .streams = bpf_map__fd(skeleton->maps.cuda_streams),
-					 .wholes = bpf_map__fd(skeleton->maps.cuda_wholes),
-					 .stream_bytes =
-						 bpf_map__value_size(skeleton->maps.cuda_streams),
-					 .shares = kernel_side_user_shares(side->kernel)};
 }
 
 /* Reads at most `room` keys of 4 or 8 bytes.  Returns how many. */
@@ -294,7 +254,7 @@ static void give_back_share(const struct cuda_side *side, uint32_t user)
 void cuda_side_remove_block(const struct cuda_side *side, const struct pp_cuda_block_key *key,
 			    const struct pp_cuda_block *block)
 {
-	const int blocks = cuda_side_blocks(side);
+	const int blocks = bpf_map__fd(side->skeleton->maps.cuda_blocks);
 	const int counts = bpf_map__fd(side->skeleton->maps.cuda_block_counts);
 	const uint32_t at = PP_CUDA_BLOCKS_REMOVED;
 	struct pp_cuda_block now;

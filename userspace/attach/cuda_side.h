@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loaded BPF object of CUDA's functions: its program and tables (include/pyprofd/cuda.h).  It
  * shares the maps of the first object (kernel_side.h).  Opening it takes the kernel a second: a
- * thread beside the loop does so.  One thread at a time, but for what only gives descriptors. */
+ * thread beside the loop does so.  One thread at a time, but for cuda_side_parts(). */
 #ifndef ATTACH_CUDA_SIDE_H
 #define ATTACH_CUDA_SIDE_H
 
@@ -23,30 +23,17 @@ int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
 void cuda_side_free(struct cuda_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct cuda_side, cuda_side)
 
-/* Return descriptors that the object owns: the program, and maps for kernels without cookies
- * (struct probe_links_options). */
-int cuda_side_program(const struct cuda_side *side);
-int cuda_side_site_now(const struct cuda_side *side);
-int cuda_side_programs(const struct cuda_side *side);
-/* The same: cuda_totals[], cuda_removed[] and cuda_names[]. */
-int cuda_side_totals(const struct cuda_side *side);
-int cuda_side_removed(const struct cuda_side *side);
-int cuda_side_names(const struct cuda_side *side);
-/* The same: cuda_blocks[] and cuda_ended[]. */
-int cuda_side_blocks(const struct cuda_side *side);
-int cuda_side_ended(const struct cuda_side *side);
-struct pp_user_share *cuda_side_user_shares(const struct cuda_side *side); /* mapped */
-/* The same: cuda_threads[], whose values have so many bytes and begin with struct pp_cuda_hits. */
-int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes);
-
-/* The same: gpu_processes[], cuda_streams[] and what a value of these takes, cuda_wholes[];
- * user_shares[], mapped. */
-struct cuda_side_states {
-	int processes, streams, wholes;
-	uint32_t stream_bytes;
-	struct pp_user_share *shares;
+/* Descriptors of what the object owns. */
+struct cuda_side_parts {
+	int program;
+	int site_now, programs; /* for kernels without cookies: struct probe_links_options */
+	int totals, removed, names, blocks, ended; /* cuda_totals[] and so on */
+	int threads; /* cuda_threads[]; its values begin with struct pp_cuda_hits */
+	int processes, streams, wholes;	     /* gpu_processes[], cuda_streams[], cuda_wholes[] */
+	uint32_t thread_bytes, stream_bytes; /* of a value */
+	struct pp_user_share *shares;	     /* user_shares[], mapped */
 };
-struct cuda_side_states cuda_side_states(const struct cuda_side *side);
+struct cuda_side_parts cuda_side_parts(const struct cuda_side *side);
 
 /* Launches are not seen from here on: before their probes go.  Until cuda_side_see() what processes
  * have queued is not known. */

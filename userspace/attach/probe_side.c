@@ -120,39 +120,21 @@ void probe_side_free(struct probe_side *side)
 	free(side);
 }
 
-int probe_side_probe_program(const struct probe_side *side)
+struct probe_side_parts probe_side_parts(const struct probe_side *side)
 {
-	return bpf_program__fd(side->skeleton->progs.on_probe);
-}
+	const struct pyprofd_probe *skeleton = side->skeleton;
 
-int probe_side_tracepoint_program(const struct probe_side *side)
-{
-	return bpf_program__fd(side->skeleton->progs.on_tracepoint);
-}
-
-int probe_side_site_now(const struct probe_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.site_now);
-}
-
-int probe_side_programs(const struct probe_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.probe_programs);
-}
-
-int probe_side_alloc_program(const struct probe_side *side)
-{
-	return bpf_program__fd(side->skeleton->progs.on_alloc);
-}
-
-int probe_side_alloc_programs(const struct probe_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.alloc_programs);
-}
-
-bool probe_side_has_sessions(const struct probe_side *side)
-{
-	return side->has_sessions;
+	return (struct probe_side_parts){
+		.probe_program = bpf_program__fd(skeleton->progs.on_probe),
+		.tracepoint_program = bpf_program__fd(skeleton->progs.on_tracepoint),
+		.alloc_program = bpf_program__fd(skeleton->progs.on_alloc),
+		.site_now = bpf_map__fd(skeleton->maps.site_now),
+		.programs = bpf_map__fd(skeleton->maps.probe_programs),
+		.alloc_programs = bpf_map__fd(skeleton->maps.alloc_programs),
+		.blocks = bpf_map__fd(skeleton->maps.blocks),
+		.debts = bpf_map__fd(skeleton->maps.debts),
+		.has_sessions = side->has_sessions,
+	};
 }
 
 int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate)
@@ -166,16 +148,6 @@ int probe_side_add_allocator(struct probe_side *side, uint32_t file)
 
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.allocators), &file, &yes,
 				   BPF_ANY);
-}
-
-int probe_side_blocks(const struct probe_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.blocks);
-}
-
-int probe_side_debts(const struct probe_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.debts);
 }
 
 int probe_side_set_site(struct probe_side *side, uint32_t number, const struct pp_site *site)

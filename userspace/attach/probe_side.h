@@ -28,17 +28,16 @@ int probe_side_open(const struct probe_side_options *options, char *why, size_t 
 void probe_side_free(struct probe_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct probe_side, probe_side)
 
-/* Return descriptors that the object owns. */
-int probe_side_probe_program(const struct probe_side *side);
-int probe_side_tracepoint_program(const struct probe_side *side);
-/* Maps: struct probe_links_options. */
-int probe_side_site_now(const struct probe_side *side);
-int probe_side_programs(const struct probe_side *side);
-/* Those of allocators: their program, the map for stubs that jump to it, and whether the program is
- * a session's (struct probe_links_options). */
-int probe_side_alloc_program(const struct probe_side *side);
-int probe_side_alloc_programs(const struct probe_side *side);
-bool probe_side_has_sessions(const struct probe_side *side);
+/* Descriptors of what the object owns. */
+struct probe_side_parts {
+	int probe_program, tracepoint_program, alloc_program;
+	/* Maps of struct probe_links_options; alloc_programs: for alloc_program. */
+	int site_now, programs, alloc_programs;
+	int blocks;	   /* sampled blocks that are held */
+	int debts;	   /* debts[] (pyprofd/probe.h) */
+	bool has_sessions; /* alloc_program is a session's (struct probe_links_options) */
+};
+struct probe_side_parts probe_side_parts(const struct probe_side *side);
 
 /* Says what a hit of a site does; a hit before that does nothing.  number: 1 .. PP_SITES_MAX - 1.
  * Returns 0 or -errno. */
@@ -49,11 +48,6 @@ int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp
 /* Says that a file has an allocator: what it maps for itself is not counted.  file: its number in
  * frames.  Returns 0 or -errno. */
 int probe_side_add_allocator(struct probe_side *side, uint32_t file);
-/* Returns the descriptor, which the object owns, of the sampled blocks that are held. */
-int probe_side_blocks(const struct probe_side *side);
-/* The same for debts[] (pyprofd/probe.h). */
-int probe_side_debts(const struct probe_side *side);
-
 /* Reads the costs of all probes, summed over all CPUs. */
 int probe_side_get_hits(const struct probe_side *side, struct pp_hits ret_hits[PP_PROBES_MAX]);
 

@@ -56,13 +56,13 @@ static int source_collect(void *state, const struct source_window *window)
 	struct gpu_times *times = state;
 	const struct cuda_side *side =
 		probes_cuda(times->services->sources->state[PP_SOURCE_PROBES]);
-	struct cuda_side_states of;
+	struct cuda_side_parts of;
 	struct gpu_tables tables;
 
 	(void)window;
 	if (!side)
 		return 0;
-	of = cuda_side_states(side);
+	of = cuda_side_parts(side);
 	tables = (struct gpu_tables){.processes = of.processes,
 				     .streams = of.streams,
 				     .wholes = of.wholes,

@@ -144,8 +144,8 @@ static bool is_alive(void *context, const struct pp_call_thread *thread)
 
 static struct call_tables tables_until(const struct exact_counts *counts, uint64_t ended_ns)
 {
-	return (struct call_tables){.nodes = calls_side_nodes(counts->side),
-				    .threads = calls_side_threads(counts->side),
+	return (struct call_tables){.nodes = calls_side_parts(counts->side).nodes,
+				    .threads = calls_side_parts(counts->side).threads,
 				    .ended_ns = ended_ns,
 				    .is_alive = is_alive};
 }
@@ -172,8 +172,8 @@ static void exact_counts_tidy(struct exact_counts *counts)
 static int collect_lines(struct exact_counts *counts, uint64_t ended_ns,
 			 struct dictionary *dictionary, struct counts *window)
 {
-	const struct line_tables tables = {.rows = calls_side_rows(counts->side),
-					   .runs = calls_side_runs(counts->side),
+	const struct line_tables tables = {.rows = calls_side_parts(counts->side).rows,
+					   .runs = calls_side_parts(counts->side).runs,
 					   .ended_ns = ended_ns,
 					   .is_alive = thread_is_alive};
 
@@ -306,7 +306,7 @@ static int open_side(struct exact *exact)
 	if (err)
 		return log_error_errno(err, "%s: %s", name_of(exact),
 				       why[0] ? why : "cannot load the programs");
-	lock_wait_note(&exact->lock_wait, lock_wait_begin(calls_side_locks(exact->side)),
+	lock_wait_note(&exact->lock_wait, lock_wait_begin(calls_side_parts(exact->side).locks),
 		       mono_ns());
 	if (exact->lock_wait.holder)
 		return tell_kept(exact);
@@ -331,7 +331,7 @@ static bool source_close(void *state)
 	struct exact *exact = state;
 
 	if (exact->attached_count)
-		lock_wait_end(calls_side_locks(exact->side));
+		lock_wait_end(calls_side_parts(exact->side).locks);
 	detach_all(exact);
 	for (size_t i = 0; i < exact->interpreter_count; i++)
 		exact_sites_free(exact->interpreter[i]);
@@ -368,7 +368,7 @@ static bool must_wait(struct exact *exact)
 	/* A look at a lock that is kept takes 0.1 s of the loop's time. */
 	if (exact->lock_wait.holder && mono_ns() - exact->locks_looked_ns < LOOK_NS)
 		return true;
-	lock_wait_note(&exact->lock_wait, mapping_locks_holder(calls_side_locks(exact->side)),
+	lock_wait_note(&exact->lock_wait, mapping_locks_holder(calls_side_parts(exact->side).locks),
 		       mono_ns());
 	exact->locks_looked_ns = mono_ns();
 	return exact->lock_wait.holder;

@@ -65,11 +65,11 @@ static int on_row(void *context, const void *key, const void *value)
 static int forget_rows(const struct calls_side *side)
 {
 	struct ids ids = {};
-	int err = table_read(calls_side_rows(side), sizeof(uint64_t), sizeof(struct pp_line_row),
-			     on_row, &ids);
+	int err = table_read(calls_side_parts(side).rows, sizeof(uint64_t),
+			     sizeof(struct pp_line_row), on_row, &ids);
 
 	for (size_t i = 0; !err && i < ids.count; i++)
-		err = table_remove(calls_side_rows(side), &ids.id[i]);
+		err = table_remove(calls_side_parts(side).rows, &ids.id[i]);
 	return err;
 }
 
@@ -124,14 +124,15 @@ static int attach(const struct calls_side *side, int file, enum pp_call_event ev
 		  struct probe_links *ret_links)
 {
 	struct probe_link_site site = {};
-	const struct probe_links_options options = {.program = calls_side_program(side, event),
-						    .file = file,
-						    /* One look goes for all. */
-						    .locks = event ? -1 : calls_side_locks(side),
-						    .pid = getpid(),
-						    .is_shared = probe_links_can_share(),
-						    .site = &site,
-						    .count = 1};
+	const struct probe_links_options options = {
+		.program = calls_side_parts(side).program[event],
+		.file = file,
+		/* One look goes for all. */
+		.locks = event ? -1 : calls_side_parts(side).locks,
+		.pid = getpid(),
+		.is_shared = probe_links_can_share(),
+		.site = &site,
+		.count = 1};
 	const int err = own_code_offset((const void *)functions[event], &site.offset);
 
 	return err ? err : probe_links_attach(&options, ret_links);
@@ -217,8 +218,8 @@ static int on_node(void *context, const void *key, const void *value)
 
 static int find_nodes(const struct calls_side *side, struct rounds *rounds)
 {
-	int err = table_read(calls_side_nodes(side), sizeof(uint64_t), sizeof(struct pp_call_node),
-			     on_node, rounds);
+	int err = table_read(calls_side_parts(side).nodes, sizeof(uint64_t),
+			     sizeof(struct pp_call_node), on_node, rounds);
 
 	for (unsigned int i = OUTER; !err && i < FUNCTIONS; i++)
 		err = rounds->id[i] ? 0 : -ENODATA;
@@ -274,8 +275,8 @@ static void forget(const struct calls_side *side, const struct rounds *rounds)
 	const uint32_t tid = (uint32_t)syscall(SYS_gettid);
 
 	for (unsigned int i = OUTER; i < FUNCTIONS; i++)
-		(void)bpf_map_delete_elem(calls_side_nodes(side), &rounds->id[i]);
-	(void)bpf_map_delete_elem(calls_side_threads(side), &tid);
+		(void)bpf_map_delete_elem(calls_side_parts(side).nodes, &rounds->id[i]);
+	(void)bpf_map_delete_elem(calls_side_parts(side).threads, &tid);
 }
 
 static int measure(struct calls_side *side, struct call_costs *ret_cost)

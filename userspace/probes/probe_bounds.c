@@ -275,8 +275,7 @@ static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
 	const struct cuda_side *side = probe_worker_cuda(bounds->worker);
 	const uint64_t elapsed_ns = now_ns - bounds->launches_looked_ns;
 	uint64_t on_ns[BUDGET_SOURCES_MAX] = {};
-	size_t bytes;
-	int threads;
+	struct cuda_side_parts parts;
 
 	if (!side || elapsed_ns < LOOK_NS)
 		return;
@@ -291,8 +290,8 @@ static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
 	if (!bounds->launches_looked_ns)
 		bounds->launches_told_ns = now_ns;
 	bounds->launches_looked_ns = now_ns;
-	threads = cuda_side_threads(side, &bytes);
-	if (table_read(threads, sizeof(uint64_t), bytes, on_thread, bounds) ||
+	parts = cuda_side_parts(side);
+	if (table_read(parts.threads, sizeof(uint64_t), parts.thread_bytes, on_thread, bounds) ||
 	    !budget_tick(bounds->launches, elapsed_ns, on_ns))
 		return;
 	warn(bounds);

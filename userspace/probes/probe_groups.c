@@ -90,17 +90,19 @@ static void choose_program(const struct probe_groups_place *place,
 	const bool is_alloc = is_of_allocator(site);
 
 	if (site->site.does == PP_SITE_CUDA) {
-		options->program = cuda_side_program(place->cuda);
-		options->programs = cuda_side_programs(place->cuda);
-		options->site_now = cuda_side_site_now(place->cuda);
-		return;
+		const struct cuda_side_parts cuda = cuda_side_parts(place->cuda);
+
+		options->program = cuda.program;
+		options->programs = cuda.programs;
+		options->site_now = cuda.site_now;
+	} else {
+		const struct probe_side_parts parts = probe_side_parts(place->side);
+
+		options->site_now = parts.site_now;
+		options->program = is_alloc ? parts.alloc_program : parts.probe_program;
+		options->programs = is_alloc ? parts.alloc_programs : parts.programs;
+		options->is_session = is_alloc && parts.has_sessions;
 	}
-	options->site_now = probe_side_site_now(place->side);
-	options->program = is_alloc ? probe_side_alloc_program(place->side)
-				    : probe_side_probe_program(place->side);
-	options->programs = is_alloc ? probe_side_alloc_programs(place->side)
-				     : probe_side_programs(place->side);
-	options->is_session = is_alloc && probe_side_has_sessions(place->side);
 }
 
 static int attach(const struct probe_groups_place *place, uint32_t number, bool is_return,
@@ -200,11 +202,11 @@ static int load_probes(struct probe_objects *objects, bool wants_prices)
 	if (load->err)
 		return load->err;
 	if (wants_prices)
-		prices = find_prices(objects, probe_side_probe_program(side));
+		prices = find_prices(objects, probe_side_parts(side).probe_program);
 	pthread_mutex_lock(objects->mutex);
 	objects->side = side;
 	objects->prices.of = prices;
-	objects->prices.alloc_end_ns = probe_side_has_sessions(side) ? 0 : prices.return_ns;
+	objects->prices.alloc_end_ns = probe_side_parts(side).has_sessions ? 0 : prices.return_ns;
 	pthread_mutex_unlock(objects->mutex);
 	return 0;
 }
@@ -221,7 +223,7 @@ static int load_cuda(struct probe_objects *objects, bool wants_prices)
 	if (load->err)
 		return load->err;
 	if (wants_prices)
-		prices = find_prices(objects, cuda_side_program(cuda));
+		prices = find_prices(objects, cuda_side_parts(cuda).program);
 	pthread_mutex_lock(objects->mutex);
 	objects->cuda = cuda;
 	objects->prices.of = prices;

@@ -118,7 +118,7 @@ static int attach_tracepoint(const struct probe_worker *worker, struct task *tas
 
 	if (!links.fd)
 		return -ENOMEM;
-	err = probe_links_tracepoint(probe_side_tracepoint_program(worker->objects.side),
+	err = probe_links_tracepoint(probe_side_parts(worker->objects.side).tracepoint_program,
 				     task->job.tracepoint, site->number, links.fd);
 	if (err == -ENOTSUP) {
 		err = probe_side_open(&options, task->result.why, sizeof(task->result.why),
@@ -126,7 +126,7 @@ static int attach_tracepoint(const struct probe_worker *worker, struct task *tas
 		if (!err)
 			err = probe_side_set_site(task->own, site->number, &site->site);
 		if (!err)
-			err = probe_links_tracepoint(probe_side_tracepoint_program(task->own),
+			err = probe_links_tracepoint(probe_side_parts(task->own).tracepoint_program,
 						     task->job.tracepoint, 0, links.fd);
 	}
 	if (err) {
@@ -748,14 +748,14 @@ int probe_worker_blocks(struct probe_worker *worker)
 {
 	const struct probe_side *side = side_of(worker);
 
-	return side ? probe_side_blocks(side) : -EAGAIN;
+	return side ? probe_side_parts(side).blocks : -EAGAIN;
 }
 
 int probe_worker_debts(struct probe_worker *worker)
 {
 	const struct probe_side *side = side_of(worker);
 
-	return side ? probe_side_debts(side) : -EAGAIN;
+	return side ? probe_side_parts(side).debts : -EAGAIN;
 }
 
 const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)

@@ -38,28 +38,10 @@ const struct cuda_side *probes_cuda(struct probes *probes)
 	return is_loaded ? (const struct cuda_side *)&seen : NULL;
 }
 
-int cuda_side_totals(const struct cuda_side *side)
+struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
 {
 	(void)side;
-	return 11;
-}
-
-int cuda_side_removed(const struct cuda_side *side)
-{
-	(void)side;
-	return 13;
-}
-
-struct pp_user_share *cuda_side_user_shares(const struct cuda_side *side)
-{
-	(void)side;
-	return NULL;
-}
-
-int cuda_side_names(const struct cuda_side *side)
-{
-	(void)side;
-	return 12;
+	return (struct cuda_side_parts){.totals = 11, .names = 12, .removed = 13};
 }
 
 int cuda_side_set_count(const struct cuda_side *side, uint64_t rows)

@@ -41,16 +41,10 @@ const struct cuda_side *probes_cuda(struct probes *probes)
 	return is_loaded ? (const struct cuda_side *)&kernel : NULL;
 }
 
-int cuda_side_blocks(const struct cuda_side *side)
+struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
 {
 	(void)side;
-	return BLOCKS_FD;
-}
-
-int cuda_side_ended(const struct cuda_side *side)
-{
-	(void)side;
-	return ENDED_FD;
+	return (struct cuda_side_parts){.blocks = BLOCKS_FD, .ended = ENDED_FD};
 }
 
 void cuda_side_remove_block(const struct cuda_side *side, const struct pp_cuda_block_key *key,

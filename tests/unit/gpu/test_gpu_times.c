@@ -33,10 +33,10 @@ const struct cuda_side *probes_cuda(struct probes *probes)
 	return is_loaded ? (const struct cuda_side *)lines : NULL;
 }
 
-struct cuda_side_states cuda_side_states(const struct cuda_side *side)
+struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
 {
 	(void)side;
-	return (struct cuda_side_states){
+	return (struct cuda_side_parts){
 		.processes = 5, .streams = 6, .wholes = 7, .stream_bytes = 1000};
 }
 

@@ -85,22 +85,13 @@ void probe_links_release(struct probe_links *links)
 	links->count = 0;
 }
 
-int calls_side_locks(const struct calls_side *side)
+struct calls_side_parts calls_side_parts(const struct calls_side *side)
 {
 	(void)side;
-	return LOCKS;
-}
-
-int calls_side_program(const struct calls_side *side, enum pp_call_event event)
-{
-	(void)side;
-	return PROGRAM_ENTRY + (int)event;
-}
-
-bool calls_side_has_cookies(const struct calls_side *side)
-{
-	(void)side;
-	return done.has_cookies;
+	return (struct calls_side_parts){.program = {PROGRAM_ENTRY, PROGRAM_ENTRY + 1,
+						     PROGRAM_ENTRY + 2},
+					 .locks = LOCKS,
+					 .has_cookies = done.has_cookies};
 }
 
 int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_event event,

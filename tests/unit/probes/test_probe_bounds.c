@@ -97,11 +97,10 @@ const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
 	return has_side ? (const struct cuda_side *)&plan : NULL;
 }
 
-int cuda_side_threads(const struct cuda_side *side, size_t *ret_bytes)
+struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
 {
 	assert_ptr_equal(side, &plan);
-	*ret_bytes = sizeof(struct pp_cuda_hits);
-	return 7;
+	return (struct cuda_side_parts){.threads = 7, .thread_bytes = sizeof(struct pp_cuda_hits)};
 }
 
 /* One thread of each process; the second process has none until it has hits. */

@@ -85,22 +85,10 @@ void cuda_side_free(struct cuda_side *side)
 	free(side);
 }
 
-int cuda_side_program(const struct cuda_side *side)
+struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
 {
 	(void)side;
-	return 17;
-}
-
-int cuda_side_site_now(const struct cuda_side *side)
-{
-	(void)side;
-	return -1;
-}
-
-int cuda_side_programs(const struct cuda_side *side)
-{
-	(void)side;
-	return -1;
+	return (struct cuda_side_parts){.program = 17, .site_now = -1, .programs = -1};
 }
 
 int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site)
@@ -149,18 +137,6 @@ uint32_t mapping_locks_holder(int link)
 {
 	assert_int_equal(link, 8);
 	return get(&holder);
-}
-
-int probe_side_site_now(const struct probe_side *side)
-{
-	(void)side;
-	return -1;
-}
-
-int probe_side_programs(const struct probe_side *side)
-{
-	(void)side;
-	return -1;
 }
 
 bool probe_links_have_cookies(void)
@@ -238,28 +214,18 @@ void probe_side_free(struct probe_side *side)
 	free(side);
 }
 
-int probe_side_probe_program(const struct probe_side *side)
+struct probe_side_parts probe_side_parts(const struct probe_side *side)
 {
 	(void)side;
-	return 5;
-}
-
-int probe_side_alloc_program(const struct probe_side *side)
-{
-	(void)side;
-	return 7;
-}
-
-int probe_side_alloc_programs(const struct probe_side *side)
-{
-	(void)side;
-	return -1;
-}
-
-bool probe_side_has_sessions(const struct probe_side *side)
-{
-	(void)side;
-	return !kernel.lacks_sessions;
+	return (struct probe_side_parts){.probe_program = 5,
+					 .tracepoint_program = 6,
+					 .alloc_program = 7,
+					 .site_now = -1,
+					 .programs = -1,
+					 .alloc_programs = -1,
+					 .blocks = 8,
+					 .debts = 9,
+					 .has_sessions = !kernel.lacks_sessions};
 }
 
 int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate)
@@ -278,18 +244,6 @@ int probe_side_add_allocator(struct probe_side *side, uint32_t file)
 	return 0;
 }
 
-int probe_side_blocks(const struct probe_side *side)
-{
-	(void)side;
-	return 8;
-}
-
-int probe_side_debts(const struct probe_side *side)
-{
-	(void)side;
-	return 9;
-}
-
 struct probe_prices probe_prices_typical(void)
 {
 	return (struct probe_prices){.hit_ns = {700}, .return_ns = 200};
@@ -303,12 +257,6 @@ int probe_calibrate(const struct probe_calibration *calibration, struct probe_pr
 		return kernel.calibrate_err;
 	*ret_prices = (struct probe_prices){.hit_ns = {500}, .return_ns = 100, .is_measured = true};
 	return 0;
-}
-
-int probe_side_tracepoint_program(const struct probe_side *side)
-{
-	(void)side;
-	return 6;
 }
 
 int probe_side_set_site(struct probe_side *side, uint32_t number, const struct pp_site *site)
