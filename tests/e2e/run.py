@@ -13,9 +13,10 @@ line tells how many are left to check-long.
 
 Two tests a CPU run at a time, as most of them wait for a profile's end.  A function (or module:
 ALONE) with an attribute `alone` needs a quiet machine and comes last: "sleepers", whose programs
-hardly compute, beside each other; then "one a CPU", whose programs have one thread that computes,
-as many at a time as there are CPUs; then those with True, one at a time.  With --alone-after FILE
-they wait until nobody has a lock on FILE, which is held while other work would disturb them.
+hardly compute, beside each other and beside "one a CPU", whose programs have one thread that
+computes, as many at a time as there are CPUs; then those with True, one at a time.  With
+--alone-after FILE they wait until nobody has a lock on FILE, which is held while other work would
+disturb them.
 
 Prints `ok`, `not ok` or `skip` with each test's time and the CPU time of its processes, and sums
 up.  Failed tests are run once more, alone, when they are no more than a 25th (retries.py); the
@@ -166,15 +167,19 @@ class Running:
 def run_all(tests, jobs, alone_after=None):
     """Yields each Running at its end.  alone_after: a file; who holds a lock on it is waited
     for."""
-    for kind, count in ((False, jobs), ("sleepers", jobs),
-                        ("one a CPU", min(jobs, os.cpu_count())), (True, 1)):
-        group = [t for t in tests if t.alone == kind]
-        if group and kind and alone_after:
+    at_a_time = {False: jobs, "sleepers": jobs, "one a CPU": min(jobs, os.cpu_count()), True: 1}
+    for kinds in (False, ), ("sleepers", "one a CPU"), (True, ):
+        # The longest limits first, so that no long one is left for the end.
+        waiting = sorted((t for t in tests if t.alone in kinds), key=lambda t: -t.limit_s)
+        if waiting and kinds != (False, ) and alone_after:
             wait_for_lock(alone_after)
-        waiting, running = list(group), []
+        running = []
         while waiting or running:
-            while waiting and len(running) < count:
-                running.append(Running(waiting.pop(0)))
+            for test in list(waiting):
+                alike = [r for r in running if r.test.alone == test.alone]
+                if len(running) < jobs and len(alike) < at_a_time[test.alone]:
+                    waiting.remove(test)
+                    running.append(Running(test))
             ended = [r for r in running if r.poll()]
             running = [r for r in running if r not in ended]
             yield from ended

@@ -87,7 +87,8 @@ def test_sums_of_a_part_of_the_time_stand_for_all_of_it():
     assert "--max-slowdown allows more" in said, said
 
 
-test_sums_of_a_part_of_the_time_stand_for_all_of_it.alone = True
+test_sums_of_a_part_of_the_time_stand_for_all_of_it.alone = "sleepers"
+test_sums_of_a_part_of_the_time_stand_for_all_of_it.limit_s = 180
 
 
 def test_a_budget_that_suffices_leaves_sums_exact():

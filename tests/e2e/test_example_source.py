@@ -77,3 +77,4 @@ def test_counts_programs_that_begin():
 
 # Building takes 30 s of CPU time.
 test_counts_programs_that_begin.limit_s = 600
+test_counts_programs_that_begin.few = False

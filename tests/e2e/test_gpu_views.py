@@ -462,7 +462,7 @@ def test_figures_are_the_stand_ins_own():
     assert "allocate" in run("gpu", "--view", "memory", out)
 
 
-test_figures_are_the_stand_ins_own.alone = True
+test_figures_are_the_stand_ins_own.alone = "one a CPU"
 
 
 def test_totals_of_a_store_are_the_samples():
@@ -486,7 +486,7 @@ def test_totals_of_a_store_are_the_samples():
     assert windows, store
 
 
-test_totals_of_a_store_are_the_samples.alone = True
+test_totals_of_a_store_are_the_samples.alone = "one a CPU"
 
 TRAINER = """
 import ctypes, time

@@ -83,4 +83,4 @@ def test_lines_and_sums(of_pid):
 
 
 test_lines_and_sums.cases = lambda: [("pid", True), ("machine", False)]
-test_lines_and_sums.alone = True
+test_lines_and_sums.alone = "one a CPU"

@@ -226,6 +226,6 @@ def test_nothing_can_be_kept_is_one_line():
 
 
 # Every pyprofd of the machine with a store keeps what ends here.
-test_killed_process_is_kept_with_its_last_window.alone = True
-test_end_in_the_last_window_of_a_run_is_kept.alone = True
-test_process_that_is_not_profiled_is_not_kept.alone = True
+test_killed_process_is_kept_with_its_last_window.alone = "one a CPU"
+test_end_in_the_last_window_of_a_run_is_kept.alone = "one a CPU"
+test_process_that_is_not_profiled_is_not_kept.alone = "one a CPU"

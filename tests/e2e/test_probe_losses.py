@@ -130,8 +130,10 @@ def test_exact_counts_beside_a_kept_lock_hold_up_no_fork(when):
     assert done.rc == (2 if when == "start" else 0), (done.rc, done.err)
 
 
-# While a lock is kept no other test gets probes.
-for kept in test_a_kept_lock_of_mappings_holds_up_no_fork, \
-        test_exact_counts_beside_a_kept_lock_hold_up_no_fork:
+# While a lock is kept no other test gets probes.  `make check` has both moments, and both ways to
+# probe.
+for kept, moment in ((test_a_kept_lock_of_mappings_holds_up_no_fork, "start"),
+                     (test_exact_counts_beside_a_kept_lock_hold_up_no_fork, "end")):
     kept.cases = lambda: [("start", "start"), ("end", "end")]
+    kept.few = lambda every, moment=moment: [case for case in every if case[1] == moment]
     kept.alone = True

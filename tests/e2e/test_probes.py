@@ -132,7 +132,7 @@ def test_counts_are_exact_and_latencies_the_programs_own():
                    for s in leaf), leaf[:2]
 
 
-test_counts_are_exact_and_latencies_the_programs_own.alone = True
+test_counts_are_exact_and_latencies_the_programs_own.alone = "one a CPU"
 
 
 def test_recursion_is_in_the_stack_as_deep_as_it_was():
@@ -234,6 +234,7 @@ def test_stacks_of_tight_loops_of_probed_calls_are_whole(is_return):
 
 test_stacks_of_tight_loops_of_probed_calls_are_whole.cases = \
     lambda: [("entry", False), ("return", True)]
+test_stacks_of_tight_loops_of_probed_calls_are_whole.few = harness.newest
 
 
 def test_threads_asleep_inside_probed_functions_are_whole():

@@ -170,7 +170,7 @@ def test_unknown_ending_is_refused():
 
 
 # How much of the time threads have a CPU is among what is looked at.
-test_perfetto.alone = test_chrome.alone = True
+test_perfetto.alone = test_chrome.alone = "one a CPU"
 # The same lanes by another writer, whose files test_gzip_with_all_events and
 # test_full_file_is_whole look at.
 test_chrome.few = False

@@ -367,7 +367,7 @@ def check_figures(mode, finding, process, api):
 
 
 test_a_program_is_slow_for_its_reason.cases = lambda: [(mode, mode) for mode in REASONS]
-test_a_program_is_slow_for_its_reason.alone = True
+test_a_program_is_slow_for_its_reason.alone = "one a CPU"
 
 
 def test_a_well_behaved_program_has_no_finding():
@@ -376,7 +376,7 @@ def test_a_well_behaved_program_has_no_finding():
     assert "No finding." in run("why", out)
 
 
-test_a_well_behaved_program_has_no_finding.alone = True
+test_a_well_behaved_program_has_no_finding.alone = "one a CPU"
 
 
 def test_a_program_with_a_graph_is_no_candidate():
@@ -384,7 +384,7 @@ def test_a_program_with_a_graph_is_no_candidate():
     assert "graph_candidate" not in found(process), process["findings"]
 
 
-test_a_program_with_a_graph_is_no_candidate.alone = True
+test_a_program_with_a_graph_is_no_candidate.alone = "one a CPU"
 
 
 def test_a_starved_program_names_what_it_did_meanwhile():
@@ -408,4 +408,4 @@ def test_a_starved_program_names_what_it_did_meanwhile():
     assert "gpu drained" in run("report", out, "--kind", "cpu", "--by", "label:gpu")
 
 
-test_a_starved_program_names_what_it_did_meanwhile.alone = True
+test_a_starved_program_names_what_it_did_meanwhile.alone = "one a CPU"

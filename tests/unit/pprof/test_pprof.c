@@ -285,7 +285,7 @@ static void profile_encode_pprof__totals_are_those_that_were_added(void **state)
 
 	(void)state;
 	fixture_init(&f);
-	fill_random(&f, 3000, 40, &total);
+	fill_random(&f, 1000, 40, &total);
 	p = encode_and_decode(f.profile);
 	assert_int_equal(p->n_sample, profile_sample_count(f.profile));
 	for (size_t i = 0; i < p->n_sample; i++) {

@@ -265,7 +265,7 @@ static void missed_while_renamed(useconds_t pause_us, unsigned int listings)
 static void store_list__file_that_is_renamed_now_and_then_is_not_missed(void **state)
 {
 	(void)state;
-	missed_while_renamed(3000, 60);
+	missed_while_renamed(3000, 20);
 }
 
 static void store_list__file_that_is_renamed_all_the_time_is_not_missed(void **state)
