@@ -86,11 +86,18 @@ static inline void *array_extended(void *array, size_t capacity, size_t count, s
 		low_;                                                                              \
 	})
 
+/* Returns -1, 0 or 1, as a comparison for qsort() does; of equal ones, ?: goes on to the next. */
+#define ORDER(a, b)                                                                                \
+	({                                                                                         \
+		__auto_type a_ = (a);                                                              \
+		__auto_type b_ = (b);                                                              \
+                                                                                                   \
+		(a_ > b_) - (a_ < b_);                                                             \
+	})
+
 static inline int median_compare(const void *a, const void *b)
 {
-	const uint64_t value_a = *(const uint64_t *)a, value_b = *(const uint64_t *)b;
-
-	return (value_a > value_b) - (value_a < value_b);
+	return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 /* Sorts measurements, of which there is at least one and some had an interrupt in them, and returns

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "diff/table.h"
 
 /* Parses --fail-if 'self > 3% p < 0.01', which decides when a difference fails a build. */
@@ -347,11 +348,9 @@ struct test {
 
 static int compare_tests(const void *a, const void *b)
 {
-	const struct test *test_a = a, *test_b = b;
+	const struct test *left = a, *right = b;
 
-	if (test_a->hash != test_b->hash)
-		return test_a->hash < test_b->hash ? -1 : 1;
-	return (test_a->tested.p > test_b->tested.p) - (test_a->tested.p < test_b->tested.p);
+	return ORDER(left->hash, right->hash) ?: ORDER(left->tested.p, right->tested.p);
 }
 
 /* Hashes what the test depends on: rows with the same values in the same windows share one test. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define RESAMPLES 1000U
 #define UNKNOWN -1.0
 #define MAX_STEPS 300	 /* of the continued fraction; it takes about sqrt(freedom) */
@@ -205,10 +207,7 @@ int mann_whitney_new(uint32_t a_count, uint32_t b_count, struct mann_whitney **r
 
 static int compare_ranked(const void *a, const void *b)
 {
-	double value_a = ((const struct ranked *)a)->value;
-	double value_b = ((const struct ranked *)b)->value;
-
-	return (value_a > value_b) - (value_a < value_b);
+	return ORDER(((const struct ranked *)a)->value, ((const struct ranked *)b)->value);
 }
 
 /* Returns the sum of a's doubled ranks. */
@@ -358,9 +357,7 @@ static double resampled_share(const struct stat_side *side, uint64_t *state)
 
 static int compare_doubles(const void *a, const void *b)
 {
-	double value_a = *(const double *)a, value_b = *(const double *)b;
-
-	return (value_a > value_b) - (value_a < value_b);
+	return ORDER(*(const double *)a, *(const double *)b);
 }
 
 static double deviation(double sum, double squares)
@@ -400,13 +397,10 @@ int stat_bootstrap(const struct stat_side *a, const struct stat_side *b, uint64_
 
 static int compare_tests(const void *a, const void *b)
 {
-	const struct stat_test *test_a = *(struct stat_test *const *)a;
-	const struct stat_test *test_b = *(struct stat_test *const *)b;
-	double p_a = test_a->p / test_a->weight, p_b = test_b->p / test_b->weight;
+	const struct stat_test *left = *(struct stat_test *const *)a;
+	const struct stat_test *right = *(struct stat_test *const *)b;
 
-	if (p_a < p_b || p_a > p_b)
-		return p_a < p_b ? -1 : 1;
-	return (test_a > test_b) - (test_a < test_b);
+	return ORDER(left->p / left->weight, right->p / right->weight) ?: ORDER(left, right);
 }
 
 int stat_holm(struct stat_test *test, size_t count)

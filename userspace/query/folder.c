@@ -359,9 +359,7 @@ static void find_kinds(const struct store_listing *listing, struct extent *exten
 
 static int compare_lengths(const void *a, const void *b)
 {
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
+	return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 static uint64_t find_interval_ms(const struct store_listing *listing)

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
+
 #define NS 1e9
 
 const char *gpu_finding_key(enum gpu_finding_id id)
@@ -267,24 +269,18 @@ static void judge_graph(const struct gpu_sums *sums, struct gpu_finding *finding
 
 /* ---- all of them ---- */
 
-static int rank_of(const struct gpu_finding *finding)
+static double most_lost(const struct gpu_finding *finding)
 {
-	static const int rank[] = {[GPU_FOUND] = 0, [GPU_NOT_FOUND] = 1, [GPU_NOT_KNOWN] = 2};
-
-	return rank[finding->verdict];
+	return finding->verdict != GPU_FOUND ? 0 : isnan(finding->lost_ns) ? -1 : finding->lost_ns;
 }
 
 static int compare_findings(const void *left, const void *right)
 {
+	static const int rank[] = {[GPU_FOUND] = 0, [GPU_NOT_FOUND] = 1, [GPU_NOT_KNOWN] = 2};
 	const struct gpu_finding *a = left, *b = right;
-	const double a_ns = isnan(a->lost_ns) ? -1 : a->lost_ns;
-	const double b_ns = isnan(b->lost_ns) ? -1 : b->lost_ns;
 
-	if (a->verdict != b->verdict)
-		return rank_of(a) - rank_of(b);
-	if (a->verdict == GPU_FOUND && (a_ns > b_ns || a_ns < b_ns))
-		return a_ns > b_ns ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
+	return ORDER(rank[a->verdict], rank[b->verdict])
+		       ?: ORDER(most_lost(b), most_lost(a)) ?: ORDER(a->id, b->id);
 }
 
 void gpu_findings_judge(const struct gpu_sums *sums,

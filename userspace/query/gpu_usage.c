@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/kinds.h"
 #include "base/saturating.h"
 #include "profile/profile_data.h"
@@ -42,21 +43,13 @@ struct row {
 	const char *name; /* of a process: comm; of a GPU: uuid */
 };
 
-static int compare(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_rows(const void *left, const void *right)
 {
 	const struct row *a = left, *b = right;
-	int order = a->is_process - b->is_process;
 
-	if (!order)
-		order = compare(a->device, b->device);
-	if (!order)
-		order = compare(a->pid, b->pid);
-	return order ? order : strcmp(a->name, b->name);
+	return ORDER(a->is_process, b->is_process)
+		       ?: ORDER(a->device, b->device)
+		       ?: ORDER(a->pid, b->pid) ?: strcmp(a->name, b->name);
 }
 
 static bool is_selected(const struct select *select, const struct row *row)
@@ -145,13 +138,9 @@ double gpu_usage_mean(const struct gpu_usage_sum *sum)
 static int compare_processes(const void *a, const void *b)
 {
 	const struct gpu_usage_process *left = a, *right = b;
-	const double left_bytes = gpu_usage_mean(&left->memory_bytes);
-	const double right_bytes = gpu_usage_mean(&right->memory_bytes);
 
-	if (left_bytes > right_bytes || left_bytes < right_bytes)
-		return left_bytes > right_bytes ? -1 : 1;
-	return left->pid != right->pid ? compare(left->pid, right->pid)
-				       : compare(left->device, right->device);
+	return ORDER(gpu_usage_mean(&right->memory_bytes), gpu_usage_mean(&left->memory_bytes))
+		       ?: ORDER(left->pid, right->pid) ?: ORDER(left->device, right->device);
 }
 
 static void begin_process(struct gpu_usage *usage, const struct row *row)

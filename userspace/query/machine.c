@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/kinds.h"
 #include "base/saturating.h"
 #include "profile/comments.h"
@@ -64,19 +65,13 @@ void machine_add_up(struct machine_process *sum, const struct machine_process *p
 		sum->ns[i] = add_saturating(sum->ns[i], process->ns[i]);
 }
 
-static int compare(int64_t a, int64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_processes(const void *a, const void *b)
 {
 	const struct machine_process *left = a, *right = b;
-	int order = compare(machine_cpu_ns(right), machine_cpu_ns(left));
 
-	if (!order)
-		order = compare(machine_wait_ns(right), machine_wait_ns(left));
-	return order ? order : compare(left->pid, right->pid);
+	return ORDER(machine_cpu_ns(right), machine_cpu_ns(left))
+		       ?: ORDER(machine_wait_ns(right), machine_wait_ns(left))
+		       ?: ORDER(left->pid, right->pid);
 }
 
 /* ---- rows ---- */
@@ -91,17 +86,15 @@ struct row {
 static int by_pid_then_time(const void *left, const void *right)
 {
 	const struct row *a = left, *b = right;
-	int order = compare(a->pid, b->pid);
 
-	return order ? order : compare(a->number, b->number);
+	return ORDER(a->pid, b->pid) ?: ORDER(a->number, b->number);
 }
 
 static int by_pid_then_name(const void *left, const void *right)
 {
 	const struct row *a = left, *b = right;
-	int order = compare(a->pid, b->pid);
 
-	return order ? order : strcmp(a->comm, b->comm);
+	return ORDER(a->pid, b->pid) ?: strcmp(a->comm, b->comm);
 }
 
 /* Returns false for a row without time. */

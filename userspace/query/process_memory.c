@@ -127,14 +127,9 @@ static void add_row(const struct process_memories *memories, const struct profil
 static int compare_processes(const void *a, const void *b)
 {
 	const struct process_memory *left = a, *right = b;
-	const int64_t left_bytes = process_memory_bytes(left);
-	const int64_t right_bytes = process_memory_bytes(right);
 
-	if (left_bytes != right_bytes)
-		return left_bytes > right_bytes ? -1 : 1;
-	if (left->pid != right->pid)
-		return left->pid < right->pid ? -1 : 1;
-	return strcmp(left->comm, right->comm);
+	return ORDER(process_memory_bytes(right), process_memory_bytes(left))
+		       ?: ORDER(left->pid, right->pid) ?: strcmp(left->comm, right->comm);
 }
 
 int process_memories_fill(struct process_memories *memories, const struct profile *profile)

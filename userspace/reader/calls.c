@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "export/exports.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
@@ -143,15 +144,12 @@ static int compare_functions(const void *a, const void *b, void *context)
 	const uint32_t index_a = *(const uint32_t *)a, index_b = *(const uint32_t *)b;
 	const struct call_function *function = sorting->graph->function;
 	const struct code_table *code = &sorting->graph->code;
-	const int64_t value_a = sorted_by(&function[index_a], sorting->by);
-	const int64_t value_b = sorted_by(&function[index_b], sorting->by);
-	int order;
 
-	if (value_a != value_b)
-		return value_a > value_b ? -1 : 1;
-	order = strcmp(code_name(code, &code->code[index_a]),
-		       code_name(code, &code->code[index_b]));
-	return order ? order : (index_a > index_b) - (index_a < index_b);
+	return ORDER(sorted_by(&function[index_b], sorting->by),
+		     sorted_by(&function[index_a], sorting->by))
+		       ?: strcmp(code_name(code, &code->code[index_a]),
+				 code_name(code, &code->code[index_b]))
+		       ?: ORDER(index_a, index_b);
 }
 
 /* "30/10": calls, and those from outside of the function, where they differ. */
@@ -373,9 +371,8 @@ static int compare_totals(const void *a, const void *b, void *context)
 	const struct call_function *function = context;
 	uint32_t code_a = *(const uint32_t *)a, code_b = *(const uint32_t *)b;
 
-	if (function[code_a].sums.total != function[code_b].sums.total)
-		return function[code_a].sums.total > function[code_b].sums.total ? -1 : 1;
-	return (code_a > code_b) - (code_a < code_b);
+	return ORDER(function[code_b].sums.total, function[code_a].sums.total)
+		       ?: ORDER(code_a, code_b);
 }
 
 static int compare_edges(const void *a, const void *b)
@@ -383,9 +380,7 @@ static int compare_edges(const void *a, const void *b)
 	const struct call_edge *edge_a = *(struct call_edge *const *)a;
 	const struct call_edge *edge_b = *(struct call_edge *const *)b;
 
-	if (edge_a->sums.total != edge_b->sums.total)
-		return edge_a->sums.total > edge_b->sums.total ? -1 : 1;
-	return (edge_a > edge_b) - (edge_a < edge_b);
+	return ORDER(edge_b->sums.total, edge_a->sums.total) ?: ORDER(edge_a, edge_b);
 }
 
 /* calls: shown where they are exact. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/io.h"
 #include "diff/significance.h"
 #include "reader/text.h"
@@ -376,13 +377,10 @@ static int compare_rows(const void *a, const void *b, void *context)
 	const struct diff_row *row_b = *(struct diff_row *const *)b;
 	/* Stacks only have self. */
 	enum diff_column column = row_a->frame_count ? DIFF_SELF : view->sort;
-	double change_a = fabs(change_of(row_a, column)), change_b = fabs(change_of(row_b, column));
 
-	if (is_significant(row_a) != is_significant(row_b))
-		return is_significant(row_a) ? -1 : 1;
-	if (change_a < change_b || change_a > change_b)
-		return change_a > change_b ? -1 : 1;
-	return (row_a > row_b) - (row_a < row_b);
+	return ORDER(is_significant(row_b), is_significant(row_a))
+		       ?: ORDER(fabs(change_of(row_b, column)), fabs(change_of(row_a, column)))
+		       ?: ORDER(row_a, row_b);
 }
 
 /* Sorts the rows.  *ret_significant: how many differ. */

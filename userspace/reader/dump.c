@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "live/reply.h"
 #include "reader/select_options.h"
 #include "reader/text.h"
@@ -238,21 +239,15 @@ static int find_paths(struct dump *dump, const struct live_process *process)
 
 static int compare_states(const struct live_thread *left, const struct live_thread *right)
 {
-	if (left->stack != right->stack)
-		return left->stack < right->stack ? -1 : 1;
-	if (left->wait != right->wait)
-		return left->wait < right->wait ? -1 : 1;
-	return left->flags < right->flags ? -1 : left->flags > right->flags;
+	return ORDER(left->stack, right->stack)
+		       ?: ORDER(left->wait, right->wait) ?: ORDER(left->flags, right->flags);
 }
 
 static int compare_threads(const void *a, const void *b)
 {
 	const struct live_thread *left = a, *right = b;
-	int order = compare_states(left, right);
 
-	if (order)
-		return order;
-	return left->tid < right->tid ? -1 : left->tid > right->tid;
+	return compare_states(left, right) ?: ORDER(left->tid, right->tid);
 }
 
 struct thread_group {
@@ -264,7 +259,7 @@ static int compare_groups(const void *a, const void *b)
 {
 	const struct thread_group *left = a, *right = b;
 
-	return left->tid < right->tid ? -1 : left->tid > right->tid;
+	return ORDER(left->tid, right->tid);
 }
 
 static void on_process(void *context, const struct live_process *process)

@@ -46,92 +46,63 @@ double gpu_weight(const int64_t value[GPU_VALUES])
 	return (double)value[GPU_HOST] + CALL_NS * (double)value[GPU_CALLS];
 }
 
-static int by_weight(double left, double right)
-{
-	return (left < right) - (left > right);
-}
-
 static int compare_lines(const void *left, const void *right)
 {
 	const struct gpu_line *a = left, *b = right;
-	int order = (a->call > b->call) - (a->call < b->call);
 
-	if (!order)
-		order = by_weight(gpu_weight(a->value), gpu_weight(b->value));
-	return order ? order : (a->code > b->code) - (a->code < b->code);
+	return ORDER(a->call, b->call)
+		       ?: ORDER(gpu_weight(b->value), gpu_weight(a->value))
+		       ?: ORDER(a->code, b->code);
+}
+
+/* Sorts pointers to calls by their processes and devices. */
+static int compare_owners(const void *left, const void *right)
+{
+	const struct gpu_call *a = *(struct gpu_call *const *)left;
+	const struct gpu_call *b = *(struct gpu_call *const *)right;
+
+	return ORDER(a->pid, b->pid) ?: ORDER(a->comm, b->comm) ?: ORDER(a->device, b->device);
 }
 
 /* A process's calls on one device. */
 struct process {
-	int64_t pid;
-	uint32_t comm, device;
+	uint32_t number;
 	double weight;
 };
-
-static int compare_names(const struct process *a, const struct process *b)
-{
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->comm != b->comm)
-		return a->comm < b->comm ? -1 : 1;
-	return (a->device > b->device) - (a->device < b->device);
-}
-
-static int compare_by_name(const void *left, const void *right)
-{
-	return compare_names(left, right);
-}
 
 static int compare_processes(const void *left, const void *right)
 {
 	const struct process *a = left, *b = right;
-	const int order = by_weight(a->weight, b->weight);
 
-	return order ? order : compare_names(a, b);
+	return ORDER(b->weight, a->weight) ?: ORDER(a->number, b->number);
 }
-
-struct by_process {
-	const struct process *process; /* by name */
-	const uint32_t *number;	       /* of each, by weight */
-};
 
 /* Numbers the processes by their weight. */
 static int number_processes(struct gpu_table *table)
 {
+	OWNED_MEM struct gpu_call **call = calloc((size_t)table->call_count + 1, sizeof(*call));
 	OWNED_MEM struct process *process = calloc((size_t)table->call_count + 1, sizeof(*process));
-	OWNED_MEM struct process *heavy = calloc((size_t)table->call_count + 1, sizeof(*heavy));
-	size_t count = 0;
+	OWNED_MEM uint32_t *place = calloc((size_t)table->call_count + 1, sizeof(*place));
+	uint32_t count = 0;
 
-	if (!process || !heavy)
+	if (!call || !process || !place)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < table->call_count; i++)
-		process[i] = (struct process){.pid = table->call[i].pid,
-					      .comm = table->call[i].comm,
-					      .device = table->call[i].device,
-					      .weight = gpu_weight(table->call[i].value)};
-	qsort(process, table->call_count, sizeof(*process), compare_by_name);
+		call[i] = &table->call[i];
+	qsort(call, table->call_count, sizeof(struct gpu_call *), compare_owners);
 	for (uint32_t i = 0; i < table->call_count; i++) {
-		if (!count || compare_names(&heavy[count - 1], &process[i]))
-			heavy[count++] = process[i];
-		else
-			heavy[count - 1].weight += process[i].weight;
+		if (!i || compare_owners(&call[i - 1], &call[i])) {
+			process[count] = (struct process){.number = count};
+			count++;
+		}
+		call[i]->process = count - 1;
+		process[count - 1].weight += gpu_weight(call[i]->value);
 	}
-	qsort(heavy, count, sizeof(*heavy), compare_processes);
-	/* process[] becomes the list by name with the number as its weight. */
-	for (size_t i = 0; i < count; i++) {
-		process[i] = heavy[i];
-		process[i].weight = (double)i;
-	}
-	qsort(process, count, sizeof(*process), compare_by_name);
-	for (uint32_t i = 0; i < table->call_count; i++) {
-		const struct process key = {.pid = table->call[i].pid,
-					    .comm = table->call[i].comm,
-					    .device = table->call[i].device};
-		const struct process *found =
-			bsearch(&key, process, count, sizeof(*process), compare_by_name);
-
-		table->call[i].process = (uint32_t)found->weight;
-	}
+	qsort(process, count, sizeof(*process), compare_processes);
+	for (uint32_t i = 0; i < count; i++)
+		place[process[i].number] = i;
+	for (uint32_t i = 0; i < table->call_count; i++)
+		table->call[i].process = place[table->call[i].process];
 	return 0;
 }
 
@@ -140,14 +111,10 @@ static int compare_calls(const void *left, const void *right)
 {
 	const struct gpu_call *a = *(struct gpu_call *const *)left;
 	const struct gpu_call *b = *(struct gpu_call *const *)right;
-	int order;
 
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	if (a->class != b->class)
-		return a->class < b->class ? -1 : 1;
-	order = by_weight(gpu_weight(a->value), gpu_weight(b->value));
-	return order ? order : (a > b) - (a < b);
+	return ORDER(a->process, b->process)
+		       ?: ORDER(a->class, b->class)
+		       ?: ORDER(gpu_weight(b->value), gpu_weight(a->value)) ?: ORDER(a, b);
 }
 
 static int sort_calls(struct gpu_table *table)
@@ -454,24 +421,16 @@ static int find_top_lines(struct gpu_groups *groups, const struct gpu_table *tab
 
 /* ---- order ---- */
 
-static int by_number(int64_t left, int64_t right)
-{
-	return (left < right) - (left > right);
-}
-
 static int compare_groups(const void *left, const void *right, void *context)
 {
 	const enum gpu_value rank = *(const enum gpu_value *)context;
+	const enum gpu_value next = rank == GPU_LIVE ? GPU_BYTES : rank;
 	const struct gpu_group *a = left, *b = right;
-	int order = by_number(a->value[rank], b->value[rank]);
 
-	if (!order && rank == GPU_LIVE)
-		order = by_number(a->value[GPU_BYTES], b->value[GPU_BYTES]);
-	if (!order)
-		order = by_number(a->value[GPU_CALLS], b->value[GPU_CALLS]);
-	if (!order)
-		order = (a->word > b->word) - (a->word < b->word);
-	return order ? order : (a->code > b->code) - (a->code < b->code);
+	return ORDER(b->value[rank], a->value[rank])
+		       ?: ORDER(b->value[next], a->value[next])
+		       ?: ORDER(b->value[GPU_CALLS], a->value[GPU_CALLS])
+		       ?: ORDER(a->word, b->word) ?: ORDER(a->code, b->code);
 }
 
 int gpu_groups_fill(struct gpu_groups *groups, const struct gpu_table *table, enum gpu_view view)

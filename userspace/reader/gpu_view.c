@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/saturating.h"
 #include "reader/text.h"
 #include "render/format.h"
@@ -225,11 +226,8 @@ static int compare_weights(const void *left, const void *right, void *context)
 {
 	const struct gpu_call *call = context;
 	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	const double weight_a = gpu_weight(call[a].value), weight_b = gpu_weight(call[b].value);
 
-	if (weight_a < weight_b || weight_a > weight_b)
-		return weight_a < weight_b ? 1 : -1;
-	return a < b ? -1 : a > b;
+	return ORDER(gpu_weight(call[b].value), gpu_weight(call[a].value)) ?: ORDER(a, b);
 }
 
 /* Marks the heaviest calls.  *ret_left: how many with figures are not among them. */

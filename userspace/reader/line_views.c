@@ -72,10 +72,7 @@ static void line_file_release(struct line_file *file)
 
 static int compare_rows(const void *a, const void *b)
 {
-	uint32_t line_a = ((const struct line_row *)a)->line;
-	uint32_t line_b = ((const struct line_row *)b)->line;
-
-	return (line_a > line_b) - (line_a < line_b);
+	return ORDER(((const struct line_row *)a)->line, ((const struct line_row *)b)->line);
 }
 
 static struct line_row *find_row(const struct line_file *file, uint32_t line)
@@ -156,11 +153,9 @@ static uint32_t rows_at_most(const struct line_file *file, const struct lines_vi
 
 static int compare_functions(const void *a, const void *b)
 {
-	const struct line_function *function_a = a, *function_b = b;
+	const struct line_function *left = a, *right = b;
 
-	if (function_a->start_line != function_b->start_line)
-		return function_a->start_line < function_b->start_line ? -1 : 1;
-	return strcmp(function_a->name, function_b->name);
+	return ORDER(left->start_line, right->start_line) ?: strcmp(left->name, right->name);
 }
 
 /* Merges equal functions, which differ only in their lines. */

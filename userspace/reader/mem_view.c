@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/kinds.h"
 #include "base/saturating.h"
@@ -137,46 +138,32 @@ bool mem_row_leaks(const struct mem_row *row)
 	return row->growth > 0 && row->grew * 2 > row->intervals;
 }
 
-static int by_number(int64_t left, int64_t right)
-{
-	return (left < right) - (left > right);
-}
-
-static int by_code(const struct mem_row *a, const struct mem_row *b)
-{
-	return (a->code > b->code) - (a->code < b->code);
-}
-
 static int compare_touched(const void *left, const void *right)
 {
 	const struct mem_row *a = left, *b = right;
-	int order = by_number(add_saturating(a->value[MEM_TOUCHED], a->value[MEM_COPIED]),
-			      add_saturating(b->value[MEM_TOUCHED], b->value[MEM_COPIED]));
 
-	return order ? order : by_code(a, b);
+	return ORDER(add_saturating(b->value[MEM_TOUCHED], b->value[MEM_COPIED]),
+		     add_saturating(a->value[MEM_TOUCHED], a->value[MEM_COPIED]))
+		       ?: ORDER(a->code, b->code);
 }
 
 static int compare_held(const void *left, const void *right)
 {
 	const struct mem_row *a = left, *b = right;
-	int order = by_number(a->value[MEM_HELD], b->value[MEM_HELD]);
 
-	if (!order)
-		order = by_number(a->value[MEM_ALLOCATED], b->value[MEM_ALLOCATED]);
-	return order ? order : by_code(a, b);
+	return ORDER(b->value[MEM_HELD], a->value[MEM_HELD])
+		       ?: ORDER(b->value[MEM_ALLOCATED], a->value[MEM_ALLOCATED])
+		       ?: ORDER(a->code, b->code);
 }
 
 static int compare_leaks(const void *left, const void *right)
 {
 	const struct mem_row *a = left, *b = right;
+	const bool leaks = mem_row_leaks(a);
 
-	if (mem_row_leaks(a) != mem_row_leaks(b))
-		return mem_row_leaks(a) ? -1 : 1;
-	if (mem_row_leaks(a) && (a->growth > b->growth || a->growth < b->growth))
-		return a->growth > b->growth ? -1 : 1;
-	if (a->for_long != b->for_long)
-		return by_number(a->for_long, b->for_long);
-	return compare_held(left, right);
+	return ORDER(mem_row_leaks(b), leaks)
+		       ?: (leaks ? ORDER(b->growth, a->growth) : 0)
+		       ?: ORDER(b->for_long, a->for_long) ?: compare_held(left, right);
 }
 
 void mem_table_sort(struct mem_table *table, bool by_leak)

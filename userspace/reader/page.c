@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "reader/source.h"
@@ -40,9 +41,7 @@ static int compare_files(const void *a, const void *b)
 {
 	const struct place *left = a, *right = b;
 
-	if (left->file != right->file)
-		return left->file < right->file ? -1 : 1;
-	return left->line < right->line ? -1 : left->line > right->line;
+	return ORDER(left->file, right->file) ?: ORDER(left->line, right->line);
 }
 
 /* Files of most time first, their lines in order. */
@@ -50,9 +49,7 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct place *left = a, *right = b;
 
-	if (left->file_value != right->file_value)
-		return left->file_value > right->file_value ? -1 : 1;
-	return compare_files(a, b);
+	return ORDER(right->file_value, left->file_value) ?: compare_files(a, b);
 }
 
 /* Finds where each code ran: of a difference, in which of the two profiles.  ret_sides has

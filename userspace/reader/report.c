@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/kinds.h"
 #include "reader/machine_view.h"
 #include "reader/read_input.h"
@@ -134,32 +135,23 @@ static int compare_texts(const struct totals *totals, const struct totals_row *a
 		const struct code *code_a = &totals->code.code[a->code];
 		const struct code *code_b = &totals->code.code[b->code];
 
-		order = strcmp(code_place(&totals->code, code_a),
-			       code_place(&totals->code, code_b));
-		if (!order)
-			order = (code_line(code_a) > code_line(code_b)) -
-				(code_line(code_a) < code_line(code_b));
+		order = strcmp(code_place(&totals->code, code_a), code_place(&totals->code, code_b))
+				?: ORDER(code_line(code_a), code_line(code_b));
 	}
-	return order ? order : strcmp(row_name(totals, a), row_name(totals, b));
+	return order ?: strcmp(row_name(totals, a), row_name(totals, b));
 }
 
 static int compare_rows(const void *a, const void *b, void *context)
 {
 	const struct report *report = context;
-	const struct totals_row *row_a = a, *row_b = b;
-	bool by_total = report->sort == SORT_TOTAL;
-	int64_t first_a = by_total ? row_a->total.value : row_a->self.value;
-	int64_t first_b = by_total ? row_b->total.value : row_b->self.value;
-	int64_t then_a = by_total ? row_a->self.value : row_a->total.value;
-	int64_t then_b = by_total ? row_b->self.value : row_b->total.value;
+	const struct totals_row *left = a, *right = b;
+	const int by_self = ORDER(right->self.value, left->self.value);
+	const int by_total = ORDER(right->total.value, left->total.value);
 
 	if (report->sort == SORT_NAME || report->sort == SORT_FILE)
-		return compare_texts(&report->totals, row_a, row_b, report->sort);
-	if (first_a != first_b)
-		return first_a > first_b ? -1 : 1;
-	if (then_a != then_b)
-		return then_a > then_b ? -1 : 1;
-	return compare_texts(&report->totals, row_a, row_b, SORT_NAME);
+		return compare_texts(&report->totals, left, right, report->sort);
+	return (report->sort == SORT_TOTAL ? by_total ?: by_self : by_self ?: by_total)
+		       ?: compare_texts(&report->totals, left, right, SORT_NAME);
 }
 
 static void put_share(struct table *table, const struct totals *totals,

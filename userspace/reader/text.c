@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/io.h"
 #include "base/saturating.h"
 #include "render/format.h"
@@ -166,9 +167,7 @@ static int compare_values(const void *a, const void *b, void *context)
 	const int64_t *value = context;
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
 
-	if (value[left] != value[right])
-		return value[left] > value[right] ? -1 : 1;
-	return (left > right) - (left < right);
+	return ORDER(value[right], value[left]) ?: ORDER(left, right);
 }
 
 uint32_t *text_order(const int64_t *value, uint32_t count)

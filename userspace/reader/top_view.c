@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "reader/text.h"
@@ -268,22 +269,17 @@ static int compare(const void *a, const void *b, void *context)
 	const struct page *page = context;
 	const struct top_row *left = &page->model->row[*(const uint32_t *)a];
 	const struct top_row *right = &page->model->row[*(const uint32_t *)b];
-	int64_t by_left = sorted_value(page->view, left),
-		by_right = sorted_value(page->view, right);
-	int order = 0;
+	int order;
 
 	if (page->view->sort == TOP_BY_NAME)
 		order = strcmp(top_model_name(page->model, left),
 			       top_model_name(page->model, right));
-	else if (by_left != by_right)
-		return by_left > by_right ? -1 : 1;
-	else if (left->total_ns != right->total_ns)
-		return left->total_ns > right->total_ns ? -1 : 1;
-	if (order)
-		return order;
-	if (left->level == TOP_PROCESS)
-		return left->pid < right->pid ? -1 : left->pid > right->pid;
-	return left->code < right->code ? -1 : left->code > right->code;
+	else
+		order = ORDER(sorted_value(page->view, right), sorted_value(page->view, left))
+				?: ORDER(right->total_ns, left->total_ns);
+	return order
+		       ?: (left->level == TOP_PROCESS ? ORDER(left->pid, right->pid)
+						      : ORDER(left->code, right->code));
 }
 
 static bool is_hit(const struct top_view *view, const char *text)
@@ -392,9 +388,9 @@ static int compare_waits(const void *a, const void *b, void *context)
 	const struct top_row *left = &page->model->row[*(const uint32_t *)a];
 	const struct top_row *right = &page->model->row[*(const uint32_t *)b];
 
-	if (left->wait_ns != right->wait_ns)
-		return left->wait_ns > right->wait_ns ? -1 : 1;
-	return strcmp(top_model_name(page->model, left), top_model_name(page->model, right));
+	return ORDER(right->wait_ns, left->wait_ns)
+		       ?: strcmp(top_model_name(page->model, left),
+				 top_model_name(page->model, right));
 }
 
 /* Writes "  sleep 60 %, poll 38 %": shares of the time that all threads of a process waited. */

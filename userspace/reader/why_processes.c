@@ -14,28 +14,19 @@
 
 /* ---- the lines of findings ---- */
 
-static int by_number(uint32_t left, uint32_t right)
-{
-	return (left > right) - (left < right);
-}
-
 static int compare_codes(const void *left, const void *right)
 {
 	const struct why_weight *a = left, *b = right;
-	int order = by_number(a->process, b->process);
 
-	if (!order)
-		order = by_number(a->finding, b->finding);
-	return order ? order : by_number(a->code, b->code);
+	return ORDER(a->process, b->process)
+		       ?: ORDER(a->finding, b->finding) ?: ORDER(a->code, b->code);
 }
 
 static int compare_weights(const void *left, const void *right)
 {
 	const struct why_weight *a = left, *b = right;
 
-	if (a->weight > b->weight || a->weight < b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	return by_number(a->code, b->code);
+	return ORDER(b->weight, a->weight) ?: ORDER(a->code, b->code);
 }
 
 /* Sums up what is of the same code in a sorted list.  Returns how many are left. */
@@ -449,9 +440,7 @@ static int compare_sizes(const void *left, const void *right)
 {
 	const struct size *a = left, *b = right;
 
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+	return ORDER(a->process, b->process) ?: ORDER(a->bytes, b->bytes);
 }
 
 static void take_median(struct why_process *process, const struct size *size, uint32_t count)
@@ -608,11 +597,8 @@ static double most_lost(const struct why_process *process)
 static int compare_processes(const void *left, const void *right)
 {
 	const struct why_process *a = left, *b = right;
-	const double a_ns = most_lost(a), b_ns = most_lost(b);
 
-	if (a_ns > b_ns || a_ns < b_ns)
-		return a_ns > b_ns ? -1 : 1;
-	return (a->pid > b->pid) - (a->pid < b->pid);
+	return ORDER(most_lost(b), most_lost(a)) ?: ORDER(a->pid, b->pid);
 }
 
 void why_judge(struct why_processes *processes, bool is_scaled)
