@@ -402,7 +402,7 @@ static int open_stacks_ring(struct agent *agent)
 						.code = on_code,
 						.incomplete = on_incomplete,
 						.text = on_text};
-	int err = ring_new(kernel_side_stacks_ring(agent->services.kernel), RING_STACKS, &handlers,
+	int err = ring_new(kernel_side_parts(agent->services.kernel).stacks, RING_STACKS, &handlers,
 			   &agent->stacks_ring);
 
 	agent->stacks = (struct stack_intake){.kernel = agent->services.kernel,
@@ -504,7 +504,7 @@ int stages_open_sampling(struct agent *agent)
 {
 	const struct options *options = agent->options;
 	const struct cpu_events_options wanted = {
-		.program = kernel_side_sample_program(agent->services.kernel),
+		.program = kernel_side_parts(agent->services.kernel).sample_program,
 		.hz = options->hz,
 		.use_cycles = options->clock == OPTIONS_CLOCK_CYCLES,
 		.opener = agent->opener};

@@ -78,7 +78,7 @@ int tables_drain(struct tables *tables, uint32_t number, struct counts *counts, 
 	for (size_t i = 0; i < ARRAY_SIZE(counted) && !err; i++)
 		err = counts_drain(kernel_side_table(kernel, counted[i], number), counts);
 	if (!err)
-		err = counts_drain_rest(kernel_side_rest(kernel), number, counts);
+		err = counts_drain_rest(kernel_side_parts(kernel).rest, number, counts);
 	if (!err && tables->has_wakers)
 		err = wakes_drain(kernel_side_table(kernel, PP_TABLE_WAKES, number), wakes, counts);
 	for (unsigned int table = 0; table < PP_TABLE_COUNT && !err; table++) {

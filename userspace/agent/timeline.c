@@ -133,7 +133,7 @@ static int open_parts(struct timeline *timeline)
 					    .naming = sources->naming,
 					    .max_frames =
 						    is_interned ? FRAMES_INTERNED : FRAMES_INLINE};
-	int err = ring_new(kernel_side_timeline_ring(sources->services->kernel), RING_TIMELINE,
+	int err = ring_new(kernel_side_parts(sources->services->kernel).timeline, RING_TIMELINE,
 			   &handlers, &timeline->ring);
 
 	if (!err)

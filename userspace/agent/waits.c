@@ -147,8 +147,8 @@ static int collect_exited(struct waits *waits)
 {
 	struct kernel_side *kernel = waits->services->kernel;
 	volatile struct pp_config *config = kernel_side_config(kernel);
-	struct pp_user_share *shares = kernel_side_user_shares(kernel);
-	int err = ledger_add_exited(waits->ledger, kernel_side_ledgers(kernel));
+	struct pp_user_share *shares = kernel_side_parts(kernel).user_shares;
+	int err = ledger_add_exited(waits->ledger, kernel_side_parts(kernel).ledgers);
 	struct pp_ledger_sum sum;
 
 	config->ledgers_taken = 0;

@@ -65,7 +65,7 @@ static int prepare(void *context, const struct object_has *has)
 	choose(skeleton, side->what);
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
 	skeleton->rodata->has_cmpxchg = has->cmpxchg;
-	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
+	skeleton->rodata->switch_tells_state = kernel_side_parts(kernel).switch_tells_state;
 	if (err || !probe_links_can_share())
 		return err;
 	bpf_object__for_each_program(program, skeleton->obj) if (!err) err =
@@ -123,7 +123,7 @@ struct calls_side_parts calls_side_parts(const struct calls_side *side)
 		.threads = bpf_map__fd(skeleton->maps.call_threads),
 		.rows = bpf_map__fd(skeleton->maps.line_rows),
 		.runs = bpf_map__fd(skeleton->maps.line_runs),
-		.locks = kernel_side_locks(side->kernel),
+		.locks = kernel_side_parts(side->kernel).locks,
 		.has_cookies = side->has_cookies,
 	};
 }
@@ -177,7 +177,7 @@ int calls_side_clear_sums(struct calls_side *side)
 	const size_t bytes = sizeof(struct pp_call_sums) > sizeof(struct pp_line_sums)
 				     ? sizeof(struct pp_call_sums)
 				     : sizeof(struct pp_line_sums);
-	OWNED_MEM void *zeros = calloc(kernel_side_cpu_count(side->kernel), bytes);
+	OWNED_MEM void *zeros = calloc(kernel_side_parts(side->kernel).cpu_count, bytes);
 	int err = zeros ? set_only(side->skeleton->maps.call_sums, zeros) : -ENOMEM;
 
 	return err ? err : set_only(side->skeleton->maps.line_sums, zeros);

@@ -31,7 +31,7 @@ struct calls_side_parts {
 	int program[PP_CALL_EVENTS]; /* for links of the site's number */
 	int nodes, threads;	     /* tables of calls */
 	int rows, runs;		     /* of lines */
-	int locks;		     /* kernel_side_locks() */
+	int locks;		     /* kernel_side_parts() */
 	bool has_cookies;	     /* a hit tells the number of its link's site (Linux 5.15) */
 };
 struct calls_side_parts calls_side_parts(const struct calls_side *side);

@@ -61,10 +61,10 @@ static int prepare(void *context, const struct object_has *has)
 	int err = kernel_side_share_maps(kernel, skeleton->obj, true);
 
 	if (!err)
-		err = make_room(skeleton->obj, kernel_side_places(kernel));
+		err = make_room(skeleton->obj, kernel_side_parts(kernel).places);
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
 	skeleton->rodata->has_cmpxchg = has->cmpxchg;
-	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
+	skeleton->rodata->switch_tells_state = kernel_side_parts(kernel).switch_tells_state;
 	if (err || !probe_links_can_share())
 		return err;
 	return bpf_program__set_expected_attach_type(skeleton->progs.on_cuda,
@@ -121,7 +121,7 @@ struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
 		.streams = bpf_map__fd(skeleton->maps.cuda_streams),
 		.stream_bytes = bpf_map__value_size(skeleton->maps.cuda_streams),
 		.wholes = bpf_map__fd(skeleton->maps.cuda_wholes),
-		.shares = kernel_side_user_shares(side->kernel),
+		.shares = kernel_side_parts(side->kernel).user_shares,
 	};
 }
 
@@ -245,7 +245,8 @@ int cuda_side_set_count(const struct cuda_side *side, uint64_t rows)
 /* Root has no share: bpf/lib/user.bpf.h. */
 static void give_back_share(const struct cuda_side *side, uint32_t user)
 {
-	uint32_t *blocks = &kernel_side_user_shares(side->kernel)[user % PP_USER_SHARES].gpu_blocks;
+	uint32_t *blocks =
+		&kernel_side_parts(side->kernel).user_shares[user % PP_USER_SHARES].gpu_blocks;
 
 	if (user && __atomic_load_n(blocks, __ATOMIC_RELAXED))
 		__atomic_fetch_sub(blocks, 1, __ATOMIC_RELAXED);

@@ -440,24 +440,25 @@ int kernel_side_follow_cpus(struct kernel_side *side, const uint32_t *online, si
 				 count);
 }
 
-int kernel_side_sample_program(const struct kernel_side *side)
+struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
-	return bpf_program__fd(side->skeleton->progs.on_cpu_sample);
-}
+	const struct pyprofd *skeleton = side->skeleton;
 
-int kernel_side_stacks_ring(const struct kernel_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.stacks);
-}
-
-int kernel_side_events_ring(const struct kernel_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.events);
-}
-
-int kernel_side_timeline_ring(const struct kernel_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.timeline);
+	return (struct kernel_side_parts){
+		.sample_program = bpf_program__fd(skeleton->progs.on_cpu_sample),
+		.stacks = bpf_map__fd(skeleton->maps.stacks),
+		.events = bpf_map__fd(skeleton->maps.events),
+		.timeline = bpf_map__fd(skeleton->maps.timeline),
+		.ledgers = bpf_map__fd(skeleton->maps.ledgers),
+		.locks = skeleton->links.on_lock ? bpf_link__fd(skeleton->links.on_lock) : -1,
+		.cpu_count = side->cpu_count,
+		.places = side->place_count,
+		.scratch_levels = skeleton->rodata->scratch_levels,
+		.switch_tells_state = skeleton->rodata->switch_tells_state,
+		.process_room = side->process_room,
+		.user_shares = side->user_share,
+		.rest = side->rest,
+	};
 }
 
 int kernel_side_table(const struct kernel_side *side, enum pp_table table, uint32_t number)
@@ -477,35 +478,10 @@ static int find_map(const struct kernel_side *side, const char *name, int *ret_f
 	return 0;
 }
 
-uint32_t kernel_side_cpu_count(const struct kernel_side *side)
-{
-	return side->cpu_count;
-}
-
-uint32_t kernel_side_places(const struct kernel_side *side)
-{
-	return side->place_count;
-}
-
-uint32_t kernel_side_scratch_levels(const struct kernel_side *side)
-{
-	return side->skeleton->rodata->scratch_levels;
-}
-
-bool kernel_side_switch_tells_state(const struct kernel_side *side)
-{
-	return side->skeleton->rodata->switch_tells_state;
-}
-
 struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table table,
 				 uint32_t number)
 {
 	return &side->fill[pp_fill_index(table, number)];
-}
-
-struct pp_count *kernel_side_rest(const struct kernel_side *side)
-{
-	return side->rest;
 }
 
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
@@ -530,11 +506,6 @@ struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *
 	return side->thread;
 }
 
-int kernel_side_ledgers(const struct kernel_side *side)
-{
-	return bpf_map__fd(side->skeleton->maps.ledgers);
-}
-
 int kernel_side_open_scan(struct kernel_side *side, int *ret_fd)
 {
 	int fd;
@@ -548,16 +519,6 @@ int kernel_side_open_scan(struct kernel_side *side, int *ret_fd)
 	return 0;
 }
 
-int kernel_side_locks(const struct kernel_side *side)
-{
-	return bpf_link__fd(side->skeleton->links.on_lock);
-}
-
-uint32_t kernel_side_process_room(const struct kernel_side *side)
-{
-	return side->process_room;
-}
-
 void kernel_side_give_slot(struct kernel_side *side, uint32_t user)
 {
 	uint32_t *held = &side->user_share[user % PP_USER_SHARES].slots;
@@ -566,11 +527,6 @@ void kernel_side_give_slot(struct kernel_side *side, uint32_t user)
 		__atomic_fetch_sub(held, 1, __ATOMIC_RELAXED);
 	if (side->config->slots_taken)
 		__atomic_fetch_sub(&side->config->slots_taken, 1, __ATOMIC_RELAXED);
-}
-
-struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
-{
-	return side->user_share;
 }
 
 void kernel_side_processes_changed(struct kernel_side *side)
@@ -753,5 +709,5 @@ int kernel_side_share_maps(const struct kernel_side *side, struct bpf_object *ob
 	if (err || !has_pool)
 		return err;
 	return bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratch"),
-					kernel_side_places(side) * PP_WALK_LEVELS);
+					side->place_count * PP_WALK_LEVELS);
 }

@@ -42,36 +42,33 @@ DEFINE_OWNED(struct kernel_side, kernel_side)
  * Returns 0; -ENOSPC: more CPUs are online than there is memory for; -ENOMEM. */
 int kernel_side_follow_cpus(struct kernel_side *side, const uint32_t *online, size_t count);
 
-/* Return file descriptors that the object owns. */
-int kernel_side_sample_program(const struct kernel_side *side);
-int kernel_side_stacks_ring(const struct kernel_side *side);
-int kernel_side_events_ring(const struct kernel_side *side);
-int kernel_side_timeline_ring(const struct kernel_side *side); /* below 0 without `timeline` */
+struct kernel_side_parts {
+	int sample_program;	      /* descriptors, which the object owns */
+	int stacks, events, timeline; /* of rings; timeline: below 0 without it */
+	int ledgers;
+	int locks;		 /* the link of mapping_locks_holder() */
+	uint32_t cpu_count;	 /* possible CPUs */
+	uint32_t places;	 /* of CPUs in `scratch` */
+	uint32_t scratch_levels; /* of walks that each of them has */
+	bool switch_tells_state; /* this kernel's sched_switch has the argument prev_state */
+	uint32_t process_room;	 /* processes that the kernel side's tables hold */
+	/* Mapped memory: what each of PP_USER_SHARES users has taken; 2 * PP_REST_ROWS rows. */
+	struct pp_user_share *user_shares;
+	struct pp_count *rest;
+};
+/* Any thread. */
+struct kernel_side_parts kernel_side_parts(const struct kernel_side *side);
+
 /* Returns one of a pair of tables; below 0: it does not exist, without `wakers`. */
 int kernel_side_table(const struct kernel_side *side, enum pp_table table, uint32_t number);
-int kernel_side_ledgers(const struct kernel_side *side);
-
-/* Returns the number of possible CPUs. */
-uint32_t kernel_side_cpu_count(const struct kernel_side *side);
-/* Returns for how many CPUs there are places in `scratch`. */
-uint32_t kernel_side_places(const struct kernel_side *side);
-/* Returns how many levels of walks each of them has. */
-uint32_t kernel_side_scratch_levels(const struct kernel_side *side);
-/* Returns whether this kernel's sched_switch has the argument prev_state. */
-bool kernel_side_switch_tells_state(const struct kernel_side *side);
 
 /* Returns mapped memory: the next sample sees what is written here. */
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side);
 const struct row_store_memory *kernel_side_row_memory(const struct kernel_side *side);
-/* Returns how many processes the kernel side's tables hold. */
-uint32_t kernel_side_process_room(const struct kernel_side *side);
-/* Returns what each of PP_USER_SHARES users has taken. */
-struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side);
 struct pp_map_chunk *kernel_side_map_chunks(const struct kernel_side *side, uint32_t *ret_count);
 
 struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table table,
 				 uint32_t number);
-struct pp_count *kernel_side_rest(const struct kernel_side *side); /* 2 * PP_REST_ROWS */
 
 /* Returns the slots of threads; none without `waits`. */
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
@@ -82,9 +79,6 @@ void kernel_side_give_slot(struct kernel_side *side, uint32_t user);
 /* Starts a scan of blocked threads.  The caller reads struct pp_scan_record from the descriptor,
  * up to its end, and closes it.  Returns 0; -ENOTSUP without `waits`; -errno. */
 int kernel_side_open_scan(struct kernel_side *side, int *ret_fd);
-
-/* Returns the link of mapping_locks_holder(), which the object owns.  Any thread. */
-int kernel_side_locks(const struct kernel_side *side);
 
 /* The kernel side looks up again what it knows of processes: after a change of what is looked up
  * there.  The functions below do it themselves. */

@@ -9,7 +9,7 @@
 
 /* Returns the tgid of a process that held mmap_lock unchanged (struct pp_lock_record) at each of 32
  * looks within 0.1 s; 0: no process did, or the iterator cannot be read.  Returns early when no
- * candidate is left.  link: kernel_side_locks(); -1: there is none, the result is 0. */
+ * candidate is left.  link: kernel_side_parts(); -1: there is none, the result is 0. */
 uint32_t mapping_locks_holder(int link);
 
 #endif

@@ -30,8 +30,8 @@ static int load(struct pyprofd_memory *skeleton, const struct kernel_side *kerne
 
 	if (err)
 		return err;
-	skeleton->rodata->scratch_levels = kernel_side_scratch_levels(kernel);
-	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
+	skeleton->rodata->scratch_levels = kernel_side_parts(kernel).scratch_levels;
+	skeleton->rodata->switch_tells_state = kernel_side_parts(kernel).switch_tells_state;
 	skeleton->rodata->page_shift = page_shift();
 	if (getrandom(&salt, sizeof(salt), GRND_NONBLOCK) == sizeof(salt))
 		skeleton->rodata->fault_salt = salt;

@@ -75,7 +75,7 @@ static int prepare(void *context, const struct object_has *has)
 					       bpf_map__max_entries(skeleton->maps.scratch));
 	skeleton->rodata->scratch_levels = PP_WALK_LEVELS;
 	skeleton->rodata->has_cmpxchg = has->cmpxchg;
-	skeleton->rodata->switch_tells_state = kernel_side_switch_tells_state(kernel);
+	skeleton->rodata->switch_tells_state = kernel_side_parts(kernel).switch_tells_state;
 	skeleton->rodata->only_site = options->only_site;
 	skeleton->rodata->tracepoints_have_cookies =
 		!options->only_site &&

@@ -178,8 +178,8 @@ void probe_objects_release(struct probe_objects *objects)
 
 static struct probe_prices find_prices(const struct probe_objects *objects, int program)
 {
-	const struct probe_calibration calibration = {.program = program,
-						      .locks = kernel_side_locks(objects->kernel)};
+	const struct probe_calibration calibration = {
+		.program = program, .locks = kernel_side_parts(objects->kernel).locks};
 	struct probe_prices prices = objects->prices.of;
 
 	/* Site 0 is none: the program does nothing. */

@@ -100,7 +100,7 @@ static bool await_locks(struct probe_worker *worker)
 	uint32_t holder = 0;
 
 	while (worker->objects.side || worker->objects.cuda) {
-		holder = mapping_locks_holder(kernel_side_locks(worker->objects.kernel));
+		holder = mapping_locks_holder(kernel_side_parts(worker->objects.kernel).locks);
 		if (!note_holder(worker, holder))
 			break;
 		usleep(HOLDER_LOOK_US);
@@ -150,11 +150,12 @@ static int set_groups(struct task *task, uint64_t off)
 static int attach(const struct probe_worker *worker, struct task *task, uint64_t off)
 {
 	const struct probe_job *job = &task->job;
-	const struct probe_groups_place place = {.side = worker->objects.side,
-						 .cuda = worker->objects.cuda,
-						 .job = job,
-						 .locks = kernel_side_locks(worker->objects.kernel),
-						 .is_shared = worker->is_shared};
+	const struct probe_groups_place place = {
+		.side = worker->objects.side,
+		.cuda = worker->objects.cuda,
+		.job = job,
+		.locks = kernel_side_parts(worker->objects.kernel).locks,
+		.is_shared = worker->is_shared};
 	int err = 0;
 
 	for (size_t i = 0; i < job->site_count && !err; i++)
@@ -506,7 +507,7 @@ static void free_lists(struct probe_worker *worker)
 	uint64_t began_ns;
 
 	if ((worker->objects.side || worker->objects.cuda) && has_links)
-		lock_wait_end(kernel_side_locks(worker->objects.kernel));
+		lock_wait_end(kernel_side_parts(worker->objects.kernel).locks);
 	began_ns = mono_ns();
 	free_list(&worker->todo);
 	free_list(&worker->attached);

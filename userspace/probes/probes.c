@@ -623,7 +623,7 @@ static void drop_gone(struct probes *probes)
 /* Some of the calls that users have open will never end. */
 static void fade_open_calls(const struct kernel_side *kernel)
 {
-	struct pp_user_share *shares = kernel_side_user_shares(kernel);
+	struct pp_user_share *shares = kernel_side_parts(kernel).user_shares;
 
 	for (uint32_t i = 0; i < PP_USER_SHARES; i++) {
 		const int32_t calls = __atomic_load_n(&shares[i].calls, __ATOMIC_RELAXED);

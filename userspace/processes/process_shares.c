@@ -13,13 +13,13 @@
 
 static void publish(struct kernel_side *kernel, const uint32_t *held, int64_t live)
 {
-	struct pp_user_share *shares = kernel_side_user_shares(kernel);
+	struct pp_user_share *shares = kernel_side_parts(kernel).user_shares;
 
 	/* The kernel side adds to both; what comes in between these lines is in the next count. */
 	for (uint32_t i = 0; i < PP_USER_SHARES; i++)
 		__atomic_store_n(&shares[i].processes, held[i], __ATOMIC_RELAXED);
 	kernel_side_config(kernel)->processes_left =
-		(int64_t)kernel_side_process_room(kernel) - live;
+		(int64_t)kernel_side_parts(kernel).process_room - live;
 }
 
 void process_shares_count(struct kernel_side *kernel, struct process_table *processes)
@@ -47,7 +47,7 @@ bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)
 	volatile struct pp_config *config = kernel_side_config(kernel);
 	const struct process process = {.id.tgid = tgid};
 	const uint32_t user = process_user(&process);
-	uint32_t *held = &kernel_side_user_shares(kernel)[user % PP_USER_SHARES].processes;
+	uint32_t *held = &kernel_side_parts(kernel).user_shares[user % PP_USER_SHARES].processes;
 
 	if (user && (config->processes_left <= 0 || *held >= (uint64_t)config->processes_left))
 		return false;

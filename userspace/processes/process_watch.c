@@ -608,7 +608,7 @@ int process_watch_new(const struct process_watch_sources *sources, struct proces
 	if (!watch)
 		return -ENOMEM;
 	watch->sources = *sources;
-	err = ring_new(kernel_side_events_ring(sources->kernel), RING_EVENTS, &handlers,
+	err = ring_new(kernel_side_parts(sources->kernel).events, RING_EVENTS, &handlers,
 		       &watch->ring);
 	if (err) {
 		free(watch);

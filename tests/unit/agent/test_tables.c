@@ -38,10 +38,10 @@ struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table t
 	return &fills[pp_fill_index(table, number)];
 }
 
-struct pp_count *kernel_side_rest(const struct kernel_side *side)
+struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return rest;
+	return (struct kernel_side_parts){.rest = rest};
 }
 
 static int drain(const char *what, int number, size_t *count)

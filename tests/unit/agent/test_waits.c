@@ -305,16 +305,10 @@ volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
 	return &config;
 }
 
-struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
+struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return user_share;
-}
-
-int kernel_side_ledgers(const struct kernel_side *side)
-{
-	(void)side;
-	return 55;
+	return (struct kernel_side_parts){.user_shares = user_share, .ledgers = 55};
 }
 
 /* A slot with the process 99 is torn. */

@@ -593,12 +593,12 @@ static void memory__is_that_of_the_maps(void **state)
 	map_sizes_compute(&options.sizes, &sizes);
 	assert_is_memory_of("config", kernel_side_config(side));
 	assert_is_memory_of("fills", kernel_side_fill(side, PP_TABLE_SAMPLES, 0));
-	assert_is_memory_of("rest", kernel_side_rest(side));
+	assert_is_memory_of("rest", kernel_side_parts(side).rest);
 	assert_is_memory_of("threads", kernel_side_threads(side, &threads));
 	assert_int_equal(threads, sizes.threads);
 	assert_is_memory_of("map_sets", kernel_side_map_chunks(side, &chunks));
 	assert_int_equal(chunks, sizes.map_chunks);
-	assert_is_memory_of("user_shares", kernel_side_user_shares(side));
+	assert_is_memory_of("user_shares", kernel_side_parts(side).user_shares);
 	assert_is_memory_of("pages", rows->pages);
 	assert_is_memory_of("rules", rows->rules);
 	assert_is_memory_of("rows", rows->shard[0]);
@@ -609,7 +609,7 @@ static void memory__is_that_of_the_maps(void **state)
 		assert_ptr_equal(rows->shard[i], rows->shard[i - 1] + PP_ROW_SHARD_ROWS);
 	assert_int_equal(kernel_side_config(side)->thread_mask, sizes.threads - 1);
 	assert_int_equal(kernel_side_config(side)->processes_left, sizes.processes);
-	assert_int_equal(kernel_side_process_room(side), sizes.processes);
+	assert_int_equal(kernel_side_parts(side).process_room, sizes.processes);
 }
 
 /* Which the kernel side has counted: what it does not see end is given back here. */
@@ -710,10 +710,10 @@ static void tables__are_pairs_that_tell_when_half_full(void **state)
 			assert_int_equal(kernel_side_fill(side, (enum pp_table)table, number)->half,
 					 bpf_map__max_entries(map_named(of)) / 2);
 		}
-	assert_int_equal(kernel_side_stacks_ring(side), fd_named("stacks"));
-	assert_int_equal(kernel_side_events_ring(side), fd_named("events"));
-	assert_int_equal(kernel_side_timeline_ring(side), fd_named("timeline"));
-	assert_int_equal(kernel_side_ledgers(side), fd_named("ledgers"));
+	assert_int_equal(kernel_side_parts(side).stacks, fd_named("stacks"));
+	assert_int_equal(kernel_side_parts(side).events, fd_named("events"));
+	assert_int_equal(kernel_side_parts(side).timeline, fd_named("timeline"));
+	assert_int_equal(kernel_side_parts(side).ledgers, fd_named("ledgers"));
 }
 
 static void cpus__get_places_in_the_map(void **state)

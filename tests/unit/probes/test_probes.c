@@ -41,10 +41,10 @@ bool probe_links_can_share(void)
 }
 
 static struct pp_user_share shares[PP_USER_SHARES];
-struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
+struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return shares;
+	return (struct kernel_side_parts){.user_shares = shares};
 }
 
 static char calls[16384];

@@ -25,16 +25,10 @@ volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
 	return &config;
 }
 
-uint32_t kernel_side_process_room(const struct kernel_side *side)
+struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return ROOM;
-}
-
-struct pp_user_share *kernel_side_user_shares(const struct kernel_side *side)
-{
-	(void)side;
-	return shares;
+	return (struct kernel_side_parts){.user_shares = shares, .process_room = ROOM};
 }
 
 struct process *process_table_next(const struct process_table *table, const struct process *process)

@@ -273,10 +273,10 @@ int sideband_remove_cpu(struct sideband *sideband, uint32_t cpu)
 
 /* ---- the rest ---- */
 
-int kernel_side_events_ring(const struct kernel_side *side)
+struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return 0;
+	return (struct kernel_side_parts){.events = 0};
 }
 
 void process_shares_count(struct kernel_side *kernel, struct process_table *processes)

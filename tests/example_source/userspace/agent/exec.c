@@ -25,8 +25,9 @@ static int source_open(const struct services *services, void **ret_state)
 
 	*ret_state = exec;
 	if (!err) {
-		exec->rodata->scratch_levels = kernel_side_scratch_levels(services->kernel);
-		exec->rodata->switch_tells_state = kernel_side_switch_tells_state(services->kernel);
+		exec->rodata->scratch_levels = kernel_side_parts(services->kernel).scratch_levels;
+		exec->rodata->switch_tells_state =
+			kernel_side_parts(services->kernel).switch_tells_state;
 		err = pyprofd_exec__load(exec);
 	}
 	if (!err)
