@@ -14,20 +14,16 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 
 #define GROUPS_FIRST 64
 
 /* Parses a decimal id.  The largest 32-bit number means "no id" to chown(2) and setuid(2). */
 static int parse_id(const char *text, uint32_t *ret_id)
 {
-	unsigned long long id;
-	char *end;
+	uint64_t id;
 
-	if (!text || *text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	id = strtoull(text, &end, 10);
-	if (*end || errno || id >= UINT32_MAX)
+	if (!text || decimal_parse(text, strlen(text), &id) || id >= UINT32_MAX)
 		return -EINVAL;
 	*ret_id = (uint32_t)id;
 	return 0;

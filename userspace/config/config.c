@@ -241,9 +241,8 @@ static int take_name(enum config_kind kind, const char *text, size_t size,
 	if (kind != CONFIG_PUSH) {
 		if (!size)
 			return 0;
-		snprintf(why, CONFIG_WHY_BYTES, "[%s] has no name of its own: write [%s]",
-			 config_kind_name(kind), config_kind_name(kind));
-		return -EINVAL;
+		return config_refuse(why, -EINVAL, "[%s] has no name of its own: write [%s]",
+				     config_kind_name(kind), config_kind_name(kind));
 	}
 	if (size <= CONFIG_NAME_MAX_BYTES) {
 		memcpy(ret_name, text, size);
@@ -251,10 +250,10 @@ static int take_name(enum config_kind kind, const char *text, size_t size,
 		if (is_name(ret_name))
 			return 0;
 	}
-	snprintf(why, CONFIG_WHY_BYTES,
-		 "[push NAME] needs a name of letters, digits, '_', '-' and '.', %u at most",
-		 CONFIG_NAME_MAX_BYTES);
-	return -EINVAL;
+	return config_refuse(
+		why, -EINVAL,
+		"[push NAME] needs a name of letters, digits, '_', '-' and '.', %u at most",
+		CONFIG_NAME_MAX_BYTES);
 }
 
 int config_open_section(struct config *config, const char *title, size_t size, unsigned int line,
@@ -270,9 +269,8 @@ int config_open_section(struct config *config, const char *title, size_t size, u
 		word++;
 	if (!find_kind(title, word, &kind)) {
 		hint_at_section(title, word, hint);
-		snprintf(why, CONFIG_WHY_BYTES, "no section is called [%.*s]%s", (int)word, title,
-			 hint);
-		return -EINVAL;
+		return config_refuse(why, -EINVAL, "no section is called [%.*s]%s", (int)word,
+				     title, hint);
 	}
 	title += word;
 	size -= word;
@@ -290,11 +288,9 @@ int config_open_section(struct config *config, const char *title, size_t size, u
 		*ret_section = found;
 		return 0;
 	}
-	if (config->section_count == CONFIG_SECTIONS_MAX) {
-		snprintf(why, CONFIG_WHY_BYTES, "there are more than %u sections",
-			 CONFIG_SECTIONS_MAX);
-		return -EFBIG;
-	}
+	if (config->section_count == CONFIG_SECTIONS_MAX)
+		return config_refuse(why, -EFBIG, "there are more than %u sections",
+				     CONFIG_SECTIONS_MAX);
 	return add_section(config, kind, name, line, ret_section);
 }
 
@@ -317,29 +313,23 @@ static int check_repeat(const struct config_value *value, const struct config_or
 	if (!is_repeat || *ret_joins || origin->source != CONFIG_FROM_FILE)
 		return 0;
 	if (origin->continues)
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "the line is indented, so it goes on with '%s' of line %u, which has one "
-			 "value",
-			 value->key->name, value->line);
-	else
-		snprintf(why, CONFIG_WHY_BYTES, "'%s' stands in line %u already", value->key->name,
-			 value->line);
-	return -EINVAL;
+		return config_refuse(why, -EINVAL,
+				     "the line is indented, so it goes on with '%s' of line %u, "
+				     "which has one value",
+				     value->key->name, value->line);
+	return config_refuse(why, -EINVAL, "'%s' stands in line %u already", value->key->name,
+			     value->line);
 }
 
 static int check_text(const struct config_value *value, const char *text,
 		      char why[CONFIG_WHY_BYTES])
 {
-	if (!text[0]) {
-		snprintf(why, CONFIG_WHY_BYTES, "'%s' is empty: give a value, or leave it out",
-			 value->key->name);
-		return -EINVAL;
-	}
-	if (!utf8_is_clean(text, strlen(text))) {
-		snprintf(why, CONFIG_WHY_BYTES, "'%s' has control codes, or is not UTF-8",
-			 value->key->name);
-		return -EINVAL;
-	}
+	if (!text[0])
+		return config_refuse(why, -EINVAL, "'%s' is empty: give a value, or leave it out",
+				     value->key->name);
+	if (!utf8_is_clean(text, strlen(text)))
+		return config_refuse(why, -EINVAL, "'%s' has control codes, or is not UTF-8",
+				     value->key->name);
 	return 0;
 }
 
@@ -359,11 +349,9 @@ static int store_at(struct config *config, struct config_section *section, size_
 	/* --set may be read before the file. */
 	if (value->source > origin->source)
 		return 0;
-	if ((joins ? strlen(value->text) : 0) + strlen(text) >= CONFIG_VALUE_MAX_BYTES) {
-		snprintf(why, CONFIG_WHY_BYTES, "'%s' is longer than %u bytes", value->key->name,
-			 CONFIG_VALUE_MAX_BYTES);
-		return -EFBIG;
-	}
+	if ((joins ? strlen(value->text) : 0) + strlen(text) >= CONFIG_VALUE_MAX_BYTES)
+		return config_refuse(why, -EFBIG, "'%s' is longer than %u bytes", value->key->name,
+				     CONFIG_VALUE_MAX_BYTES);
 	copy = joins ? join(value->text, value->key->lines == CONFIG_LINES_EACH ? '\n' : ',', text)
 		     : strdup(text);
 	if (!copy)
@@ -388,25 +376,9 @@ int config_store(struct config *config, struct config_section *section, const ch
 			return store_at(config, section, i, text, origin, why);
 	}
 	hint_at_key(section->kind, name, hint);
-	snprintf(why, CONFIG_WHY_BYTES, "[%s] has no key '%.*s'%s", config_kind_name(section->kind),
-		 (int)CONFIG_NAME_MAX_BYTES, name, hint);
-	return -EINVAL;
-}
-
-/* Puts the place in front of a line. */
-__attribute__((format(printf, 2, 3))) static void put_place(char why[CONFIG_WHY_BYTES],
-							    const char *format, ...)
-{
-	char line[CONFIG_WHY_BYTES];
-	size_t used;
-	va_list args;
-
-	snprintf(line, sizeof(line), "%s", why);
-	va_start(args, format);
-	used = (size_t)vsnprintf(why, CONFIG_WHY_BYTES, format, args);
-	va_end(args);
-	if (used < CONFIG_WHY_BYTES)
-		snprintf(why + used, CONFIG_WHY_BYTES - used, "%s", line);
+	return config_refuse(why, -EINVAL, "[%s] has no key '%.*s'%s",
+			     config_kind_name(section->kind), (int)CONFIG_NAME_MAX_BYTES, name,
+			     hint);
 }
 
 static int set(struct config *config, const char *assignment, char why[CONFIG_WHY_BYTES])
@@ -423,11 +395,10 @@ static int set(struct config *config, const char *assignment, char why[CONFIG_WH
 		return -ENOMEM;
 	/* The name of a sink may have dots, a key has none. */
 	key = place ? strrchr(place, '.') : NULL;
-	if (!key) {
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "give SECTION.KEY=VALUE, as in capture.hz=49 or push.NAME.url=...");
-		return -EINVAL;
-	}
+	if (!key)
+		return config_refuse(
+			why, -EINVAL,
+			"give SECTION.KEY=VALUE, as in capture.hz=49 or push.NAME.url=...");
 	*key++ = '\0';
 	name = strchr(place, '.');
 	if (name)
@@ -438,12 +409,14 @@ static int set(struct config *config, const char *assignment, char why[CONFIG_WH
 
 int config_set(struct config *config, const char *assignment, char why[CONFIG_WHY_BYTES])
 {
-	int err = set(config, assignment, why);
+	char line[CONFIG_WHY_BYTES] = "";
+	int err = set(config, assignment, line);
 
+	if (!err || err == -ENOMEM)
+		return err;
 	/* What follows '=' may be a secret. */
-	if (err && err != -ENOMEM)
-		put_place(why, "--set %.*s: ", (int)strcspn(assignment, "="), assignment);
-	return err;
+	return config_refuse(why, err, "--set %.*s: %s", (int)strcspn(assignment, "="), assignment,
+			     line);
 }
 
 /* Of pyprofd, or of pyprofd-serve, whose options are the keys. */
@@ -466,10 +439,7 @@ static int note_shown(struct config *config, struct config_section *section, siz
 		return -ENOMEM;
 	text[utf8_clean(given->text, size, text)] = '\0';
 	err = store_at(config, section, key, text, &origin, why);
-	if (err != -EFBIG)
-		return err;
-	why[0] = '\0';
-	return 0;
+	return err == -EFBIG ? 0 : err;
 }
 
 int config_note(struct config *config, enum config_kind kind, size_t key,
@@ -478,15 +448,18 @@ int config_note(struct config *config, enum config_kind kind, size_t key,
 	const struct config_origin origin = {.source = given->source};
 	const char *title = config_kind_name(kind);
 	struct config_section *section;
-	int err = config_open_section(config, title, strlen(title), 0, &section, why);
+	char line[CONFIG_WHY_BYTES] = "";
+	int err = config_open_section(config, title, strlen(title), 0, &section, line);
 
-	if (!err && section->value[key].key->option)
-		err = note_shown(config, section, key, given, why);
-	else if (!err)
-		err = store_at(config, section, key, given->text, &origin, why);
-	if (err && err != -ENOMEM)
-		put_place(why, "--%s: ", option_of(section->value[key].key));
-	return err;
+	if (err)
+		return err;
+	if (section->value[key].key->option)
+		err = note_shown(config, section, key, given, line);
+	else
+		err = store_at(config, section, key, given->text, &origin, line);
+	if (!err || err == -ENOMEM)
+		return err;
+	return config_refuse(why, err, "--%s: %s", option_of(section->value[key].key), line);
 }
 
 struct config_value config_get(const struct config *config, enum config_kind kind, size_t key)
@@ -519,57 +492,55 @@ int config_each(const struct config *config,
 	return err;
 }
 
-/* Writes behind what is in `why` already. */
-__attribute__((format(printf, 2, 3))) static void append(char why[CONFIG_WHY_BYTES],
-							 const char *format, ...)
+void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BYTES])
 {
-	size_t used = strlen(why);
+	const char *name = value->key->name;
+
+	switch (value->source) {
+	case CONFIG_FROM_FILE:
+		snprintf(ret_place, CONFIG_WHY_BYTES, "%s:%u: %s", value->file, value->line, name);
+		break;
+	case CONFIG_FROM_SET:
+		snprintf(ret_place, CONFIG_WHY_BYTES, "--set %s.%s", value->section, name);
+		break;
+	case CONFIG_FROM_OPTION:
+		snprintf(ret_place, CONFIG_WHY_BYTES, "--%s", option_of(value->key));
+		break;
+	case CONFIG_FROM_DEFAULT:
+		snprintf(ret_place, CONFIG_WHY_BYTES, "%s.%s", value->section, name);
+		break;
+	}
+}
+
+int config_refuse(char why[CONFIG_WHY_BYTES], int err, const char *format, ...)
+{
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(why + used, CONFIG_WHY_BYTES - used, format, args);
+	vsnprintf(why, CONFIG_WHY_BYTES, format, args);
 	va_end(args);
-}
-
-void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BYTES])
-{
-	ret_place[0] = '\0';
-	switch (value->source) {
-	case CONFIG_FROM_FILE:
-		append(ret_place, "%s:%u: %s", value->file, value->line, value->key->name);
-		break;
-	case CONFIG_FROM_SET:
-		append(ret_place, "--set %s.%s", value->section, value->key->name);
-		break;
-	case CONFIG_FROM_OPTION:
-		append(ret_place, "--%s", option_of(value->key));
-		break;
-	case CONFIG_FROM_DEFAULT:
-		append(ret_place, "%s.%s", value->section, value->key->name);
-		break;
-	}
+	return err;
 }
 
 int config_complain(const struct config_value *value, char why[CONFIG_WHY_BYTES],
 		    const char *format, ...)
 {
-	char url[CONFIG_URL_SHOWN_BYTES];
-	size_t used;
+	char place[CONFIG_WHY_BYTES], text[CONFIG_WHY_BYTES], url[CONFIG_URL_SHOWN_BYTES];
+	const char *shown = value->text;
 	va_list args;
 
-	config_place(value, why);
-	if (value->text && value->key->shown == CONFIG_SHOWN) {
-		append(why, " '%.*s'", (int)CONFIG_SHOWN_MAX_CHARS, value->text);
-	} else if (value->text && value->key->shown == CONFIG_SHOWN_URL) {
-		config_url_hide(value->text, url);
-		append(why, " '%.*s'", (int)CONFIG_SHOWN_MAX_CHARS, url);
-	}
-	append(why, " ");
-	used = strlen(why);
+	config_place(value, place);
 	va_start(args, format);
-	vsnprintf(why + used, CONFIG_WHY_BYTES - used, format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	return -EINVAL;
+	if (!shown || value->key->shown == CONFIG_SHOWN_NAME)
+		return config_refuse(why, -EINVAL, "%s %s", place, text);
+	if (value->key->shown == CONFIG_SHOWN_URL) {
+		config_url_hide(shown, url);
+		shown = url;
+	}
+	return config_refuse(why, -EINVAL, "%s '%.*s' %s", place, (int)CONFIG_SHOWN_MAX_CHARS,
+			     shown, text);
 }
 
 bool config_next_item(const char **text, char between, const char **ret_item, size_t *ret_size)

@@ -240,6 +240,9 @@ int config_take_over(struct config *config, FILE *file, char why[CONFIG_WHY_BYTE
 
 /* Writes where a value stands: "FILE:LINE: KEY", "--set SECTION.KEY" or "--OPTION". */
 void config_place(const struct config_value *value, char ret_place[CONFIG_WHY_BYTES]);
+/* Writes one line into `why`, and returns err. */
+__attribute__((format(printf, 3, 4))) int config_refuse(char why[CONFIG_WHY_BYTES], int err,
+							const char *format, ...);
 /* Writes one line about a value into `why`: "FILE:LINE: KEY 'VALUE' TEXT", or "--set SECTION.KEY
  * 'VALUE' TEXT".  A value that may be a secret is left out.  Always returns -EINVAL. */
 __attribute__((format(printf, 3, 4))) int config_complain(const struct config_value *value,

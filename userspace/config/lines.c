@@ -158,38 +158,25 @@ static bool has_secret(const struct config *config)
 }
 
 /* Who may change it may as well be who runs us. */
-static int check_owner(const char *path, const struct plain_file *file, char why[CONFIG_WHY_BYTES])
-{
-	if (file->mode & S_IWOTH)
-		snprintf(why, CONFIG_WHY_BYTES, "%s: every user may write to it: chmod o-w '%s'",
-			 path, path);
-	else if (file->mode & S_IWGRP)
-		snprintf(why, CONFIG_WHY_BYTES, "%s: its group may write to it: chmod g-w '%s'",
-			 path, path);
-	else if (!plain_file_is_trusted(file->uid))
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "%s: it belongs to uid %u, neither root nor who runs this: chown root "
-			 "'%s'",
-			 path, file->uid, path);
-	else
-		return 0;
-	return -EPERM;
-}
-
 static int check_file(const struct config *config, const char *path, const struct plain_file *file,
 		      char why[CONFIG_WHY_BYTES])
 {
-	int err = check_owner(path, file, why);
-
-	if (err)
-		return err;
-	if (file->mode & S_IROTH && has_secret(config)) {
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "%s: it has secrets (header=, url=, proxy=) and every user may read it: "
-			 "chmod o= '%s'",
-			 path, path);
-		return -EPERM;
-	}
+	if (file->mode & S_IWOTH)
+		return config_refuse(why, -EPERM, "%s: every user may write to it: chmod o-w '%s'",
+				     path, path);
+	if (file->mode & S_IWGRP)
+		return config_refuse(why, -EPERM, "%s: its group may write to it: chmod g-w '%s'",
+				     path, path);
+	if (!plain_file_is_trusted(file->uid))
+		return config_refuse(why, -EPERM,
+				     "%s: it belongs to uid %u, neither root nor who runs this: "
+				     "chown root '%s'",
+				     path, file->uid, path);
+	if (file->mode & S_IROTH && has_secret(config))
+		return config_refuse(why, -EPERM,
+				     "%s: it has secrets (header=, url=, proxy=) and every user "
+				     "may read it: chmod o= '%s'",
+				     path, path);
 	return 0;
 }
 
@@ -201,14 +188,12 @@ int config_read(struct config *config, const char *path, char why[CONFIG_WHY_BYT
 	if (err == -ENOMEM)
 		return err;
 	if (err == -EINVAL)
-		snprintf(why, CONFIG_WHY_BYTES, "%s: not a regular file", path);
-	else if (err == -EFBIG)
-		snprintf(why, CONFIG_WHY_BYTES, "%s: longer than %u KiB", path,
-			 CONFIG_FILE_MAX_BYTES >> 10);
-	else if (err)
-		snprintf(why, CONFIG_WHY_BYTES, "%s: %s", path, strerror(-err));
+		return config_refuse(why, err, "%s: not a regular file", path);
+	if (err == -EFBIG)
+		return config_refuse(why, err, "%s: longer than %u KiB", path,
+				     CONFIG_FILE_MAX_BYTES >> 10);
 	if (err)
-		return err;
+		return config_refuse(why, err, "%s: %s", path, strerror(-err));
 	err = config_read_text(config, path, file.text, file.size, why);
 	if (!err)
 		err = check_file(config, path, &file, why);

@@ -58,21 +58,17 @@ static int explain(const char *path, int err, char why[CONFIG_WHY_BYTES])
 {
 	switch (err) {
 	case -EINVAL:
-		snprintf(why, CONFIG_WHY_BYTES, "'%s' is not a regular file", path);
-		break;
+		return config_refuse(why, err, "'%s' is not a regular file", path);
 	case -EFBIG:
-		snprintf(why, CONFIG_WHY_BYTES, "'%s' is longer than %u bytes", path,
-			 CONFIG_SECRET_MAX_BYTES);
-		break;
+		return config_refuse(why, err, "'%s' is longer than %u bytes", path,
+				     CONFIG_SECRET_MAX_BYTES);
 	case -ENODATA:
-		snprintf(why, CONFIG_WHY_BYTES, "'%s' is empty: it should hold a token", path);
-		break;
+		return config_refuse(why, err, "'%s' is empty: it should hold a token", path);
 	case -ENOMEM:
-		break;
+		return err;
 	default:
-		snprintf(why, CONFIG_WHY_BYTES, "cannot read '%s': %s", path, strerror(-err));
+		return config_refuse(why, err, "cannot read '%s': %s", path, strerror(-err));
 	}
-	return err;
 }
 
 /* Who may read it has the secret; who may change it has one of his own.  Returns 0 or -EPERM. */
@@ -80,21 +76,21 @@ static int check_keeping(const char *path, mode_t mode, uid_t uid, uid_t user,
 			 char why[CONFIG_WHY_BYTES])
 {
 	if (mode & S_IRWXO)
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "'%s' holds a secret that other users may read or change: chmod o= '%s'",
-			 path, path);
-	else if (mode & S_IWGRP)
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "'%s' holds a secret that its group may change: chmod g-w '%s'", path,
-			 path);
-	else if (uid != user && !plain_file_is_trusted(uid))
-		snprintf(why, CONFIG_WHY_BYTES,
-			 "'%s' holds a secret and belongs to uid %u, who may change it: chown root "
-			 "'%s'",
-			 path, uid, path);
-	else
-		return 0;
-	return -EPERM;
+		return config_refuse(
+			why, -EPERM,
+			"'%s' holds a secret that other users may read or change: chmod o= '%s'",
+			path, path);
+	if (mode & S_IWGRP)
+		return config_refuse(why, -EPERM,
+				     "'%s' holds a secret that its group may change: chmod g-w "
+				     "'%s'",
+				     path, path);
+	if (uid != user && !plain_file_is_trusted(uid))
+		return config_refuse(why, -EPERM,
+				     "'%s' holds a secret and belongs to uid %u, who may change "
+				     "it: chown root '%s'",
+				     path, uid, path);
+	return 0;
 }
 
 uid_t config_server_user(void)
@@ -145,10 +141,8 @@ static int read_secret(const char *path, uid_t user, char **ret_text, char why[C
 	if (file.text)
 		explicit_bzero(file.text, file.size);
 	free(file.text);
-	if (err == -EILSEQ) {
-		snprintf(why, CONFIG_WHY_BYTES, "'%s' has control codes, or is not UTF-8", path);
-		return -EINVAL;
-	}
+	if (err == -EILSEQ)
+		return config_refuse(why, -EINVAL, "'%s' has control codes, or is not UTF-8", path);
 	return err && err != -EPERM ? explain(path, err, why) : err;
 }
 
@@ -179,9 +173,8 @@ int config_read_token(const char *path, uid_t user, char **ret_token, char why[C
 	}
 	explicit_bzero(token, strlen(token));
 	free(token);
-	snprintf(why, CONFIG_WHY_BYTES,
-		 "the token in '%s' is not of %u to %u letters, digits, - . _ ~: "
-		 "openssl rand -hex 24 makes one",
-		 path, CONFIG_TOKEN_MIN_BYTES, CONFIG_TOKEN_MAX_BYTES - 1);
-	return -EINVAL;
+	return config_refuse(why, -EINVAL,
+			     "the token in '%s' is not of %u to %u letters, digits, - . _ ~: "
+			     "openssl rand -hex 24 makes one",
+			     path, CONFIG_TOKEN_MIN_BYTES, CONFIG_TOKEN_MAX_BYTES - 1);
 }

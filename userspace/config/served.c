@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/kinds.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "config/relabel.h"
 #include "config/section.h"
@@ -15,39 +16,19 @@
 #define CONFIG_HANDED_LINE_BYTES (CONFIG_VALUE_MAX_BYTES + 128U)
 #define UNIX_PATH_BYTES 108U /* of a socket, its NUL included: unix(7) */
 
-static bool is_loopback(const char *host)
+/* Returns whether it is a numeric address. */
+static bool is_address(const char *host, bool *ret_is_loopback)
 {
 	struct in6_addr six;
 	struct in_addr four;
 
 	if (inet_pton(AF_INET, host, &four) == 1)
-		return (ntohl(four.s_addr) >> 24) == 127;
-	return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
-
-static bool is_address(const char *host)
-{
-	struct in6_addr six;
-	struct in_addr four;
-
-	return inet_pton(AF_INET, host, &four) == 1 || inet_pton(AF_INET6, host, &six) == 1;
-}
-
-static bool parse_port(const char *text, uint16_t *ret_port)
-{
-	unsigned int port = 0;
-
-	if (!*text)
+		*ret_is_loopback = (ntohl(four.s_addr) >> 24) == 127;
+	else if (inet_pton(AF_INET6, host, &six) == 1)
+		*ret_is_loopback = IN6_IS_ADDR_LOOPBACK(&six);
+	else
 		return false;
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9')
-			return false;
-		port = port * 10 + (unsigned int)(*text - '0');
-		if (port > UINT16_MAX)
-			return false;
-	}
-	*ret_port = (uint16_t)port;
-	return port > 0;
+	return true;
 }
 
 /* Parses "HOST:PORT", "[IPV6]:PORT", ":PORT" (every address) or "unix:PATH". */
@@ -55,6 +36,7 @@ static bool parse_address(const char *text, struct config_address *ret_address)
 {
 	struct config_address address = {0};
 	const char *host = text, *colon = strrchr(text, ':');
+	uint64_t port;
 	size_t size;
 
 	if (!strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX))) {
@@ -66,8 +48,10 @@ static bool parse_address(const char *text, struct config_address *ret_address)
 		*ret_address = address;
 		return true;
 	}
-	if (!colon || !parse_port(colon + 1, &address.port))
+	if (!colon || decimal_parse(colon + 1, strlen(colon + 1), &port) || !port ||
+	    port > UINT16_MAX)
 		return false;
+	address.port = (uint16_t)port;
 	size = (size_t)(colon - host);
 	if (size >= 2 && host[0] == '[' && host[size - 1] == ']') {
 		host++;
@@ -80,9 +64,8 @@ static bool parse_address(const char *text, struct config_address *ret_address)
 		snprintf(address.host, sizeof(address.host), "::");
 	if (!strcmp(address.host, "localhost"))
 		snprintf(address.host, sizeof(address.host), "127.0.0.1");
-	if (!is_address(address.host))
+	if (!is_address(address.host, &address.is_loopback))
 		return false;
-	address.is_loopback = is_loopback(address.host);
 	*ret_address = address;
 	return true;
 }
@@ -300,13 +283,11 @@ int config_push(const struct config *config, size_t index, struct config_push *r
 	if (!push.type.text || (!push.url.text && !may_lack_url(push.type.text))) {
 		const char *missing = push.type.text ? "url=" : "type=";
 
-		if (section->line)
-			snprintf(why, CONFIG_WHY_BYTES, "%s:%u: [push %s] needs %s", config->path,
-				 section->line, section->name, missing);
-		else
-			snprintf(why, CONFIG_WHY_BYTES, "--set: [push %s] needs %s", section->name,
-				 missing);
-		return -EINVAL;
+		if (!section->line)
+			return config_refuse(why, -EINVAL, "--set: [push %s] needs %s",
+					     section->name, missing);
+		return config_refuse(why, -EINVAL, "%s:%u: [push %s] needs %s", config->path,
+				     section->line, section->name, missing);
 	}
 	err = check_push(&push, why);
 	if (err)
@@ -390,9 +371,8 @@ int config_take_over(struct config *config, FILE *file, char why[CONFIG_WHY_BYTE
 
 		if (end)
 			*end = '\0';
-		else
-			snprintf(why, CONFIG_WHY_BYTES, "a line that was handed over is too long");
-		err = end ? config_set(config, line, why) : -EFBIG;
+		err = end ? config_set(config, line, why)
+			  : config_refuse(why, -EFBIG, "a line that was handed over is too long");
 	}
 	explicit_bzero(line, sizeof(line));
 	return err;

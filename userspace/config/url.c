@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/collectors.h"
+#include "base/text.h"
 
 #define SCHEME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789"
 #define SCHEME_END "://"
@@ -49,16 +50,10 @@ static bool port_is_fine(const char *host)
 	const char *bracket = *host == '[' ? memchr(host, ']', (size_t)(end - host)) : NULL;
 	const char *colon =
 		memchr(bracket ? bracket : host, ':', (size_t)(end - (bracket ? bracket : host)));
-	unsigned long port = 0;
+	uint64_t port;
 
-	if (!colon)
-		return true;
-	for (const char *at = colon + 1; at < end; at++) {
-		if (*at < '0' || *at > '9' || port > UINT16_MAX)
-			return false;
-		port = port * 10 + (unsigned long)(*at - '0');
-	}
-	return port && port <= UINT16_MAX;
+	return !colon || (!decimal_parse(colon + 1, (size_t)(end - colon - 1), &port) && port &&
+			  port <= UINT16_MAX);
 }
 
 const char *config_url_fault(const char *url)

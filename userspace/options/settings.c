@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/kinds.h"
+#include "base/text.h"
 #include "live/request.h"
 #include "options/parser.h"
 
@@ -43,7 +44,7 @@ static int set_hz(struct option_parser *parser, const char *text)
 {
 	uint64_t hz;
 
-	if (option_number(text, strlen(text), &hz) || hz < 1 || hz > OPTIONS_HZ_MAX)
+	if (decimal_parse(text, strlen(text), &hz) || hz < 1 || hz > OPTIONS_HZ_MAX)
 		return usage(parser, "--hz '%s' is out of range: give a whole number from 1 to %u",
 			     text, OPTIONS_HZ_MAX);
 	parser->options.hz = (uint32_t)hz;
@@ -88,7 +89,7 @@ static int set_offcpu_min(struct option_parser *parser, const char *text)
 {
 	uint64_t us;
 
-	if (option_number(text, strlen(text), &us) || us > OPTIONS_OFFCPU_MIN_MAX_US)
+	if (decimal_parse(text, strlen(text), &us) || us > OPTIONS_OFFCPU_MIN_MAX_US)
 		return usage(parser,
 			     "--offcpu-min '%s' is out of range: give whole microseconds, 0 to %u",
 			     text, OPTIONS_OFFCPU_MIN_MAX_US);
@@ -111,7 +112,7 @@ static int add_pids(struct option_parser *parser, const char *text)
 	}
 	for (;;) {
 		size = option_list_item(&text, &item);
-		if (option_number(item, size, &number) || number < 1 || number > INT_MAX)
+		if (decimal_parse(item, size, &number) || number < 1 || number > INT_MAX)
 			return usage(parser,
 				     "--pid '%.*s' is not a process id: give numbers, as in "
 				     "--pid 12,34",

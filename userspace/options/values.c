@@ -12,7 +12,7 @@
 #include <pyprofd/calls.h>
 
 #include "base/cleanup.h"
-#include "base/line_target.h"
+#include "base/text.h"
 
 /* Parses what --lines names: FILE or FILE:FUNC, as pyprof lines takes them. */
 
@@ -52,23 +52,6 @@ int line_spec_parse(const char *text, struct pp_line_target *ret_target,
 	target.file_bytes = (__u32)file_size;
 	target.name_bytes = (__u32)name_size;
 	*ret_target = target;
-	return 0;
-}
-
-int option_number(const char *text, size_t size, uint64_t *ret_number)
-{
-	uint64_t number = 0;
-
-	if (!size)
-		return -EINVAL;
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return -EINVAL;
-		if (number > (UINT64_MAX - 9) / 10)
-			return -ERANGE;
-		number = number * 10 + (uint64_t)(text[i] - '0');
-	}
-	*ret_number = number;
 	return 0;
 }
 
@@ -223,7 +206,7 @@ int option_uid(const char *item, size_t size, uid_t *ret_uid)
 	struct passwd *user;
 	uint64_t number;
 
-	if (!option_number(item, size, &number)) {
+	if (!decimal_parse(item, size, &number)) {
 		/* (uid_t)-1 means "nobody" to the kernel's calls. */
 		if (number >= UINT32_MAX)
 			return -ENOENT;

@@ -43,8 +43,6 @@ int option_percent(const char *text, uint32_t *ret_ppm);
  * "5x" into 4,000,000.  Returns 0; -EINVAL: neither, or less than 0.1 %; -ERANGE. */
 int option_slowdown(const char *text, uint32_t *ret_ppm);
 
-/* Parses a decimal number without sign or blanks.  Returns 0, -EINVAL, -ERANGE. */
-int option_number(const char *text, size_t size, uint64_t *ret_number);
 /* Parses a user: a number or a name.  Returns 0; -ENOENT: no such user. */
 int option_uid(const char *item, size_t size, uid_t *ret_uid);
 /* Finds the format of a timeline by the file name's ending.  Returns 0; -EINVAL. */

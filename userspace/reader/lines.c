@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/kinds.h"
-#include "base/line_target.h"
+#include "base/text.h"
 #include "reader/line_views.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/line_target.h"
+#include "base/text.h"
 
 #include <cmocka.h>
 
@@ -27,5 +27,5 @@ int main(void)
 		cmocka_unit_test(file_bytes__without_a_function_are_all),
 	};
 
-	return cmocka_run_group_tests_name("base/line_target", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("base/text", tests, NULL, NULL);
 }
