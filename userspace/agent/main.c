@@ -381,7 +381,7 @@ int main(int argc, char **argv)
 		return doctor_run(&options, OWN_PROGRAM, stdout);
 	if (options.config_is_missing)
 		log_warn("%s does not exist: the defaults count", OPTIONS_CONFIG_DEFAULT);
-	err = host_check(&options, why, sizeof(why));
+	err = host_check(&host_paths_real, &options, why, sizeof(why));
 	if (err) {
 		log_error("%s", why);
 		return OPTIONS_EXIT_FAILURE;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <string.h>
@@ -44,12 +45,9 @@ __attribute__((format(printf, 3, 4))) static int because(const struct host *host
 
 static int read_proc(const struct host *host, const char *name, char **ret_text)
 {
-	OWNED_MEM char *path = NULL;
+	char path[PATH_MAX];
 
-	if (asprintf(&path, "%s/%s", host->paths->proc, name) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
+	snprintf(path, sizeof(path), "%s/%s", host->paths->proc, name);
 	return read_file(path, SMALL_FILE_BYTES, ret_text, NULL);
 }
 
@@ -218,14 +216,10 @@ static int check_user_namespace(const struct host *host)
 
 static int check_pid_namespace(const struct host *host)
 {
-	OWNED_MEM char *path = NULL;
-	char name[64];
+	char path[PATH_MAX], name[64];
 	ssize_t size;
 
-	if (asprintf(&path, "%s/self/ns/pid", host->paths->proc) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
+	snprintf(path, sizeof(path), "%s/self/ns/pid", host->paths->proc);
 	size = readlink(path, name, sizeof(name) - 1);
 	if (size < 0)
 		return 0;
@@ -368,41 +362,28 @@ static int check_pids(const struct host *host)
 
 static bool is_cgroup(const char *directory)
 {
-	OWNED_MEM char *path = NULL;
+	char path[PATH_MAX];
 
-	if (asprintf(&path, "%s/cgroup.procs", directory) < 0) {
-		path = NULL;
-		return false;
-	}
-	return !access(path, F_OK);
+	return snprintf(path, sizeof(path), "%s/cgroup.procs", directory) < PATH_MAX &&
+	       !access(path, F_OK);
 }
 
 int host_find_cgroup(const struct host_paths *paths, const char *name, char **ret_path)
 {
 	/* cgroup2 is in the first place when alone, in the second when beside cgroup 1. */
 	static const char *const places[] = {"", "/unified"};
-	OWNED_MEM char *path = NULL;
+	const char *found = name[0] == '/' && is_cgroup(name) ? name : NULL;
+	char below[PATH_MAX];
 
-	if (name[0] == '/' && is_cgroup(name)) {
-		path = strdup(name);
-		if (!path)
-			return -ENOMEM;
-		*ret_path = TAKE(path);
-		return 0;
+	for (size_t i = 0; !found && i < ARRAY_SIZE(places); i++) {
+		snprintf(below, sizeof(below), "%s%s/%s", paths->cgroup, places[i],
+			 name + strspn(name, "/"));
+		found = is_cgroup(below) ? below : NULL;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		free(TAKE(path));
-		if (asprintf(&path, "%s%s/%s", paths->cgroup, places[i], name + strspn(name, "/")) <
-		    0) {
-			path = NULL;
-			return -ENOMEM;
-		}
-		if (is_cgroup(path)) {
-			*ret_path = TAKE(path);
-			return 0;
-		}
-	}
-	return -ENOENT;
+	if (!found)
+		return -ENOENT;
+	*ret_path = strdup(found);
+	return *ret_path ? 0 : -ENOMEM;
 }
 
 static int check_cgroup(const struct host *host)
@@ -450,19 +431,16 @@ int host_find_command(const char *name, char **ret_path)
 		return *ret_path ? 0 : -ENOMEM;
 	}
 	for (;; directories++) {
-		OWNED_MEM char *path = NULL;
+		char path[PATH_MAX];
 
 		size = strcspn(directories, ":");
 		/* An empty entry is the current directory. */
-		if (asprintf(&path, "%.*s/%s", size ? (int)size : 1, size ? directories : ".",
-			     name) < 0) {
-			path = NULL;
-			return -ENOMEM;
-		}
+		snprintf(path, sizeof(path), "%.*s/%s", size ? (int)size : 1,
+			 size ? directories : ".", name);
 		err = check_executable(path);
 		if (!err) {
-			*ret_path = TAKE(path);
-			return 0;
+			*ret_path = strdup(path);
+			return *ret_path ? 0 : -ENOMEM;
 		}
 		if (err == -EACCES)
 			result = -EACCES;
@@ -618,8 +596,8 @@ static int run_check(const struct host *host, size_t index)
 	return err;
 }
 
-int host_check_at(const struct host_paths *paths, const struct options *options, char *why,
-		  size_t why_size)
+int host_check(const struct host_paths *paths, const struct options *options, char *why,
+	       size_t why_size)
 {
 	const struct host host = {
 		.paths = paths, .options = options, .why = why, .why_size = why_size};
@@ -646,9 +624,4 @@ void host_check_each(const struct host_paths *paths, const struct options *optio
 		err = run_check(&host, i);
 		tell(context, checks[i].name, err, why);
 	}
-}
-
-int host_check(const struct options *options, char *why, size_t why_size)
-{
-	return host_check_at(&host_paths_real, options, why, why_size);
 }

@@ -30,9 +30,8 @@ extern const struct host_paths host_paths_real;
  * -ESRCH    no such process
  * -EACCES, -EROFS, -ENOTDIR, ...  the output cannot be written
  * With 0, `why` is "" or a warning about something that will work less well. */
-int host_check(const struct options *options, char *why, size_t why_size);
-int host_check_at(const struct host_paths *paths, const struct options *options, char *why,
-		  size_t why_size);
+int host_check(const struct host_paths *paths, const struct options *options, char *why,
+	       size_t why_size);
 
 /* Calls `tell` with what each check says, also after one that failed: its name, and err and `why`
  * as host_check() has them. */

@@ -89,7 +89,7 @@ static int teardown(void **state)
 static int check(struct host_tree *tree)
 {
 	memset(tree->why, 'x', sizeof(tree->why));
-	return host_check_at(&tree->paths, &tree->options, tree->why, sizeof(tree->why));
+	return host_check(&tree->paths, &tree->options, tree->why, sizeof(tree->why));
 }
 
 static void assert_refused(struct host_tree *tree, int err, const char *why)
