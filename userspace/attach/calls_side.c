@@ -13,23 +13,7 @@
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_calls.skel.h"
 
-struct calls_side {
-	struct pyprofd_calls *skeleton;
-	enum exact_what what;
-	const struct kernel_side *kernel; /* borrowed */
-	bool has_cookies;
-};
-
-static struct bpf_object_skeleton *create(void *context)
-{
-	struct calls_side *side = context;
-
-	pyprofd_calls__destroy(side->skeleton);
-	side->skeleton = calloc(1, sizeof(*side->skeleton));
-	if (!side->skeleton || pyprofd_calls__create_skeleton(side->skeleton))
-		return NULL;
-	return side->skeleton->skeleton;
-}
+DEFINE_SKELETON_CREATE(calls_side, pyprofd_calls)
 
 /* What has no program that uses it is not there. */
 static void choose(struct pyprofd_calls *skeleton, enum exact_what what)
@@ -73,6 +57,24 @@ static int prepare(void *context, const struct object_has *has)
 	return err;
 }
 
+static void set_descriptors(struct calls_side *side)
+{
+	const struct pyprofd_calls *skeleton = side->skeleton;
+	const bool is_lines = side->what == EXACT_LINES;
+
+	side->program[PP_CALL_ENTRY] = bpf_program__fd(is_lines ? skeleton->progs.on_line_entry
+								: skeleton->progs.on_call_entry);
+	side->program[PP_CALL_RETURN] = bpf_program__fd(is_lines ? skeleton->progs.on_line_return
+								 : skeleton->progs.on_call_return);
+	side->program[PP_CALL_LINE] = bpf_program__fd(skeleton->progs.on_line);
+	side->nodes = bpf_map__fd(skeleton->maps.call_nodes);
+	side->threads = bpf_map__fd(skeleton->maps.call_threads);
+	side->rows = bpf_map__fd(skeleton->maps.line_rows);
+	side->runs = bpf_map__fd(skeleton->maps.line_runs);
+	side->locks = kernel_side_parts(side->kernel).locks;
+	side->has_cookies = probe_links_have_cookies();
+}
+
 int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char *why,
 		    size_t why_size, struct calls_side **ret_side)
 {
@@ -87,13 +89,13 @@ int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char
 
 	if (!side)
 		return -ENOMEM;
-	side->what = what;
 	side->kernel = kernel;
-	side->has_cookies = probe_links_have_cookies();
+	side->what = what;
 	err = object_builds_load(&builds, side, why, why_size);
 	if (err)
 		return err;
 	kernel_side_add_maps(kernel, side->skeleton->obj);
+	set_descriptors(side);
 	*ret_side = TAKE(side);
 	return 0;
 }
@@ -104,28 +106,6 @@ void calls_side_free(struct calls_side *side)
 		return;
 	pyprofd_calls__destroy(side->skeleton);
 	free(side);
-}
-
-struct calls_side_parts calls_side_parts(const struct calls_side *side)
-{
-	const struct pyprofd_calls *skeleton = side->skeleton;
-	const bool is_lines = side->what == EXACT_LINES;
-
-	return (struct calls_side_parts){
-		.program = {[PP_CALL_ENTRY] =
-				    bpf_program__fd(is_lines ? skeleton->progs.on_line_entry
-							     : skeleton->progs.on_call_entry),
-			    [PP_CALL_RETURN] =
-				    bpf_program__fd(is_lines ? skeleton->progs.on_line_return
-							     : skeleton->progs.on_call_return),
-			    [PP_CALL_LINE] = bpf_program__fd(skeleton->progs.on_line)},
-		.nodes = bpf_map__fd(skeleton->maps.call_nodes),
-		.threads = bpf_map__fd(skeleton->maps.call_threads),
-		.rows = bpf_map__fd(skeleton->maps.line_rows),
-		.runs = bpf_map__fd(skeleton->maps.line_runs),
-		.locks = kernel_side_parts(side->kernel).locks,
-		.has_cookies = side->has_cookies,
-	};
 }
 
 int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_event event,
@@ -145,9 +125,11 @@ static int set_only(const struct bpf_map *map, const void *value)
 	return bpf_map_update_elem(bpf_map__fd(map), &zero, value, BPF_ANY);
 }
 
-int calls_side_set_costs(struct calls_side *side, const struct pp_call_costs *costs)
+int calls_side_set_costs(struct calls_side *side, const void *costs)
 {
-	return set_only(side->skeleton->maps.call_costs, costs);
+	return set_only(side->what == EXACT_LINES ? side->skeleton->maps.line_costs
+						  : side->skeleton->maps.call_costs,
+			costs);
 }
 
 int calls_side_set_target(struct calls_side *side, const struct pp_line_target *target)
@@ -155,35 +137,26 @@ int calls_side_set_target(struct calls_side *side, const struct pp_line_target *
 	return set_only(side->skeleton->maps.line_target, target);
 }
 
-int calls_side_set_line_costs(struct calls_side *side, const struct pp_line_costs *costs)
+/* Its value is some numbers on each CPU. */
+static const struct bpf_map *sums_of(const struct calls_side *side)
 {
-	return set_only(side->skeleton->maps.line_costs, costs);
+	return side->what == EXACT_LINES ? side->skeleton->maps.line_sums
+					 : side->skeleton->maps.call_sums;
 }
 
-int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_sums)
+int calls_side_get_sums(const struct calls_side *side, void *ret_sums)
 {
-	return kernel_side_sum(side->kernel, bpf_map__fd(side->skeleton->maps.call_sums), 0,
-			       (__u64 *)ret_sums, sizeof(*ret_sums) / sizeof(__u64));
-}
+	const struct bpf_map *map = sums_of(side);
 
-int calls_side_get_line_sums(const struct calls_side *side, struct pp_line_sums *ret_sums)
-{
-	return kernel_side_sum(side->kernel, bpf_map__fd(side->skeleton->maps.line_sums), 0,
-			       (__u64 *)ret_sums, sizeof(*ret_sums) / sizeof(__u64));
+	return kernel_side_sum(side->kernel, bpf_map__fd(map), 0, ret_sums,
+			       bpf_map__value_size(map) / sizeof(__u64));
 }
 
 int calls_side_clear_sums(struct calls_side *side)
 {
-	const size_t bytes = sizeof(struct pp_call_sums) > sizeof(struct pp_line_sums)
-				     ? sizeof(struct pp_call_sums)
-				     : sizeof(struct pp_line_sums);
-	OWNED_MEM void *zeros = calloc(kernel_side_parts(side->kernel).cpu_count, bytes);
-	int err = zeros ? set_only(side->skeleton->maps.call_sums, zeros) : -ENOMEM;
+	const struct bpf_map *map = sums_of(side);
+	OWNED_MEM void *zeros =
+		calloc(kernel_side_parts(side->kernel).cpu_count, bpf_map__value_size(map));
 
-	return err ? err : set_only(side->skeleton->maps.line_sums, zeros);
-}
-
-int calls_side_get_node(const struct calls_side *side, uint64_t id, struct pp_call_node *ret_node)
-{
-	return bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.call_nodes), &id, ret_node);
+	return zeros ? set_only(map, zeros) : -ENOMEM;
 }

@@ -14,10 +14,22 @@
 #include "base/cleanup.h"
 
 struct kernel_side;
-struct calls_side;
+struct pyprofd_calls;
 
 /* What the object counts.  One run counts one of them: each slows programs down by itself. */
 enum exact_what { EXACT_CALLS, EXACT_LINES };
+
+struct calls_side {
+	struct pyprofd_calls *skeleton;	  /* owned */
+	const struct kernel_side *kernel; /* borrowed */
+	enum exact_what what;
+	/* Descriptors that the object owns: a program for links of the site's number, the tables of
+	 * calls (nodes, threads), and those of lines (rows, runs). */
+	int program[PP_CALL_EVENTS];
+	int nodes, threads, rows, runs;
+	int locks;	  /* kernel_side_parts() */
+	bool has_cookies; /* a hit tells the number of its link's site (Linux 5.15) */
+};
 
 /* Loads the programs, and has the tables, of one of them.  Returns 0 or -errno with one line in
  * `why`. */
@@ -26,32 +38,20 @@ int calls_side_open(const struct kernel_side *kernel, enum exact_what what, char
 void calls_side_free(struct calls_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct calls_side, calls_side)
 
-/* Descriptors of what the object owns. */
-struct calls_side_parts {
-	int program[PP_CALL_EVENTS]; /* for links of the site's number */
-	int nodes, threads;	     /* tables of calls */
-	int rows, runs;		     /* of lines */
-	int locks;		     /* kernel_side_parts() */
-	bool has_cookies;	     /* a hit tells the number of its link's site (Linux 5.15) */
-};
-struct calls_side_parts calls_side_parts(const struct calls_side *side);
-
 /* Says where the arguments of a site lie; a hit before that does nothing.  number: the link's
  * cookie, below PP_CALL_SITES_MAX; where the kernel has no cookies (before 5.15) all are number 0.
  * Returns 0 or -errno. */
 int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_event event,
 			const struct pp_call_site *site);
-/* Says what is taken off from the time between two hits.  Returns 0 or -errno. */
-int calls_side_set_costs(struct calls_side *side, const struct pp_call_costs *costs);
-/* Reads the sums of all CPUs.  Returns 0; -ENOMEM; -errno. */
-int calls_side_get_sums(const struct calls_side *side, struct pp_call_sums *ret_sums);
-/* Sets the sums of calls and lines to zero.  Returns 0; -ENOMEM; -errno. */
-int calls_side_clear_sums(struct calls_side *side);
-/* The same of lines: whose lines count, what is taken off, the sums. */
+/* Says what is taken off from the time between two hits: struct pp_call_costs, or of lines struct
+ * pp_line_costs.  Returns 0 or -errno. */
+int calls_side_set_costs(struct calls_side *side, const void *costs);
+/* Says whose lines count.  Returns 0 or -errno. */
 int calls_side_set_target(struct calls_side *side, const struct pp_line_target *target);
-int calls_side_set_line_costs(struct calls_side *side, const struct pp_line_costs *costs);
-int calls_side_get_line_sums(const struct calls_side *side, struct pp_line_sums *ret_sums);
-/* Reads one node.  Returns 0; -ENOENT: there is none; -errno. */
-int calls_side_get_node(const struct calls_side *side, uint64_t id, struct pp_call_node *ret_node);
+/* Reads the sums of all CPUs: struct pp_call_sums, or of lines struct pp_line_sums.  Returns 0;
+ * -ENOMEM; -errno. */
+int calls_side_get_sums(const struct calls_side *side, void *ret_sums);
+/* Sets them to zero.  Returns 0; -ENOMEM; -errno. */
+int calls_side_clear_sums(struct calls_side *side);
 
 #endif

@@ -20,22 +20,7 @@
  * what is in use. */
 #define LRU_FREE_BY_CPU 128U
 
-struct cuda_side {
-	struct pyprofd_cuda *skeleton;
-	const struct kernel_side *kernel; /* borrowed */
-	_Atomic uint64_t seen_since_ns;
-};
-
-static struct bpf_object_skeleton *create(void *context)
-{
-	struct cuda_side *side = context;
-
-	pyprofd_cuda__destroy(side->skeleton);
-	side->skeleton = calloc(1, sizeof(*side->skeleton));
-	if (!side->skeleton || pyprofd_cuda__create_skeleton(side->skeleton))
-		return NULL;
-	return side->skeleton->skeleton;
-}
+DEFINE_SKELETON_CREATE(cuda_side, pyprofd_cuda)
 
 static int make_room(const struct bpf_object *object, uint32_t cpus)
 {
@@ -76,6 +61,27 @@ static const struct object_builds builds = {.what = "the program of CUDA's funct
 					    .create = create,
 					    .prepare = prepare};
 
+static void set_descriptors(struct cuda_side *side)
+{
+	const struct pyprofd_cuda *skeleton = side->skeleton;
+
+	side->program = bpf_program__fd(skeleton->progs.on_cuda);
+	side->site_now = bpf_map__fd(skeleton->maps.cuda_site_now);
+	side->programs = bpf_map__fd(skeleton->maps.probe_programs);
+	side->totals = bpf_map__fd(skeleton->maps.cuda_totals);
+	side->removed = bpf_map__fd(skeleton->maps.cuda_removed);
+	side->names = bpf_map__fd(skeleton->maps.cuda_names);
+	side->blocks = bpf_map__fd(skeleton->maps.cuda_blocks);
+	side->ended = bpf_map__fd(skeleton->maps.cuda_ended);
+	side->processes = bpf_map__fd(skeleton->maps.gpu_processes);
+	side->wholes = bpf_map__fd(skeleton->maps.cuda_wholes);
+	side->streams = bpf_map__fd(skeleton->maps.cuda_streams);
+	side->stream_bytes = bpf_map__value_size(skeleton->maps.cuda_streams);
+	side->threads = bpf_map__fd(skeleton->maps.cuda_threads);
+	side->thread_bytes = bpf_map__value_size(skeleton->maps.cuda_threads);
+	side->shares = kernel_side_parts(side->kernel).user_shares;
+}
+
 int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
 		   struct cuda_side **ret_side)
 {
@@ -89,6 +95,7 @@ int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
 	if (err)
 		return err;
 	kernel_side_add_maps(kernel, side->skeleton->obj);
+	set_descriptors(side);
 	cuda_side_see(side);
 	*ret_side = TAKE(side);
 	return 0;
@@ -102,29 +109,6 @@ void cuda_side_free(struct cuda_side *side)
 	free(side);
 }
 
-struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
-{
-	const struct pyprofd_cuda *skeleton = side->skeleton;
-
-	return (struct cuda_side_parts){
-		.program = bpf_program__fd(skeleton->progs.on_cuda),
-		.site_now = bpf_map__fd(skeleton->maps.cuda_site_now),
-		.programs = bpf_map__fd(skeleton->maps.probe_programs),
-		.totals = bpf_map__fd(skeleton->maps.cuda_totals),
-		.removed = bpf_map__fd(skeleton->maps.cuda_removed),
-		.names = bpf_map__fd(skeleton->maps.cuda_names),
-		.blocks = bpf_map__fd(skeleton->maps.cuda_blocks),
-		.ended = bpf_map__fd(skeleton->maps.cuda_ended),
-		.threads = bpf_map__fd(skeleton->maps.cuda_threads),
-		.thread_bytes = bpf_map__value_size(skeleton->maps.cuda_threads),
-		.processes = bpf_map__fd(skeleton->maps.gpu_processes),
-		.streams = bpf_map__fd(skeleton->maps.cuda_streams),
-		.stream_bytes = bpf_map__value_size(skeleton->maps.cuda_streams),
-		.wholes = bpf_map__fd(skeleton->maps.cuda_wholes),
-		.shares = kernel_side_parts(side->kernel).user_shares,
-	};
-}
-
 int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_gate *gate)
 {
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_gates), &kind, gate,
@@ -132,43 +116,42 @@ int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_ga
 }
 
 /* Reads at most `room` keys of 4 or 8 bytes.  Returns how many. */
-static uint32_t read_keys(const struct bpf_map *map, uint64_t *key, uint32_t room)
+static uint32_t read_keys(int map_fd, uint64_t *key, uint32_t room)
 {
 	const void *last = NULL;
 	uint32_t count = 0;
 
-	while (count < room && !bpf_map_get_next_key(bpf_map__fd(map), last, &key[count]))
+	while (count < room && !bpf_map_get_next_key(map_fd, last, &key[count]))
 		last = &key[count++];
 	return count;
 }
 
-static void clear(const struct bpf_map *map)
+static void clear(int map_fd)
 {
 	uint64_t key[PP_GPU_PROCESSES_MAX];
 	uint32_t count;
 
 	_Static_assert(sizeof(struct pp_process_id) == sizeof(key[0]), "room for each key");
-	while ((count = read_keys(map, key, ARRAY_SIZE(key))))
+	while ((count = read_keys(map_fd, key, ARRAY_SIZE(key))))
 		for (uint32_t i = 0; i < count; i++)
-			(void)bpf_map_delete_elem(bpf_map__fd(map), &key[i]);
+			(void)bpf_map_delete_elem(map_fd, &key[i]);
 }
 
 /* Nothing is known of any process from now on.  The kernel side does not write meanwhile: it is
  * blind. */
 static void forget_states(const struct cuda_side *side, uint32_t sight)
 {
-	const int fd = bpf_map__fd(side->skeleton->maps.gpu_processes);
 	const uint64_t now_ns = mono_ns();
 	uint64_t key[PP_GPU_PROCESSES_MAX];
-	uint32_t count = read_keys(side->skeleton->maps.gpu_processes, key, ARRAY_SIZE(key));
+	uint32_t count = read_keys(side->processes, key, ARRAY_SIZE(key));
 	struct pp_gpu_process process;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (bpf_map_lookup_elem(fd, &key[i], &process))
+		if (bpf_map_lookup_elem(side->processes, &key[i], &process))
 			continue;
 		pp_gpu_forget(&process, now_ns);
 		process.sight = sight;
-		(void)bpf_map_update_elem(fd, &key[i], &process, BPF_EXIST);
+		(void)bpf_map_update_elem(side->processes, &key[i], &process, BPF_EXIST);
 	}
 }
 
@@ -188,8 +171,8 @@ void cuda_side_see(struct cuda_side *side)
 
 	side->seen_since_ns = UINT64_MAX; /* no process is whole now */
 	__atomic_store_n(&config->gpu_is_blind, 1, __ATOMIC_SEQ_CST);
-	clear(side->skeleton->maps.cuda_wholes);
-	clear(side->skeleton->maps.cuda_streams);
+	clear(side->wholes);
+	clear(side->streams);
 	forget_states(side, sight);
 	/* Threads forget what they have marked; none marks now. */
 	__atomic_fetch_add(&config->process_changes, 1, __ATOMIC_SEQ_CST);
@@ -201,15 +184,9 @@ void cuda_side_see(struct cuda_side *side)
 	__atomic_store_n(&config->gpu_is_blind, 0, __ATOMIC_SEQ_CST);
 }
 
-uint64_t cuda_side_seen_since(const struct cuda_side *side)
-{
-	return side->seen_since_ns;
-}
-
 int cuda_side_add_whole(const struct cuda_side *side, struct pp_process_id id)
 {
-	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_wholes), &id.tgid,
-				   &id.generation, BPF_ANY);
+	return bpf_map_update_elem(side->wholes, &id.tgid, &id.generation, BPF_ANY);
 }
 
 int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site)
@@ -245,8 +222,7 @@ int cuda_side_set_count(const struct cuda_side *side, uint64_t rows)
 /* Root has no share: bpf/lib/user.bpf.h. */
 static void give_back_share(const struct cuda_side *side, uint32_t user)
 {
-	uint32_t *blocks =
-		&kernel_side_parts(side->kernel).user_shares[user % PP_USER_SHARES].gpu_blocks;
+	uint32_t *blocks = &side->shares[user % PP_USER_SHARES].gpu_blocks;
 
 	if (user && __atomic_load_n(blocks, __ATOMIC_RELAXED))
 		__atomic_fetch_sub(blocks, 1, __ATOMIC_RELAXED);
@@ -255,14 +231,13 @@ static void give_back_share(const struct cuda_side *side, uint32_t user)
 void cuda_side_remove_block(const struct cuda_side *side, const struct pp_cuda_block_key *key,
 			    const struct pp_cuda_block *block)
 {
-	const int blocks = bpf_map__fd(side->skeleton->maps.cuda_blocks);
 	const int counts = bpf_map__fd(side->skeleton->maps.cuda_block_counts);
 	const uint32_t at = PP_CUDA_BLOCKS_REMOVED;
 	struct pp_cuda_block now;
 	uint64_t removed = 0;
 
-	if (bpf_map_lookup_elem(blocks, key, &now) || now.since_ns != block->since_ns ||
-	    bpf_map_delete_elem(blocks, key))
+	if (bpf_map_lookup_elem(side->blocks, key, &now) || now.since_ns != block->since_ns ||
+	    bpf_map_delete_elem(side->blocks, key))
 		return;
 	give_back_share(side, now.user);
 	(void)bpf_map_lookup_elem(counts, &at, &removed);

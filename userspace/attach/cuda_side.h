@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loaded BPF object of CUDA's functions: its program and tables (include/pyprofd/cuda.h).  It
  * shares the maps of the first object (kernel_side.h).  Opening it takes the kernel a second: a
- * thread beside the loop does so.  One thread at a time, but for cuda_side_parts(). */
+ * thread beside the loop does so.  One thread at a time, but for what only is read. */
 #ifndef ATTACH_CUDA_SIDE_H
 #define ATTACH_CUDA_SIDE_H
 
@@ -13,9 +13,26 @@
 
 #include "base/cleanup.h"
 
-struct cuda_side;
 struct kernel_side;
 struct pp_user_share;
+struct pyprofd_cuda;
+
+struct cuda_side {
+	struct pyprofd_cuda *skeleton;	  /* owned */
+	const struct kernel_side *kernel; /* borrowed */
+	/* Descriptors that the object owns: the program, and maps for kernels without cookies
+	 * (struct probe_links_options). */
+	int program, site_now, programs;
+	int totals, removed, names; /* cuda_totals[] and so on */
+	int blocks, ended;
+	int processes; /* gpu_processes[] */
+	int wholes;
+	int streams, threads; /* values of `threads` begin with struct pp_cuda_hits */
+	uint32_t stream_bytes, thread_bytes; /* of a value of these */
+	struct pp_user_share *shares;	     /* user_shares[], mapped */
+	/* CLOCK_MONOTONIC: since when all calls are seen; UINT64_MAX: they are not.  Any thread. */
+	_Atomic uint64_t seen_since_ns;
+};
 
 /* Loads the program.  Returns 0 or -errno with one line in `why`. */
 int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
@@ -23,26 +40,12 @@ int cuda_side_open(const struct kernel_side *kernel, char *why, size_t why_size,
 void cuda_side_free(struct cuda_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct cuda_side, cuda_side)
 
-/* Descriptors of what the object owns. */
-struct cuda_side_parts {
-	int program;
-	int site_now, programs; /* for kernels without cookies: struct probe_links_options */
-	int totals, removed, names, blocks, ended; /* cuda_totals[] and so on */
-	int threads; /* cuda_threads[]; its values begin with struct pp_cuda_hits */
-	int processes, streams, wholes;	     /* gpu_processes[], cuda_streams[], cuda_wholes[] */
-	uint32_t thread_bytes, stream_bytes; /* of a value */
-	struct pp_user_share *shares;	     /* user_shares[], mapped */
-};
-struct cuda_side_parts cuda_side_parts(const struct cuda_side *side);
-
 /* Launches are not seen from here on: before their probes go.  Until cuda_side_see() what processes
  * have queued is not known. */
 void cuda_side_go_blind(struct cuda_side *side);
 /* They are seen again, where all functions have probes.  Nothing is known of what was queued
  * before. */
 void cuda_side_see(struct cuda_side *side);
-/* Returns since when all calls are seen, CLOCK_MONOTONIC.  Any thread. */
-uint64_t cuda_side_seen_since(const struct cuda_side *side);
 /* Says that all calls of a process have been and will be seen: until that is said, what it may have
  * queued before is not known.  Returns 0 or -errno. */
 int cuda_side_add_whole(const struct cuda_side *side, struct pp_process_id id);

@@ -31,6 +31,19 @@ struct object_builds {
 	int (*prepare)(void *context, const struct object_has *has);
 };
 
+/* Defines create() of a context whose first member is the skeleton: struct NAME *skeleton. */
+#define DEFINE_SKELETON_CREATE(context_type, name)                                                 \
+	static struct bpf_object_skeleton *create(void *context)                                   \
+	{                                                                                          \
+		struct context_type *of = context;                                                 \
+                                                                                                   \
+		name##__destroy(of->skeleton);                                                     \
+		of->skeleton = calloc(1, sizeof(*of->skeleton));                                   \
+		if (!of->skeleton || name##__create_skeleton(of->skeleton))                        \
+			return NULL;                                                               \
+		return of->skeleton->skeleton;                                                     \
+	}
+
 /* Opens and loads one build or, where that fails, the older one.  Returns 0 or -errno with one line
  * in `why` about the last build tried: the verifier's reason, when it refused. */
 int object_builds_load(const struct object_builds *builds, void *context, char *why,

@@ -13,22 +13,7 @@
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_probe.skel.h"
 
-struct probe_side {
-	struct pyprofd_probe *skeleton;
-	struct probe_side_options options;
-	bool has_sessions;
-};
-
-static struct bpf_object_skeleton *create(void *context)
-{
-	struct probe_side *side = context;
-
-	pyprofd_probe__destroy(side->skeleton);
-	side->skeleton = calloc(1, sizeof(*side->skeleton));
-	if (!side->skeleton || pyprofd_probe__create_skeleton(side->skeleton))
-		return NULL;
-	return side->skeleton->skeleton;
-}
+DEFINE_SKELETON_CREATE(probe_side, pyprofd_probe)
 
 /* Sets how the programs are attached. */
 static int set_attach_types(struct probe_side *side)
@@ -95,6 +80,20 @@ static const struct object_builds builds = {.what = "the programs of probes",
 					    .create = create,
 					    .prepare = prepare};
 
+static void set_descriptors(struct probe_side *side)
+{
+	const struct pyprofd_probe *skeleton = side->skeleton;
+
+	side->program = bpf_program__fd(skeleton->progs.on_probe);
+	side->programs = bpf_map__fd(skeleton->maps.probe_programs);
+	side->tracepoint_program = bpf_program__fd(skeleton->progs.on_tracepoint);
+	side->alloc_program = bpf_program__fd(skeleton->progs.on_alloc);
+	side->alloc_programs = bpf_map__fd(skeleton->maps.alloc_programs);
+	side->site_now = bpf_map__fd(skeleton->maps.site_now);
+	side->blocks = bpf_map__fd(skeleton->maps.blocks);
+	side->debts = bpf_map__fd(skeleton->maps.debts);
+}
+
 int probe_side_open(const struct probe_side_options *options, char *why, size_t why_size,
 		    struct probe_side **ret_side)
 {
@@ -108,6 +107,7 @@ int probe_side_open(const struct probe_side_options *options, char *why, size_t 
 	if (err)
 		return err;
 	kernel_side_add_maps(options->kernel, side->skeleton->obj);
+	set_descriptors(side);
 	*ret_side = TAKE(side);
 	return 0;
 }
@@ -118,23 +118,6 @@ void probe_side_free(struct probe_side *side)
 		return;
 	pyprofd_probe__destroy(side->skeleton);
 	free(side);
-}
-
-struct probe_side_parts probe_side_parts(const struct probe_side *side)
-{
-	const struct pyprofd_probe *skeleton = side->skeleton;
-
-	return (struct probe_side_parts){
-		.probe_program = bpf_program__fd(skeleton->progs.on_probe),
-		.tracepoint_program = bpf_program__fd(skeleton->progs.on_tracepoint),
-		.alloc_program = bpf_program__fd(skeleton->progs.on_alloc),
-		.site_now = bpf_map__fd(skeleton->maps.site_now),
-		.programs = bpf_map__fd(skeleton->maps.probe_programs),
-		.alloc_programs = bpf_map__fd(skeleton->maps.alloc_programs),
-		.blocks = bpf_map__fd(skeleton->maps.blocks),
-		.debts = bpf_map__fd(skeleton->maps.debts),
-		.has_sessions = side->has_sessions,
-	};
 }
 
 int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate)

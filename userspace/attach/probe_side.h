@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 
 struct kernel_side;
-struct probe_side;
+struct pyprofd_probe;
 
 struct probe_side_options {
 	const struct kernel_side *kernel; /* borrowed */
@@ -22,22 +22,24 @@ struct probe_side_options {
 	uint32_t only_site;
 	uint32_t blocks_max; /* sampled allocations that are held; 0: none are captured */
 };
+struct probe_side {
+	struct pyprofd_probe *skeleton; /* owned */
+	struct probe_side_options options;
+	/* Descriptors that the object owns; maps: struct probe_links_options. */
+	int program, programs;
+	int tracepoint_program;
+	int alloc_program, alloc_programs; /* of allocators */
+	int site_now;
+	int blocks;	   /* sampled blocks that are held */
+	int debts;	   /* debts[] (pyprofd/probe.h) */
+	bool has_sessions; /* the program of allocators is a session's */
+};
+
 /* Loads the programs.  Returns 0 or -errno with one line in `why`. */
 int probe_side_open(const struct probe_side_options *options, char *why, size_t why_size,
 		    struct probe_side **ret_side);
 void probe_side_free(struct probe_side *side); /* NULL is allowed */
 DEFINE_OWNED(struct probe_side, probe_side)
-
-/* Descriptors of what the object owns. */
-struct probe_side_parts {
-	int probe_program, tracepoint_program, alloc_program;
-	/* Maps of struct probe_links_options; alloc_programs: for alloc_program. */
-	int site_now, programs, alloc_programs;
-	int blocks;	   /* sampled blocks that are held */
-	int debts;	   /* debts[] (pyprofd/probe.h) */
-	bool has_sessions; /* alloc_program is a session's (struct probe_links_options) */
-};
-struct probe_side_parts probe_side_parts(const struct probe_side *side);
 
 /* Says what a hit of a site does; a hit before that does nothing.  number: 1 .. PP_SITES_MAX - 1.
  * Returns 0 or -errno. */

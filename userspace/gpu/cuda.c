@@ -131,20 +131,18 @@ int cuda_collect(struct cuda *cuda, struct counts *counts)
 		cuda ? probes_cuda(cuda->services->sources->state[PP_SOURCE_PROBES]) : NULL;
 	struct cuda_tables tables = {
 		.is_timed = cuda_function_is_timed, .is_alive = is_alive, .context = cuda};
-	struct cuda_side_parts parts;
 	uint64_t rows;
 	int err;
 
 	if (!side)
 		return 0;
-	parts = cuda_side_parts(side);
-	tables.totals = parts.totals;
-	tables.removed = parts.removed;
-	tables.shares = parts.shares;
+	tables.totals = side->totals;
+	tables.removed = side->removed;
+	tables.shares = side->shares;
 	cuda_names_tidy(cuda->handles, is_alive, cuda);
 	kernel_names_tidy(cuda->names, is_alive, cuda);
 	cuda_devices_begin(cuda->devices, is_alive, cuda);
-	err = cuda_names_collect(cuda->handles, parts.names, cuda->services->texts);
+	err = cuda_names_collect(cuda->handles, side->names, cuda->services->texts);
 	if (!err)
 		err = cuda_totals_collect(cuda->totals, &tables, counts, &rows);
 	if (!err)

@@ -60,7 +60,7 @@ static bool was_ended(const struct cuda_live_reading *reading, struct pp_process
 /* One that has ended once more meanwhile is for the next window. */
 static void forget_ended(const struct adding *adding)
 {
-	const int fd = cuda_side_parts(adding->side).ended;
+	const int fd = adding->side->ended;
 	uint64_t ns;
 
 	for (uint32_t i = 0; i < adding->reading->ended_count; i++) {
@@ -119,11 +119,11 @@ static int begin(struct adding *adding)
 	struct cuda_live_reading *reading = adding->reading;
 
 	reading->is_begun = true;
-	reading->blocks = (struct map_batches){.map_fd = cuda_side_parts(adding->side).blocks,
+	reading->blocks = (struct map_batches){.map_fd = adding->side->blocks,
 					       .key_bytes = sizeof(struct pp_cuda_block_key),
 					       .value_bytes = sizeof(struct pp_cuda_block)};
-	return table_read(cuda_side_parts(adding->side).ended, sizeof(struct pp_cuda_handle),
-			  sizeof(uint64_t), on_ended, adding);
+	return table_read(adding->side->ended, sizeof(struct pp_cuda_handle), sizeof(uint64_t),
+			  on_ended, adding);
 }
 
 int cuda_live_collect(const struct services *services, const struct cuda_live_window *window,

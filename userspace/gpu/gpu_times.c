@@ -56,18 +56,16 @@ static int source_collect(void *state, const struct source_window *window)
 	struct gpu_times *times = state;
 	const struct cuda_side *side =
 		probes_cuda(times->services->sources->state[PP_SOURCE_PROBES]);
-	struct cuda_side_parts of;
 	struct gpu_tables tables;
 
 	(void)window;
 	if (!side)
 		return 0;
-	of = cuda_side_parts(side);
-	tables = (struct gpu_tables){.processes = of.processes,
-				     .streams = of.streams,
-				     .wholes = of.wholes,
-				     .stream_bytes = of.stream_bytes,
-				     .shares = of.shares,
+	tables = (struct gpu_tables){.processes = side->processes,
+				     .streams = side->streams,
+				     .wholes = side->wholes,
+				     .stream_bytes = side->stream_bytes,
+				     .shares = side->shares,
 				     .is_alive = is_alive,
 				     .context = times};
 	return gpu_states_collect(times->states, &tables, mono_ns());

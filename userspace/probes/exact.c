@@ -35,6 +35,7 @@
 #include "windows/source.h"
 
 #define WHY_BYTES 512U
+#define TEXT_BYTES 320U
 #define PATH_BYTES 256U
 #define LOOK_NS NS_PER_SEC /* between two checks of the cost */
 /* At 50 times the run time the probes take 98 % of it; beyond that a bound cannot be measured. */
@@ -42,195 +43,6 @@
 #define KNOWN_NS (5 * NS_PER_SEC) /* the files of chosen processes must be known by then */
 #define LATE_MAX 64U		  /* processes that could not be attached to yet */
 #define INTERPRETERS_MAX 16U	  /* files with the probes */
-
-/* ---- what a hit costs, and what the kernel side has counted ---- */
-
-struct exact_counts {
-	enum exact_what what;
-	struct calls_side *side; /* borrowed */
-
-	/* calls */
-	struct call_paths *paths; /* owned */
-	struct call_costs call_costs;
-	struct pp_call_sums call_sums; /* at the last collection */
-	uint64_t removed;	       /* nodes of threads that have ended */
-	uint64_t tidied_at;	       /* how many nodes there had been at the last try */
-
-	/* lines */
-	struct hash_set rows;
-	struct pp_line_costs line_costs;
-	struct pp_line_sums line_sums; /* at the last collection */
-};
-
-#define EXACT_COUNTS_TEXT_BYTES 320U
-
-static int init_calls(struct exact_counts *counts)
-{
-	int err = call_paths_new(&counts->paths);
-
-	if (!err)
-		err = call_costs_measure(counts->side, &counts->call_costs);
-	return err ? err : calls_side_set_costs(counts->side, &counts->call_costs.taken_off);
-}
-
-static int init_lines(struct exact_counts *counts)
-{
-	int err = line_costs_measure(counts->side, &counts->line_costs);
-
-	hash_set_init(&counts->rows);
-	return err ? err : calls_side_set_line_costs(counts->side, &counts->line_costs);
-}
-
-/* Measures what hits cost, and has it taken off.  Returns 0; -ENOMEM; -errno: the kernel refuses
- * probes on our own code. */
-static int exact_counts_init(struct exact_counts *counts, struct calls_side *side,
-			     enum exact_what what)
-{
-	int err;
-
-	*counts = (struct exact_counts){.what = what, .side = side};
-	err = what == EXACT_CALLS ? init_calls(counts) : init_lines(counts);
-	return err ? err : calls_side_clear_sums(side);
-}
-
-static void exact_counts_release(struct exact_counts *counts)
-{
-	call_paths_free(counts->paths);
-	hash_set_release(&counts->rows);
-	*counts = (struct exact_counts){};
-}
-
-static int cost_of_calls(struct exact_counts *counts, uint64_t *ret_ns)
-{
-	struct pp_call_sums sums;
-	const int err = calls_side_get_sums(counts->side, &sums);
-
-	if (!err)
-		*ret_ns = sums.hits * counts->call_costs.hit_ns;
-	return err;
-}
-
-static int cost_of_lines(struct exact_counts *counts, uint64_t *ret_ns)
-{
-	struct pp_line_sums sums;
-	const int err = calls_side_get_line_sums(counts->side, &sums);
-
-	if (!err)
-		*ret_ns = sums.wanted * counts->line_costs.wanted_ns +
-			  (sums.hits - sums.wanted) * counts->line_costs.other_ns;
-	return err;
-}
-
-/* Reads how long all hits up to now have taken, by what was measured.  Returns 0 or -errno. */
-static int exact_counts_cost(struct exact_counts *counts, uint64_t *ret_ns)
-{
-	return counts->what == EXACT_CALLS ? cost_of_calls(counts, ret_ns)
-					   : cost_of_lines(counts, ret_ns);
-}
-
-static bool thread_is_alive(uint32_t tgid, uint32_t tid)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32, tgid, tid);
-	return !access(path, F_OK);
-}
-
-static bool is_alive(void *context, const struct pp_call_thread *thread)
-{
-	(void)context;
-	return thread_is_alive(thread->id.tgid, thread->tid);
-}
-
-static struct call_tables tables_until(const struct exact_counts *counts, uint64_t ended_ns)
-{
-	return (struct call_tables){.nodes = calls_side_parts(counts->side).nodes,
-				    .threads = calls_side_parts(counts->side).threads,
-				    .ended_ns = ended_ns,
-				    .is_alive = is_alive};
-}
-
-/* Makes room in the kernel side's tables when they are half full.  A path of calls is a thread's,
- * so those of ended ones can make room.  A line is a process's. */
-static void exact_counts_tidy(struct exact_counts *counts)
-{
-	struct call_tables tables;
-	struct pp_call_sums sums;
-	int removed;
-
-	if (counts->what != EXACT_CALLS || calls_side_get_sums(counts->side, &sums) ||
-	    sums.created - counts->removed < PP_CALL_NODES_MAX / 2 ||
-	    sums.created - counts->tidied_at < PP_CALL_NODES_MAX / 16)
-		return;
-	counts->tidied_at = sums.created;
-	tables = tables_until(counts, 0);
-	removed = call_paths_tidy(counts->paths, &tables);
-	if (removed > 0)
-		counts->removed += (uint64_t)removed;
-}
-
-static int collect_lines(struct exact_counts *counts, uint64_t ended_ns,
-			 struct dictionary *dictionary, struct counts *window)
-{
-	const struct line_tables tables = {.rows = calls_side_parts(counts->side).rows,
-					   .runs = calls_side_parts(counts->side).runs,
-					   .ended_ns = ended_ns,
-					   .is_alive = thread_is_alive};
-
-	(void)calls_side_get_line_sums(counts->side, &counts->line_sums);
-	return line_rows_collect(&counts->rows, &tables, dictionary, window);
-}
-
-/* Adds what was counted up to the window's end.  Returns 0 or -errno. */
-static int exact_counts_collect(struct exact_counts *counts, uint64_t ended_ns,
-				struct dictionary *dictionary, struct counts *window)
-{
-	struct call_tables tables;
-
-	if (counts->what == EXACT_LINES)
-		return collect_lines(counts, ended_ns, dictionary, window);
-	tables = tables_until(counts, ended_ns);
-	(void)calls_side_get_sums(counts->side, &counts->call_sums);
-	return call_paths_collect(counts->paths, &tables, dictionary, window);
-}
-
-static void describe_calls(const struct exact_counts *counts, char text[EXACT_COUNTS_TEXT_BYTES])
-{
-	const struct call_costs *costs = &counts->call_costs;
-	const struct pp_call_sums *sums = &counts->call_sums;
-
-	snprintf(text, EXACT_COUNTS_TEXT_BYTES,
-		 "exact=calls hit_ns=%" PRIu64
-		 " entry_ns=%llu return_ns=%llu hits=%llu taken_off_ns=%llu "
-		 "unmatched=%llu unnoted=%llu paths=%llu",
-		 costs->hit_ns, costs->taken_off.ns[PP_CALL_ENTRY][PP_CALL_RETURN],
-		 costs->taken_off.ns[PP_CALL_RETURN][PP_CALL_ENTRY], sums->hits, sums->cost_ns,
-		 sums->unmatched, sums->unnoted, sums->created);
-}
-
-static void describe_lines(const struct exact_counts *counts, char text[EXACT_COUNTS_TEXT_BYTES])
-{
-	const struct pp_line_costs *costs = &counts->line_costs;
-	const struct pp_line_sums *sums = &counts->line_sums;
-
-	snprintf(text, EXACT_COUNTS_TEXT_BYTES,
-		 "exact=lines hit_ns=%llu other_hit_ns=%llu hits=%llu wanted=%llu "
-		 "taken_off_ns=%llu unread=%llu unnoted=%llu too_deep=%llu",
-		 costs->wanted_ns, costs->other_ns, sums->hits, sums->wanted, sums->cost_ns,
-		 sums->unread, sums->unnoted, sums->too_deep);
-}
-
-/* Writes the comment of the profiles: what hits cost, what was taken off and what was lost. */
-static void exact_counts_describe(const struct exact_counts *counts,
-				  char text[EXACT_COUNTS_TEXT_BYTES])
-{
-	if (counts->what == EXACT_CALLS)
-		describe_calls(counts, text);
-	else
-		describe_lines(counts, text);
-}
-
-/* ---- what is attached ---- */
 
 /* What is attached to one process and file. */
 struct attached {
@@ -247,7 +59,20 @@ struct exact {
 	uint64_t opened_ns;
 	enum exact_what what;
 	struct calls_side *side; /* owned */
-	struct exact_counts counts;
+
+	/* calls */
+	struct call_paths *paths; /* owned */
+	struct call_costs call_costs;
+	struct pp_call_sums call_sums; /* at the last collection */
+	uint64_t removed;	       /* nodes of threads that have ended */
+	uint64_t tidied_at;	       /* how many nodes there had been at the last try */
+
+	/* lines */
+	struct hash_set rows;
+	struct pp_line_costs line_costs;
+	struct pp_line_sums line_sums; /* at the last collection */
+
+	/* what is attached */
 	struct attached *attached; /* owned */
 	size_t attached_count, attached_capacity;
 	struct exact_sites *interpreter[INTERPRETERS_MAX]; /* owned */
@@ -270,6 +95,154 @@ struct exact {
 	bool was_attached; /* to one process at least */
 };
 
+/* ---- what a hit costs, and what the kernel side has counted ---- */
+
+/* Both measure what hits cost, and have it taken off.  Return 0; -ENOMEM; -errno: the kernel
+ * refuses probes on our own code. */
+static int begin_calls(struct exact *exact)
+{
+	int err = call_paths_new(&exact->paths);
+
+	if (!err)
+		err = call_costs_measure(exact->side, &exact->call_costs);
+	return err ? err : calls_side_set_costs(exact->side, &exact->call_costs.taken_off);
+}
+
+static int begin_lines(struct exact *exact)
+{
+	int err = line_costs_measure(exact->side, &exact->line_costs);
+
+	hash_set_init(&exact->rows);
+	if (!err)
+		err = calls_side_set_costs(exact->side, &exact->line_costs);
+	return err ? err : calls_side_set_target(exact->side, &exact->services->options->lines);
+}
+
+/* Reads how long all hits up to now have taken, by what was measured.  Returns 0 or -errno. */
+static int read_cost(const struct exact *exact, uint64_t *ret_ns)
+{
+	struct pp_call_sums calls = {};
+	struct pp_line_sums lines = {};
+	const int err = calls_side_get_sums(
+		exact->side, exact->what == EXACT_CALLS ? (void *)&calls : (void *)&lines);
+
+	if (!err)
+		*ret_ns = calls.hits * exact->call_costs.hit_ns +
+			  lines.wanted * exact->line_costs.wanted_ns +
+			  (lines.hits - lines.wanted) * exact->line_costs.other_ns;
+	return err;
+}
+
+static bool thread_is_alive(uint32_t tgid, uint32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/task/%" PRIu32, tgid, tid);
+	return !access(path, F_OK);
+}
+
+static bool is_alive(void *context, const struct pp_call_thread *thread)
+{
+	(void)context;
+	return thread_is_alive(thread->id.tgid, thread->tid);
+}
+
+static struct call_tables tables_until(const struct exact *exact, uint64_t ended_ns)
+{
+	return (struct call_tables){.nodes = exact->side->nodes,
+				    .threads = exact->side->threads,
+				    .ended_ns = ended_ns,
+				    .is_alive = is_alive};
+}
+
+/* Makes room in the kernel side's tables when they are half full.  A path of calls is a thread's,
+ * so those of ended ones can make room.  A line is a process's. */
+static void make_room(struct exact *exact)
+{
+	struct call_tables tables;
+	struct pp_call_sums sums;
+	int removed;
+
+	if (exact->what != EXACT_CALLS || calls_side_get_sums(exact->side, &sums) ||
+	    sums.created - exact->removed < PP_CALL_NODES_MAX / 2 ||
+	    sums.created - exact->tidied_at < PP_CALL_NODES_MAX / 16)
+		return;
+	exact->tidied_at = sums.created;
+	tables = tables_until(exact, 0);
+	removed = call_paths_tidy(exact->paths, &tables);
+	if (removed > 0)
+		exact->removed += (uint64_t)removed;
+}
+
+static int collect_calls(struct exact *exact, const struct source_window *window)
+{
+	const struct call_tables tables = tables_until(exact, window->slots.end_ns);
+
+	(void)calls_side_get_sums(exact->side, &exact->call_sums);
+	return call_paths_collect(exact->paths, &tables, exact->services->dictionary,
+				  window->counts);
+}
+
+static int collect_lines(struct exact *exact, const struct source_window *window)
+{
+	const struct line_tables tables = {.rows = exact->side->rows,
+					   .runs = exact->side->runs,
+					   .ended_ns = window->slots.end_ns,
+					   .is_alive = thread_is_alive};
+
+	(void)calls_side_get_sums(exact->side, &exact->line_sums);
+	return line_rows_collect(&exact->rows, &tables, exact->services->dictionary,
+				 window->counts);
+}
+
+/* Adds what was counted up to the window's end. */
+static int source_collect(void *state, const struct source_window *window)
+{
+	struct exact *exact = state;
+
+	return exact->what == EXACT_CALLS ? collect_calls(exact, window)
+					  : collect_lines(exact, window);
+}
+
+static void describe_calls(const struct exact *exact, char text[TEXT_BYTES])
+{
+	const struct call_costs *costs = &exact->call_costs;
+	const struct pp_call_sums *sums = &exact->call_sums;
+
+	snprintf(text, TEXT_BYTES,
+		 "exact=calls hit_ns=%" PRIu64
+		 " entry_ns=%llu return_ns=%llu hits=%llu taken_off_ns=%llu "
+		 "unmatched=%llu unnoted=%llu paths=%llu",
+		 costs->hit_ns, costs->taken_off.ns[PP_CALL_ENTRY][PP_CALL_RETURN],
+		 costs->taken_off.ns[PP_CALL_RETURN][PP_CALL_ENTRY], sums->hits, sums->cost_ns,
+		 sums->unmatched, sums->unnoted, sums->created);
+}
+
+static void describe_lines(const struct exact *exact, char text[TEXT_BYTES])
+{
+	const struct pp_line_costs *costs = &exact->line_costs;
+	const struct pp_line_sums *sums = &exact->line_sums;
+
+	snprintf(text, TEXT_BYTES,
+		 "exact=lines hit_ns=%llu other_hit_ns=%llu hits=%llu wanted=%llu "
+		 "taken_off_ns=%llu unread=%llu unnoted=%llu too_deep=%llu",
+		 costs->wanted_ns, costs->other_ns, sums->hits, sums->wanted, sums->cost_ns,
+		 sums->unread, sums->unnoted, sums->too_deep);
+}
+
+/* Tells what hits cost, what was taken off and what was lost. */
+static int source_describe(void *state, struct profiles *profiles)
+{
+	const struct exact *exact = state;
+	char text[TEXT_BYTES];
+
+	if (exact->what == EXACT_CALLS)
+		describe_calls(exact, text);
+	else
+		describe_lines(exact, text);
+	return profiles_add_comment(profiles, text);
+}
+
 static const char *name_of(const struct exact *exact)
 {
 	return exact->what == EXACT_CALLS ? "exact calls" : "exact lines";
@@ -290,13 +263,6 @@ static int tell_kept(const struct exact *exact)
 
 /* ---- start and end ---- */
 
-static int set_target(struct exact *exact)
-{
-	return exact->what == EXACT_LINES
-		       ? calls_side_set_target(exact->side, &exact->services->options->lines)
-		       : 0;
-}
-
 static int open_side(struct exact *exact)
 {
 	char why[WHY_BYTES] = "";
@@ -306,13 +272,12 @@ static int open_side(struct exact *exact)
 	if (err)
 		return log_error_errno(err, "%s: %s", name_of(exact),
 				       why[0] ? why : "cannot load the programs");
-	lock_wait_note(&exact->lock_wait, lock_wait_begin(calls_side_parts(exact->side).locks),
-		       mono_ns());
+	lock_wait_note(&exact->lock_wait, lock_wait_begin(exact->side->locks), mono_ns());
 	if (exact->lock_wait.holder)
 		return tell_kept(exact);
-	err = exact_counts_init(&exact->counts, exact->side, exact->what);
+	err = exact->what == EXACT_CALLS ? begin_calls(exact) : begin_lines(exact);
 	if (!err)
-		err = set_target(exact);
+		err = calls_side_clear_sums(exact->side);
 	if (err)
 		return log_error_errno(err, "%s: cannot measure what a probe costs",
 				       name_of(exact));
@@ -331,13 +296,14 @@ static bool source_close(void *state)
 	struct exact *exact = state;
 
 	if (exact->attached_count)
-		lock_wait_end(calls_side_parts(exact->side).locks);
+		lock_wait_end(exact->side->locks);
 	detach_all(exact);
 	for (size_t i = 0; i < exact->interpreter_count; i++)
 		exact_sites_free(exact->interpreter[i]);
 	free(exact->attached);
 	budget_free(exact->budget);
-	exact_counts_release(&exact->counts);
+	call_paths_free(exact->paths);
+	hash_set_release(&exact->rows);
 	calls_side_free(exact->side);
 	free(exact);
 	return true;
@@ -368,8 +334,7 @@ static bool must_wait(struct exact *exact)
 	/* A look at a lock that is kept takes 0.1 s of the loop's time. */
 	if (exact->lock_wait.holder && mono_ns() - exact->locks_looked_ns < LOOK_NS)
 		return true;
-	lock_wait_note(&exact->lock_wait, mapping_locks_holder(calls_side_parts(exact->side).locks),
-		       mono_ns());
+	lock_wait_note(&exact->lock_wait, mapping_locks_holder(exact->side->locks), mono_ns());
 	exact->locks_looked_ns = mono_ns();
 	return exact->lock_wait.holder;
 }
@@ -493,10 +458,12 @@ static int see_interpreter(struct exact *exact, const struct process *process, s
 	return 0;
 }
 
-static void see(struct exact *exact, const struct process *process)
+static void source_see_process(void *state, const struct process *process, bool is_new)
 {
+	struct exact *exact = state;
 	bool is_late = false;
 
+	(void)is_new;
 	if (exact->is_ended || process->exit_ns)
 		return;
 	for (size_t i = 0; i < process->mapping_count; i++) {
@@ -523,14 +490,8 @@ static void see_late(struct exact *exact)
 			process_table_find(exact->services->processes, late[i]);
 
 		if (process)
-			see(exact, process);
+			source_see_process(exact, process, false);
 	}
-}
-
-static void source_see_process(void *state, const struct process *process, bool is_new)
-{
-	(void)is_new;
-	see(state, process);
 }
 
 /* Links come off later where somebody keeps the lock of its mappings. */
@@ -677,9 +638,9 @@ static bool source_tick(void *state, uint64_t now_ns)
 	see_late(exact);
 	detach_gone(exact);
 	tell_holder(exact);
-	if (now_ns < exact->looked_ns + LOOK_NS || exact_counts_cost(&exact->counts, &cost_ns))
+	if (now_ns < exact->looked_ns + LOOK_NS || read_cost(exact, &cost_ns))
 		return false;
-	exact_counts_tidy(&exact->counts);
+	make_room(exact);
 	cost_ppm = take_cost(exact, now_ns, cost_ns);
 	if (bound_ppm(exact) >= UNBOUNDED_PPM || cost_ppm <= bound_ppm(exact))
 		return false;
@@ -691,24 +652,6 @@ static bool source_tick(void *state, uint64_t now_ns)
 		detach_all(exact);
 	exact->is_ended = true;
 	return true;
-}
-
-static int source_collect(void *state, const struct source_window *window)
-{
-	struct exact *exact = state;
-
-	return exact_counts_collect(&exact->counts, window->slots.end_ns,
-				    exact->services->dictionary, window->counts);
-}
-
-/* What hits cost, and what could not be matched. */
-static int source_describe(void *state, struct profiles *profiles)
-{
-	const struct exact *exact = state;
-	char text[EXACT_COUNTS_TEXT_BYTES];
-
-	exact_counts_describe(&exact->counts, text);
-	return profiles_add_comment(profiles, text);
 }
 
 const struct source exact_source = {.name = "exact",

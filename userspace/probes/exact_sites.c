@@ -167,17 +167,16 @@ static bool needs_cookies(const struct exact_sites *sites)
 int exact_sites_attach(const struct exact_sites *sites, struct calls_side *side, int file,
 		       pid_t pid, struct exact_links *ret_links)
 {
-	const struct calls_side_parts parts = calls_side_parts(side);
-	struct exact_place place = {file, pid, parts.locks};
+	struct exact_place place = {file, pid, side->locks};
 	struct exact_links links = {};
 	int err = 0;
 
-	if (needs_cookies(sites) && !parts.has_cookies)
+	if (needs_cookies(sites) && !side->has_cookies)
 		return -ENOTSUP;
 	for (int event = PP_CALL_EVENTS - 1; !err && event >= 0; event--) {
 		if (!sites->event[event].count)
 			continue;
-		err = attach(&sites->event[event], parts.program[event], &place,
+		err = attach(&sites->event[event], side->program[event], &place,
 			     &links.event[event]);
 		/* One look goes for all: what is attached could not be taken off beside who
 		 * keeps a lock either. */

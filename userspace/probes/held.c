@@ -9,6 +9,7 @@
 
 #include <pyprofd/probe.h>
 
+#include "attach/probe_side.h"
 #include "discover/process_table.h"
 #include "drain/counts.h"
 #include "drain/dictionary.h"
@@ -27,14 +28,9 @@ struct held {
 struct adding {
 	const struct held *held;
 	const struct source_window *window;
-	int debts_fd; /* below 0: there are none */
+	const struct probe_side *side;
 	int err;
 };
-
-static struct probes *probes_of(const struct held *held)
-{
-	return held->services->sources->state[PP_SOURCE_PROBES];
-}
 
 static bool was_freed_unseen(const struct adding *adding, const struct pp_block *block)
 {
@@ -43,7 +39,7 @@ static bool was_freed_unseen(const struct adding *adding, const struct pp_block 
 	uint64_t owed;
 	uint32_t chance = 0;
 
-	if (adding->debts_fd < 0 || bpf_map_lookup_elem(adding->debts_fd, &key, &owed))
+	if (bpf_map_lookup_elem(adding->side->debts, &key, &owed))
 		return false;
 	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
 	return free_debts_take(adding->held->debts, block, owed, chance);
@@ -77,7 +73,7 @@ static void on_block(void *context, const void *key, const void *value)
 	const struct adding *adding = context;
 
 	if (!add_block(context, value))
-		(void)bpf_map_delete_elem(probes_blocks(probes_of(adding->held)), key);
+		(void)bpf_map_delete_elem(adding->side->blocks, key);
 }
 
 static bool source_close(void *state)
@@ -114,20 +110,18 @@ static int source_collect(void *state, const struct source_window *window)
 static int source_add(void *state, const struct source_window *window, const struct slice *slice)
 {
 	struct held *held = state;
-	struct adding adding = {
-		.held = held, .window = window, .debts_fd = probes_debts(probes_of(held))};
+	const struct probe_side *side =
+		probes_allocs(held->services->sources->state[PP_SOURCE_PROBES]);
+	struct adding adding = {.held = held, .window = window, .side = side};
 	int more = 1;
 
-	if (window->is_part)
+	if (window->is_part || !side)
 		return 0;
-	if (!held->is_begun) {
-		held->blocks = (struct map_batches){.map_fd = probes_blocks(probes_of(held)),
+	if (!held->is_begun)
+		held->blocks = (struct map_batches){.map_fd = side->blocks,
 						    .key_bytes = sizeof(struct pp_block_key),
 						    .value_bytes = sizeof(struct pp_block)};
-		held->is_begun = true;
-	}
-	if (held->blocks.map_fd < 0)
-		return 0;
+	held->is_begun = true;
 	while (more > 0) {
 		more = map_batches_read(&held->blocks, on_block, &adding);
 		if (adding.err)

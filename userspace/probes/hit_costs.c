@@ -65,11 +65,11 @@ static int on_row(void *context, const void *key, const void *value)
 static int forget_rows(const struct calls_side *side)
 {
 	struct ids ids = {};
-	int err = table_read(calls_side_parts(side).rows, sizeof(uint64_t),
-			     sizeof(struct pp_line_row), on_row, &ids);
+	int err =
+		table_read(side->rows, sizeof(uint64_t), sizeof(struct pp_line_row), on_row, &ids);
 
 	for (size_t i = 0; !err && i < ids.count; i++)
-		err = table_remove(calls_side_parts(side).rows, &ids.id[i]);
+		err = table_remove(side->rows, &ids.id[i]);
 	return err;
 }
 
@@ -124,15 +124,14 @@ static int attach(const struct calls_side *side, int file, enum pp_call_event ev
 		  struct probe_links *ret_links)
 {
 	struct probe_link_site site = {};
-	const struct probe_links_options options = {
-		.program = calls_side_parts(side).program[event],
-		.file = file,
-		/* One look goes for all. */
-		.locks = event ? -1 : calls_side_parts(side).locks,
-		.pid = getpid(),
-		.is_shared = probe_links_can_share(),
-		.site = &site,
-		.count = 1};
+	const struct probe_links_options options = {.program = side->program[event],
+						    .file = file,
+						    /* One look goes for all. */
+						    .locks = event ? -1 : side->locks,
+						    .pid = getpid(),
+						    .is_shared = probe_links_can_share(),
+						    .site = &site,
+						    .count = 1};
 	const int err = own_code_offset((const void *)functions[event], &site.offset);
 
 	return err ? err : probe_links_attach(&options, ret_links);
@@ -218,8 +217,8 @@ static int on_node(void *context, const void *key, const void *value)
 
 static int find_nodes(const struct calls_side *side, struct rounds *rounds)
 {
-	int err = table_read(calls_side_parts(side).nodes, sizeof(uint64_t),
-			     sizeof(struct pp_call_node), on_node, rounds);
+	int err = table_read(side->nodes, sizeof(uint64_t), sizeof(struct pp_call_node), on_node,
+			     rounds);
 
 	for (unsigned int i = OUTER; !err && i < FUNCTIONS; i++)
 		err = rounds->id[i] ? 0 : -ENODATA;
@@ -233,7 +232,7 @@ static int read_self(const struct calls_side *side, const struct rounds *rounds,
 	int err = 0;
 
 	for (unsigned int i = OUTER; !err && i < FUNCTIONS; i++) {
-		err = calls_side_get_node(side, rounds->id[i], &node);
+		err = bpf_map_lookup_elem(side->nodes, &rounds->id[i], &node);
 		if (!err)
 			ret_ns[i] = node.self_ns;
 	}
@@ -275,8 +274,8 @@ static void forget(const struct calls_side *side, const struct rounds *rounds)
 	const uint32_t tid = (uint32_t)syscall(SYS_gettid);
 
 	for (unsigned int i = OUTER; i < FUNCTIONS; i++)
-		(void)bpf_map_delete_elem(calls_side_parts(side).nodes, &rounds->id[i]);
-	(void)bpf_map_delete_elem(calls_side_parts(side).threads, &tid);
+		(void)bpf_map_delete_elem(side->nodes, &rounds->id[i]);
+	(void)bpf_map_delete_elem(side->threads, &tid);
 }
 
 static int measure(struct calls_side *side, struct call_costs *ret_cost)

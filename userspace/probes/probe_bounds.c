@@ -275,7 +275,6 @@ static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
 	const struct cuda_side *side = probe_worker_cuda(bounds->worker);
 	const uint64_t elapsed_ns = now_ns - bounds->launches_looked_ns;
 	uint64_t on_ns[BUDGET_SOURCES_MAX] = {};
-	struct cuda_side_parts parts;
 
 	if (!side || elapsed_ns < LOOK_NS)
 		return;
@@ -290,8 +289,7 @@ static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
 	if (!bounds->launches_looked_ns)
 		bounds->launches_told_ns = now_ns;
 	bounds->launches_looked_ns = now_ns;
-	parts = cuda_side_parts(side);
-	if (table_read(parts.threads, sizeof(uint64_t), parts.thread_bytes, on_thread, bounds) ||
+	if (table_read(side->threads, sizeof(uint64_t), side->thread_bytes, on_thread, bounds) ||
 	    !budget_tick(bounds->launches, elapsed_ns, on_ns))
 		return;
 	warn(bounds);

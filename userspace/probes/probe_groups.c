@@ -87,22 +87,19 @@ static void choose_program(const struct probe_groups_place *place,
 			   const struct probe_worker_site *site,
 			   struct probe_links_options *options)
 {
+	const struct probe_side *side = place->side;
 	const bool is_alloc = is_of_allocator(site);
 
 	if (site->site.does == PP_SITE_CUDA) {
-		const struct cuda_side_parts cuda = cuda_side_parts(place->cuda);
-
-		options->program = cuda.program;
-		options->programs = cuda.programs;
-		options->site_now = cuda.site_now;
-	} else {
-		const struct probe_side_parts parts = probe_side_parts(place->side);
-
-		options->site_now = parts.site_now;
-		options->program = is_alloc ? parts.alloc_program : parts.probe_program;
-		options->programs = is_alloc ? parts.alloc_programs : parts.programs;
-		options->is_session = is_alloc && parts.has_sessions;
+		options->program = place->cuda->program;
+		options->programs = place->cuda->programs;
+		options->site_now = place->cuda->site_now;
+		return;
 	}
+	options->site_now = side->site_now;
+	options->program = is_alloc ? side->alloc_program : side->program;
+	options->programs = is_alloc ? side->alloc_programs : side->programs;
+	options->is_session = is_alloc && side->has_sessions;
 }
 
 static int attach(const struct probe_groups_place *place, uint32_t number, bool is_return,
@@ -202,11 +199,11 @@ static int load_probes(struct probe_objects *objects, bool wants_prices)
 	if (load->err)
 		return load->err;
 	if (wants_prices)
-		prices = find_prices(objects, probe_side_parts(side).probe_program);
+		prices = find_prices(objects, side->program);
 	pthread_mutex_lock(objects->mutex);
 	objects->side = side;
 	objects->prices.of = prices;
-	objects->prices.alloc_end_ns = probe_side_parts(side).has_sessions ? 0 : prices.return_ns;
+	objects->prices.alloc_end_ns = side->has_sessions ? 0 : prices.return_ns;
 	pthread_mutex_unlock(objects->mutex);
 	return 0;
 }
@@ -223,7 +220,7 @@ static int load_cuda(struct probe_objects *objects, bool wants_prices)
 	if (load->err)
 		return load->err;
 	if (wants_prices)
-		prices = find_prices(objects, cuda_side_parts(cuda).program);
+		prices = find_prices(objects, cuda->program);
 	pthread_mutex_lock(objects->mutex);
 	objects->cuda = cuda;
 	objects->prices.of = prices;

@@ -118,15 +118,15 @@ static int attach_tracepoint(const struct probe_worker *worker, struct task *tas
 
 	if (!links.fd)
 		return -ENOMEM;
-	err = probe_links_tracepoint(probe_side_parts(worker->objects.side).tracepoint_program,
-				     task->job.tracepoint, site->number, links.fd);
+	err = probe_links_tracepoint(worker->objects.side->tracepoint_program, task->job.tracepoint,
+				     site->number, links.fd);
 	if (err == -ENOTSUP) {
 		err = probe_side_open(&options, task->result.why, sizeof(task->result.why),
 				      &task->own);
 		if (!err)
 			err = probe_side_set_site(task->own, site->number, &site->site);
 		if (!err)
-			err = probe_links_tracepoint(probe_side_parts(task->own).tracepoint_program,
+			err = probe_links_tracepoint(task->own->tracepoint_program,
 						     task->job.tracepoint, 0, links.fd);
 	}
 	if (err) {
@@ -673,10 +673,9 @@ bool probe_worker_tell_put_off(struct probe_worker *worker, uint32_t *ret_uid)
 	return is_told;
 }
 
-/* NULL: nothing is loaded yet.  Once loaded it stays until the end. */
-static struct probe_side *side_of(struct probe_worker *worker)
+const struct probe_side *probe_worker_side(struct probe_worker *worker)
 {
-	struct probe_side *side;
+	const struct probe_side *side;
 
 	pthread_mutex_lock(&worker->background.mutex);
 	side = worker->objects.side;
@@ -713,7 +712,7 @@ void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_
 
 int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_costs)
 {
-	const struct probe_side *side = side_of(worker);
+	const struct probe_side *side = probe_worker_side(worker);
 	const uint64_t now_ns = mono_ns();
 
 	if (!side)
@@ -743,20 +742,6 @@ struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker)
 	prices = worker->objects.prices;
 	pthread_mutex_unlock(&worker->background.mutex);
 	return prices;
-}
-
-int probe_worker_blocks(struct probe_worker *worker)
-{
-	const struct probe_side *side = side_of(worker);
-
-	return side ? probe_side_parts(side).blocks : -EAGAIN;
-}
-
-int probe_worker_debts(struct probe_worker *worker)
-{
-	const struct probe_side *side = side_of(worker);
-
-	return side ? probe_side_parts(side).debts : -EAGAIN;
 }
 
 const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)

@@ -24,6 +24,7 @@
 
 struct cuda_side;
 struct kernel_side;
+struct probe_side;
 struct probe_worker;
 
 /* A site's number, and what a hit of it does. */
@@ -112,12 +113,9 @@ uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe);
 /* Returns what a hit costs: on this machine, once the programs of a run with bounded probes are
  * loaded, else typical prices. */
 struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker);
-/* Return descriptors, which the worker owns, of sampled blocks that are held, and of debts[]
- * (pyprofd/probe.h); -EAGAIN: nothing is loaded yet. */
-int probe_worker_blocks(struct probe_worker *worker);
-int probe_worker_debts(struct probe_worker *worker);
-/* Returns the object of CUDA's functions, which the worker owns until its end; NULL: nothing of
- * theirs was found yet. */
+/* Return the object of probes, and that of CUDA's functions, which the worker owns until its end;
+ * NULL: nothing that needs it was found yet. */
+const struct probe_side *probe_worker_side(struct probe_worker *worker);
 const struct cuda_side *probe_worker_cuda(struct probe_worker *worker);
 
 #endif

@@ -390,8 +390,7 @@ static void see_whole(const struct probes *probes, const struct process *process
 
 	if (known->has_driver && side && known->attached_ns &&
 	    process->start_ns > known->attached_ns && probes->started_ns &&
-	    process->start_ns > probes->started_ns &&
-	    process->start_ns > cuda_side_seen_since(side))
+	    process->start_ns > probes->started_ns && process->start_ns > side->seen_since_ns)
 		(void)cuda_side_add_whole(side, process->id);
 }
 
@@ -715,18 +714,11 @@ bool probes_free(struct probes *probes)
 	return has_ended;
 }
 
-int probes_blocks(struct probes *probes)
+const struct probe_side *probes_allocs(struct probes *probes)
 {
 	if (!probes || probes->plan.alloc_row >= probes->plan.count)
-		return -ENOENT;
-	return probe_worker_blocks(probes->worker);
-}
-
-int probes_debts(struct probes *probes)
-{
-	if (!probes || probes->plan.alloc_row >= probes->plan.count)
-		return -ENOENT;
-	return probe_worker_debts(probes->worker);
+		return NULL;
+	return probe_worker_side(probes->worker);
 }
 
 const struct cuda_side *probes_cuda(struct probes *probes)

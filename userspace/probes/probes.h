@@ -16,13 +16,9 @@
 #include "probes/probe_plan.h"
 
 struct cuda_side;
-struct file_table;
-struct foreign;
-struct kernel_side;
-struct options;
 struct process;
-struct process_table;
 struct profiles;
+struct probe_side;
 struct probes;
 struct services;
 struct text_table;
@@ -40,10 +36,9 @@ struct probe_plan probes_plan(const struct probes *probes);
 /* The names of modules that imports have as their detail. */
 const struct text_table *probes_texts(const struct probes *probes);
 
-/* Return descriptors, which the probes own, of sampled blocks that are held, and of debts[]
- * (pyprofd/probe.h); below 0: there is none. */
-int probes_blocks(struct probes *probes);
-int probes_debts(struct probes *probes);
+/* Returns the object of probes, which they own, when allocations are captured; NULL: it is not
+ * loaded. */
+const struct probe_side *probes_allocs(struct probes *probes);
 
 /* Returns the object of CUDA's functions, which the probes own; NULL: nothing of theirs was
  * found. */

@@ -35,22 +35,18 @@ static struct process process; /* 70 */
 static uint64_t used_stack, held_row;
 static bool is_loaded = true, is_watched;
 
+static const struct cuda_side side = {.blocks = BLOCKS_FD, .ended = ENDED_FD};
+
 const struct cuda_side *probes_cuda(struct probes *probes)
 {
 	(void)probes;
-	return is_loaded ? (const struct cuda_side *)&kernel : NULL;
+	return is_loaded ? &side : NULL;
 }
 
-struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
-{
-	(void)side;
-	return (struct cuda_side_parts){.blocks = BLOCKS_FD, .ended = ENDED_FD};
-}
-
-void cuda_side_remove_block(const struct cuda_side *side, const struct pp_cuda_block_key *key,
+void cuda_side_remove_block(const struct cuda_side *of, const struct pp_cuda_block_key *key,
 			    const struct pp_cuda_block *block)
 {
-	(void)side;
+	assert_ptr_equal(of, &side);
 	for (size_t i = 0; i < kernel.count; i++)
 		if (!memcmp(key, &kernel.key[i], sizeof(*key))) {
 			assert_int_equal(block->since_ns, kernel.block[i].since_ns);

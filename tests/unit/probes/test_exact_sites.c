@@ -29,7 +29,6 @@ static struct {
 	int err_of_program, err;
 	pid_t pid;
 	bool is_used[PP_CALL_EVENTS][PP_CALL_SITES_MAX];
-	bool has_cookies;
 } done;
 
 int file_table_probes(struct file_table *table, struct file *file,
@@ -85,19 +84,12 @@ void probe_links_release(struct probe_links *links)
 	links->count = 0;
 }
 
-struct calls_side_parts calls_side_parts(const struct calls_side *side)
-{
-	(void)side;
-	return (struct calls_side_parts){.program = {PROGRAM_ENTRY, PROGRAM_ENTRY + 1,
-						     PROGRAM_ENTRY + 2},
-					 .locks = LOCKS,
-					 .has_cookies = done.has_cookies};
-}
+static struct calls_side side;
 
-int calls_side_set_site(struct calls_side *side, uint32_t number, enum pp_call_event event,
+int calls_side_set_site(struct calls_side *of, uint32_t number, enum pp_call_event event,
 			const struct pp_call_site *site)
 {
-	(void)side;
+	assert_ptr_equal(of, &side);
 	assert_int_equal(done.attached, done.wanted);
 	assert_int_equal(site->is_used, 1);
 	assert_int_equal(site->is_ours, 0);
@@ -116,7 +108,9 @@ static void debian(void)
 {
 	memset(&in_file, 0, sizeof(in_file));
 	memset(&done, 0, sizeof(done));
-	done.has_cookies = true;
+	side = (struct calls_side){.program = {PROGRAM_ENTRY, PROGRAM_RETURN, PROGRAM_LINE},
+				   .locks = LOCKS,
+				   .has_cookies = true};
 	done.wanted = 2;
 	put(ENTRY, 0x100, 0x9000);
 	put(RETURN, 0x200, 0x9002);
@@ -149,7 +143,7 @@ static void attach__of_311_raises_lines_semaphore_where_nothing_runs(void **stat
 	debian();
 	assert_int_equal(find(11, next, &sites), 0);
 	assert_int_equal(sites->file, 77);
-	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), 0);
+	assert_int_equal(exact_sites_attach(sites, &side, 9, 1234, &links), 0);
 	assert_int_equal(done.pid, 1234);
 	assert_int_equal(done.count[PP_CALL_ENTRY], 1);
 	assert_int_equal(done.site[PP_CALL_ENTRY][0].offset, 0x100);
@@ -174,7 +168,7 @@ static void attach__without_such_a_function_is_at_the_line(void **state)
 	debian();
 	in_file.count--;
 	assert_int_equal(find(11, next, &sites), 0);
-	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), 0);
+	assert_int_equal(exact_sites_attach(sites, &side, 9, 1234, &links), 0);
 	assert_int_equal(done.site[PP_CALL_RETURN][1].offset, 0x300);
 	assert_int_equal(done.site[PP_CALL_RETURN][1].semaphore, 0x9004);
 }
@@ -188,7 +182,7 @@ static void attach__of_39_leaves_line_alone(void **state)
 	(void)state;
 	debian();
 	assert_int_equal(find(9, next, &sites), 0);
-	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), 0);
+	assert_int_equal(exact_sites_attach(sites, &side, 9, 1234, &links), 0);
 	assert_int_equal(done.count[PP_CALL_RETURN], 1);
 }
 
@@ -229,8 +223,8 @@ static void find__numbers_go_on_from_file_to_file(void **state)
 	assert_int_equal(second->event[PP_CALL_ENTRY].site[0].cookie, 2);
 	assert_int_equal(second->event[PP_CALL_RETURN].site[0].cookie, 1);
 	/* Without cookies hits of the second site would be taken for the first one's. */
-	done.has_cookies = false;
-	assert_int_equal(exact_sites_attach(second, NULL, 9, 1234, &links), -ENOTSUP);
+	side.has_cookies = false;
+	assert_int_equal(exact_sites_attach(second, &side, 9, 1234, &links), -ENOTSUP);
 	assert_int_equal(done.attached, 0);
 	next[PP_CALL_ENTRY] = PP_CALL_SITES_MAX - 2;
 	assert_int_equal(find(9, next, &third), -ENOSPC);
@@ -247,7 +241,7 @@ static void attach__takes_off_what_is_half_attached(void **state)
 	assert_int_equal(find(11, next, &sites), 0);
 	done.err_of_program = PROGRAM_ENTRY;
 	done.err = -ESRCH;
-	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), -ESRCH);
+	assert_int_equal(exact_sites_attach(sites, &side, 9, 1234, &links), -ESRCH);
 	assert_int_equal(done.attached, 1);
 	assert_int_equal(done.released, 1);
 	assert_int_equal(links.event[PP_CALL_RETURN].count, 0);
@@ -263,7 +257,7 @@ static void attach__of_lines_is_at_the_line(void **state)
 	debian();
 	done.wanted = 3;
 	assert_int_equal(find_what(11, EXACT_LINES, next, &sites), 0);
-	assert_int_equal(exact_sites_attach(sites, NULL, 9, 1234, &links), 0);
+	assert_int_equal(exact_sites_attach(sites, &side, 9, 1234, &links), 0);
 	assert_int_equal(done.count[PP_CALL_LINE], 1);
 	assert_int_equal(done.site[PP_CALL_LINE][0].offset, 0x300);
 	assert_int_equal(done.site[PP_CALL_LINE][0].semaphore, 0x9004);

@@ -91,16 +91,12 @@ struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker)
 	return prices;
 }
 
+static const struct cuda_side side = {.threads = 7, .thread_bytes = sizeof(struct pp_cuda_hits)};
+
 const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
 {
 	assert_ptr_equal(worker, &plan);
-	return has_side ? (const struct cuda_side *)&plan : NULL;
-}
-
-struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
-{
-	assert_ptr_equal(side, &plan);
-	return (struct cuda_side_parts){.threads = 7, .thread_bytes = sizeof(struct pp_cuda_hits)};
+	return has_side ? &side : NULL;
 }
 
 /* One thread of each process; the second process has none until it has hits. */

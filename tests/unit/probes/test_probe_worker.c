@@ -76,19 +76,15 @@ int cuda_side_open(const struct kernel_side *of, char *why, size_t why_size,
 		strncpy(why, "no program of CUDA", why_size);
 		return kernel.cuda_err;
 	}
-	*ret_side = malloc(1);
+	*ret_side = calloc(1, sizeof(**ret_side));
+	(*ret_side)->program = 17;
+	(*ret_side)->programs = (*ret_side)->site_now = -1;
 	return 0;
 }
 
 void cuda_side_free(struct cuda_side *side)
 {
 	free(side);
-}
-
-struct cuda_side_parts cuda_side_parts(const struct cuda_side *side)
-{
-	(void)side;
-	return (struct cuda_side_parts){.program = 17, .site_now = -1, .programs = -1};
 }
 
 int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_site *site)
@@ -205,27 +201,20 @@ int probe_side_open(const struct probe_side_options *options, char *why, size_t 
 		strncpy(why, "no programs", why_size);
 		return kernel.open_err;
 	}
-	*ret_side = malloc(1);
+	*ret_side = malloc(sizeof(**ret_side));
+	**ret_side = (struct probe_side){.program = 5,
+					 .programs = -1,
+					 .tracepoint_program = 6,
+					 .alloc_program = 7,
+					 .alloc_programs = -1,
+					 .site_now = -1,
+					 .has_sessions = !kernel.lacks_sessions};
 	return 0;
 }
 
 void probe_side_free(struct probe_side *side)
 {
 	free(side);
-}
-
-struct probe_side_parts probe_side_parts(const struct probe_side *side)
-{
-	(void)side;
-	return (struct probe_side_parts){.probe_program = 5,
-					 .tracepoint_program = 6,
-					 .alloc_program = 7,
-					 .site_now = -1,
-					 .programs = -1,
-					 .alloc_programs = -1,
-					 .blocks = 8,
-					 .debts = 9,
-					 .has_sessions = !kernel.lacks_sessions};
 }
 
 int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate)

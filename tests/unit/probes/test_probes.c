@@ -80,32 +80,13 @@ int probe_worker_new(const struct kernel_side *kernel, uint32_t blocks_max,
 	return 0;
 }
 
-int probe_worker_blocks(struct probe_worker *worker)
-{
-	(void)worker;
-	return 8;
-}
-
-int probe_worker_debts(struct probe_worker *worker)
-{
-	(void)worker;
-	return 9;
-}
-
 static bool is_loaded; /* CUDA's object */
+static struct cuda_side cuda;
 
 const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
 {
 	(void)worker;
-	return is_loaded ? (const struct cuda_side *)calls : NULL;
-}
-
-static uint64_t seen_since_ns;
-
-uint64_t cuda_side_seen_since(const struct cuda_side *side)
-{
-	(void)side;
-	return seen_since_ns;
+	return is_loaded ? &cuda : NULL;
 }
 
 int cuda_side_add_whole(const struct cuda_side *side, struct pp_process_id id)
@@ -636,10 +617,10 @@ static void process__that_begins_behind_the_links_is_whole(void **state)
 	probes_see(probes, &known);
 	assert_string_equal(called(), "whole 8; ");
 	/* Launches have not been probed all the time. */
-	seen_since_ns = UINT64_MAX;
+	cuda.seen_since_ns = UINT64_MAX;
 	probes_see(probes, &known);
 	assert_string_equal(called(), "");
-	seen_since_ns = 0;
+	cuda.seen_since_ns = 0;
 	is_loaded = false;
 }
 
