@@ -306,14 +306,6 @@ void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns)
 		look_at_launches(bounds, now_ns);
 }
 
-void probe_bounds_get_now(const struct probe_bounds *bounds, struct probe_bounds_now *ret_now)
-{
-	const struct budget_now *now = budget_now(bounds->programs);
-
-	*ret_now =
-		(struct probe_bounds_now){.cost_ppm = now->cost_ppm, .least_ppm = now->least_ppm};
-}
-
 /* ---- telling ---- */
 
 /* "probe=malloc hits=120000 ns_per_hit=640 on=0.230": the latter where sums are scaled. */

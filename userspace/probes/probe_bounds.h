@@ -47,12 +47,6 @@ struct probe_bounds {
 	bool has_bounded; /* not all stay on */
 };
 
-/* What the probes cost now, for the terminal. */
-struct probe_bounds_now {
-	uint32_t cost_ppm;  /* of the programs' CPU time, without the probes */
-	uint32_t least_ppm; /* the smallest share of time for which a probe is on */
-};
-
 /* Begins: says to the worker which probes are bounded.  All is borrowed.  Returns 0 or -ENOMEM. */
 int probe_bounds_init(struct probe_bounds *bounds, const struct options *options,
 		      const struct probe_plan *plan, struct probe_worker *worker);
@@ -66,7 +60,6 @@ void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid, uint32_t u
 void probe_bounds_drop_process(struct probe_bounds *bounds, pid_t pid);
 /* Looks about once a second what probes have cost, and sets how long they are on. */
 void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns);
-void probe_bounds_get_now(const struct probe_bounds *bounds, struct probe_bounds_now *ret_now);
 /* Adds a comment for each probe: what it did since the last description.  Returns 0 or -ENOMEM. */
 int probe_bounds_describe(struct probe_bounds *bounds, struct profiles *profiles, uint64_t now_ns);
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <pyprofd/config.h>
+#include <pyprofd/sample.h>
 
 #include "attach/cuda_side.h"
 #include "attach/file_table.h"
@@ -18,13 +19,17 @@
 #include "base/user_quota.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
+#include "drain/text_table.h"
 #include "options/options.h"
 #include "probes/cuda_events.h"
+#include "probes/probe_bounds.h"
 #include "probes/probe_names.h"
 #include "probes/probe_warnings.h"
 #include "probes/probe_worker.h"
 #include "probes/probed_file.h"
+#include "windows/label.h"
 #include "windows/source.h"
+#include "windows/summary.h"
 
 #define FILES_MAX 4096U	   /* that are looked into; further ones get no probes */
 #define ATTACHED_MAX 4096U /* processes and files with links of their own */
@@ -63,6 +68,15 @@ struct probes {
 };
 
 /* ---- files ---- */
+
+/* Returns what is known of a file; NULL: it has not been looked into. */
+static struct probed_file *file_of(const struct probes *probes, uint32_t id)
+{
+	struct probed_file *known;
+
+	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
+	return known;
+}
 
 static int take_answer(struct probes *probes, const struct probe_sites *sites,
 		       struct probe_wants *list, struct probed_file *file)
@@ -163,8 +177,8 @@ static int look_into(struct probes *probes, struct file *file, uint32_t uid,
 /* ---- attaching ---- */
 
 /* *ret_job is untouched on failure. */
-static int make_job_of(struct probes *probes, int fd, const struct probed_file *known, pid_t pid,
-		       uint32_t *ret_job)
+static int make_job(struct probes *probes, int fd, const struct probed_file *known, pid_t pid,
+		    uint32_t *ret_job)
 {
 	struct probe_job job = {.file = -1, .pid = pid, .site_count = known->site_count};
 	uint32_t id;
@@ -190,23 +204,48 @@ static int make_job_of(struct probes *probes, int fd, const struct probed_file *
 	return err;
 }
 
-static int make_job(struct probes *probes, struct file *file, const struct probed_file *known,
-		    pid_t pid, uint32_t *ret_job)
-{
-	int fd, err = file_table_descriptor(probes->services->files, file, &fd);
-
-	return err ? err : make_job_of(probes, fd, known, pid, ret_job);
-}
-
 /* As make_job(), and tells of an error. */
 static int start_job(struct probes *probes, struct file *file, const struct probed_file *known,
 		     pid_t pid, uint32_t *ret_job)
 {
-	int err = make_job(probes, file, known, pid, ret_job);
+	int fd, err = file_table_descriptor(probes->services->files, file, &fd);
 
+	if (!err)
+		err = make_job(probes, fd, known, pid, ret_job);
 	if (err)
 		probe_warn_refused(&probes->warnings, known->path, pid, strerror(-err));
 	return err;
+}
+
+static bool is_of_process(const struct probes *probes, const struct attached *one, const void *id)
+{
+	(void)probes;
+	return !memcmp(&one->process, id, sizeof(one->process));
+}
+
+static bool is_of_file(const struct probes *probes, const struct attached *one, const void *id)
+{
+	(void)probes;
+	return !memcmp(&one->file, id, sizeof(one->file));
+}
+
+/* Takes off what processes have of files, where `is_unwanted` says so of `of`. */
+static void detach(struct probes *probes,
+		   bool (*is_unwanted)(const struct probes *probes, const struct attached *one,
+				       const void *of),
+		   const void *of)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < probes->attached_count; i++) {
+		const struct attached *one = &probes->attached[i];
+
+		if (is_unwanted(probes, one, of))
+			probe_worker_detach(probes->worker, one->job);
+		else
+			probes->attached[kept++] = *one;
+	}
+	probes->attached_count = kept;
 }
 
 static bool is_attached(const struct probes *probes, struct pp_process_id id,
@@ -214,12 +253,11 @@ static bool is_attached(const struct probes *probes, struct pp_process_id id,
 {
 	for (size_t i = 0; i < probes->attached_count; i++) {
 		const struct attached *attached = &probes->attached[i];
-		struct probed_file *other;
+		const struct probed_file *other;
 
-		if (attached->process.tgid != id.tgid ||
-		    attached->process.generation != id.generation)
+		if (!is_of_process(probes, attached, &id))
 			continue;
-		HASH_FIND(hh, probes->file, &attached->file, (unsigned int)sizeof(file->id), other);
+		other = file_of(probes, attached->file);
 		if (attached->file == file->id || (other && probed_file_is_same_code(other, file)))
 			return true;
 	}
@@ -295,19 +333,12 @@ static void attach_everywhere(struct probes *probes, struct file *file, struct p
 	}
 }
 
-static void see_later(struct probes *probes, struct pp_process_id id)
-{
-	if (probes->again_count < AGAIN_MAX)
-		probes->again[probes->again_count++] = id;
-}
-
 /* Returns what is known of a file; NULL: it has not been looked into, or was refused to another
  * user. */
 static struct probed_file *find_file(struct probes *probes, uint32_t id, uint32_t uid)
 {
-	struct probed_file *known;
+	struct probed_file *known = file_of(probes, id);
 
-	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
 	if (!known || !known->is_refused || known->uid == uid)
 		return known;
 	drop_file(probes, known);
@@ -320,51 +351,35 @@ static struct probed_file *find_file(struct probes *probes, uint32_t id, uint32_
  * one. */
 static const struct probed_file *find_runtime(const struct probes *probes, uint32_t id)
 {
-	struct probed_file *known;
+	const struct probed_file *known = file_of(probes, id);
 
-	HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
 	return known && known->has_runtime ? known : NULL;
 }
 
 static bool maps_driver(const struct probes *probes, const struct process *process)
 {
-	struct probed_file *known;
-
 	for (size_t i = 0; i < process->mapping_count; i++) {
-		const uint32_t id = process->mapping[i].file;
+		const struct probed_file *known = file_of(probes, process->mapping[i].file);
 
-		HASH_FIND(hh, probes->file, &id, (unsigned int)sizeof(id), known);
 		if (known && known->has_driver)
 			return true;
 	}
 	return false;
 }
 
-/* The runtime calls the driver, so where there is a driver its functions alone are probed. */
-static void detach_runtime(struct probes *probes, const struct process *process)
+static bool is_of_runtime(const struct probes *probes, const struct attached *one, const void *id)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < probes->attached_count; i++) {
-		const struct attached *one = &probes->attached[i];
-
-		if (one->process.tgid == process->id.tgid &&
-		    one->process.generation == process->id.generation &&
-		    find_runtime(probes, one->file))
-			probe_worker_detach(probes->worker, one->job);
-		else
-			probes->attached[kept++] = *one;
-	}
-	probes->attached_count = kept;
+	return is_of_process(probes, one, id) && find_runtime(probes, one->file);
 }
 
-/* Whether the runtime's functions are probed depends on the process, so it has links of its own. */
+/* The runtime calls the driver, so where there is a driver its functions alone are probed.  That
+ * depends on the process, so it has links of its own. */
 static void see_runtimes(struct probes *probes, const struct process *process)
 {
 	if (probes->plan.cuda_row >= probes->plan.count)
 		return;
 	if (maps_driver(probes, process)) {
-		detach_runtime(probes, process);
+		detach(probes, is_of_runtime, &process->id);
 		return;
 	}
 	for (size_t i = 0; i < process->mapping_count; i++) {
@@ -376,10 +391,13 @@ static void see_runtimes(struct probes *probes, const struct process *process)
 	}
 }
 
-void probes_start(struct probes *probes, uint64_t now_ns)
+/* Hits count from now on: of a process that began before, not all calls are seen. */
+static int source_begin(void *state, uint64_t started_ns)
 {
-	if (probes)
-		probes->started_ns = now_ns;
+	struct probes *probes = state;
+
+	probes->started_ns = started_ns;
+	return 0;
 }
 
 /* Of a process that began when the library had all its probes every call is seen. */
@@ -421,12 +439,14 @@ static int see_file(struct probes *probes, const struct process *process, uint32
 	return 0;
 }
 
-void probes_see(struct probes *probes, const struct process *process)
+static void source_see_process(void *state, const struct process *process, bool is_new)
 {
+	struct probes *probes = state;
 	uint32_t last = 0;
 	bool is_late = false;
 
-	if (!probes || process->exit_ns)
+	(void)is_new;
+	if (process->exit_ns)
 		return;
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const uint32_t id = process->mapping[i].file;
@@ -437,25 +457,15 @@ void probes_see(struct probes *probes, const struct process *process)
 		is_late |= see_file(probes, process, id) == -EAGAIN;
 	}
 	see_runtimes(probes, process);
-	if (is_late)
-		see_later(probes, process->id);
+	if (is_late && probes->again_count < AGAIN_MAX)
+		probes->again[probes->again_count++] = process->id;
 }
 
-void probes_forget(struct probes *probes, struct pp_process_id id)
+static void source_forget_process(void *state, struct pp_process_id id)
 {
-	size_t kept = 0;
+	struct probes *probes = state;
 
-	if (!probes)
-		return;
-	for (size_t i = 0; i < probes->attached_count; i++) {
-		const struct attached *one = &probes->attached[i];
-
-		if (one->process.tgid == id.tgid && one->process.generation == id.generation)
-			probe_worker_detach(probes->worker, one->job);
-		else
-			probes->attached[kept++] = *one;
-	}
-	probes->attached_count = kept;
+	detach(probes, is_of_process, &id);
 	probe_bounds_drop_process(&probes->bounds, (pid_t)id.tgid);
 }
 
@@ -488,7 +498,7 @@ static int prepare_file(struct probes *probes, int fd, const char *path, pid_t p
 		err = take_answer(probes, &sites, list, made);
 	probe_sites_release(&sites);
 	if (!err && made->site_count)
-		err = make_job_of(probes, fd, made, pid, &made->job);
+		err = make_job(probes, fd, made, pid, &made->job);
 	if (!err && made->site_count) {
 		probes->prepared_id = process->id;
 		probes->prepared = TAKE(made);
@@ -496,16 +506,17 @@ static int prepare_file(struct probes *probes, int fd, const char *path, pid_t p
 	return err;
 }
 
-void probes_prepare(struct probes *probes, pid_t pid, const char *command)
+/* The first calls and imports of a command are seen.  pid: its process, which will execute it. */
+static void source_prepare(void *state, pid_t pid, const char *command)
 {
 	char link[4096], path[4096];
-	OWNED_FD int fd = probes ? command_file_open(command, link, sizeof(link)) : -1;
+	OWNED_FD int fd = command_file_open(command, link, sizeof(link));
 	int err;
 
 	if (fd < 0 || !realpath(link, path))
 		return;
 	/* Where that fails, the process gets its links as others do. */
-	err = prepare_file(probes, fd, path, pid);
+	err = prepare_file(state, fd, path, pid);
 	if (err)
 		log_debug("probes of '%s' are not attached before it begins: %s", path,
 			  strerror(-err));
@@ -537,11 +548,13 @@ static int check_tracepoint(struct probes *probes, uint32_t row)
 	return err ? err : attach_tracepoint(probes, row);
 }
 
-int probes_check(struct probes *probes)
+/* Looks whether what --probe names is there: -ENXIO where it is not, or cannot be attached. */
+static int source_check(void *state)
 {
+	struct probes *probes = state;
 	int err = 0;
 
-	for (uint32_t row = 0; probes && row < probes->plan.count && !err; row++) {
+	for (uint32_t row = 0; row < probes->plan.count && !err; row++) {
 		if (probes->plan.row[row].place == PROBE_IN_BINARY)
 			err = probe_check_binary(&probes->plan, row, probes->services->foreign,
 						 &probes->known[row]);
@@ -567,9 +580,11 @@ static void on_result(struct probes *probes, const struct probe_result *result)
 			file->attached_ns = mono_ns();
 }
 
-bool probes_are_ready(struct probes *probes)
+static int source_is_ready(void *state)
 {
-	return !probes || (!probes->again_count && probe_worker_is_idle(probes->worker));
+	const struct probes *probes = state;
+
+	return !probes->again_count && probe_worker_is_idle(probes->worker);
 }
 
 static void see_again(struct probes *probes)
@@ -584,26 +599,8 @@ static void see_again(struct probes *probes)
 			process_table_find(probes->services->processes, again[i]);
 
 		if (process)
-			probes_see(probes, process);
+			source_see_process(probes, process, false);
 	}
-}
-
-/* Takes off what processes have of a file. */
-static void detach_file(struct probes *probes, const struct probed_file *file)
-{
-	size_t kept = 0;
-
-	if (file->job && !find_partner(probes, file))
-		probe_worker_detach(probes->worker, file->job);
-	for (size_t i = 0; i < probes->attached_count; i++) {
-		const struct attached *one = &probes->attached[i];
-
-		if (one->file == file->id)
-			probe_worker_detach(probes->worker, one->job);
-		else
-			probes->attached[kept++] = *one;
-	}
-	probes->attached_count = kept;
 }
 
 /* A link would keep the file's file system from being unmounted. */
@@ -614,7 +611,9 @@ static void drop_gone(struct probes *probes)
 	HASH_ITER (hh, probes->file, file, next) {
 		if (file_table_find(probes->services->files, file->id))
 			continue;
-		detach_file(probes, file);
+		if (file->job && !find_partner(probes, file))
+			probe_worker_detach(probes->worker, file->job);
+		detach(probes, is_of_file, &file->id);
 		drop_file(probes, file);
 	}
 }
@@ -633,12 +632,14 @@ static void fade_open_calls(const struct kernel_side *kernel)
 	}
 }
 
-void probes_tick(struct probes *probes)
+/* Takes results, asks again where the parser's child was late, and takes probes off files that are
+ * gone. */
+static bool source_tick(void *state, uint64_t now_ns)
 {
+	struct probes *probes = state;
 	struct probe_result result;
 
-	if (!probes)
-		return;
+	(void)now_ns;
 	probe_warn_late(probes->worker);
 	while (probe_worker_result(probes->worker, &result))
 		on_result(probes, &result);
@@ -649,51 +650,13 @@ void probes_tick(struct probes *probes)
 	probe_bounds_look(&probes->bounds, mono_ns());
 	cuda_events_look(&probes->cuda_events, probes->worker, mono_ns());
 	fade_open_calls(probes->services->kernel);
+	return false;
 }
 
 /* ---- the whole ---- */
 
-int probes_new(const struct services *services, struct probes **ret_probes)
-{
-	OWNED(probes) struct probes *probes = calloc(1, sizeof(*probes));
-	int err;
-
-	if (!probes)
-		return -ENOMEM;
-	probes->services = services;
-	probes->next_job = 1;
-	probes->file_quota.total = FILES_MAX;
-	site_numbers_init(&probes->numbers);
-	probes->takes_all = probe_links_can_share();
-	if (services->options->events_are_default && !probes->takes_all) {
-		log_debug("gc, import and cuda are left out: on kernels before 6.6 they take "
-			  "CAP_SYS_ADMIN, which pyprofd keeps only for who asks for them, as "
-			  "--events cpu,gc,import,cuda");
-		*ret_probes = NULL;
-		return 0;
-	}
-	err = probe_plan_make(services->options, probes->takes_all, &probes->plan);
-	if (err || !probes->plan.count) {
-		*ret_probes = err ? *ret_probes : NULL;
-		return err;
-	}
-	probes->known = calloc(probes->plan.count, sizeof(*probes->known));
-	if (!probes->known)
-		return -ENOMEM;
-	err = probe_worker_new(services->kernel,
-			       services->options->events & PP_CAPTURE_ALLOC ? BLOCKS_MAX : 0,
-			       &probes->worker);
-	if (err)
-		return err;
-	err = probe_bounds_init(&probes->bounds, services->options, &probes->plan, probes->worker);
-	if (err)
-		return err;
-	cuda_events_begin(&probes->cuda_events, &probes->plan, probes->worker);
-	*ret_probes = TAKE(probes);
-	return 0;
-}
-
-bool probes_free(struct probes *probes)
+/* Returns false when a thread goes on to use the kernel side: probe_worker_free(). */
+static bool probes_free(struct probes *probes)
 {
 	struct probed_file *file, *next;
 	bool has_ended;
@@ -713,6 +676,49 @@ bool probes_free(struct probes *probes)
 	free(probes);
 	return has_ended;
 }
+DEFINE_OWNED(struct probes, probes)
+
+static bool source_close(void *state)
+{
+	return probes_free(state);
+}
+
+static int source_open(const struct services *services, void **ret_state)
+{
+	OWNED(probes) struct probes *probes = calloc(1, sizeof(*probes));
+	int err;
+
+	if (!probes)
+		return -ENOMEM;
+	probes->services = services;
+	probes->next_job = 1;
+	probes->file_quota.total = FILES_MAX;
+	site_numbers_init(&probes->numbers);
+	probes->takes_all = probe_links_can_share();
+	if (services->options->events_are_default && !probes->takes_all) {
+		log_debug("gc, import and cuda are left out: on kernels before 6.6 they take "
+			  "CAP_SYS_ADMIN, which pyprofd keeps only for who asks for them, as "
+			  "--events cpu,gc,import,cuda");
+		return 0;
+	}
+	err = probe_plan_make(services->options, probes->takes_all, &probes->plan);
+	if (err || !probes->plan.count)
+		return err;
+	probes->known = calloc(probes->plan.count, sizeof(*probes->known));
+	if (!probes->known)
+		return -ENOMEM;
+	err = probe_worker_new(services->kernel,
+			       services->options->events & PP_CAPTURE_ALLOC ? BLOCKS_MAX : 0,
+			       &probes->worker);
+	if (err)
+		return err;
+	err = probe_bounds_init(&probes->bounds, services->options, &probes->plan, probes->worker);
+	if (err)
+		return err;
+	cuda_events_begin(&probes->cuda_events, &probes->plan, probes->worker);
+	*ret_state = TAKE(probes);
+	return 0;
+}
 
 const struct probe_side *probes_allocs(struct probes *probes)
 {
@@ -731,24 +737,63 @@ uint64_t probes_refused(const struct probes *probes)
 	return probes ? probes->numbers.quota.refused + probes->file_quota.refused : 0;
 }
 
-int probes_describe(struct probes *probes, struct profiles *profiles)
-{
-	return probes ? probe_bounds_describe(&probes->bounds, profiles, mono_ns()) : 0;
-}
-
-void probes_get_now(const struct probes *probes, struct probe_bounds_now *ret_now)
-{
-	*ret_now = (struct probe_bounds_now){};
-	if (probes)
-		probe_bounds_get_now(&probes->bounds, ret_now);
-}
-
 struct probe_plan probes_plan(const struct probes *probes)
 {
 	return probes ? probes->plan : (struct probe_plan){};
 }
 
-const struct text_table *probes_texts(const struct probes *probes)
+/* ---- their counters, which are in the kernel's tables ---- */
+
+/* CUDA's are totals, of which a source of its own knows what they do (gpu/cuda.h). */
+static int source_label(void *state, const struct pp_count_key *key, struct intern *strings,
+			struct profile_sample *sample)
 {
-	return probes->services->texts;
+	const struct probes *probes = state;
+	const char *module;
+
+	switch (key->kind) {
+	case PP_KIND_GC:
+		label_number(sample, "generation", (int64_t)key->detail);
+		return 0;
+	case PP_KIND_IMPORT:
+		module = text_table_find(probes->services->texts, key->detail);
+		return label_string(strings, sample, "module", module ? module : "[unknown]");
+	default:
+		return key->detail < probes->plan.count
+			       ? label_string(strings, sample, "probe",
+					      probes->plan.name[key->detail])
+			       : 0;
+	}
 }
+
+static int source_describe(void *state, struct profiles *profiles)
+{
+	struct probes *probes = state;
+
+	return probe_bounds_describe(&probes->bounds, profiles, mono_ns());
+}
+
+static void source_summarize(void *state, struct summary *summary)
+{
+	const struct probes *probes = state;
+	const struct budget_now *now = budget_now(probes->bounds.programs);
+
+	summary->probes_cost_ppm = now->cost_ppm;
+	summary->probes_on_ppm = now->least_ppm;
+}
+
+const struct source probes_source = {.name = "probes",
+				     .open = source_open,
+				     .close = source_close,
+				     .prepare = source_prepare,
+				     .check = source_check,
+				     .is_ready = source_is_ready,
+				     .begin = source_begin,
+				     .see_process = source_see_process,
+				     .forget_process = source_forget_process,
+				     .tick = source_tick,
+				     .labelled_kinds = 1U << PP_KIND_GC | 1U << PP_KIND_IMPORT |
+						       1U << PP_KIND_PROBE,
+				     .label = source_label,
+				     .describe = source_describe,
+				     .summarize = source_summarize};

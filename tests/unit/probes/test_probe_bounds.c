@@ -264,7 +264,7 @@ static void look__cheap_probes_stay_on(void **state)
 /* 400,000 hits of 1 us take 400 ms, and a tenth of a second of one CPU is allowed. */
 static void look__dear_probes_are_thinned(void **state)
 {
-	struct probe_bounds_now now;
+	const struct budget_now *now;
 
 	(void)state;
 	begin();
@@ -275,9 +275,9 @@ static void look__dear_probes_are_thinned(void **state)
 	second(LEAF, 400000);
 	assert_int_equal(share[LEAF], FULL / 4);
 	assert_int_equal(price[LEAF], HIT_NS);
-	probe_bounds_get_now(&bounds, &now);
-	assert_int_equal(now.least_ppm, share[LEAF]);
-	assert_int_equal(now.cost_ppm, FULL * 4 / 10);
+	now = budget_now(bounds.programs);
+	assert_int_equal(now->least_ppm, share[LEAF]);
+	assert_int_equal(now->cost_ppm, FULL * 4 / 10);
 	/* Those that stay on are never set; those without a site are not thinned. */
 	assert_int_equal(share[TIMED], FULL);
 	assert_int_equal(price[PYTHON], 0);

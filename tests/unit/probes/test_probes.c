@@ -12,20 +12,29 @@
 
 #include <pyprofd/config.h>
 #include <pyprofd/kinds.h>
+#include <pyprofd/sample.h>
 
 #include "attach/cuda_side.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
 #include "attach/tracepoints.h"
 #include "base/array.h"
+#include "base/budget.h"
+#include "base/intern.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
+#include "drain/text_table.h"
 #include "files/client.h"
 #include "options/options.h"
+#include "probes/probe_bounds.h"
 #include "probes/probe_worker.h"
+#include "profile/profile.h"
 #include "windows/source.h"
+#include "windows/summary.h"
 
 #define FILES 4U
+
+extern const struct source probes_source;
 
 struct process *process_table_find_tgid(const struct process_table *table, uint32_t tgid)
 {
@@ -163,15 +172,10 @@ void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns)
 	(void)bounds, (void)now_ns;
 }
 
-void probe_bounds_get_now(const struct probe_bounds *bounds, struct probe_bounds_now *ret_now)
-{
-	(void)bounds, (void)ret_now;
-}
-
 int probe_bounds_describe(struct probe_bounds *bounds, struct profiles *profiles, uint64_t now_ns)
 {
 	(void)bounds, (void)profiles, (void)now_ns;
-	return 0;
+	return -ENOMEM;
 }
 
 bool probe_worker_free(struct probe_worker *worker)
@@ -321,7 +325,31 @@ const char *probe_refusal_text(enum probe_refusal refusal)
 	return "it cannot be";
 }
 
+static bool has_texts;
+const char *text_table_find(const struct text_table *table, uint64_t id)
+{
+	(void)table;
+	return has_texts && id == 77 ? "os.path" : NULL;
+}
+
+const struct budget_now *budget_now(const struct budget *budget)
+{
+	static const struct budget_now now = {.cost_ppm = 3, .least_ppm = 4};
+
+	assert_null(budget);
+	return &now;
+}
+
 /* ---- */
+
+static int open_source(const struct services *services)
+{
+	void *opened = NULL;
+	const int err = probes_source.open(services, &opened);
+
+	probes = opened;
+	return err;
+}
 
 static void open_probes(bool is_filtered, const char *const *names, size_t count)
 {
@@ -333,7 +361,7 @@ static void open_probes(bool is_filtered, const char *const *names, size_t count
 		(struct options){.events = PP_CAPTURE_PROBE, .probe = specs, .probe_count = count};
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(probe_spec_parse(names[i], &specs[i], why), 0);
-	assert_int_equal(probes_new(&sources, &probes), 0);
+	assert_int_equal(open_source(&sources), 0);
 }
 
 static void open_one(bool is_filtered, const char *name)
@@ -366,7 +394,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	probes_free(probes);
+	if (probes)
+		probes_source.close(probes);
 	for (size_t i = 0; i < options.probe_count; i++)
 		probe_spec_release(&specs[i]);
 	for (uint32_t i = 0; i < FILES; i++)
@@ -382,7 +411,7 @@ static void see(uint32_t tgid, uint32_t file)
 	mapping[1] = (struct mapping){.file = PP_FILE_FIRST + file};
 	known = (struct process){
 		.id = {.tgid = tgid, .generation = 1}, .mapping = mapping, .mapping_count = 2};
-	probes_see(probes, &known);
+	probes_source.see_process(probes, &known, false);
 }
 
 static const char *called(void)
@@ -403,7 +432,7 @@ static void run_without_a_filter__has_one_link_a_file(void **state)
 	see(7, 0);
 	see(8, 0);
 	assert_string_equal(called(), "");
-	probes_forget(probes, (struct pp_process_id){.tgid = 7, .generation = 1});
+	probes_source.forget_process(probes, (struct pp_process_id){.tgid = 7, .generation = 1});
 	assert_string_equal(called(), "");
 }
 
@@ -415,7 +444,7 @@ static void run_with_a_filter__has_links_a_process(void **state)
 	see(8, 0);
 	see(8, 0);
 	assert_string_equal(called(), "look f; attach 1 pid 7 1:100; attach 2 pid 8 1:100; ");
-	probes_forget(probes, (struct pp_process_id){.tgid = 7, .generation = 1});
+	probes_source.forget_process(probes, (struct pp_process_id){.tgid = 7, .generation = 1});
 	assert_string_equal(called(), "detach 1; ");
 }
 
@@ -450,10 +479,10 @@ static void files_of_one_inode__share_a_link(void **state)
 	assert_string_equal(called(), "look f; attach 1 pid 0 1:100; look f; ");
 	/* The link stays as long as either has it. */
 	files[0].id = 0;
-	probes_tick(probes);
+	probes_source.tick(probes, 0);
 	assert_string_equal(called(), "");
 	files[1].id = 0;
-	probes_tick(probes);
+	probes_source.tick(probes, 0);
 	assert_string_equal(called(), "detach 1; ");
 }
 
@@ -477,7 +506,7 @@ static void open_cuda(bool is_filtered)
 	static char driver[] = "/lib/libcuda.so.1", runtime[] = "/lib/libcudart.so.12";
 
 	options = (struct options){.events = PP_CAPTURE_CUDA};
-	assert_int_equal(probes_new(&sources, &probes), 0);
+	assert_int_equal(open_source(&sources), 0);
 	files[1].path = driver;
 	files[2].path = runtime;
 	sites_in_file = 0;
@@ -492,7 +521,7 @@ static void see_both(uint32_t tgid, uint32_t first, uint32_t second)
 	mapping[1].file = PP_FILE_FIRST + second;
 	known = (struct process){
 		.id = {.tgid = tgid, .generation = 1}, .mapping = mapping, .mapping_count = 2};
-	probes_see(probes, &known);
+	probes_source.see_process(probes, &known, false);
 }
 
 static bool was_called(const char *what)
@@ -577,7 +606,7 @@ static void runtime__is_probed_where_the_driver_has_no_functions(void **state)
 	see_both(7, 1, 2);
 	assert_true(was_called("attach 1 pid 7"));
 	called();
-	probes_forget(probes, (struct pp_process_id){.tgid = 7, .generation = 1});
+	probes_source.forget_process(probes, (struct pp_process_id){.tgid = 7, .generation = 1});
 	assert_string_equal(called(), "detach 1; ");
 }
 
@@ -596,29 +625,29 @@ static void process__that_begins_behind_the_links_is_whole(void **state)
 				 .start_ns = UINT64_MAX,
 				 .mapping = &mapping,
 				 .mapping_count = 1};
-	probes_see(probes, &known);
+	probes_source.see_process(probes, &known, false);
 	assert_string_equal(called(), ""); /* they are not there yet */
 	is_loaded = true;
 	result = (struct probe_result){.id = 1};
 	has_result = true;
-	probes_tick(probes);
+	probes_source.tick(probes, 0);
 	known.start_ns = 1;
-	probes_see(probes, &known);
+	probes_source.see_process(probes, &known, false);
 	assert_string_equal(called(), "");
 	/* --delay: calls are not seen yet. */
 	known.start_ns = UINT64_MAX;
-	probes_see(probes, &known);
+	probes_source.see_process(probes, &known, false);
 	assert_string_equal(called(), "");
-	probes_start(probes, UINT64_MAX - 1);
+	assert_int_equal(probes_source.begin(probes, UINT64_MAX - 1), 0);
 	known.start_ns = UINT64_MAX - 1;
-	probes_see(probes, &known);
+	probes_source.see_process(probes, &known, false);
 	assert_string_equal(called(), "");
 	known.start_ns = UINT64_MAX;
-	probes_see(probes, &known);
+	probes_source.see_process(probes, &known, false);
 	assert_string_equal(called(), "whole 8; ");
 	/* Launches have not been probed all the time. */
 	cuda.seen_since_ns = UINT64_MAX;
-	probes_see(probes, &known);
+	probes_source.see_process(probes, &known, false);
 	assert_string_equal(called(), "");
 	cuda.seen_since_ns = 0;
 	is_loaded = false;
@@ -630,11 +659,11 @@ static void child_that_is_late__is_asked_again(void **state)
 	open_one(false, "uprobe:/lib/x.so:f");
 	error_of_child = -EAGAIN;
 	see(7, 0);
-	assert_false(probes_are_ready(probes));
+	assert_false(probes_source.is_ready(probes));
 	error_of_child = 0;
-	probes_tick(probes);
+	probes_source.tick(probes, 0);
 	assert_string_equal(called(), "look f; attach 1 pid 0 1:100; ");
-	assert_true(probes_are_ready(probes));
+	assert_true(probes_source.is_ready(probes));
 }
 
 static void other_files__are_not_looked_into(void **state)
@@ -650,9 +679,9 @@ static void probes_check__what_is_named_must_be_there(void **state)
 	(void)state;
 	open_one(false, "uprobe:/lib/x.so:f");
 	/* Neither a process has it, nor this machine. */
-	assert_int_equal(probes_check(probes), -ENXIO);
+	assert_int_equal(probes_source.check(probes), -ENXIO);
 	see(7, 0);
-	assert_int_equal(probes_check(probes), 0);
+	assert_int_equal(probes_source.check(probes), 0);
 }
 
 static void probes_check__refused_and_missing_names(void **state)
@@ -661,9 +690,9 @@ static void probes_check__refused_and_missing_names(void **state)
 	sites_in_file = 0;
 	open_one(false, "uprobe:/lib/x.so:f");
 	see(7, 0);
-	assert_int_equal(probes_check(probes), -ENXIO);
+	assert_int_equal(probes_source.check(probes), -ENXIO);
 	refusals = 1U << PROBE_REFUSED_INDIRECT;
-	assert_int_equal(probes_check(probes), -ENXIO);
+	assert_int_equal(probes_source.check(probes), -ENXIO);
 }
 
 /* A file that only this machine has: it is looked into, nothing is attached. */
@@ -671,7 +700,7 @@ static void probes_check__looks_on_this_machine(void **state)
 {
 	(void)state;
 	open_one(false, "uprobe:/proc/self/exe:f");
-	assert_int_equal(probes_check(probes), 0);
+	assert_int_equal(probes_source.check(probes), 0);
 	assert_string_equal(called(), "look f; ");
 }
 
@@ -679,12 +708,12 @@ static void tracepoints__are_attached_by_the_check(void **state)
 {
 	(void)state;
 	open_one(false, "tracepoint:sched:sched_switch");
-	assert_int_equal(probes_check(probes), 0);
+	assert_int_equal(probes_source.check(probes), 0);
 	assert_string_equal(called(), "attach 1 pid 0 sched_switch 1:0; ");
 	error_of_tracepoint = -ENOENT;
-	assert_int_equal(probes_check(probes), -ENXIO);
+	assert_int_equal(probes_source.check(probes), -ENXIO);
 	error_of_tracepoint = -EPERM;
-	assert_int_equal(probes_check(probes), -ENXIO);
+	assert_int_equal(probes_source.check(probes), -ENXIO);
 }
 
 static void run_without_probes__has_none(void **state)
@@ -694,14 +723,9 @@ static void run_without_probes__has_none(void **state)
 
 	(void)state;
 	options = (struct options){.events = PP_CAPTURE_CPU};
-	assert_int_equal(probes_new(&sources, &probes), 0);
+	assert_int_equal(open_source(&sources), 0);
 	assert_null(probes);
 	assert_int_equal(probes_plan(probes).count, 0);
-	assert_true(probes_are_ready(probes));
-	assert_int_equal(probes_check(probes), 0);
-	probes_see(probes, &known);
-	probes_forget(probes, known.id);
-	probes_tick(probes);
 }
 
 static unsigned int count_of(const char *text, char letter)
@@ -722,7 +746,7 @@ static void interpreters__have_a_few_sites_of_a_probe(void **state)
 
 	(void)state;
 	options = (struct options){.events = PP_CAPTURE_GC};
-	assert_int_equal(probes_new(&sources, &probes), 0);
+	assert_int_equal(open_source(&sources), 0);
 	files[0].python = &info;
 	sites_in_file = 100;
 	see(7, 0);
@@ -757,7 +781,7 @@ static void tick__forgives_some_of_the_calls_that_users_have_open(void **state)
 	shares[7].calls = PP_PROBE_CALLS_FADE - 1;
 	shares[8].calls = -3; /* ends of calls that were forgiven */
 	open_one(false, "uprobe:x.so:f");
-	probes_tick(probes);
+	probes_source.tick(probes, 0);
 	assert_int_equal(shares[0].calls, PP_PROBE_CALLS_USER - 16);
 	assert_int_equal(shares[7].calls, PP_PROBE_CALLS_FADE - 1);
 	assert_int_equal(shares[8].calls, -3);
@@ -768,10 +792,73 @@ static void free__tells_when_the_worker_is_left(void **state)
 	(void)state;
 	open_one(false, "uprobe:x.so:f");
 	worker_is_left = true;
-	assert_false(probes_free(probes));
+	assert_false(probes_source.close(probes));
 	probes = NULL;
 	worker_is_left = false;
-	assert_true(probes_free(NULL));
+}
+
+/* The label as "key=value"; "": there is none. */
+static const char *label_of(enum pp_count_kind kind, uint64_t detail)
+{
+	static char text[128];
+	OWNED(intern) struct intern *strings = NULL;
+	const struct pp_count_key key = {.kind = kind, .detail = detail};
+	struct profile_sample sample = {};
+	const struct profile_label *label = sample.label;
+
+	assert_true(probes_source.labelled_kinds & 1U << kind);
+	assert_int_equal(intern_new(&strings), 0);
+	assert_int_equal(probes_source.label(probes, &key, strings, &sample), 0);
+	if (!sample.label_count)
+		return "";
+	assert_int_equal(sample.label_count, 1);
+	if (label->is_number)
+		snprintf(text, sizeof(text), "%s=%lld", label->key, (long long)label->number);
+	else
+		snprintf(text, sizeof(text), "%s=%s", label->key,
+			 intern_get(strings, label->string, NULL));
+	return text;
+}
+
+static void label__of_a_collection_is_its_generation(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:/lib/x.so:f");
+	assert_string_equal(label_of(PP_KIND_GC, 0), "generation=0");
+	assert_string_equal(label_of(PP_KIND_GC, 2), "generation=2");
+}
+
+static void label__of_an_import_is_the_module(void **state)
+{
+	(void)state;
+	open_one(false, "uprobe:/lib/x.so:f");
+	has_texts = false;
+	assert_string_equal(label_of(PP_KIND_IMPORT, 77), "module=[unknown]");
+	has_texts = true;
+	assert_string_equal(label_of(PP_KIND_IMPORT, 77), "module=os.path");
+	assert_string_equal(label_of(PP_KIND_IMPORT, 78), "module=[unknown]");
+}
+
+static void label__of_a_probe_is_its_name(void **state)
+{
+	(void)state;
+	open_probes(false, (const char *const[]){"uprobe:/lib/x.so:f", "uprobe:/lib/x.so:f+ret"},
+		    2);
+	assert_string_equal(label_of(PP_KIND_PROBE, 1), "probe=uprobe:/lib/x.so:f+ret");
+	assert_string_equal(label_of(PP_KIND_PROBE, 2), "");
+}
+
+/* What the probes cost is in the profiles, and in the line at the end. */
+static void costs__are_told(void **state)
+{
+	struct summary summary = {};
+
+	(void)state;
+	open_one(false, "uprobe:/lib/x.so:f");
+	assert_int_equal(probes_source.describe(probes, NULL), -ENOMEM);
+	probes_source.summarize(probes, &summary);
+	assert_int_equal(summary.probes_cost_ppm, 3);
+	assert_int_equal(summary.probes_on_ppm, 4);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -798,6 +885,10 @@ int main(void)
 		TEST(probes_check__looks_on_this_machine),
 		TEST(tracepoints__are_attached_by_the_check),
 		TEST(run_without_probes__has_none),
+		TEST(label__of_a_collection_is_its_generation),
+		TEST(label__of_an_import_is_the_module),
+		TEST(label__of_a_probe_is_its_name),
+		TEST(costs__are_told),
 		TEST(interpreters__have_a_few_sites_of_a_probe),
 		TEST(sites__a_user_leaves_as_many_as_he_has),
 		TEST(tick__forgives_some_of_the_calls_that_users_have_open),
