@@ -34,7 +34,7 @@ struct cuda {
 	struct kernel_names *names;   /* owned */
 	struct cuda_devices *devices; /* owned */
 	struct frame *frame;	      /* owned: those of cuda_add_kernel() */
-	size_t frame_count, frame_capacity;
+	size_t frame_capacity;
 };
 
 /* Of a process that nobody knows (any more) nobody answers: they have one share. */
@@ -46,41 +46,34 @@ static uint32_t user_of(void *context, struct pp_process_id id)
 	return process ? process->uid : UINT32_MAX;
 }
 
-int cuda_new(const struct services *services, struct cuda **ret_cuda)
+static int source_open(const struct services *services, void **ret_state)
 {
-	OWNED(cuda) struct cuda *cuda = NULL;
+	struct cuda *cuda = calloc(1, sizeof(*cuda));
 	int err;
 
-	*ret_cuda = NULL;
-	if (!(services->options->events & PP_CAPTURE_CUDA))
-		return 0;
-	cuda = calloc(1, sizeof(*cuda));
 	if (!cuda)
 		return -ENOMEM;
+	*ret_state = cuda;
 	cuda->services = services;
 	err = cuda_totals_new(&cuda->totals);
 	if (!err)
 		err = cuda_names_new(user_of, cuda, &cuda->handles);
 	if (!err)
 		err = cuda_devices_new(&cuda->devices);
-	if (!err)
-		err = kernel_names_new(services, cuda->handles, cuda->totals, &cuda->names);
-	if (err)
-		return err;
-	*ret_cuda = TAKE(cuda);
-	return 0;
+	return err ? err : kernel_names_new(services, cuda->handles, cuda->totals, &cuda->names);
 }
 
-void cuda_free(struct cuda *cuda)
+static bool source_close(void *state)
 {
-	if (!cuda)
-		return;
+	struct cuda *cuda = state;
+
 	cuda_totals_free(cuda->totals);
 	kernel_names_free(cuda->names);
 	cuda_names_free(cuda->handles);
 	cuda_devices_free(cuda->devices);
 	free(cuda->frame);
 	free(cuda);
+	return true;
 }
 
 /* ---- the end of a window ---- */
@@ -125,10 +118,12 @@ static int note_row(void *context, const struct cuda_fresh *fresh)
 	return err ? err : note_device(context, fresh);
 }
 
-int cuda_collect(struct cuda *cuda, struct counts *counts)
+/* Divides what was added up until now among the window's counters. */
+static int source_collect(void *state, const struct source_window *window)
 {
+	struct cuda *cuda = state;
 	const struct cuda_side *side =
-		cuda ? probes_cuda(cuda->services->sources->state[PP_SOURCE_PROBES]) : NULL;
+		probes_cuda(cuda->services->sources->state[PP_SOURCE_PROBES]);
 	struct cuda_tables tables = {
 		.is_timed = cuda_function_is_timed, .is_alive = is_alive, .context = cuda};
 	uint64_t rows;
@@ -144,7 +139,7 @@ int cuda_collect(struct cuda *cuda, struct counts *counts)
 	cuda_devices_begin(cuda->devices, is_alive, cuda);
 	err = cuda_names_collect(cuda->handles, side->names, cuda->services->texts);
 	if (!err)
-		err = cuda_totals_collect(cuda->totals, &tables, counts, &rows);
+		err = cuda_totals_collect(cuda->totals, &tables, window->counts, &rows);
 	if (!err)
 		err = cuda_totals_fresh(cuda->totals, note_row, cuda);
 	return err ? err : cuda_side_set_count(side, rows);
@@ -152,14 +147,12 @@ int cuda_collect(struct cuda *cuda, struct counts *counts)
 
 /* ---- what a counter's calls do ---- */
 
-int cuda_name_kernels(struct cuda *cuda, const struct counts *counts, const struct slice *slice)
+/* Kernels have their names before their counters are labelled. */
+static int source_add(void *state, const struct source_window *window, const struct slice *slice)
 {
-	return cuda ? kernel_names_resolve(cuda->names, counts, slice) : 0;
-}
+	const struct cuda *cuda = state;
 
-uint64_t cuda_unnamed(const struct cuda *cuda)
-{
-	return cuda ? kernel_names_unnamed(cuda->names) : 0;
+	return kernel_names_resolve(cuda->names, window->counts, slice);
 }
 
 static void put_stream(const struct pp_cuda_what *what, char ret_text[CUDA_TEXT_BYTES])
@@ -215,7 +208,7 @@ int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_ca
 {
 #define DIRECTION_TEXT(id, label) [PP_CUDA_##id] = label,
 	static const char *const directions[] = {PP_CUDA_DIRECTIONS(DIRECTION_TEXT)};
-	const struct pp_cuda_what *what = cuda ? cuda_totals_what(cuda->totals, detail) : NULL;
+	const struct pp_cuda_what *what = cuda_totals_what(cuda->totals, detail);
 	const struct cuda_function *function;
 
 	if (!what)
@@ -240,17 +233,7 @@ void cuda_hold(struct cuda *cuda, uint64_t detail)
 int cuda_fresh(const struct cuda *cuda,
 	       int (*on_fresh)(void *context, const struct cuda_fresh *fresh), void *context)
 {
-	return cuda ? cuda_totals_fresh(cuda->totals, on_fresh, context) : 0;
-}
-
-static int reserve_frames(struct cuda *cuda, size_t count)
-{
-	while (cuda->frame_capacity < count) {
-		cuda->frame_count = cuda->frame_capacity;
-		if (ARRAY_RESERVE(cuda->frame, cuda->frame_count, cuda->frame_capacity))
-			return -ENOMEM;
-	}
-	return 0;
+	return cuda_totals_fresh(cuda->totals, on_fresh, context);
 }
 
 int cuda_add_kernel(struct cuda *cuda, uint64_t detail, struct intern *strings,
@@ -262,7 +245,7 @@ int cuda_add_kernel(struct cuda *cuda, uint64_t detail, struct intern *strings,
 
 	if (!cuda || cuda_find(cuda, detail, &call) || !call.kernel[0])
 		return 0;
-	err = reserve_frames(cuda, sample->frame_count + 1);
+	err = ARRAY_EXTEND(cuda->frame, sample->frame_count + 1, cuda->frame_capacity);
 	if (!err)
 		err = intern_string(strings, call.kernel, &frame.name);
 	if (err)
@@ -277,56 +260,35 @@ int cuda_add_kernel(struct cuda *cuda, uint64_t detail, struct intern *strings,
 
 /* ---- as a source ---- */
 
-static int source_open(const struct services *services, void **ret_state)
-{
-	struct cuda *cuda = NULL;
-	int err = cuda_new(services, &cuda);
-
-	*ret_state = cuda;
-	return err;
-}
-
-static bool source_close(void *state)
-{
-	cuda_free(state);
-	return true;
-}
-
-static int source_collect(void *state, const struct source_window *window)
-{
-	return cuda_collect(state, window->counts);
-}
-
-static int source_add(void *state, const struct source_window *window, const struct slice *slice)
-{
-	return cuda_name_kernels(state, window->counts, slice);
-}
-
 static int source_label(void *state, const struct pp_count_key *key, struct intern *strings,
 			struct profile_sample *sample)
 {
 	struct cuda_call call;
-	int err;
+	int err = 0;
 
 	if (cuda_find(state, key->detail, &call))
 		return 0;
-	err = label_string(strings, sample, "api", call.api);
-	if (!err)
-		err = label_string(strings, sample, "kernel", call.kernel);
-	if (!err)
-		err = label_string(strings, sample, "direction", call.direction);
-	if (!err)
-		err = label_string(strings, sample, "device", call.device);
-	if (!err)
-		err = label_string(strings, sample, "stream", call.stream);
-	if (!err)
-		err = label_string(strings, sample, "graph", call.graph);
-	return err ? err : label_string(strings, sample, "communicator", call.communicator);
+
+	const struct {
+		const char *key, *value;
+	} label[] = {{"api", call.api},
+		     {"kernel", call.kernel},
+		     {"direction", call.direction},
+		     {"device", call.device},
+		     {"stream", call.stream},
+		     {"graph", call.graph},
+		     {"communicator", call.communicator}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(label) && !err; i++)
+		err = label_string(strings, sample, label[i].key, label[i].value);
+	return err;
 }
 
 static void source_summarize(void *state, struct summary *summary)
 {
-	summary->loss[PP_LOSS_KERNELS_UNNAMED] = cuda_unnamed(state);
+	const struct cuda *cuda = state;
+
+	summary->loss[PP_LOSS_KERNELS_UNNAMED] = kernel_names_unnamed(cuda->names);
 }
 
 const struct source cuda_source = {

@@ -7,28 +7,11 @@
 
 #include <stdint.h>
 
-#include <pyprofd/process.h>
-
-#include "base/cleanup.h"
-#include "base/slice.h"
-
-struct counts;
-struct cuda;
+struct cuda; /* the state of cuda_source */
 struct cuda_fresh;
 struct intern;
 struct modules;
 struct profile_sample;
-struct services;
-
-/* services: borrowed; the source of gauges says where processes with a context that is older than
- * the run are.  *ret_cuda is NULL when it is not captured; all functions take that.  Returns 0 or
- * -ENOMEM. */
-int cuda_new(const struct services *services, struct cuda **ret_cuda);
-void cuda_free(struct cuda *cuda);
-DEFINE_OWNED(struct cuda, cuda)
-
-/* Divides what was added up until now among the window's counters.  Returns 0 or -errno. */
-int cuda_collect(struct cuda *cuda, struct counts *counts);
 
 /* What the calls of a counter do; strings are valid until the next call, "" where there is none. */
 #define CUDA_TEXT_BYTES 64U
@@ -46,12 +29,6 @@ int cuda_find(const struct cuda *cuda, uint64_t detail, struct cuda_call *ret_ca
 
 /* Keeps what is known of a counter's calls: memory that they have allocated is live. */
 void cuda_hold(struct cuda *cuda, uint64_t detail);
-
-/* Finds out the names of the kernels that counters launch; before these are labelled.  Returns 1
- * when the slice is over and there is more to do; 0; -ENOMEM. */
-int cuda_name_kernels(struct cuda *cuda, const struct counts *counts, const struct slice *slice);
-/* Returns how many kernels had no name, or one that is cut or stayed mangled. */
-uint64_t cuda_unnamed(const struct cuda *cuda);
 
 /* Calls back for what each row had in the window that was collected last
  * (drain/cuda_totals.h).  Returns 0, or an error of on_fresh, which ends it. */

@@ -63,7 +63,7 @@ static int put_reasons(const struct record_sink *sink, struct record *record,
 	if (gpu->reason_rounds)
 		err = put(sink, record, &about, &(struct gauge_sum){.count = gpu->reason_rounds});
 	for (unsigned int i = 0; i < GPU_REASON_COUNT && !err; i++) {
-		about.reason = gpu_reason_name((enum gpu_reason)i);
+		about.reason = gpu_reasons[i].name;
 		if (gpu->reason[i])
 			err = put(sink, record, &about,
 				  &(struct gauge_sum){.sum = gpu->reason[i] * GPU_SHARE_MAX,
@@ -84,8 +84,7 @@ static int put_device(const struct record_sink *sink, const struct gauge_sums_de
 		err = record_label(&record, sink->strings, "name", gpu->last.name);
 	record.own_labels = record.sample.label_count;
 	for (unsigned int i = 0; i < GPU_GAUGE_COUNT && !err; i++) {
-		const struct about about = {gpu->index, gpu_gauge_name((enum gpu_gauge)i),
-					    gpu_gauge_unit((enum gpu_gauge)i), ""};
+		const struct about about = {gpu->index, gpu_gauges[i].name, gpu_gauges[i].unit, ""};
 
 		if (gpu->gauge[i].count)
 			err = put(sink, &record, &about, &gpu->gauge[i]);
@@ -183,7 +182,7 @@ int gauge_records_put(const struct gauge_sums *sums, const struct record_sink *t
 	size_t count = 0;
 	int err = 0;
 
-	if (!sums || !sums->device_count || !sink.strings)
+	if (!sums->device_count || !sink.strings)
 		return 0;
 	for (uint32_t i = 0; i < sums->device_count && !err; i++)
 		err = put_device(&sink, &sums->device[i]);

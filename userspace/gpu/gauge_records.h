@@ -9,7 +9,7 @@ struct record_sink;
 
 /* The rows of each GPU, and of processes: the largest of each user come first, users in turn.  In
  * profiles those beyond RECORD_PROCESSES_MAX share their rows, as do those that are not profiled;
- * clients get neither.  sums NULL: there are none.  Returns 0 or -ENOMEM. */
+ * clients get neither.  Returns 0 or -ENOMEM. */
 int gauge_records_put(const struct gauge_sums *sums, const struct record_sink *sink);
 
 #endif

@@ -30,7 +30,6 @@
 
 struct gauges {
 	const struct services *services;
-	char *program; /* owned */
 	/* The child. */
 	struct child child;
 	int pipe_fd;   /* owned; -1: nothing more is read */
@@ -49,23 +48,21 @@ struct gauges {
 	struct gauges_stats stats;
 };
 
-int gauges_new(const char *program, struct gauges **ret_gauges)
+static int source_open(const struct services *services, void **ret_state)
 {
 	/* What is not written to takes no memory. */
-	OWNED(gauges) struct gauges *gauges = calloc(1, sizeof(*gauges));
+	struct gauges *gauges = calloc(1, sizeof(*gauges));
 
 	if (!gauges)
 		return -ENOMEM;
+	*ret_state = gauges;
+	gauges->services = services;
 	gauges->pipe_fd = -1;
 	child_init(&gauges->child, CHILD_GAUGES);
 	gauges->open = &gauges->sums[0];
 	gauges->closed = &gauges->sums[1];
 	gauges->part = &gauges->sums[2];
 	gauges->last_part = &gauges->sums[3];
-	gauges->program = strdup(program);
-	if (!gauges->program)
-		return -ENOMEM;
-	*ret_gauges = TAKE(gauges);
 	return 0;
 }
 
@@ -75,14 +72,15 @@ static void close_pipe(struct gauges *gauges)
 	gauges->pipe_fd = -1;
 }
 
-void gauges_free(struct gauges *gauges)
+/* Kills the child. */
+static bool source_close(void *state)
 {
-	if (!gauges)
-		return;
+	struct gauges *gauges = state;
+
 	child_release(&gauges->child);
 	close_pipe(gauges);
-	free(gauges->program);
 	free(gauges);
+	return true;
 }
 
 /* ---- its end ---- */
@@ -214,7 +212,9 @@ static int start(struct gauges *gauges, uint64_t now_ns)
 	if (fcntl(ours, F_SETFL, O_NONBLOCK))
 		return -errno;
 	err = child_start(&gauges->child,
-			  &(struct child_start){.program = gauges->program, .fd = &theirs}, now_ns);
+			  &(struct child_start){.program = gauges->services->child_program,
+						.fd = &theirs},
+			  now_ns);
 	if (err)
 		return err;
 	gauges->pipe_fd = TAKE_FD(ours);
@@ -242,14 +242,14 @@ static bool is_silent(const struct gauges *gauges, uint64_t now_ns)
 	       now_ns - gauges->heard_ns >= (gauges->has_read ? SILENT_NS : FIRST_ROUND_NS);
 }
 
-void gauges_turn(struct gauges *gauges, bool is_wanted, uint64_t now_ns)
+/* Takes what the child has written, replaces one that has ended, is silent or says nonsense, and
+ * starts it when that is due and a program with CUDA was seen. */
+static bool source_tick(void *state, uint64_t now_ns)
 {
-	uint64_t passed_ns;
+	struct gauges *gauges = state;
+	const uint64_t passed_ns = now_ns - gauges->turned_ns;
 	int err;
 
-	if (!gauges)
-		return;
-	passed_ns = now_ns - gauges->turned_ns;
 	gauges->turned_ns = now_ns;
 	allow_time(gauges, passed_ns);
 	if (passed_ns >= STALL_NS)
@@ -258,32 +258,31 @@ void gauges_turn(struct gauges *gauges, bool is_wanted, uint64_t now_ns)
 	reap(gauges, now_ns);
 	if (is_silent(gauges, now_ns))
 		fail(gauges, GAUGES_SILENT, 0, now_ns);
-	if (!is_wanted || !child_is_due(&gauges->child, now_ns))
-		return;
+	if (!probes_cuda(gauges->services->sources->state[PP_SOURCE_PROBES]) ||
+	    !child_is_due(&gauges->child, now_ns))
+		return false;
 	err = start(gauges, now_ns);
 	if (err)
 		fail(gauges, GAUGES_NOT_STARTED, -err, now_ns);
+	return false;
 }
 
 /* ---- what is known ---- */
 
 const struct gauges_round *gauges_now(const struct gauges *gauges)
 {
-	return gauges && gauges->has_now ? &gauges->now : NULL;
+	return gauges->has_now ? &gauges->now : NULL;
 }
 
 const struct gauge_sums *gauges_total(const struct gauges *gauges)
 {
-	return gauges ? &gauges->total : NULL;
+	return &gauges->total;
 }
 
 int gauges_device_of(const struct gauges *gauges, uint32_t pid)
 {
-	int device;
+	const int device = gauge_sums_device_of(gauges->part, pid);
 
-	if (!gauges)
-		return -ENOENT;
-	device = gauge_sums_device_of(gauges->part, pid);
 	return device == -ENOENT ? gauge_sums_device_of(gauges->last_part, pid) : device;
 }
 
@@ -296,69 +295,24 @@ static void swap(struct gauge_sums **open, struct gauge_sums **closed)
 	gauge_sums_reset(*open);
 }
 
-void gauges_cut(struct gauges *gauges, bool is_written, uint64_t now_ns)
+static int source_collect(void *state, const struct source_window *window)
 {
-	if (!gauges)
-		return;
-	listen_to_child(gauges, now_ns);
+	struct gauges *gauges = state;
+
+	listen_to_child(gauges, window->slots.end_ns);
 	swap(&gauges->part, &gauges->last_part);
-	if (is_written)
+	if (window->is_written)
 		swap(&gauges->open, &gauges->closed);
-}
-
-const struct gauge_sums *gauges_part(const struct gauges *gauges)
-{
-	return gauges ? gauges->last_part : NULL;
-}
-
-const struct gauge_sums *gauges_closed(const struct gauges *gauges)
-{
-	return gauges ? gauges->closed : NULL;
+	return 0;
 }
 
 void gauges_get_stats(const struct gauges *gauges, struct gauges_stats *ret_stats)
 {
-	*ret_stats = (struct gauges_stats){.starts = 0};
-	if (!gauges)
-		return;
 	*ret_stats = gauges->stats;
 	ret_stats->cpu_ns += child_cpu_ns(&gauges->child);
 }
 
-/* ---- as a source ---- */
-
-static int source_open(const struct services *services, void **ret_state)
-{
-	struct gauges *gauges;
-	int err = gauges_new(services->child_program, &gauges);
-
-	if (err)
-		return err;
-	gauges->services = services;
-	*ret_state = gauges;
-	return 0;
-}
-
-static bool source_close(void *state)
-{
-	gauges_free(state);
-	return true;
-}
-
-static bool source_tick(void *state, uint64_t now_ns)
-{
-	const struct gauges *gauges = state;
-	const struct sources *sources = gauges->services->sources;
-
-	gauges_turn(state, probes_cuda(sources->state[PP_SOURCE_PROBES]), now_ns);
-	return false;
-}
-
-static int source_collect(void *state, const struct source_window *window)
-{
-	gauges_cut(state, window->is_written, window->slots.end_ns);
-	return 0;
-}
+/* ---- its rows ---- */
 
 static int source_finish(void *state, const struct source_window *window, const struct slice *slice)
 {
@@ -367,7 +321,7 @@ static int source_finish(void *state, const struct source_window *window, const 
 
 	(void)window, (void)slice;
 	return top_wants(gauges->services->top, 1U << PP_PROFILE_GPU)
-		       ? gauge_records_put(gauges_part(gauges), &sink)
+		       ? gauge_records_put(gauges->last_part, &sink)
 		       : 0;
 }
 
@@ -376,7 +330,7 @@ static int source_describe(void *state, struct profiles *profiles)
 	const struct gauges *gauges = state;
 	const struct record_sink sink = record_sink_profiles(gauges->services, profiles);
 
-	return gauge_records_put(gauges_closed(gauges), &sink);
+	return gauge_records_put(gauges->closed, &sink);
 }
 
 /* The child's CPU time is the agent's own cost, too. */

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "gpu/gauges.h"
 #include "live/record.h"
 
@@ -137,7 +138,7 @@ static void put_reasons(struct writing *to, const struct gauge_sums_device *sums
 	used = strlen(labels);
 	for (unsigned int i = 0; i < GPU_REASON_COUNT; i++) {
 		snprintf(labels + used, sizeof(labels) - used, ",reason=\"%s\"",
-			 gpu_reason_name((enum gpu_reason)i));
+			 gpu_reasons[i].name);
 		put(to, labels, sums->reason[i]);
 	}
 }
@@ -174,6 +175,8 @@ void gpu_metrics_write(const struct gauges *gauges, FILE *out)
 {
 	struct gauges_stats stats;
 
+	if (!gauges)
+		return;
 	gauges_get_stats(gauges, &stats);
 	if (!stats.starts && !stats.failures[GAUGES_NOT_STARTED])
 		return;

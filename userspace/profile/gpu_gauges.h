@@ -3,7 +3,6 @@
 #ifndef PROFILE_GPU_GAUGES_H
 #define PROFILE_GPU_GAUGES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define GPU_UUID_BYTES 80U
@@ -59,14 +58,17 @@ enum gpu_reason { GPU_REASONS(GPU_ENUM_REASON) GPU_REASON_COUNT };
 #define GPU_UNIT_OF_SHARES "0.1 %"
 #define GPU_DEVICE_PREFIX "nvml:" /* of label device, before the number by which NVML counts GPUs */
 
-/* Return a gauge's names; the gauge that has a name, GPU_GAUGE_COUNT: none. */
-const char *gpu_gauge_name(enum gpu_gauge gauge);
-const char *gpu_gauge_unit(enum gpu_gauge gauge);
+struct gpu_term {
+	const char *name;
+	const char *unit; /* of a gauge */
+	uint64_t bit;	  /* of a reason */
+};
+extern const struct gpu_term gpu_gauges[GPU_GAUGE_COUNT], gpu_reasons[GPU_REASON_COUNT];
+
+/* Return the gauge or reason that has a name; GPU_GAUGE_COUNT, GPU_REASON_COUNT: none. */
 enum gpu_gauge gpu_gauge_find(const char *name);
-/* Return a reason's name, "sw_power_cap"; the mask of NVML that it stands for; the reason that has
- * a name, GPU_REASON_COUNT: none. */
-const char *gpu_reason_name(enum gpu_reason reason);
-uint64_t gpu_reason_mask(enum gpu_reason reason);
 enum gpu_reason gpu_reason_find(const char *name);
+/* Returns the mask of NVML that a reason stands for. */
+uint64_t gpu_reason_mask(enum gpu_reason reason);
 
 #endif

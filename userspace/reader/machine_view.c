@@ -209,7 +209,7 @@ static void name_reasons(const struct gpu_usage_device *gpu, char *text, size_t 
 		if (share >= REASON_LEAST)
 			used += (size_t)snprintf(text + used, size - used, "%s%s %.0f %%",
 						 used ? ", " : "  clocks held down: ",
-						 gpu_reason_name((enum gpu_reason)i), 100 * share);
+						 gpu_reasons[i].name, 100 * share);
 	}
 }
 

@@ -14,12 +14,12 @@
 #include "drain/cuda_totals.h"
 #include "gpu/gauges.h"
 #include "gpu/kernel_names.h"
-#include "options/options.h"
 #include "probes/cuda_functions.h"
 #include "probes/probes.h"
 #include "profile/profile.h"
 #include "windows/modules.h"
 #include "windows/source.h"
+#include "windows/summary.h"
 
 static struct pp_cuda_what what;
 static bool is_known, is_loaded;
@@ -201,18 +201,39 @@ int gauges_device_of(const struct gauges *gauges, uint32_t pid)
 
 extern const struct source cuda_source;
 
+static void cuda_free(struct cuda *cuda)
+{
+	if (cuda)
+		cuda_source.close(cuda);
+}
+DEFINE_OWNED(struct cuda, cuda)
+
+static struct cuda *open_cuda(const struct services *services)
+{
+	void *opened = NULL;
+
+	assert_int_equal(cuda_source.open(services, &opened), 0);
+	return opened;
+}
+
+static int collect(struct cuda *cuda)
+{
+	const struct source_window window = {};
+
+	return cuda_source.collect(cuda, &window);
+}
+
 static struct cuda *make(void)
 {
-	static const struct options options = {.events = PP_CAPTURE_CUDA};
 	static const struct sources sources;
-	static const struct services services = {.options = &options, .sources = &sources};
+	static const struct services services = {.sources = &sources};
 	struct cuda *cuda;
 
 	memset(&seen, 0, sizeof(seen));
 	process = (struct process){};
 	row_name = 0;
 	is_known = is_loaded = true;
-	assert_int_equal(cuda_new(&services, &cuda), 0);
+	cuda = open_cuda(&services);
 	assert_non_null(cuda);
 	return cuda;
 }
@@ -226,20 +247,10 @@ static uint16_t api_of(const char *name)
 	return 0;
 }
 
-static void new__is_nothing_where_it_is_not_captured(void **state)
+static void kernel__is_nothing_where_it_is_not_captured(void **state)
 {
-	static const struct options options = {.events = PP_CAPTURE_CPU};
-	const struct services services = {.options = &options};
-	struct cuda *cuda = (struct cuda *)&seen;
-	struct cuda_call call;
-
 	(void)state;
-	assert_int_equal(cuda_new(&services, &cuda), 0);
-	assert_null(cuda);
-	assert_int_equal(cuda_collect(NULL, NULL), 0);
-	assert_int_equal(cuda_find(NULL, 1, &call), -ENOENT);
 	assert_int_equal(cuda_add_kernel(NULL, 1, NULL, NULL, NULL), 0);
-	cuda_free(NULL);
 }
 
 static void collect__does_nothing_before_a_library_was_found(void **state)
@@ -248,15 +259,15 @@ static void collect__does_nothing_before_a_library_was_found(void **state)
 
 	(void)state;
 	is_loaded = false;
-	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(collect(cuda), 0);
 	assert_int_equal(seen.collected, 0);
 	is_loaded = true;
-	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(collect(cuda), 0);
 	assert_int_equal(seen.collected, 1);
 	assert_int_equal(seen.rows, 42);
 	assert_true(seen.alive);
 	process.exit_ns = 5;
-	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(collect(cuda), 0);
 	assert_false(seen.alive);
 }
 
@@ -322,13 +333,14 @@ static void label__says_what_the_call_does(void **state)
 static void names__are_found_in_slices(void **state)
 {
 	OWNED(cuda) struct cuda *cuda = make();
+	const struct source_window window = {};
+	struct summary summary = {};
 
 	(void)state;
-	assert_int_equal(cuda_name_kernels(cuda, NULL, NULL), 1);
-	assert_int_equal(cuda_name_kernels(cuda, NULL, NULL), 0);
-	assert_int_equal(cuda_unnamed(cuda), 3);
-	assert_int_equal(cuda_name_kernels(NULL, NULL, NULL), 0);
-	assert_int_equal(cuda_unnamed(NULL), 0);
+	assert_int_equal(cuda_source.add(cuda, &window, NULL), 1);
+	assert_int_equal(cuda_source.add(cuda, &window, NULL), 0);
+	cuda_source.summarize(cuda, &summary);
+	assert_int_equal(summary.loss[PP_LOSS_KERNELS_UNNAMED], 3);
 }
 
 static void call__has_its_stream_graph_and_communicator(void **state)
@@ -375,20 +387,19 @@ static void collect__keeps_the_names_of_rows(void **state)
 	(void)state;
 	what = (struct pp_cuda_what){
 		.id = {.tgid = 70}, .ident = 0x7000, .api = api_of("cuLaunchKernel")};
-	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(collect(cuda), 0);
 	assert_int_equal(seen.noted, 0);
 	row_name = 6;
-	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(collect(cuda), 0);
 	assert_int_equal(seen.noted, 1);
 	seen.note_error = -ENOMEM;
-	assert_int_equal(cuda_collect(cuda, NULL), -ENOMEM);
+	assert_int_equal(collect(cuda), -ENOMEM);
 }
 
 static void device__of_an_older_context_is_asked_for(void **state)
 {
-	static const struct options options = {.events = PP_CAPTURE_CUDA};
 	const struct sources sources = {.state = {[PP_SOURCE_GAUGES] = &device}};
-	const struct services services = {.options = &options, .sources = &sources};
+	const struct services services = {.sources = &sources};
 	OWNED(cuda) struct cuda *cuda = NULL;
 	struct cuda_call call;
 
@@ -396,17 +407,17 @@ static void device__of_an_older_context_is_asked_for(void **state)
 	memset(&seen, 0, sizeof(seen));
 	row_name = 0;
 	is_known = is_loaded = true;
-	assert_int_equal(cuda_new(&services, &cuda), 0);
+	cuda = open_cuda(&services);
 	what = (struct pp_cuda_what){.id = {.tgid = 70}, .api = api_of("cuCtxSynchronize")};
 	device = -ENOENT;
-	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(collect(cuda), 0);
 	assert_int_equal(cuda_find(cuda, 1, &call), 0);
 	assert_string_equal(call.device, "unknown");
 	/* What comes in the middle of a window counts from the next one on. */
 	device = 3;
 	assert_int_equal(cuda_find(cuda, 1, &call), 0);
 	assert_string_equal(call.device, "unknown");
-	assert_int_equal(cuda_collect(cuda, NULL), 0);
+	assert_int_equal(collect(cuda), 0);
 	assert_int_equal(cuda_find(cuda, 1, &call), 0);
 	assert_string_equal(call.device, "nvml:3");
 	/* What the program's own calls told, in its own numbers, is not asked for. */
@@ -449,14 +460,12 @@ static int on_fresh(void *context, const struct cuda_fresh *one)
 	return -ENOSPC;
 }
 
-static void fresh__is_none_where_it_is_not_captured(void **state)
+static void fresh__passes_errors_on(void **state)
 {
 	OWNED(cuda) struct cuda *cuda = make();
 	uint64_t calls = 0;
 
 	(void)state;
-	assert_int_equal(cuda_fresh(NULL, on_fresh, &calls), 0);
-	assert_int_equal(calls, 0);
 	assert_int_equal(cuda_fresh(cuda, on_fresh, &calls), -ENOSPC);
 	assert_int_equal(calls, 3);
 }
@@ -464,7 +473,7 @@ static void fresh__is_none_where_it_is_not_captured(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(new__is_nothing_where_it_is_not_captured),
+		cmocka_unit_test(kernel__is_nothing_where_it_is_not_captured),
 		cmocka_unit_test(collect__does_nothing_before_a_library_was_found),
 		cmocka_unit_test(call__has_its_names),
 		cmocka_unit_test(label__says_what_the_call_does),
@@ -473,7 +482,7 @@ int main(void)
 		cmocka_unit_test(collect__keeps_the_names_of_rows),
 		cmocka_unit_test(device__of_an_older_context_is_asked_for),
 		cmocka_unit_test(kernel__is_the_leaf_of_a_launch),
-		cmocka_unit_test(fresh__is_none_where_it_is_not_captured),
+		cmocka_unit_test(fresh__passes_errors_on),
 	};
 
 	return cmocka_run_group_tests_name("agent/cuda", tests, NULL, NULL);

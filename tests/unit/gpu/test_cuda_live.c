@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel side's tables, processes and the dictionary are stand-ins. */
-#include "gpu/cuda_live.h"
-
 #include <cmocka.h>
 #include <errno.h>
 #include <string.h>
@@ -21,6 +19,13 @@
 #define ENDED_FD 22
 #define WINDOW_ENDED_NS 1000U
 #define CONTEXT 0x5000U
+
+extern const struct source cuda_live_source;
+
+struct cuda_ended {
+	struct pp_cuda_handle context;
+	uint64_t ns;
+};
 
 static struct kernel {
 	struct pp_cuda_block_key key[8];
@@ -130,12 +135,11 @@ void cuda_hold(struct cuda *cuda, uint64_t detail)
 	held_row = detail;
 }
 
-/* For the source. */
 bool top_wants(const struct top *top, uint32_t kinds)
 {
 	assert_int_equal(kinds, 1U << PP_PROFILE_CUDA);
 	(void)top;
-	return false;
+	return is_watched;
 }
 
 /* ---- */
@@ -185,11 +189,16 @@ static int collect(bool is_written)
 {
 	const struct sources sources = {.state = {[PP_SOURCE_CUDA] = &kernel}};
 	const struct services services = {.sources = &sources};
-	const struct cuda_live_window window = {
-		.ended_ns = WINDOW_ENDED_NS, .is_written = is_written, .is_watched = is_watched};
-	struct cuda_live_reading reading = {};
+	const struct source_window window = {
+		.slots.end_ns = WINDOW_ENDED_NS, .is_written = is_written, .counts = &counts};
+	void *live = NULL;
+	int err = cuda_live_source.open(&services, &live);
 
-	return cuda_live_collect(&services, &window, &reading, &counts, NULL);
+	assert_int_equal(err, 0);
+	assert_int_equal(cuda_live_source.collect(live, &window), 0);
+	err = cuda_live_source.add(live, &window, NULL);
+	assert_true(cuda_live_source.close(live));
+	return err;
 }
 
 static struct pp_count sum(void)
@@ -322,13 +331,8 @@ static void ended__contexts_are_of_their_process(void **state)
 
 static void collect__without_cuda_is_nothing(void **state)
 {
-	const struct sources sources = {};
-	const struct services services = {.sources = &sources};
-	struct cuda_live_reading reading = {};
-
 	(void)state;
 	add_block(1, 100);
-	assert_int_equal(cuda_live_collect(&services, NULL, &reading, &counts, NULL), 0);
 	is_loaded = false;
 	assert_int_equal(collect(true), 0);
 	assert_int_equal(counts.count, 0);

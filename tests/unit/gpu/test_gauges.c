@@ -19,7 +19,10 @@
 #include "gpu/gauge_records.h"
 #include "probes/probes.h"
 #include "windows/record_sink.h"
+#include "windows/source.h"
 #include "windows/top.h"
+
+extern const struct source gauges_source;
 
 #define TURN_NS (250 * NS_PER_MS)
 #define LIMIT_NS (20 * NS_PER_SEC) /* of real time */
@@ -116,14 +119,13 @@ static _Noreturn void be_child(const char *mode)
 
 const struct cuda_side *probes_cuda(struct probes *probes)
 {
-	(void)probes;
-	return NULL;
+	return (const struct cuda_side *)probes; /* NULL: nobody wants gauges */
 }
 
 bool top_wants(const struct top *top, uint32_t kinds)
 {
 	(void)top, (void)kinds;
-	return false;
+	return true;
 }
 
 struct record_sink record_sink_profiles(const struct services *services, struct profiles *profiles)
@@ -138,9 +140,12 @@ struct record_sink record_sink_clients(const struct services *services)
 	return (struct record_sink){0};
 }
 
+static const struct gauge_sums *put_last;
+
 int gauge_records_put(const struct gauge_sums *sums, const struct record_sink *sink)
 {
-	(void)sums, (void)sink;
+	(void)sink;
+	put_last = sums;
 	return 0;
 }
 
@@ -149,21 +154,50 @@ int gauge_records_put(const struct gauge_sums *sums, const struct record_sink *s
 static struct gauges *gauges;
 static struct gauges_stats stats;
 static uint64_t now_ns;
+static struct sources sources;
+static struct services services = {.sources = &sources};
 
 static int setup(void **state)
 {
+	void *opened = NULL;
+	int err;
+
 	(void)state;
 	now_ns = 1000 * NS_PER_SEC;
 	log_set_level(LOG_LEVEL_ERROR);
-	return gauges_new("/proc/self/exe", &gauges);
+	sources.state[PP_SOURCE_PROBES] = &sources;
+	services.child_program = "/proc/self/exe";
+	err = gauges_source.open(&services, &opened);
+	gauges = opened;
+	return err;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	gauges_free(gauges);
-	gauges = NULL;
+	assert_true(gauges_source.close(gauges));
 	return 0;
+}
+
+/* Ends a part of a window. */
+static void cut(bool is_written)
+{
+	const struct source_window window = {.slots.end_ns = now_ns, .is_written = is_written};
+
+	assert_int_equal(gauges_source.collect(gauges, &window), 0);
+}
+
+/* The sums of the last part, and of the last profile. */
+static const struct gauge_sums *part(void)
+{
+	assert_int_equal(gauges_source.finish(gauges, NULL, NULL), 0);
+	return put_last;
+}
+
+static const struct gauge_sums *closed(void)
+{
+	assert_int_equal(gauges_source.describe(gauges, NULL), 0);
+	return put_last;
 }
 
 static void begin(const char *mode)
@@ -175,7 +209,7 @@ static void begin(const char *mode)
 static void turn(void)
 {
 	now_ns += TURN_NS;
-	gauges_turn(gauges, true, now_ns);
+	assert_false(gauges_source.tick(gauges, now_ns));
 	gauges_get_stats(gauges, &stats);
 	(void)poll(NULL, 0, 2);
 }
@@ -196,7 +230,7 @@ static void turn_until_known(void)
 	const uint64_t end_ns = mono_ns() + LIMIT_NS;
 
 	while (!gauges_now(gauges) && mono_ns() < end_ns) {
-		gauges_turn(gauges, true, now_ns);
+		assert_false(gauges_source.tick(gauges, now_ns));
 		(void)poll(NULL, 0, 2);
 	}
 	assert_non_null(gauges_now(gauges));
@@ -204,11 +238,11 @@ static void turn_until_known(void)
 
 static void gauges__rounds_become_sums_of_windows(void **state)
 {
-	const struct gauge_sums *closed;
-
 	(void)state;
 	begin("works");
-	gauges_turn(gauges, false, now_ns);
+	sources.state[PP_SOURCE_PROBES] = NULL;
+	assert_false(gauges_source.tick(gauges, now_ns));
+	sources.state[PP_SOURCE_PROBES] = &sources;
 	gauges_get_stats(gauges, &stats);
 	assert_int_equal(stats.starts, 0); /* nobody wants them */
 	turn_until_known();
@@ -217,18 +251,17 @@ static void gauges__rounds_become_sums_of_windows(void **state)
 	assert_int_equal(gauges_now(gauges)->device[0].gpu.value[GPU_POWER], 30);
 	assert_int_equal(gauges_device_of(gauges, 77), 1);
 	assert_int_equal(gauges_device_of(gauges, 78), -ENOENT);
-	gauges_cut(gauges, false, now_ns);
-	assert_int_equal(gauges_part(gauges)->device[0].rounds, 3);
-	assert_int_equal(gauges_closed(gauges)->device_count, 0);
+	cut(false);
+	assert_int_equal(part()->device[0].rounds, 3);
+	assert_int_equal(closed()->device_count, 0);
 	/* Who was on it in the part before is known still, but not for ever. */
 	assert_int_equal(gauges_device_of(gauges, 77), 1);
-	gauges_cut(gauges, true, now_ns);
-	closed = gauges_closed(gauges);
-	assert_int_equal(gauges_part(gauges)->device_count, 0);
-	assert_int_equal(closed->device_count, 1);
-	assert_int_equal(closed->device[0].rounds, 3);
-	assert_int_equal(closed->device[0].gauge[GPU_POWER].max, 30);
-	assert_int_equal(closed->process_count, 1);
+	cut(true);
+	assert_int_equal(part()->device_count, 0);
+	assert_int_equal(closed()->device_count, 1);
+	assert_int_equal(closed()->device[0].rounds, 3);
+	assert_int_equal(closed()->device[0].gauge[GPU_POWER].max, 30);
+	assert_int_equal(closed()->process_count, 1);
 	assert_int_equal(gauges_device_of(gauges, 77), -ENOENT);
 	assert_int_equal(gauges_total(gauges)->device[0].rounds, 3);
 	assert_int_equal(stats.starts, 1);
@@ -331,25 +364,9 @@ static void gauges__a_flood_of_single_bytes_is_nonsense(void **state)
 static void gauges__a_program_that_is_missing_is_no_end(void **state)
 {
 	(void)state;
-	gauges_free(gauges);
-	gauges = NULL;
-	assert_int_equal(gauges_new("/nonexistent/pyprofd", &gauges), 0);
+	services.child_program = "/nonexistent/pyprofd";
 	turn_until(&stats.failures[GAUGES_NOT_STARTED], 2);
 	assert_int_equal(stats.starts, 0);
-}
-
-static void gauges__without_event_cuda_are_nothing(void **state)
-{
-	(void)state;
-	gauges_turn(NULL, true, 1);
-	gauges_cut(NULL, true, 1);
-	gauges_get_stats(NULL, &stats);
-	assert_int_equal(stats.starts, 0);
-	assert_null(gauges_now(NULL));
-	assert_null(gauges_part(NULL));
-	assert_null(gauges_closed(NULL));
-	assert_null(gauges_total(NULL));
-	assert_int_equal(gauges_device_of(NULL, 1), -ENOENT);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -368,7 +385,6 @@ int main(int argc, char **argv)
 		TEST(gauges__a_flood_of_rounds_is_stopped),
 		TEST(gauges__a_flood_of_single_bytes_is_nonsense),
 		TEST(gauges__a_program_that_is_missing_is_no_end),
-		TEST(gauges__without_event_cuda_are_nothing),
 	};
 	const char *mode = getenv("LD_LIBRARY_PATH");
 

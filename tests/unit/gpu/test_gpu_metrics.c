@@ -70,7 +70,7 @@ static char *written(void)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	gpu_metrics_write(NULL, out);
+	gpu_metrics_write((const struct gauges *)&now, out);
 	fclose(out);
 	return text;
 }

@@ -8,12 +8,12 @@ static void names__are_found_again(void **state)
 {
 	(void)state;
 	for (unsigned int i = 0; i < GPU_GAUGE_COUNT; i++)
-		assert_int_equal(gpu_gauge_find(gpu_gauge_name((enum gpu_gauge)i)), i);
+		assert_int_equal(gpu_gauge_find(gpu_gauges[i].name), i);
 	for (unsigned int i = 0; i < GPU_REASON_COUNT; i++)
-		assert_int_equal(gpu_reason_find(gpu_reason_name((enum gpu_reason)i)), i);
+		assert_int_equal(gpu_reason_find(gpu_reasons[i].name), i);
 	assert_int_equal(gpu_gauge_find(""), GPU_GAUGE_COUNT);
 	assert_int_equal(gpu_reason_find("power"), GPU_REASON_COUNT);
-	assert_string_equal(gpu_gauge_unit(GPU_POWER), "0.1 W");
+	assert_string_equal(gpu_gauges[GPU_POWER].unit, "0.1 W");
 }
 
 static void masks__have_each_bit_once(void **state)
