@@ -21,6 +21,7 @@
 #include "processes/thread_names.h"
 #include "processes/who.h"
 #include "python/python_process.h"
+#include "windows/source.h"
 
 #define THREADS_MAX 4096U /* of one process */
 #define PROCESSES_MAX 32768U
@@ -36,7 +37,7 @@ struct visit {
 };
 
 struct dump {
-	const struct dump_sources *sources;
+	const struct services *services;
 	uid_t uid;
 	struct live_request request;
 	uint32_t asked; /* the process that wants() was asked about last */
@@ -103,7 +104,7 @@ static int list_swept(struct dump *dump)
 
 static int list_processes(struct dump *dump)
 {
-	const struct finisher *finisher = dump->sources->finisher;
+	const struct finisher *finisher = dump->services->finisher;
 	struct process *process = NULL;
 
 	dump->process = calloc(PROCESSES_MAX, sizeof(dump->process[0]));
@@ -125,7 +126,7 @@ static int list_processes(struct dump *dump)
 static uint64_t waited_ns(const struct dump *dump, uint32_t tid, uint64_t now_ns)
 {
 	uint32_t count;
-	const struct kernel_side *kernel = dump->sources->finisher->kernel;
+	const struct kernel_side *kernel = dump->services->finisher->kernel;
 	const struct pp_thread *slots = kernel_side_threads(kernel, &count);
 	const uint32_t seed = kernel_side_config(kernel)->thread_seed;
 	struct thread_glance glance;
@@ -228,7 +229,7 @@ static int walk_running(struct dump *dump, struct process *process, uint64_t sta
 		return err == -ENOENT ? 0 : err;
 	thread->flags = scanned.flags;
 	if (record->python_stored &&
-	    !user_unwind_describe(dump->sources->finisher->dictionary, record))
+	    !user_unwind_describe(dump->services->finisher->dictionary, record))
 		thread->user_stack = record->hash;
 	return 0;
 }
@@ -304,7 +305,7 @@ static int begin_process(struct dump *dump, struct process *process, const struc
 	struct proc_status status;
 
 	(void)slice;
-	who_read_details(dump->sources->finisher->processes, process);
+	who_read_details(dump->services->finisher->processes, process);
 	if (!proc_status_read(process->id.tgid, &status))
 		process->uid = status.uid; /* it may have changed since */
 	dump->visit.count = dump->visit.slept;
@@ -313,13 +314,13 @@ static int begin_process(struct dump *dump, struct process *process, const struc
 
 static int name_threads(struct dump *dump, struct process *process, const struct slice *slice)
 {
-	const struct dump_sources *sources = dump->sources;
+	struct thread_names *names = dump->services->thread_names;
 	const struct process_python *python = context_table_python(process);
 
 	(void)slice;
 	if (python && python->file) {
-		thread_names_want(sources->thread_names, process->id);
-		thread_names_tick(sources->thread_names);
+		thread_names_want(names, process->id);
+		thread_names_tick(names);
 	}
 	return 0;
 }
@@ -363,7 +364,7 @@ static int visit_process(struct dump *dump, const struct slice *slice)
 {
 	const struct pp_process_id id = dump->process[dump->process_at];
 	struct visit *visit = &dump->visit;
-	struct process *process = process_table_find(dump->sources->finisher->processes, id);
+	struct process *process = process_table_find(dump->services->finisher->processes, id);
 	int more = 0;
 
 	if (!visit->stage)
@@ -393,14 +394,14 @@ static int end_scan(struct dump *dump)
 	if (!err)
 		err = list_processes(dump);
 	if (!err)
-		err = scan_walker_new(dump->sources->finisher, &dump->walker);
+		err = scan_walker_new(dump->services->finisher, &dump->walker);
 	dump->is_scanned = true;
 	return err;
 }
 
 int dump_step(struct dump *dump, uint64_t budget_ns)
 {
-	const struct finisher *finisher = dump->sources->finisher;
+	const struct finisher *finisher = dump->services->finisher;
 	const struct slice slice = slice_begin(budget_ns);
 	int err;
 
@@ -431,12 +432,12 @@ void dump_refresh(struct dump *dump)
 {
 	(void)scan_refresh(dump->scan);
 	for (size_t i = 0; i < dump->visit.count; i++)
-		(void)dictionary_use_stack(dump->sources->finisher->dictionary,
+		(void)dictionary_use_stack(dump->services->finisher->dictionary,
 					   dump->thread[i].user_stack);
 	dump_text_refresh(dump->text);
 }
 
-int dump_new(const struct dump_sources *sources, uid_t uid, const struct live_request *request,
+int dump_new(const struct services *services, uid_t uid, const struct live_request *request,
 	     struct dump **ret_dump)
 {
 	OWNED(dump) struct dump *dump = calloc(1, sizeof(*dump));
@@ -445,15 +446,15 @@ int dump_new(const struct dump_sources *sources, uid_t uid, const struct live_re
 
 	if (!dump)
 		return -ENOMEM;
-	dump->sources = sources;
+	dump->services = services;
 	dump->uid = uid;
 	dump->request = *request;
 	dump->thread = calloc(THREADS_MAX, sizeof(dump->thread[0]));
 	if (!dump->thread)
 		return -ENOMEM;
-	err = dump_text_new(sources, request->no_native, &dump->text);
+	err = dump_text_new(services, request->no_native, &dump->text);
 	if (!err)
-		err = scan_new(sources->finisher, &scope, &dump->scan);
+		err = scan_new(services->finisher, &scope, &dump->scan);
 	if (err)
 		return err;
 	*ret_dump = TAKE(dump);

@@ -17,21 +17,14 @@
 
 struct dump;
 struct dump_text;
-struct finisher;
-struct naming;
 struct process;
+struct services;
 struct slice;
-struct thread_names;
 
-/* All is borrowed; the finisher has the tables of processes and stacks. */
-struct dump_sources {
-	const struct finisher *finisher;
-	struct naming *naming;
-	struct thread_names *thread_names;
-};
-/* Begins a dump of what that user may see.  The sources are borrowed.  Returns 0; -ENOTSUP: the
+/* Begins a dump of what that user may see.  services: their finisher, naming and thread_names;
+ * borrowed.  Returns 0; -ENOTSUP: the
  * kernel side was opened without `waits`; -errno. */
-int dump_new(const struct dump_sources *sources, uid_t uid, const struct live_request *request,
+int dump_new(const struct services *services, uid_t uid, const struct live_request *request,
 	     struct dump **ret_dump);
 void dump_free(struct dump *dump);
 DEFINE_OWNED(struct dump, dump)
@@ -59,8 +52,8 @@ struct dump_thread {
 	uint32_t inner;	    /* of one that runs: the number that it knows itself by; 0: not known */
 };
 
-/* The sources are borrowed.  Returns 0 or -ENOMEM. */
-int dump_text_new(const struct dump_sources *sources, bool no_native, struct dump_text **ret_text);
+/* Returns 0 or -ENOMEM. */
+int dump_text_new(const struct services *services, bool no_native, struct dump_text **ret_text);
 void dump_text_free(struct dump_text *text);
 DEFINE_OWNED(struct dump_text, dump_text)
 

@@ -17,6 +17,7 @@
 #include "live/record.h"
 #include "processes/thread_names.h"
 #include "symbolize/symbolizer.h"
+#include "windows/source.h"
 
 _Static_assert(LIVE_PYTHON == (int)FRAME_PYTHON && LIVE_NATIVE == (int)FRAME_NATIVE &&
 		       LIVE_KERNEL == (int)FRAME_KERNEL && LIVE_JIT == (int)FRAME_JIT &&
@@ -40,7 +41,7 @@ struct adding {
 };
 
 struct dump_text {
-	const struct dump_sources *sources;
+	const struct services *services;
 	bool no_native;
 	struct intern *strings;
 	struct sent_stack *sent;
@@ -52,14 +53,14 @@ struct dump_text {
 	size_t size;
 };
 
-int dump_text_new(const struct dump_sources *sources, bool no_native, struct dump_text **ret_text)
+int dump_text_new(const struct services *services, bool no_native, struct dump_text **ret_text)
 {
 	OWNED(dump_text) struct dump_text *text = calloc(1, sizeof(*text));
 	int err;
 
 	if (!text)
 		return -ENOMEM;
-	text->sources = sources;
+	text->services = services;
 	text->no_native = no_native;
 	err = intern_new(&text->strings);
 	if (err)
@@ -112,7 +113,7 @@ static const char *module_path(const struct dump_text *text, const struct frame 
 
 	if (frame->kind != FRAME_NATIVE)
 		return "";
-	file = file_table_in_slot(text->sources->finisher->files, frame->module);
+	file = file_table_in_slot(text->services->finisher->files, frame->module);
 	return file ? file->path : "";
 }
 
@@ -141,7 +142,7 @@ static int write_stack(struct dump_text *text, struct symbolizer *symbolizer,
 		       struct pp_process_id id, const struct dump_thread *thread,
 		       uint64_t *ret_number)
 {
-	const struct dictionary *dictionary = text->sources->finisher->dictionary;
+	const struct dictionary *dictionary = text->services->finisher->dictionary;
 	struct sent_stack *sent, key = {.key = {thread->user_stack, thread->kernel_stack}};
 	const struct frame *frame;
 	size_t count;
@@ -214,7 +215,7 @@ static int write_thread(struct dump_text *text, struct symbolizer *symbolizer,
 		&(struct live_record){.kind = LIVE_THREAD,
 				      .number = {thread->tid, stack, flags_of(thread, stack),
 						 thread->waited_ns},
-				      .text = {thread_names_get(text->sources->thread_names,
+				      .text = {thread_names_get(text->services->thread_names,
 								process, thread->tid),
 					       thread->runs ? "" : wait_label(thread->wait)}});
 	return 0;
@@ -229,7 +230,7 @@ static int name_stacks(struct dump_text *text, const struct dump_thread *thread,
 	int more = 0;
 
 	if (!adding->symbolizer)
-		more = naming_begin(text->sources->naming, &how, &adding->symbolizer);
+		more = naming_begin(text->services->naming, &how, &adding->symbolizer);
 	while (!more && adding->noted < count) {
 		more = symbolizer_note_hash(adding->symbolizer, thread[adding->noted].user_stack);
 		adding->noted++;

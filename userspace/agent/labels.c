@@ -49,7 +49,7 @@ static uint32_t sample_tid(const struct samples *samples, const struct pp_count_
 			   const struct process *process)
 {
 	if (process && key->kind == PP_KIND_BLAME)
-		return thread_names_host_tid(samples->thread_names, process, key->tid);
+		return thread_names_host_tid(samples->services->thread_names, process, key->tid);
 	return key->tid;
 }
 
@@ -73,7 +73,8 @@ int labels_add(const struct samples *samples, struct profile_sample *sample,
 	if (err || !process)
 		return err;
 	err = label_string(samples->strings, sample, "thread_name",
-			   tid ? thread_names_get(samples->thread_names, process, tid) : "");
+			   tid ? thread_names_get(samples->services->thread_names, process, tid)
+			       : "");
 	if (!err)
 		err = process_labels_add(samples->services->identities, samples->strings, process,
 					 sample);

@@ -11,6 +11,7 @@
 #include "live/server.h"
 #include "options/options.h"
 #include "options/values.h"
+#include "windows/source.h"
 #include "windows/top.h"
 
 #define STEP_NS (10 * NS_PER_MS)
@@ -20,8 +21,7 @@
 #define USERS_FACTOR 9U
 
 struct live {
-	const struct dump_sources *sources;
-	struct metrics_sources metrics;
+	const struct services *services;
 	struct live_server *server;
 	struct top *top; /* clients that watch */
 	struct live_job job;
@@ -45,10 +45,9 @@ static uid_t trusted_uid(const char *name)
 	return uid;
 }
 
-int live_open(const struct options *options, const struct process_table *processes,
-	      const struct dump_sources *sources, const struct metrics_sources *metrics,
-	      struct live **ret_live)
+int live_open(const struct services *services, struct live **ret_live)
 {
+	const struct options *options = services->options;
 	OWNED(live) struct live *live = NULL;
 	int err;
 
@@ -57,8 +56,7 @@ int live_open(const struct options *options, const struct process_table *process
 	live = calloc(1, sizeof(*live));
 	if (!live)
 		return -ENOMEM;
-	live->sources = sources;
-	live->metrics = *metrics;
+	live->services = services;
 	err = live_server_open(options->live, &live->server);
 	if (err && options->live_is_default) {
 		log_debug("no live socket at %s: %s", options->live, strerror(-err));
@@ -67,7 +65,7 @@ int live_open(const struct options *options, const struct process_table *process
 	if (err)
 		return log_error_errno(err, "cannot serve --live %s", options->live);
 	live_server_trust(live->server, trusted_uid(options->live_user));
-	err = top_new(options, live->server, processes, &live->top);
+	err = top_new(options, live->server, services->processes, &live->top);
 	if (err)
 		return err;
 	*ret_live = TAKE(live);
@@ -127,7 +125,7 @@ static void tell_stats(struct live *live, uint64_t now_ns)
 
 		if (!live_server_next(live->server, stats, &job))
 			return;
-		err = metrics_tell(&live->metrics, &text, &size);
+		err = metrics_tell(live->services, &text, &size);
 		if (err)
 			live_server_refuse(live->server, job.number, err, "no memory", now_ns);
 		else
@@ -172,7 +170,7 @@ static bool begin(struct live *live, uint64_t now_ns)
 	if (!live_server_next(live->server, dump, &live->job))
 		return false;
 	live->spent_ns = 0;
-	err = dump_new(live->sources, live->job.uid, &live->job.request, &live->dump);
+	err = dump_new(live->services, live->job.uid, &live->job.request, &live->dump);
 	if (!err)
 		return true;
 	live_server_refuse(live->server, live->job.number, err, why_not(err), now_ns);

@@ -7,19 +7,14 @@
 
 #include "base/cleanup.h"
 
-struct dump_sources;
 struct live;
-struct metrics_sources;
-struct options;
-struct process_table;
+struct services;
 struct top;
 
-/* Opens the socket that the options ask for; all but *metrics itself is borrowed.  *ret_live stays
- * NULL when they ask for none, or when the default one cannot be opened, which is logged.  Returns
- * 0; -errno: the given path cannot be used, and a line was logged. */
-int live_open(const struct options *options, const struct process_table *processes,
-	      const struct dump_sources *sources, const struct metrics_sources *metrics,
-	      struct live **ret_live);
+/* Opens the socket that the options ask for.  *ret_live stays NULL when they ask for none, or when
+ * the default one cannot be opened, which is logged.  Returns 0; -errno: the given path cannot be
+ * used, and a line was logged. */
+int live_open(const struct services *services, struct live **ret_live);
 void live_free(struct live *live);
 DEFINE_OWNED(struct live, live)
 

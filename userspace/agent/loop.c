@@ -249,7 +249,7 @@ static void prepare_names(const struct agent *agent, uint64_t now_ns)
 	const struct slice slice = slice_begin(PREPARE_NS);
 
 	if (now_ns - agent->started_ns >= NS_PER_SEC)
-		naming_prepare(agent->naming, &slice);
+		naming_prepare(agent->services.naming, &slice);
 }
 
 /* CPUs come and go. */
@@ -318,7 +318,7 @@ static void tick(struct agent *agent, struct loop *loop, uint64_t now_ns)
 	stack_intake_give_tokens(&agent->stacks, stages_miss_tokens(agent, LOOP_TICK_NS));
 	row_store_tick(agent->rows);
 	context_table_tick(agent->services.contexts);
-	thread_names_tick(agent->thread_names);
+	thread_names_tick(agent->services.thread_names);
 	prepare_names(agent, now_ns);
 	process_watch_tick(agent->watch);
 	agent->is_ending |= sources_tick(&agent->sources, now_ns);

@@ -14,6 +14,7 @@
 #include "gpu/gpu_metrics.h"
 #include "live/record.h"
 #include "version.h"
+#include "windows/source.h"
 
 #define UPDATE_NS NS_PER_SEC
 #define MIB (1ULL << 20)
@@ -437,7 +438,7 @@ static void put_metric(FILE *out, const struct metric *metric, const struct summ
 	}
 }
 
-int metrics_tell(const struct metrics_sources *sources, char **ret_text, size_t *ret_size)
+int metrics_tell(const struct services *services, char **ret_text, size_t *ret_size)
 {
 	OWNED_MEM char *text = NULL;
 	size_t size;
@@ -446,8 +447,8 @@ int metrics_tell(const struct metrics_sources *sources, char **ret_text, size_t 
 	if (!out)
 		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
-		put_metric(out, &metrics[i], sources->summary);
-	gpu_metrics_write(sources->gauges, out);
+		put_metric(out, &metrics[i], services->summary);
+	gpu_metrics_write(services->sources->state[PP_SOURCE_GAUGES], out);
 	live_record_write(out, &(struct live_record){.kind = LIVE_END});
 	if (close_memory_file(out, &text))
 		return -ENOMEM;

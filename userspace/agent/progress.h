@@ -11,7 +11,7 @@
 
 #include "windows/summary.h"
 
-struct gauges;
+struct services;
 
 #define PROGRESS_LINE_BYTES 2048U
 /* Complete: reached the root, in the kernel or by the agent, or had no user part at all. */
@@ -48,12 +48,6 @@ void progress_clear(struct progress *progress);
 void progress_finish(struct progress *progress, const struct summary *summary, bool quiet);
 
 /* ---- metrics: the answer to a live request `stats` ---- */
-
-/* Borrowed. */
-struct metrics_sources {
-	const struct summary *summary;
-	const struct gauges *gauges; /* NULL: CUDA is not captured */
-};
 
 /* X(name, enum live_metric, label or "", where its values are (progress.c), what it says), also for
  * docs/metrics.md; those of GPUs are in gpu_metrics.h.  Names have base units and, for counters,
@@ -95,6 +89,6 @@ struct metrics_sources {
 	  "Longest turn of the agent's loop in the open window.")
 
 /* Writes all metrics as records of the live socket, on the heap.  Returns 0 or -ENOMEM. */
-int metrics_tell(const struct metrics_sources *sources, char **ret_text, size_t *ret_size);
+int metrics_tell(const struct services *services, char **ret_text, size_t *ret_size);
 
 #endif

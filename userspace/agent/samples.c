@@ -214,7 +214,7 @@ int samples_add(const struct samples *samples, const struct counts *counts,
 	int more = 0;
 
 	if (!adding->symbolizer)
-		more = naming_begin(samples->naming, &options, &adding->symbolizer);
+		more = naming_begin(samples->services->naming, &options, &adding->symbolizer);
 	if (!more)
 		more = note_stacks(counts, adding, slice);
 	if (!more && !adding->is_resolved) {

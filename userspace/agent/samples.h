@@ -15,7 +15,6 @@ struct counts;
 struct frame;
 struct intern;
 struct modules;
-struct naming;
 struct pp_count;
 struct pp_count_key;
 struct profile_sample;
@@ -24,7 +23,6 @@ struct profiles;
 struct services;
 struct symbolizer;
 struct tables;
-struct thread_names;
 struct wakers_adding;
 struct wakes;
 struct who;
@@ -32,8 +30,6 @@ struct who;
 /* What samples are made from and where they go; all is borrowed. */
 struct samples {
 	const struct services *services;
-	struct thread_names *thread_names;
-	struct naming *naming;
 	struct modules *modules;
 	struct tables *tables;	/* fill while counters are named */
 	struct intern *strings; /* of the open profiles */

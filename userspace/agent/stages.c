@@ -9,7 +9,6 @@
 
 #include "agent/live.h"
 #include "agent/naming.h"
-#include "agent/progress.h"
 #include "agent/timeline.h"
 #include "agent/window_facts.h"
 #include "attach/cpu_events.h"
@@ -44,7 +43,7 @@ static void on_stack(void *context, const struct decoded_stack *stack)
 	(void)dictionary_add_stack(agent->services.dictionary, stack);
 	identities_want(agent->services.identities, stack->record->id);
 	if (stack->record->python_count)
-		thread_names_want(agent->thread_names, stack->record->id);
+		thread_names_want(agent->services.thread_names, stack->record->id);
 }
 
 static void on_kernel(void *context, const struct decoded_kernel *kernel)
@@ -123,7 +122,7 @@ static void want_names(void *context, struct pp_process_id id)
 {
 	struct agent *agent = context;
 
-	thread_names_want(agent->thread_names, id);
+	thread_names_want(agent->services.thread_names, id);
 	identities_want(agent->services.identities, id);
 }
 
@@ -289,13 +288,13 @@ static int open_dictionary(struct agent *agent)
 static int open_names(struct agent *agent)
 {
 	struct services *services = &agent->services;
-	int err = thread_names_new(services->processes, &agent->thread_names);
+	int err = thread_names_new(services->processes, &services->thread_names);
 
 	if (!err)
 		err = identities_new(services->processes, &services->identities);
 	if (!err)
 		err = modules_new(services->files, &agent->profiles, &agent->modules);
-	return err ? err : naming_new(services, &agent->naming);
+	return err ? err : naming_new(services, &services->naming);
 }
 
 static int open_tables(struct agent *agent)
@@ -413,56 +412,39 @@ static int open_stacks_ring(struct agent *agent)
 
 static int open_timeline(struct agent *agent)
 {
-	const struct timeline_sources sources = {.services = &agent->services,
-						 .watch = agent->watch,
-						 .thread_names = agent->thread_names,
-						 .stacks = &agent->stacks,
-						 .naming = agent->naming};
+	const struct timeline_sources sources = {
+		.services = &agent->services, .watch = agent->watch, .stacks = &agent->stacks};
 
 	return timeline_open(&sources, &agent->timeline);
 }
 
 static int open_live(struct agent *agent)
 {
-	const struct metrics_sources metrics = {.summary = &agent->summary,
-						.gauges = agent->sources.state[PP_SOURCE_GAUGES]};
-	int err;
+	const int err = live_open(&agent->services, &agent->live);
 
-	agent->dumps = (struct dump_sources){.finisher = &agent->finisher,
-					     .naming = agent->naming,
-					     .thread_names = agent->thread_names};
-	err = live_open(agent->options, agent->services.processes, &agent->dumps, &metrics,
-			&agent->live);
 	agent->services.top = live_top(agent->live);
 	return err;
 }
 
 static void prepare_window(struct agent *agent)
 {
-	struct probes *probes = agent->sources.state[PP_SOURCE_PROBES];
-
-	agent->samples = (struct samples){.services = &agent->services,
-					  .thread_names = agent->thread_names,
-					  .naming = agent->naming,
-					  .modules = agent->modules,
-					  .tables = &agent->tables,
-					  .profiles = &agent->profiles,
-					  .shares = &agent->shares,
-					  .probes = probes_plan(probes)};
-	agent->facts =
-		(struct window_facts){.services = &agent->services,
-				      .naming = agent->naming,
-				      .watch = agent->watch,
-				      .stacks_ring = agent->stacks_ring,
-				      .rows = agent->rows,
-				      .incomplete = &agent->incomplete,
-				      .profile_quota = &agent->shares.quota,
-				      .label_quota = identities_quota(agent->services.identities),
-				      .probes = probes,
-				      .tables = &agent->tables,
-				      .peek = agent->peek,
-				      .output = agent->output,
-				      .keeper = agent->keeper};
+	agent->samples =
+		(struct samples){.services = &agent->services,
+				 .modules = agent->modules,
+				 .tables = &agent->tables,
+				 .profiles = &agent->profiles,
+				 .shares = &agent->shares,
+				 .probes = probes_plan(agent->sources.state[PP_SOURCE_PROBES])};
+	agent->facts = (struct window_facts){.services = &agent->services,
+					     .watch = agent->watch,
+					     .stacks_ring = agent->stacks_ring,
+					     .rows = agent->rows,
+					     .incomplete = &agent->incomplete,
+					     .profile_quota = &agent->shares.quota,
+					     .tables = &agent->tables,
+					     .peek = agent->peek,
+					     .output = agent->output,
+					     .keeper = agent->keeper};
 	agent->window = (struct window){.services = &agent->services,
 					.samples = &agent->samples,
 					.stacks = &agent->stacks,
@@ -556,9 +538,9 @@ void stages_release(struct agent *agent)
 	output_free(agent->output);
 	ring_free(agent->stacks_ring);
 	incomplete_queue_free(agent->incomplete_queue);
-	naming_free(agent->naming);
+	naming_free(agent->services.naming);
 	modules_free(agent->modules);
-	thread_names_free(agent->thread_names);
+	thread_names_free(agent->services.thread_names);
 	identities_free(agent->services.identities);
 	tables_release(&agent->tables);
 	unwind_python_free(agent->unwind_python);

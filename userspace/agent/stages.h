@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/dump.h"
+#include "agent/progress.h"
 #include "agent/rate.h"
 #include "agent/stack_intake.h"
 #include "agent/tables.h"
@@ -64,13 +64,11 @@ struct agent {
 	struct incomplete_queue *incomplete_queue;
 	struct incomplete_counts incomplete;
 	struct stack_intake stacks;
-	struct thread_names *thread_names;
 	struct sources sources;
 
 	/* What becomes of it. */
 	uint64_t started_ns; /* CLOCK_MONOTONIC, first sample possible; 0: none yet */
 	struct tables tables;
-	struct naming *naming;
 	struct modules *modules;
 	struct profiles profiles;     /* closed between the windows of a store */
 	struct profile_shares shares; /* of the profiles */
@@ -81,8 +79,7 @@ struct agent {
 	struct output *output;
 	struct keeper *keeper;	   /* of output; NULL: there is no store */
 	struct timeline *timeline; /* NULL: none is written */
-	struct dump_sources dumps;
-	struct live *live; /* NULL: there is no socket */
+	struct live *live;	   /* NULL: there is no socket */
 
 	struct summary summary;
 	struct progress progress;

@@ -87,7 +87,7 @@ static void find_names(void *context, struct pp_process_id id, uint32_t tid,
 	if (!process)
 		return;
 	*ret_process_name = process->comm; /* its last byte is 0: decode_event() */
-	*ret_thread_name = thread_names_get(sources->thread_names, process, tid);
+	*ret_thread_name = thread_names_get(sources->services->thread_names, process, tid);
 }
 
 static int open_file(struct timeline *timeline)
@@ -130,7 +130,7 @@ static int open_parts(struct timeline *timeline)
 	const struct timeline_sources *sources = &timeline->sources;
 	bool is_interned = sources->services->options->timeline_kind == OPTIONS_TIMELINE_PERFETTO;
 	struct stack_texts_sources texts = {.dictionary = sources->services->dictionary,
-					    .naming = sources->naming,
+					    .naming = sources->services->naming,
 					    .max_frames =
 						    is_interned ? FRAMES_INTERNED : FRAMES_INLINE};
 	int err = ring_new(kernel_side_parts(sources->services->kernel).timeline, RING_TIMELINE,
@@ -210,7 +210,8 @@ static uint32_t holder_of(const struct timeline *timeline, const struct pp_timel
 		record->holder_tid ? process_table_find(sources->services->processes, record->id)
 				   : NULL;
 
-	return process ? thread_names_host_tid(sources->thread_names, process, record->holder_tid)
+	return process ? thread_names_host_tid(sources->services->thread_names, process,
+					       record->holder_tid)
 		       : 0;
 }
 

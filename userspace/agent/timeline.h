@@ -15,16 +15,13 @@ struct process_watch;
 struct services;
 struct stack_intake;
 struct stack_texts;
-struct thread_names;
 struct timeline;
 
 /* All is borrowed. */
 struct timeline_sources {
 	const struct services *services;
 	struct process_watch *watch;
-	struct thread_names *thread_names;
 	const struct stack_intake *stacks; /* brings the stacks that records name */
-	struct naming *naming;
 };
 /* *ret_timeline stays NULL when the options ask for no timeline.  Returns 0; -errno, and a line was
  * logged. */

@@ -223,7 +223,7 @@ static int begin(const struct samples *samples, struct wakers_adding **ret_addin
 	chain->frame = calloc(CHAIN_FRAMES_MAX, sizeof(*chain->frame));
 	if (!chain->frame)
 		return -ENOMEM;
-	err = naming_begin(samples->naming, &options, &chain->symbolizer);
+	err = naming_begin(samples->services->naming, &options, &chain->symbolizer);
 	if (!err)
 		err = intern_string(samples->strings, SEPARATOR, &chain->separator.name);
 	if (!err)

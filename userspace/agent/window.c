@@ -389,7 +389,7 @@ void window_forget(const struct window *window)
 	const uint64_t now_ns = mono_ns();
 	uint64_t before_ns = now_ns > keep_ns ? now_ns - keep_ns : 0;
 
-	thread_names_expire(window->samples->thread_names, before_ns);
+	thread_names_expire(window->services->thread_names, before_ns);
 	identities_expire(window->services->identities, before_ns);
 	process_table_expire(window->services->processes, before_ns, release_process,
 			     window->services->contexts);
@@ -407,7 +407,7 @@ bool window_close_files(const struct window *window)
 	if (!unused ||
 	    !file_table_find_unused(window->services->files, now_ns - CLOSE_AFTER_NS, unused))
 		return false;
-	more = naming_keep(window->samples->naming, unused, &slice);
+	more = naming_keep(window->services->naming, unused, &slice);
 	file_table_close(window->services->files, unused);
 	return more;
 }

@@ -200,7 +200,8 @@ static void count_quotas(const struct window_facts *facts, uint64_t loss[PP_LOSS
 	loss[PP_LOSS_PROFILE_REFUSED] = facts->profile_quota->refused;
 	loss[PP_LOSS_MAP_SETS_REFUSED] = contexts.sets_refused;
 	loss[PP_LOSS_ROWS_REFUSED] = rows.rows->refused + rows.rules->refused;
-	loss[PP_LOSS_SITES_REFUSED] = probes_refused(facts->probes);
+	loss[PP_LOSS_SITES_REFUSED] =
+		probes_refused(facts->services->sources->state[PP_SOURCE_PROBES]);
 	loss[PP_LOSS_STACKS_LEFT_OUT] = incomplete_queue_quota(facts->incomplete->queue)->refused +
 					facts->incomplete->left_out;
 }
@@ -227,7 +228,8 @@ void window_facts_tell_quotas(const struct window_facts *facts)
 	     "more stacks are incomplete and stay so", "stacks_left_out");
 	tell(facts->profile_quota, "stacks are left out of the profiles, and counted without them",
 	     "profile_refused");
-	tell(facts->label_quota, "labels of more processes are left out", "labels_refused");
+	tell(identities_quota(facts->services->identities), "labels of more processes are left out",
+	     "labels_refused");
 	tell(context_table_sets_quota(facts->services->contexts),
 	     "the mappings of more processes find no room, and only the agent can unwind them",
 	     "map_sets_refused");
@@ -295,7 +297,7 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 	loss[PP_LOSS_DICTIONARY_SHARE] = stats.users_refused;
 	loss[PP_LOSS_RECORDS_BAD] = ring_bad_count(facts->stacks_ring);
 	process_watch_count(facts->watch, loss);
-	naming_count(facts->naming, loss);
+	naming_count(facts->services->naming, loss);
 	output_count(facts->output, loss);
 	count_quotas(facts, loss);
 	loss[PP_LOSS_FILES_PUT_OFF] = parsing->put_off;

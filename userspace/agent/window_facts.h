@@ -11,10 +11,8 @@
 struct coverage;
 struct incomplete_counts;
 struct keeper;
-struct naming;
 struct output;
 struct peek;
-struct probes;
 struct process_table;
 struct process_watch;
 struct ring;
@@ -27,14 +25,11 @@ struct user_quota;
 /* Where the counters are; all is borrowed. */
 struct window_facts {
 	const struct services *services;
-	const struct naming *naming;
 	const struct process_watch *watch;
 	const struct ring *stacks_ring;
 	struct row_store *rows;
 	const struct incomplete_counts *incomplete;
 	struct user_quota *profile_quota; /* windows/profile_shares.h */
-	struct user_quota *label_quota;	  /* processes/identities.h */
-	const struct probes *probes;	  /* NULL: none */
 	const struct tables *tables;
 	const struct peek *peek;
 	const struct output *output;

@@ -27,6 +27,7 @@ struct foreign;
 struct identities;
 struct intern;
 struct kernel_side;
+struct naming;
 struct options;
 struct pp_count_key;
 struct process;
@@ -36,6 +37,7 @@ struct profiles;
 struct sources;
 struct summary;
 struct text_table;
+struct thread_names;
 struct top;
 
 /* What all sources get.  All is borrowed, and lives longer than they do. */
@@ -54,7 +56,9 @@ struct services {
 	struct finisher *finisher;
 	struct summary *summary;
 	struct identities *identities;
-	struct top *top; /* clients that watch; NULL: none can, or not yet */
+	struct thread_names *thread_names;
+	struct naming *naming; /* agent/naming.h */
+	struct top *top;       /* clients that watch; NULL: none can, or not yet */
 	/* The other sources: state[PP_SOURCE_...] is NULL while that one is not open. */
 	const struct sources *sources;
 };

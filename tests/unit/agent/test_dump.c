@@ -28,6 +28,7 @@
 #include "processes/thread_names.h"
 #include "processes/who.h"
 #include "python/python_process.h"
+#include "windows/source.h"
 
 /* Numbers that no process has: nothing of them is in /proc. */
 #define SEED 31U
@@ -143,9 +144,9 @@ int user_unwind_describe(struct dictionary *dictionary, const struct pp_stack_re
 	return 0;
 }
 
-int dump_text_new(const struct dump_sources *sources, bool no_native, struct dump_text **ret_text)
+int dump_text_new(const struct services *of, bool no_native, struct dump_text **ret_text)
 {
-	assert_non_null(sources);
+	assert_non_null(of);
 	assert_false(no_native);
 	reply.text[0] = '\0';
 	*ret_text = &reply;
@@ -329,7 +330,7 @@ static int follow(void *context)
 /* ---- */
 
 static struct finisher finisher = {.follow_processes = follow};
-static const struct dump_sources sources = {.finisher = &finisher};
+static const struct services services = {.finisher = &finisher};
 static struct live_request request;
 
 static void add_process(uint32_t tgid, uint32_t generation)
@@ -372,7 +373,7 @@ static const char *text_of_dump(void)
 	OWNED(dump) struct dump *dump = NULL;
 	int more;
 
-	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	assert_int_equal(dump_new(&services, 1000, &request, &dump), 0);
 	while ((more = dump_step(dump, 1000)) > 0)
 		;
 	assert_int_equal(more, 0);
@@ -452,7 +453,7 @@ static void user__gets_what_the_user_may_see(void **state)
 	assert_string_equal(text_of_dump(), "2147483634:\n");
 	request.pid[0] = PID_A;
 	request.pid_count = 1;
-	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	assert_int_equal(dump_new(&services, 1000, &request, &dump), 0);
 	/* The scan asks, too: neither a stranger's process nor one that was not asked for. */
 	assert_false(scope.wants(scope.context, PID_A));
 	assert_false(scope.wants(scope.context, PID_B));
@@ -548,7 +549,7 @@ static void steps__scan_first_then_go_process_by_process(void **state)
 	add_process(PID_A, 1);
 	add_process(PID_B, 1);
 	scan_steps = 2;
-	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	assert_int_equal(dump_new(&services, 1000, &request, &dump), 0);
 	for (unsigned int i = 0; i < 3; i++)
 		assert_int_equal(dump_step(dump, 1000), 1);
 	assert_int_equal(followed, 0);
@@ -584,7 +585,7 @@ static void steps__go_thread_by_thread(void **state)
 	size_t size;
 
 	(void)state;
-	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	assert_int_equal(dump_new(&services, 1000, &request, &dump), 0);
 	assert_true(steps_of_two_sleepers(dump) > 2);
 	assert_int_equal(written, 1);
 	assert_int_equal(ended, 0);
@@ -605,7 +606,7 @@ static void process__that_ends_while_it_is_written_is_written(void **state)
 	size_t size;
 
 	(void)state;
-	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	assert_int_equal(dump_new(&services, 1000, &request, &dump), 0);
 	(void)steps_of_two_sleepers(dump);
 	processes[0].exit_ns = 1;
 	assert_int_equal(dump_step(dump, 1000), 0);
@@ -618,7 +619,7 @@ static void process__that_is_forgotten_meanwhile_is_left(void **state)
 	OWNED(dump) struct dump *dump = NULL;
 
 	(void)state;
-	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	assert_int_equal(dump_new(&services, 1000, &request, &dump), 0);
 	(void)steps_of_two_sleepers(dump);
 	process_count = 0;
 	assert_int_equal(dump_step(dump, 1000), 0);
@@ -631,11 +632,11 @@ static void error__ends_it(void **state)
 
 	(void)state;
 	scan_err = -ENOTSUP;
-	assert_int_equal(dump_new(&sources, 1000, &request, &dump), -ENOTSUP);
+	assert_int_equal(dump_new(&services, 1000, &request, &dump), -ENOTSUP);
 	assert_null(dump);
 	scan_err = 0;
 	add_process(PID_A, 1);
-	assert_int_equal(dump_new(&sources, 1000, &request, &dump), 0);
+	assert_int_equal(dump_new(&services, 1000, &request, &dump), 0);
 	scan_steps = -EIO;
 	assert_int_equal(dump_step(dump, 1000), -EIO);
 	scan_steps = 0;

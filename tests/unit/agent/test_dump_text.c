@@ -10,6 +10,7 @@
 #include "finish/user_unwind.h"
 #include "live/record.h"
 #include "processes/thread_names.h"
+#include "windows/source.h"
 
 #define LONG_NAME_BYTES 4096U
 
@@ -19,7 +20,7 @@ static const struct known_stack stacks[] = {
 	{5, "k", {"do_sleep"}, .file = NULL},
 };
 static struct finisher finisher;
-static const struct dump_sources sources = {.finisher = &finisher};
+static const struct services services = {.finisher = &finisher};
 static struct process process;
 static struct dump_text *text;
 static char *reply;
@@ -71,7 +72,7 @@ static int setup(void **state)
 	has_long_names = false;
 	memset(long_name, 'x', LONG_NAME_BYTES);
 	process = (struct process){.id = {.tgid = 70, .generation = 1}, .uid = 1000, .comm = "app"};
-	assert_int_equal(dump_text_new(&sources, false, &text), 0);
+	assert_int_equal(dump_text_new(&services, false, &text), 0);
 	strings = NULL; /* the reply has strings of its own: stacks.h takes them from the call */
 	return 0;
 }
@@ -170,7 +171,7 @@ static void process__in_slices_is_the_same(void **state)
 	assert_int_equal(add(some, 3), 0);
 	whole = strdup(taken());
 	dump_text_free(text);
-	assert_int_equal(dump_text_new(&sources, false, &text), 0);
+	assert_int_equal(dump_text_new(&services, false, &text), 0);
 	late_files = 2;
 	while (add_a_step() == 1)
 		slices++;
@@ -244,7 +245,7 @@ static unsigned long thread_field(const struct dump_thread *thread, unsigned int
 	const char *field;
 
 	dump_text_free(text);
-	assert_int_equal(dump_text_new(&sources, false, &text), 0);
+	assert_int_equal(dump_text_new(&services, false, &text), 0);
 	assert_int_equal(add(thread, 1), 0);
 	field = strstr(taken(), "thread\t");
 	for (unsigned int i = 0; i < at; i++)
@@ -330,7 +331,7 @@ static void options__of_the_request_reach_the_names(void **state)
 {
 	(void)state;
 	dump_text_free(text);
-	assert_int_equal(dump_text_new(&sources, true, &text), 0);
+	assert_int_equal(dump_text_new(&services, true, &text), 0);
 	assert_int_equal(add(NULL, 0), 0);
 	assert_true(begun_with.no_native);
 }

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "live/server.h"
 #include "options/options.h"
+#include "windows/source.h"
 #include "windows/top.h"
 
 struct live_server {
@@ -39,8 +40,7 @@ static struct dump dump;
 static int open_err, top_err, dump_err, step_result, take_err, metrics_err;
 static uint64_t step_ns; /* how long a step takes */
 static uint64_t now_ns;
-static const struct dump_sources sources;
-static const struct summary summary;
+static const struct services *given;
 
 /* Time passes when a test says so. */
 int clock_gettime(clockid_t clock, struct timespec *time)
@@ -158,11 +158,11 @@ void top_serve(struct top *of, uint64_t at_ns)
 	of->served++;
 }
 
-int dump_new(const struct dump_sources *of, uid_t uid, const struct live_request *request,
+int dump_new(const struct services *of, uid_t uid, const struct live_request *request,
 	     struct dump **ret_dump)
 {
 	(void)request;
-	assert_ptr_equal(of, &sources);
+	assert_ptr_equal(of, given);
 	assert_int_equal(uid, server.uid);
 	if (dump_err)
 		return dump_err;
@@ -195,9 +195,9 @@ int dump_take(struct dump *of, char **ret_text, size_t *ret_size)
 	return 0;
 }
 
-int metrics_tell(const struct metrics_sources *of, char **ret_text, size_t *ret_size)
+int metrics_tell(const struct services *of, char **ret_text, size_t *ret_size)
 {
-	assert_ptr_equal(of->summary, &summary);
+	assert_ptr_equal(of, given);
 	if (metrics_err)
 		return metrics_err;
 	*ret_text = strdup("stats");
@@ -215,16 +215,17 @@ void dump_refresh(struct dump *of)
 static struct live *live;
 static const char *live_user = "1234";
 
-static const struct metrics_sources metrics = {.summary = &summary};
-
 static int open_socket(bool is_default)
 {
-	const struct options options = {.live = (char *)"/run/p.sock",
-					.live_is_default = is_default,
-					.live_user = live_user};
+	static struct options options;
+	static const struct services services = {.options = &options};
 
+	options = (struct options){.live = (char *)"/run/p.sock",
+				   .live_is_default = is_default,
+				   .live_user = live_user};
+	given = &services;
 	live = NULL;
-	return live_open(&options, NULL, &sources, &metrics, &live);
+	return live_open(&services, &live);
 }
 
 static int setup(void **state)
@@ -254,11 +255,12 @@ static void ask(uid_t uid)
 static void open__without_a_socket_is_no_error(void **state)
 {
 	const struct options none = {};
+	const struct services services = {.options = &none};
 
 	(void)state;
 	live_free(live);
 	live = NULL;
-	assert_int_equal(live_open(&none, NULL, &sources, &metrics, &live), 0);
+	assert_int_equal(live_open(&services, &live), 0);
 	assert_null(live);
 	live_serve(NULL);
 	live_step(NULL);

@@ -10,6 +10,7 @@
 #include "gpu/gpu_metrics.h"
 #include "live/record.h"
 #include "version.h"
+#include "windows/source.h"
 
 static struct gauges *const some_gauges = (struct gauges *)&some_gauges;
 
@@ -21,13 +22,14 @@ void gpu_metrics_write(const struct gauges *gauges, FILE *out)
 							     .text = {"gpu=\"0\""}});
 }
 
-static char *tell(const struct summary *summary)
+static char *tell(struct summary *summary)
 {
+	const struct sources sources = {.state = {[PP_SOURCE_GAUGES] = (void *)some_gauges}};
+	const struct services services = {.summary = summary, .sources = &sources};
 	char *text;
 	size_t size;
 
-	assert_int_equal(
-		metrics_tell(&(struct metrics_sources){summary, some_gauges}, &text, &size), 0);
+	assert_int_equal(metrics_tell(&services, &text, &size), 0);
 	assert_int_equal(strlen(text), size);
 	return text;
 }
@@ -108,7 +110,7 @@ static void losses__are_told_apart(void **state)
 /* Each record can be read, and names are as Prometheus wants them. */
 static void metrics__have_good_names(void **state)
 {
-	const struct summary summary = {0};
+	struct summary summary = {0};
 	OWNED_MEM char *text = tell(&summary);
 	unsigned int count = 0;
 

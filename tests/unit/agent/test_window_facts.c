@@ -98,10 +98,12 @@ void keeper_get_stats(struct keeper *keeper, struct keeper_stats *ret_stats)
 
 static uint64_t source_cpu_ns;
 
+static const struct sources of_run;
+
 /* Behind what the kernel side has lost. */
 void sources_summarize(const struct sources *sources, struct summary *of)
 {
-	assert_ptr_equal(sources, &losses);
+	assert_ptr_equal(sources, &of_run);
 	of->loss[PP_LOSS_THREADS_TORN] = 21;
 	of->loss[PP_LOSS_SWITCHES_UNSEEN] += 22;
 	of->own_cpu_ns += source_cpu_ns;
@@ -219,7 +221,7 @@ static int setup(void **state)
 	summary = (struct summary){};
 	options.clock = OPTIONS_CLOCK_CPU;
 	services = (struct services){.options = &options,
-				     .sources = (const struct sources *)&losses,
+				     .sources = &of_run,
 				     .summary = &summary,
 				     .foreign = (void *)&asked};
 	facts = (struct window_facts){.services = &services,
