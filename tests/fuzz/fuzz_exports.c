@@ -11,7 +11,6 @@
 #include "json_check.h"
 #include "made_profile.h"
 #include "render/flame_html.h"
-#include "render/flame_svg.h"
 #include "render/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -12,7 +12,7 @@
 
 /* ---- Graphviz ---- */
 
-#define MAX_NAME_CHARS 60
+#define MAX_NAME_CHARS 60U
 
 struct dot {
 	const struct call_graph *graph;
@@ -21,20 +21,16 @@ struct dot {
 };
 
 /* Writes a label in double quotes, in which a backslash begins Graphviz's own escapes. */
-static void put_text_dot(FILE *out, const char *text, int max_chars)
+static void put_text_dot(FILE *out, const char *text, size_t max_chars)
 {
-	int count = 0;
+	const char *end = text_skip_columns(text, max_chars);
 
-	for (; *text; text++) {
-		/* Do not cut inside a UTF-8 sequence. */
-		if (((unsigned char)*text & 0xc0) != 0x80 && ++count > max_chars) {
-			fputs("...", out);
-			return;
-		}
+	for (; text < end; text++) {
 		if (*text == '"' || *text == '\\')
 			putc('\\', out);
 		putc(*text, out);
 	}
+	fputs(*end ? "..." : "", out);
 }
 
 static double share_of(const struct dot *dot, int64_t value)

@@ -12,7 +12,7 @@
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
-#include "render/flame_svg.h"
+#include "render/flame_html.h"
 #include "render/flame_tree.h"
 
 /* ---- the map of time ---- */

@@ -79,31 +79,6 @@ int markup_write(FILE *out, const char *text, size_t size)
 	return write_clean(out, clean, utf8_clean(text, size, clean));
 }
 
-static int begins_character(char byte)
-{
-	return ((unsigned char)byte & 0xc0) != 0x80;
-}
-
-size_t markup_length(const char *text, size_t size)
-{
-	size_t count = 0;
-
-	for (size_t at = 0; at < size; at++)
-		count += begins_character(text[at]);
-	return count;
-}
-
-size_t markup_prefix(const char *text, size_t size, size_t count)
-{
-	size_t at = 0;
-
-	for (; at < size; at++) {
-		if (begins_character(text[at]) && !count--)
-			break;
-	}
-	return at;
-}
-
 /* ---- the page ---- */
 
 /* The page's parts: up to the title, up to the data, and the rest. */

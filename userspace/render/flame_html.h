@@ -28,11 +28,6 @@
  * Returns 0, -ENOMEM or -errno of writing. */
 int markup_write(FILE *out, const char *text, size_t size);
 
-/* Returns the number of characters of UTF-8 text (of malformed text: some number up to `size`). */
-size_t markup_length(const char *text, size_t size);
-/* Returns the number of bytes in the first `count` characters. */
-size_t markup_prefix(const char *text, size_t size, size_t count);
-
 /* Writes the page; `title` is any UTF-8 text.  `write_data` writes the JSON to the stream that it
  * gets, in any number of parts, and returns 0 or -errno; "<" in it can only be inside a string.
  * Returns 0, the error of `write_data`, -ENOMEM, or -errno of writing to `out`. */
@@ -53,5 +48,15 @@ struct flame_json_facts {
 /* Writes the JSON.  Returns 0, -ENOMEM or the error of writing. */
 int flame_json_write(const struct flame_tree *tree, const struct flame_json_facts *facts,
 		     FILE *out);
+
+/* ---- the flame graph as one static SVG, without scripts ----
+ * The source location and figures of a box are in its <title>, which browsers show as a tooltip.  It
+ * follows the browser's light or dark theme. */
+
+/* Rows above this depth are left out, and the picture says so. */
+#define FLAME_SVG_MAX_ROWS 400U
+
+/* Writes the SVG.  Returns 0, -ENOMEM or -errno of writing. */
+int flame_svg_write(FILE *out, const struct flame_tree *tree, const char *title);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "render/flame_svg.h"
+#include "render/flame_html.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -91,7 +91,7 @@ static void write_text(const struct drawing *drawing, const char *text)
 static void write_name(const struct drawing *drawing, const char *name, double width, double x,
 		       double y)
 {
-	size_t size = strlen(name), length = markup_length(name, size);
+	size_t length = text_columns_of(name);
 	size_t room =
 		width > 2 * TEXT_INSET_PX ? (size_t)((width - 2 * TEXT_INSET_PX) / LETTER_PX) : 0;
 
@@ -99,9 +99,10 @@ static void write_name(const struct drawing *drawing, const char *name, double w
 		return;
 	fprintf(drawing->out, "<text x=\"%.1f\" y=\"%.1f\">", x + TEXT_INSET_PX, y + ROW_PX - 5.0);
 	if (length <= room) {
-		markup_write(drawing->out, name, size);
+		write_text(drawing, name);
 	} else {
-		markup_write(drawing->out, name, markup_prefix(name, size, room - 1));
+		markup_write(drawing->out, name,
+			     (size_t)(text_skip_columns(name, room - 1) - name));
 		fputs("…", drawing->out);
 	}
 	fputs("</text>", drawing->out);

@@ -400,8 +400,7 @@ size_t text_columns_of(const char *text)
 	return columns;
 }
 
-/* Returns the text after the first `columns` code points. */
-static const char *skip_columns(const char *text, size_t columns)
+const char *text_skip_columns(const char *text, size_t columns)
 {
 	while (*text && columns--)
 		for (text++; continues(*text);)
@@ -414,7 +413,7 @@ static const char *last_columns(const char *text, size_t columns)
 {
 	size_t all = text_columns_of(text);
 
-	return skip_columns(text, all > columns ? all - columns : 0);
+	return text_skip_columns(text, all > columns ? all - columns : 0);
 }
 
 const char *path_fit(const char *text, size_t columns, char *buffer, size_t size)
@@ -448,7 +447,7 @@ const char *name_fit(const char *text, size_t columns, char *buffer, size_t size
 	if (all <= columns)
 		return text;
 	before = columns / 2;
-	snprintf(buffer, size, "%.*s…%s", (int)(skip_columns(text, before) - text), text,
+	snprintf(buffer, size, "%.*s…%s", (int)(text_skip_columns(text, before) - text), text,
 		 columns > before ? last_columns(text, columns - before - 1) : "");
 	return buffer;
 }

@@ -48,6 +48,8 @@ int short_paths_resolve(struct short_paths *paths);
 
 /* How many columns a text takes in a terminal: its code points. */
 size_t text_columns_of(const char *text);
+/* Returns the text after the first `columns` code points. */
+const char *text_skip_columns(const char *text, size_t columns);
 /* Cuts "pip/_internal/cli/main.py:46" so that it takes `columns` at most: "pip/…/main.py:46",
  * "…/main.py:46", "…in.py:46": the end, which names file and line, stays.  Returns text or
  * buffer. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "render/flame_svg.h"
+#include "render/flame_html.h"
 
 #include <cmocka.h>
 #include <errno.h>

@@ -38,24 +38,11 @@ static void markup_write__what_xml_forbids_is_replaced(void **state)
 		       "x\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdy");
 }
 
-static void markup_prefix__never_cuts_a_character(void **state)
-{
-	const char *text = "aß日🎉";
-
-	(void)state;
-	assert_int_equal(markup_length(text, strlen(text)), 4);
-	assert_int_equal(markup_prefix(text, strlen(text), 0), 0);
-	assert_int_equal(markup_prefix(text, strlen(text), 2), 3);
-	assert_int_equal(markup_prefix(text, strlen(text), 3), 6);
-	assert_int_equal(markup_prefix(text, strlen(text), 9), 10);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(markup_write__nothing_is_taken_for_markup),
 		cmocka_unit_test(markup_write__what_xml_forbids_is_replaced),
-		cmocka_unit_test(markup_prefix__never_cuts_a_character),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

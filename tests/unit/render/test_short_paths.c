@@ -188,6 +188,18 @@ static void path_fit__keeps_file_and_line(void **state)
 	assert_string_equal(path_fit("/日本/語.py:1", 8, buffer, sizeof(buffer)), "…/語.py:1");
 }
 
+static void skip__never_cuts_a_character(void **state)
+{
+	const char *text = "aß日🎉";
+
+	(void)state;
+	assert_int_equal(text_columns_of(text), 4);
+	assert_ptr_equal(text_skip_columns(text, 0), text);
+	assert_ptr_equal(text_skip_columns(text, 2), text + 3);
+	assert_ptr_equal(text_skip_columns(text, 3), text + 6);
+	assert_ptr_equal(text_skip_columns(text, 9), text + 10);
+}
+
 static void fit__never_takes_more_columns_than_there_are(void **state)
 {
 	static const char *const text[] = {"pip/_internal/cli/main.py:46", "/a/b/c/d/e/f/g/h.py:1",
@@ -210,6 +222,7 @@ static void fit__never_takes_more_columns_than_there_are(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(skip__never_cuts_a_character),
 		cmocka_unit_test(short_path__is_relative_to_packages_library_and_program),
 		cmocka_unit_test(short_path__is_relative_to_what_files_share_without_a_script),
 		cmocka_unit_test(
