@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "render/flame_html.h"
 #include "render/format.h"
 
 #define WIDTH_PX 1200U

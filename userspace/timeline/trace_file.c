@@ -12,13 +12,10 @@
 #include "base/background.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/io.h"
 #include "base/safe_file.h"
 
-#define PACKED_BYTES (256U << 10)
-#define GZIP_WINDOW_BITS (15 + 16) /* 16: gzip header and trailer */
-#define GZIP_MEMORY_LEVEL 8
-#define GZIP_LEVEL 1
+#define GZIP_MODE "wb1" /* of gzdopen(3): the fastest level; T: as it is */
+#define PLAIN_MODE "wbT"
 #define FILE_MODE 0640
 #define PENDING_BYTES (256U << 10)
 #define END_SHARE 16U
@@ -34,10 +31,8 @@ struct block {
 
 struct trace_writer {
 	/* The thread's, from its start to its end. */
-	int fd;
+	gzFile file; /* NULL: closed */
 	bool is_gzip;
-	z_stream stream;
-	uint8_t *packed; /* for gzip */
 
 	struct background background; /* its mutex guards what follows */
 	struct block *first, **end;
@@ -47,31 +42,24 @@ struct trace_writer {
 
 static void release(struct trace_writer *writer)
 {
-	if (writer->is_gzip)
-		deflateEnd(&writer->stream);
-	close_owned_fd(&writer->fd);
-	free(writer->packed);
+	if (writer->file)
+		gzclose(writer->file);
 	background_destroy(&writer->background);
 	free(writer);
 }
 
 /* ---- the thread ---- */
 
-static int write_packed(struct trace_writer *writer, const struct block *block)
+/* Text as it is does not wait here for more of it. */
+static int write_block(struct trace_writer *writer, const struct block *block)
 {
-	z_stream *stream = &writer->stream;
-	int err = 0;
+	const int flush = writer->is_gzip ? block->flush : Z_SYNC_FLUSH;
 
-	stream->next_in = (z_const Bytef *)block->bytes;
-	stream->avail_in = (uInt)block->size;
-	do {
-		stream->next_out = writer->packed;
-		stream->avail_out = PACKED_BYTES;
-		if (deflate(stream, block->flush) == Z_STREAM_ERROR)
-			return -EINVAL;
-		err = write_full(writer->fd, writer->packed, PACKED_BYTES - stream->avail_out);
-	} while (!err && !stream->avail_out);
-	return err;
+	errno = 0;
+	if ((block->size && !gzwrite(writer->file, block->bytes, (unsigned int)block->size)) ||
+	    (flush != Z_NO_FLUSH && gzflush(writer->file, flush)))
+		return errno ? -errno : -ENOMEM;
+	return 0;
 }
 
 /* After an error nothing is written: the file ends where it can be read. */
@@ -85,8 +73,7 @@ static void write_first(struct trace_writer *writer)
 		writer->end = &writer->first;
 	pthread_mutex_unlock(&writer->background.mutex);
 	if (!err)
-		err = writer->is_gzip ? write_packed(writer, block)
-				      : write_full(writer->fd, block->bytes, block->size);
+		err = write_block(writer, block);
 	pthread_mutex_lock(&writer->background.mutex);
 	writer->bytes -= block->size;
 	writer->err = err;
@@ -95,7 +82,8 @@ static void write_first(struct trace_writer *writer)
 static void *run(void *context)
 {
 	struct trace_writer *writer = context;
-	int fd, err;
+	gzFile file;
+	int err;
 
 	background_begin(&writer->background);
 	while (writer->first || !writer->background.is_ending) {
@@ -106,9 +94,9 @@ static void *run(void *context)
 					  &writer->background.mutex);
 	}
 	/* A network file system writes at close(): the loop needs the mutex to give up. */
-	fd = TAKE_FD(writer->fd);
+	file = TAKE(writer->file);
 	pthread_mutex_unlock(&writer->background.mutex);
-	err = close(fd) ? -errno : 0;
+	err = gzclose(file) ? -errno : 0;
 	pthread_mutex_lock(&writer->background.mutex);
 	if (!writer->err)
 		writer->err = err;
@@ -119,32 +107,22 @@ static void *run(void *context)
 
 /* ---- the loop's side ---- */
 
-static int open_gzip(struct trace_writer *writer)
-{
-	writer->packed = malloc(PACKED_BYTES);
-	if (!writer->packed ||
-	    deflateInit2(&writer->stream, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS,
-			 GZIP_MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	writer->is_gzip = true;
-	return 0;
-}
-
 int trace_writer_new(int fd, bool gzip, struct trace_writer **ret_writer)
 {
 	struct trace_writer *writer = calloc(1, sizeof(*writer));
+	gzFile file = writer ? gzdopen(fd, gzip ? GZIP_MODE : PLAIN_MODE) : NULL;
 	int err;
 
-	if (!writer) {
+	if (!file) {
 		close(fd);
+		free(writer);
 		return -ENOMEM;
 	}
-	writer->fd = fd;
+	writer->file = file;
+	writer->is_gzip = gzip;
 	writer->end = &writer->first;
 	background_init(&writer->background);
-	err = gzip ? open_gzip(writer) : 0;
-	if (!err)
-		err = background_start(&writer->background, run, writer);
+	err = background_start(&writer->background, run, writer);
 	if (err) {
 		release(writer);
 		return err;
