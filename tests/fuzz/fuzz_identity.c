@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: identity/app_name.c identity/identity.c identity/cgroup_names.c identity/label_value.c discover/proc_scan.c base/utf8.c base/io.c base/user_quota.c */
+/* sources: identity/app_name.c identity/identity.c identity/cgroup_names.c discover/proc_scan.c base/utf8.c base/io.c base/user_quota.c */
 /* A command line, an environment and a cgroup's path: any user writes the first two; what the child
  * that reads tells of a directory; /etc/passwd. */
 #include <assert.h>

@@ -4,10 +4,25 @@
 #ifndef IDENTITY_CGROUP_NAMES_H
 #define IDENTITY_CGROUP_NAMES_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/io.h"
-#include "identity/label_value.h"
+
+/* ---- values of labels, from what other programs have written: bounded, valid UTF-8, nothing that a
+ * terminal obeys ---- */
+
+#define LABEL_VALUE_MAX_BYTES 128U /* what is longer is cut at a character */
+#define LABEL_VALUE_BYTES (LABEL_VALUE_MAX_BYTES + 1U)
+
+/* Cleans bytes as utf8_clean() does, up to the first NUL, and without the spaces around them. */
+void label_value(const char *bytes, size_t size, char ret_value[LABEL_VALUE_BYTES]);
+/* Takes bytes that are a decimal number of at most ten digits.  Returns whether they are; else
+ * *ret_value is "". */
+bool label_value_number(const char *bytes, size_t size, char ret_value[LABEL_VALUE_BYTES]);
+
+/* ---- cgroups ---- */
 
 #define POD_UID_BYTES 37U /* 36 characters and a NUL */
 

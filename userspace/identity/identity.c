@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/user_quota.h"
-#include "identity/label_value.h"
 
 /* Names users by our own /etc/passwd alone, which a child reads (peek/): what the name service
  * asks may be a server that does not answer, and the file may lie on a disk that does not.  Users

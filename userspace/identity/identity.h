@@ -12,7 +12,6 @@
 #include "base/kinds.h"
 #include "base/user_quota.h"
 #include "identity/cgroup_names.h"
-#include "identity/label_value.h"
 
 /* Of the file PROCESS_TEXT_MAX_BYTES are read: some five thousand users. */
 #define USERS_AGAIN_NS 60000000000ULL /* the file is read again for a user that is not in it */

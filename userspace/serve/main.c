@@ -22,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/io.h"
 #include "child/sandbox.h"
 #include "child/spawn.h"
 #include "collectors/push.h"
@@ -451,21 +452,14 @@ static void secrets_release(struct secrets *secrets)
 /* Reads a PEM file.  Returns 0, also when none is named; -EINVAL with a line in why. */
 static int read_pem(const char *path, char **ret_text, char why[CONFIG_WHY_BYTES])
 {
-	OWNED_FILE FILE *file = path ? fopen(path, "re") : NULL;
-	OWNED_MEM char *text = NULL;
-	size_t size;
+	size_t size = 0;
+	int err = path ? read_file(path, FILE_MAX_BYTES, ret_text, &size) : 0;
 
-	if (!path)
+	if (!path || size)
 		return 0;
-	text = file ? calloc(1, FILE_MAX_BYTES + 1) : NULL;
-	size = text ? fread(text, 1, FILE_MAX_BYTES, file) : 0;
-	if (!size || ferror(file)) {
-		snprintf(why, CONFIG_WHY_BYTES, "cannot read '%s': %s", path,
-			 errno ? strerror(errno) : "it is empty");
-		return -EINVAL;
-	}
-	*ret_text = TAKE(text);
-	return 0;
+	snprintf(why, CONFIG_WHY_BYTES, "cannot read '%s': %s", path,
+		 err ? strerror(-err) : "it is empty");
+	return -EINVAL;
 }
 
 static int read_secrets(const struct config_http *http, struct secrets *secrets,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "identity/label_value.h"
+#include "identity/cgroup_names.h"
 
 #include <cmocka.h>
 #include <string.h>
