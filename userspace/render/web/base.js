@@ -32,6 +32,41 @@ export function announce(text) {
 	byId("live").textContent = text;
 }
 
+/* Tabs: one is chosen, arrow keys lead to the others that are in sight. */
+export function showTab(names, chosen) {
+	for (const name of names) {
+		byId(`panel-${name}`).hidden = name !== chosen;
+		byId(`tab-${name}`).setAttribute("aria-selected", String(name === chosen));
+		byId(`tab-${name}`).tabIndex = name === chosen ? 0 : -1;
+	}
+}
+
+export function listenToTabs(names, choose) {
+	for (const name of names) {
+		const tab = byId(`tab-${name}`);
+		tab.addEventListener("click", () => choose(name));
+		tab.addEventListener("keydown", (event) => {
+			const shown = names.map((one) => byId(`tab-${one}`)).filter((one) => !one.hidden);
+			const at = shown.indexOf(tab);
+			const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: shown.length - 1 }[event.key];
+			if (to === undefined)
+				return;
+			const next = shown[(to + shown.length) % shown.length];
+			next.focus();
+			next.click();
+			event.preventDefault();
+			event.stopPropagation();
+		});
+	}
+}
+
+/* rows: [keys, what they do]. */
+export function listenToHelp(rows) {
+	byId("help-keys").append(element("tbody", {}, ...rows.map(([keys, does]) => element("tr", {},
+		element("td", {}, element("kbd", {}, keys)), element("td", {}, does)))));
+	byId("help-open").addEventListener("click", () => byId("help").showModal());
+}
+
 /* Values as people read them: three figures, a unit that fits. */
 
 const TIME_STEPS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keys that work everywhere, and the page that lists them all. */
-import { byId, element } from "./base.js";
+import { byId, listenToHelp } from "./base.js";
 
 const HELP = [
 	["/ or Ctrl+F", "search; Enter and Shift+Enter go to the next and the previous match, Escape clears"],
@@ -48,28 +48,8 @@ function actions(app) {
 	};
 }
 
-function tabKeys() {
-	const tabs = [...document.querySelectorAll('[role="tab"]')];
-	for (const [i, tab] of tabs.entries()) {
-		tab.addEventListener("keydown", (event) => {
-			const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: tabs.length - 1 }[event.key];
-			if (to === undefined)
-				return;
-			const next = tabs[(to + tabs.length) % tabs.length];
-			next.focus();
-			next.click();
-			event.preventDefault();
-			event.stopPropagation();
-		});
-	}
-}
-
 export function listenToKeys(app) {
-	const rows = HELP.map(([keys, does]) => element("tr", {},
-		element("td", {}, element("kbd", {}, keys)), element("td", {}, does)));
-	byId("help-keys").append(element("tbody", {}, ...rows));
-	byId("help-open").addEventListener("click", () => byId("help").showModal());
-	tabKeys();
+	listenToHelp(HELP);
 	const known = actions(app);
 	document.addEventListener("keydown", (event) => {
 		if (byId("help").open)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the profile, makes the views, and leads every change of state to them. */
-import { byId, element, humanCount, humanValue, percent, Theme } from "./base.js";
+import { byId, element, humanCount, humanValue, listenToTabs, percent, showTab, Theme } from "./base.js";
 import { KINDS, chooseTimes, groupLabel, loadProfile } from "./data.js";
 import { nodeLabel } from "./describe.js";
 import { FlameTab, SandwichTab } from "./flame.js";
@@ -114,12 +114,7 @@ class App {
 	}
 
 	showControls(state) {
-		for (const name of TABS) {
-			const chosen = name === state.tab;
-			byId(`panel-${name}`).hidden = !chosen;
-			byId(`tab-${name}`).setAttribute("aria-selected", chosen);
-			byId(`tab-${name}`).tabIndex = chosen ? 0 : -1;
-		}
+		showTab(TABS, state.tab);
 		for (const name of CHOICES)
 			byId(name).value = state[name];
 		byId("by-line").checked = state.byLine;
@@ -196,8 +191,7 @@ function showFacts(profile) {
 }
 
 function listenToControls(app) {
-	for (const name of TABS)
-		byId(`tab-${name}`).addEventListener("click", () => app.update({ tab: name }));
+	listenToTabs(TABS, (tab) => app.update({ tab }));
 	for (const name of CHOICES)
 		byId(name).addEventListener("change", (event) => app.update({ [name]: event.target.value }));
 	byId("by-line").addEventListener("change", (event) => app.update({ byLine: event.target.checked }));

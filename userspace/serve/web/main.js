@@ -239,8 +239,6 @@ class App {
 
 	/* ---- what the parts tell ---- */
 
-	stripKnown() {}
-
 	stripFailed(error) {
 		if (error.status === 401)
 			showNote(refusal(error));

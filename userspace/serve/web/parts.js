@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of the page beside the strip. */
-import { announce, byId, element, humanValue, percent } from "../../render/web/base.js";
+import { announce, byId, element, humanValue, listenToHelp, listenToTabs, percent, showTab } from "../../render/web/base.js";
 import { Latest, ask } from "./source.js";
 
 /* Choices above the strip, tabs and keys. */
@@ -46,12 +46,7 @@ function showChips(app) {
 function showTabs(app) {
 	const { isLive } = app.source;
 	byId("tab-waits").hidden = isLive;
-	for (const name of TABS) {
-		const chosen = name === (isLive ? "flame" : app.state.tab);
-		byId(`panel-${name}`).hidden = !chosen;
-		byId(`tab-${name}`).setAttribute("aria-selected", String(chosen));
-		byId(`tab-${name}`).tabIndex = chosen ? 0 : -1;
-	}
+	showTab(TABS, isLive ? "flame" : app.state.tab);
 }
 
 function facts({ self, isLive }) {
@@ -121,9 +116,7 @@ function actions(app) {
 }
 
 function listenToKeys(app) {
-	byId("help-keys").append(element("tbody", {}, ...HELP.map(([keys, does]) => element("tr", {},
-		element("td", {}, element("kbd", {}, keys)), element("td", {}, does)))));
-	byId("help-open").addEventListener("click", () => byId("help").showModal());
+	listenToHelp(HELP);
 	const known = actions(app);
 	document.addEventListener("keydown", (event) => {
 		if (byId("help").open || event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, select, textarea"))
@@ -133,17 +126,6 @@ function listenToKeys(app) {
 		known[event.key]();
 		event.preventDefault();
 	});
-	for (const [i, name] of TABS.entries()) {
-		byId(`tab-${name}`).addEventListener("keydown", (event) => {
-			const other = byId(`tab-${TABS[1 - i]}`);
-			if (!["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key) || other.hidden)
-				return;
-			other.focus();
-			other.click();
-			event.preventDefault();
-			event.stopPropagation();
-		});
-	}
 }
 
 export function listenToControls(app) {
@@ -162,8 +144,7 @@ export function listenToControls(app) {
 	byId("pid").addEventListener("keydown", (event) => event.key === "Enter" && takePid(app));
 	byId("follow").addEventListener("click", () => app.update({ follow: !app.follows }));
 	byId("copy").addEventListener("click", () => copyLink(app));
-	for (const name of TABS)
-		byId(`tab-${name}`).addEventListener("click", () => app.update({ tab: name }));
+	listenToTabs(TABS, (tab) => app.update({ tab }));
 	listenToKeys(app);
 }
 

@@ -95,38 +95,6 @@ function made(strip, kind) {
 		most: rate.reduce((most, one) => Math.max(most, one || 0), 0) };
 }
 
-class StripData {
-	constructor(shown, failed) {
-		this.shown = shown;
-		this.failed = failed;
-		this.latest = new Latest();
-	}
-
-	/* Calls shown(data) with what there is, as often as there is more; or failed(error). */
-	async load(kind, { from, until }, points) {
-		const signal = this.latest.begin();
-		const kinds = Object.hasOwn(PARTS, kind) ? PARTS[kind] : [kind];
-		try {
-			for (;;) {
-				const strips = await Promise.all(kinds.map((one) => ask(pathOf("/api/v1/strip",
-					{ from: String(from), until: String(until), kind: one, points: String(points) }), signal)));
-				const data = made(sum(strips), kind);
-				this.shown(data);
-				if (!data.left)
-					return;
-				await new Promise((done) => setTimeout(done, AGAIN_MS));
-			}
-		} catch (error) {
-			if (!signal.aborted)
-				this.failed(error);
-		}
-	}
-
-	stop() {
-		this.latest.stop();
-	}
-}
-
 /* Sums of a range: value, and the seconds in it that are known and that are not. */
 function sumOf(data, from, until) {
 	const found = { value: 0, recordedMs: 0, pending: false };
@@ -356,7 +324,7 @@ export class Strip {
 		this.span = { from: 0, until: 1 };
 		this.draft = undefined; /* a range that is being chosen; undefined: none */
 		this.drag = null;
-		this.loader = new StripData((data) => this.show(data), (error) => this.fail(error));
+		this.latest = new Latest();
 		this.listen();
 	}
 
@@ -371,11 +339,31 @@ export class Strip {
 		this.intervalS = intervalMs / 1000;
 		this.failure = "";
 		this.update();
-		this.loader.load(kind, span, points);
+		this.ask(kind, span, points);
+	}
+
+	/* Shows what there is, as often as there is more. */
+	async ask(kind, { from, until }, points) {
+		const signal = this.latest.begin();
+		const kinds = Object.hasOwn(PARTS, kind) ? PARTS[kind] : [kind];
+		try {
+			for (;;) {
+				const strips = await Promise.all(kinds.map((one) => ask(pathOf("/api/v1/strip",
+					{ from: String(from), until: String(until), kind: one, points: String(points) }), signal)));
+				const data = made(sum(strips), kind);
+				this.show(data);
+				if (!data.left)
+					return;
+				await new Promise((done) => setTimeout(done, AGAIN_MS));
+			}
+		} catch (error) {
+			if (!signal.aborted)
+				this.fail(error);
+		}
 	}
 
 	stop() {
-		this.loader.stop();
+		this.latest.stop();
 	}
 
 	show(data) {
@@ -387,7 +375,6 @@ export class Strip {
 		}
 		if (!data.left)
 			performance.mark("pyprofd-strip-whole");
-		this.app.stripKnown(data);
 	}
 
 	fail(error) {
