@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -176,6 +178,19 @@ uint32_t profile_label_text(const struct profile *profile, uint32_t label_set, c
 	const struct stored_label *label = profile_find_label(profile, label_set, name);
 
 	return label && !label->is_number ? (uint32_t)label->value : 0;
+}
+
+int profile_label_as_text(struct profile *profile, uint32_t label_set, const char *name,
+			  uint32_t *ret_string)
+{
+	const struct stored_label *label = profile_find_label(profile, label_set, name);
+	char number[24];
+
+	*ret_string = label && !label->is_number ? (uint32_t)label->value : 0;
+	if (!label || !label->is_number)
+		return 0;
+	snprintf(number, sizeof(number), "%" PRId64, label->value);
+	return intern_string(profile->strings, number, ret_string);
 }
 
 int profile_find_value(const struct profile_options *options, const char *type, const char *unit)
@@ -400,4 +415,113 @@ int profile_add(struct profile *profile, const struct profile_sample *sample)
 	for (size_t i = 0; i < sample->frame_count; i++)
 		weigh_frame(profile, &sample->frame[i], sample->value[0]);
 	return 0;
+}
+
+/* ---- the order of rows ---- */
+
+struct order {
+	const struct profile *profile;
+	uint32_t last_key; /* index; UINT32_MAX: no label has it */
+};
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_labels(const struct stored_label *a, const struct stored_label *b)
+{
+	if (a->key != b->key)
+		return a->key < b->key ? -1 : 1;
+	return compare_numbers(a->value, b->value);
+}
+
+/* Returns the next label of a set that is not the last key's; NULL at the end. */
+static const struct stored_label *next_label(const struct order *order, const struct label_set *set,
+					     uint32_t *at)
+{
+	while (*at < set->count) {
+		const struct stored_label *label = &order->profile->label[set->first + (*at)++];
+
+		if (label->key != order->last_key)
+			return label;
+	}
+	return NULL;
+}
+
+static int64_t last_value(const struct order *order, const struct label_set *set)
+{
+	for (uint32_t i = 0; i < set->count; i++)
+		if (order->profile->label[set->first + i].key == order->last_key)
+			return order->profile->label[set->first + i].value;
+	return INT64_MIN;
+}
+
+static int compare_sets(const struct order *order, const struct label_set *a,
+			const struct label_set *b)
+{
+	uint32_t at_a = 0, at_b = 0;
+
+	for (;;) {
+		const struct stored_label *label_a = next_label(order, a, &at_a);
+		const struct stored_label *label_b = next_label(order, b, &at_b);
+		int result;
+
+		if (!label_a || !label_b) {
+			if (label_a || label_b)
+				return label_a ? 1 : -1;
+			return compare_numbers(last_value(order, a), last_value(order, b));
+		}
+		result = compare_labels(label_a, label_b);
+		if (result)
+			return result;
+	}
+}
+
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct order *order = context;
+	const struct profile *profile = order->profile;
+	const struct profile_row *row_a = &profile->row[*(const uint32_t *)a];
+	const struct profile_row *row_b = &profile->row[*(const uint32_t *)b];
+
+	if (row_a->stack != row_b->stack)
+		return row_a->stack < row_b->stack ? -1 : 1;
+	return compare_sets(order, &profile->label_set[row_a->label_set],
+			    &profile->label_set[row_b->label_set]);
+}
+
+/* Puts the rows and their values into an order. */
+static int apply_order(struct profile *profile, const uint32_t *index)
+{
+	const size_t values = profile->options.value_count, count = profile->row_count;
+	OWNED_MEM struct profile_row *row = calloc(count, sizeof(*row));
+	OWNED_MEM int64_t *value = calloc(count * values, sizeof(*value));
+
+	if (!row || !value)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		row[i] = profile->row[index[i]];
+		memcpy(value + i * values, profile_row_values(profile, index[i]),
+		       values * sizeof(*value));
+	}
+	memcpy(profile->row, row, count * sizeof(*row));
+	memcpy(profile->value, value, count * values * sizeof(*value));
+	return 0;
+}
+
+int profile_order_rows(struct profile *profile, const char *last)
+{
+	struct order order = {.profile = profile, .last_key = UINT32_MAX};
+	OWNED_MEM uint32_t *index = calloc((size_t)profile->row_count + 1, sizeof(*index));
+
+	if (!index)
+		return -ENOMEM;
+	for (uint32_t i = profile->key_count; i-- > 0;)
+		if (!strcmp(profile->key[i].name, last))
+			order.last_key = i;
+	for (uint32_t i = 0; i < profile->row_count; i++)
+		index[i] = i;
+	qsort_r(index, profile->row_count, sizeof(*index), compare_rows, &order);
+	return profile->row_count ? apply_order(profile, index) : 0;
 }

@@ -67,6 +67,9 @@ const struct stored_label *profile_find_label(const struct profile *profile, uin
 /* Return a label's number; the id of its text.  0: there is none, or it is of the other sort. */
 int64_t profile_label_number(const struct profile *profile, uint32_t label_set, const char *name);
 uint32_t profile_label_text(const struct profile *profile, uint32_t label_set, const char *name);
+/* Makes any label a text: numbers become strings of the profile.  Returns 0 or -ENOMEM. */
+int profile_label_as_text(struct profile *profile, uint32_t label_set, const char *name,
+			  uint32_t *ret_string);
 /* Returns which of the values has that type and unit (NULL: any), or -ENOENT: another program may
  * have written them in another order. */
 int profile_find_value(const struct profile_options *options, const char *type, const char *unit);

@@ -18,7 +18,6 @@
 #include "pprof/pprof_tables.h"
 #include "pprof/profile_read.h"
 #include "profile/profile_data.h"
-#include "profile/row_order.h"
 
 /* ---- which files become one ---- */
 
