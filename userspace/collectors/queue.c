@@ -31,8 +31,6 @@
 #define FIRST_LINE "pyprofd push cursor 1"
 #define LAST_LINE "end"
 #define LINES_MAX 32U
-#define WORDS_MAX 6U
-#define HEX 16
 #define FILE_MODE 0640
 
 void push_cursor_pass(struct push_cursor *cursor, enum pp_profile kind, uint64_t start_ms)
@@ -61,71 +59,39 @@ void push_cursor_format(const struct push_cursor *cursor, char ret_text[PUSH_CUR
 	snprintf(ret_text + at, PUSH_CURSOR_BYTES - at, LAST_LINE "\n");
 }
 
-/* Parses a number that takes the whole word. */
-static bool parse_number(const char *word, int base, uint64_t max, uint64_t *ret_number)
+static int parse_line(const char *line, struct push_cursor *cursor)
 {
-	uint64_t number;
-	char *end;
-
-	if (!strchr("0123456789abcdef", word[0]) || !word[0])
-		return false;
-	errno = 0;
-	number = strtoull(word, &end, base);
-	if (errno || *end || number > max)
-		return false;
-	*ret_number = number;
-	return true;
-}
-
-static int parse_sent(char *const *word, struct push_cursor *cursor)
-{
+	char name[STORE_KIND_CHARS], start[20], requests[11] = "0", hash[17], word[8] = "resting";
+	const bool is_open = !strncmp(line, "open ", strlen("open "));
 	enum pp_profile kind;
 	uint64_t start_ms;
+	int end = 0;
 
-	if (!parse_number(word[2], 10, INT64_MAX, &start_ms))
+	_Static_assert(STORE_KIND_CHARS == 33, "the width of a kind");
+	if (is_open)
+		(void)sscanf(line, "open %32s %19[0-9] %10[0-9] %16[0-9a-f] %7s%n", name, start,
+			     requests, hash, word, &end);
+	else
+		(void)sscanf(line, "sent %32s %19[0-9]%n", name, start, &end);
+	if (!end || line[end])
 		return -EBADMSG;
-	if (kind_find(word[1], strlen(word[1]), &kind))
-		cursor->sent_ms[kind] = start_ms;
-	return 0;
-}
-
-static int parse_open(char *const *word, struct push_cursor *cursor)
-{
-	uint64_t start_ms, requests, hash;
-	bool is_in_flight = !strcmp(word[5], "flying");
-	enum pp_profile kind;
-
-	if (!parse_number(word[2], 10, INT64_MAX, &start_ms) ||
-	    !parse_number(word[3], 10, UINT32_MAX, &requests) ||
-	    !parse_number(word[4], HEX, UINT64_MAX, &hash))
+	start_ms = strtoull(start, NULL, 10);
+	if (start_ms > INT64_MAX || strtoull(requests, NULL, 10) > UINT32_MAX ||
+	    (strcmp(word, "resting") && strcmp(word, "flying")))
 		return -EBADMSG;
-	if (!is_in_flight && strcmp(word[5], "resting") != 0)
-		return -EBADMSG;
-	if (!kind_find(word[1], strlen(word[1]), &kind))
+	if (!kind_find(name, strlen(name), &kind))
 		return 0;
-	cursor->open.is_open = true;
-	cursor->open.kind = kind;
-	cursor->open.start_ms = start_ms;
-	cursor->open.requests = (uint32_t)requests;
-	cursor->open.hash = hash;
-	cursor->open.is_in_flight = is_in_flight;
+	if (is_open) {
+		cursor->open.is_open = true;
+		cursor->open.kind = kind;
+		cursor->open.start_ms = start_ms;
+		cursor->open.requests = (uint32_t)strtoul(requests, NULL, 10);
+		cursor->open.hash = strtoull(hash, NULL, 16);
+		cursor->open.is_in_flight = word[0] == 'f';
+	} else {
+		cursor->sent_ms[kind] = start_ms;
+	}
 	return 0;
-}
-
-static int parse_line(char *line, struct push_cursor *cursor)
-{
-	char *word[WORDS_MAX], *save, *next = strtok_r(line, " ", &save);
-	size_t count = 0;
-
-	for (; next && count < WORDS_MAX; next = strtok_r(NULL, " ", &save))
-		word[count++] = next;
-	if (next || !count)
-		return -EBADMSG;
-	if (count == 3 && !strcmp(word[0], "sent"))
-		return parse_sent(word, cursor);
-	if (count == WORDS_MAX && !strcmp(word[0], "open"))
-		return parse_open(word, cursor);
-	return -EBADMSG;
 }
 
 int push_cursor_parse(const char *text, size_t size, struct push_cursor *ret_cursor)

@@ -21,13 +21,11 @@ uint32_t push_service_name(const struct profile *profile, uint32_t label_set)
 {
 	static const char *const keys[] = {PUSH_SERVICE_LABELS};
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		const struct stored_label *label = profile_find_label(profile, label_set, keys[i]);
+	uint32_t name = 0;
 
-		if (label && !label->is_number && label->value)
-			return (uint32_t)label->value;
-	}
-	return 0;
+	for (size_t i = 0; !name && i < ARRAY_SIZE(keys); i++)
+		name = profile_label_text(profile, label_set, keys[i]);
+	return name;
 }
 
 /* ---- series that were sent ---- */
@@ -181,30 +179,15 @@ static bool series_equal(const void *context, uint32_t index, const void *key)
 	return !memcmp(divider->division.series[index].value, key, key_bytes(divider->choice));
 }
 
-static int text_of_number(struct profile *profile, int64_t number, uint32_t *ret_text)
-{
-	char text[NUMBER_CHARS];
-
-	snprintf(text, sizeof(text), "%" PRId64, number);
-	return intern_string(profile->strings, text, ret_text);
-}
-
 static int values_of(struct divider *divider, uint32_t label_set, struct push_series *ret_series)
 {
 	struct profile *profile = divider->profile;
 	int err = 0;
 
 	ret_series->value[0] = push_service_name(profile, label_set);
-	for (size_t i = 0; !err && i < divider->choice->count; i++) {
-		const struct stored_label *label =
-			profile_find_label(profile, label_set, divider->choice->key[i]);
-		uint32_t *value = &ret_series->value[1 + i];
-
-		if (label && label->is_number)
-			err = text_of_number(profile, label->value, value);
-		else if (label)
-			*value = (uint32_t)label->value;
-	}
+	for (size_t i = 0; !err && i < divider->choice->count; i++)
+		err = profile_label_as_text(profile, label_set, divider->choice->key[i],
+					    &ret_series->value[1 + i]);
 	return err;
 }
 

@@ -182,7 +182,6 @@ static bool torchrun_target(const struct arguments *arguments, size_t first,
 
 	for (size_t at = first; at < arguments->count; at++) {
 		const char *argument = arguments_get(arguments, at);
-		const char *slash = strrchr(argument, '/');
 		const size_t size = strlen(argument);
 
 		if ((!strcmp(argument, "-m") || !strcmp(argument, "--module")) &&
@@ -192,7 +191,7 @@ static bool torchrun_target(const struct arguments *arguments, size_t first,
 		}
 		if (argument[0] != '-' && size >= sizeof(suffix) &&
 		    !strcmp(argument + size - (sizeof(suffix) - 1), suffix)) {
-			*ret_target = span_of(slash ? slash + 1 : argument);
+			*ret_target = span_of(basename(argument));
 			return true;
 		}
 	}
@@ -296,16 +295,9 @@ struct program {
 	size_t next; /* argument behind it */
 };
 
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_interpreter(const char *path)
 {
-	const char *name = file_name(path);
+	const char *name = basename(path);
 
 	return starts_with(name, "python") || starts_with(name, "pypy");
 }

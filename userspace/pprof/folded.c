@@ -56,10 +56,8 @@ static int keep_text(struct folded_writer *writer, const char *text, size_t size
 static const char *module_name(const struct profile *profile, const struct frame *frame)
 {
 	const struct module *module = profile_frame_module(profile, frame);
-	const char *path = module ? intern_get(profile->strings, module->path, NULL) : "";
-	const char *slash = strrchr(path, '/');
 
-	return slash ? slash + 1 : path;
+	return module ? basename(intern_get(profile->strings, module->path, NULL)) : "";
 }
 
 static int print_frame(FILE *out, const struct profile *profile, const struct frame *frame)
@@ -106,11 +104,7 @@ static int render_locations(struct folded_writer *writer)
 
 static const char *label_text(const struct profile *profile, uint32_t set, const char *key)
 {
-	const struct stored_label *label = profile_find_label(profile, set, key);
-
-	return label && !label->is_number
-		       ? intern_get(profile->strings, (uint32_t)label->value, NULL)
-		       : "";
+	return intern_get(profile->strings, profile_label_text(profile, set, key), NULL);
 }
 
 /* Formats "process 12: python3" from a number and a name; nothing without the number. */

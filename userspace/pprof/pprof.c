@@ -59,8 +59,7 @@ static uint32_t known_kind(const struct frame *frame)
 static int title_rank(const struct profile *profile, const struct profile_module *module)
 {
 	const char *path = intern_get(profile->strings, module->module.path, NULL);
-	const char *slash = strrchr(path, '/');
-	const char *base = slash ? slash + 1 : path;
+	const char *base = basename(path);
 
 	if (!(module->kinds & 1U << FRAME_NATIVE))
 		return module->kinds & 1U << FRAME_KERNEL ? 0 : 1;
@@ -459,13 +458,6 @@ static int function_id(struct pprof_writer *writer, const struct function *funct
 	return 0;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Names a location without a function, which readers would drop, after its file. */
 static int add_unnamed(struct pprof_writer *writer, const struct module *module, uint32_t *ret_name)
 {
@@ -476,7 +468,7 @@ static int add_unnamed(struct pprof_writer *writer, const struct module *module,
 		return add_text(writer, "[unknown]", ret_name);
 	if (path[0] == '[')
 		return add_string(writer, module->path, ret_name);
-	if (asprintf(&name, "[%s]", base_name(path)) < 0) {
+	if (asprintf(&name, "[%s]", basename(path)) < 0) {
 		name = NULL;
 		return -ENOMEM;
 	}

@@ -266,14 +266,14 @@ static int append_unnamed(struct profile_reader *reader, const struct frame *bas
 			  uint32_t mapping_path)
 {
 	struct frame frame = *base;
-	const char *path = string_of(reader, mapping_path), *slash = strrchr(path, '/');
+	const char *path = string_of(reader, mapping_path);
 	char name[256];
 	int err;
 
 	if (path[0] == '[')
 		snprintf(name, sizeof(name), "%s", path);
 	else if (path[0])
-		snprintf(name, sizeof(name), "[%s]", slash ? slash + 1 : path);
+		snprintf(name, sizeof(name), "[%s]", basename(path));
 	else
 		snprintf(name, sizeof(name), "0x%llx", (unsigned long long)base->address);
 	err = intern_string(reader->strings, name, &frame.name);

@@ -224,29 +224,6 @@ void groups_label_keys(const struct grouping *by, const char *key[GROUPS_MAX_KEY
 	key[count] = NULL;
 }
 
-static uint32_t text_label(const struct groups *groups, uint32_t set, const char *name,
-			   const char *other_name)
-{
-	const struct stored_label *label = profile_find_label(groups->profile, set, name);
-
-	if (!label && other_name)
-		label = profile_find_label(groups->profile, set, other_name);
-	return label && !label->is_number ? (uint32_t)label->value : 0;
-}
-
-/* Returns 0 or -ENOMEM: a number becomes a text. */
-static int any_label(struct groups *groups, uint32_t set, const char *name, uint32_t *ret_string)
-{
-	const struct stored_label *label = profile_find_label(groups->profile, set, name);
-	char number[24];
-
-	*ret_string = label && !label->is_number ? (uint32_t)label->value : 0;
-	if (!label || !label->is_number)
-		return 0;
-	snprintf(number, sizeof(number), "%" PRId64, label->value);
-	return intern_string(groups->profile->strings, number, ret_string);
-}
-
 static int read_labels(struct groups *groups, uint32_t set, struct group *group)
 {
 	const uint32_t by = groups->by.keys;
@@ -257,15 +234,19 @@ static int read_labels(struct groups *groups, uint32_t set, struct group *group)
 	if (by & GROUP_BY_THREAD)
 		group->tid = profile_label_number(groups->profile, set, "tid");
 	if (by & (GROUP_BY_PROCESS | GROUP_BY_THREAD | GROUP_BY_COMM))
-		group->comm = text_label(groups, set, "comm", NULL);
+		group->comm = profile_label_text(groups->profile, set, "comm");
 	if (by & (GROUP_BY_THREAD | GROUP_BY_THREAD_NAME))
-		group->thread = text_label(groups, set, "thread_name", "thread");
+		group->thread = profile_label_text(groups->profile, set, "thread_name")
+					?: profile_label_text(groups->profile, set, "thread");
 	if (by & GROUP_BY_CONTAINER)
-		group->container = text_label(groups, set, "container", "container_id");
+		group->container =
+			profile_label_text(groups->profile, set, "container")
+				?: profile_label_text(groups->profile, set, "container_id");
 	if (by & GROUP_BY_WAIT)
-		group->wait = text_label(groups, set, "wait", NULL);
+		group->wait = profile_label_text(groups->profile, set, "wait");
 	for (uint32_t i = 0; i < groups->by.label_count && !err; i++)
-		err = any_label(groups, set, groups->by.label[i], &group->other[i]);
+		err = profile_label_as_text(groups->profile, set, groups->by.label[i],
+					    &group->other[i]);
 	return err;
 }
 
