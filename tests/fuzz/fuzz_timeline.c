@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: drain/decode.c timeline/lanes.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c base/intern.c */
+/* sources: drain/decode.c timeline/lanes.c drain/thread_slots.c drain/counts.c drain/table.c base/index_table.c base/intern.c base/utf8.c */
 /* Records of the ring `timeline`, one after the other, in the order of time or not: those that
  * decode go into the lanes.  Slices have a length, and while the records of a thread are in order
  * they do not overlap. */

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/index_table.h"
+#include "base/utf8.h"
 
 #define CHUNK_BYTES 16384U
 
@@ -127,6 +128,18 @@ int intern_bytes(struct intern *intern, const char *bytes, size_t size, uint32_t
 		return err;
 	*ret_id = intern->count++;
 	return 0;
+}
+
+int intern_clean(struct intern *intern, const char *bytes, size_t size, uint32_t *ret_id)
+{
+	OWNED_MEM char *clean = NULL;
+
+	if (utf8_is_clean(bytes, size))
+		return intern_bytes(intern, bytes, size, ret_id);
+	clean = reallocarray(NULL, size, UTF8_CLEAN_MAX_GROWTH);
+	if (!clean)
+		return -ENOMEM;
+	return intern_bytes(intern, clean, utf8_clean(bytes, size, clean), ret_id);
 }
 
 int intern_string(struct intern *intern, const char *string, uint32_t *ret_id)

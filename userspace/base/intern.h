@@ -18,6 +18,8 @@ DEFINE_OWNED(struct intern, intern)
  * -ENOMEM. */
 int intern_bytes(struct intern *intern, const char *bytes, size_t size, uint32_t *ret_id);
 int intern_string(struct intern *intern, const char *string, uint32_t *ret_id);
+/* Stores the bytes cleaned (base/utf8.h): names come from other processes. */
+int intern_clean(struct intern *intern, const char *bytes, size_t size, uint32_t *ret_id);
 /* Returns the string of an id that this table gave out: NUL-terminated, valid until intern_free().
  * ret_size may be NULL. */
 const char *intern_get(const struct intern *intern, uint32_t id, size_t *ret_size);

@@ -8,7 +8,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/utf8.h"
 
 /* ---- `dump` ---- */
 
@@ -50,21 +49,11 @@ static int flush(struct reading *reading)
 	return 0;
 }
 
-/* Adds a string, cleaned, because names come from other processes. */
 static int add_string(struct reading *reading, const char *text, uint32_t *ret_id)
 {
-	OWNED_MEM char *clean = NULL;
-	size_t size = strlen(text);
-
 	if (intern_bytes_used(reading->process.strings) > LIVE_MODEL_STRINGS_MAX)
 		return -E2BIG;
-	if (utf8_is_clean(text, size))
-		return intern_bytes(reading->process.strings, text, size, ret_id);
-	clean = malloc(size * UTF8_CLEAN_MAX_GROWTH);
-	if (!clean)
-		return -ENOMEM;
-	size = utf8_clean(text, size, clean);
-	return intern_bytes(reading->process.strings, clean, size, ret_id);
+	return intern_clean(reading->process.strings, text, strlen(text), ret_id);
 }
 
 static int open_process(struct reading *reading, const struct live_record *record)

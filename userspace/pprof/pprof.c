@@ -14,7 +14,6 @@
 #include "base/array.h"
 #include "base/index_table.h"
 #include "base/proto.h"
-#include "base/utf8.h"
 #include "pprof/gzip.h"
 #include "pprof/pprof_fields.h"
 #include "profile/profile_data.h"
@@ -245,19 +244,6 @@ static int flush(struct pprof_writer *writer, size_t above)
 
 /* ---- texts ---- */
 
-static int add_bytes(struct pprof_writer *writer, const char *bytes, size_t size,
-		     uint32_t *ret_index)
-{
-	OWNED_MEM char *clean = NULL;
-
-	if (utf8_is_clean(bytes, size))
-		return intern_bytes(writer->texts, bytes, size, ret_index);
-	clean = reallocarray(NULL, size, UTF8_CLEAN_MAX_GROWTH);
-	if (!clean)
-		return -ENOMEM;
-	return intern_bytes(writer->texts, clean, utf8_clean(bytes, size, clean), ret_index);
-}
-
 /* Adds a string of the profile.  -EINVAL: a frame or module refers to one that is not there. */
 static int add_string(struct pprof_writer *writer, uint32_t string, uint32_t *ret_index)
 {
@@ -273,7 +259,7 @@ static int add_string(struct pprof_writer *writer, uint32_t string, uint32_t *re
 		return 0;
 	}
 	bytes = intern_get(writer->profile->strings, string, &size);
-	err = add_bytes(writer, bytes, size, &index);
+	err = intern_clean(writer->texts, bytes, size, &index);
 	if (err)
 		return err;
 	writer->known[string] = index + 1;
@@ -283,7 +269,7 @@ static int add_string(struct pprof_writer *writer, uint32_t string, uint32_t *re
 
 static int add_text(struct pprof_writer *writer, const char *text, uint32_t *ret_index)
 {
-	return add_bytes(writer, text, strlen(text), ret_index);
+	return intern_clean(writer->texts, text, strlen(text), ret_index);
 }
 
 static int put_string_table(struct pprof_writer *writer)

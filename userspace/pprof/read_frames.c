@@ -14,55 +14,27 @@
 
 /* ---- strings ---- */
 
-/* Cleans bytes into reader.clean. */
-static int clean(struct profile_reader *reader, const char *bytes, size_t size, size_t *ret_size)
-{
-	const bool is_clean = utf8_is_clean(bytes, size);
-	const size_t wanted = size * (is_clean ? 1 : UTF8_CLEAN_MAX_GROWTH) + 1;
-
-	if (reader->clean_capacity < wanted) {
-		char *grown = realloc(reader->clean, wanted);
-
-		if (!grown)
-			return reader_fail(reader, -ENOMEM, "not enough memory");
-		reader->clean = grown;
-		reader->clean_capacity = wanted;
-	}
-	if (is_clean)
-		memcpy(reader->clean, bytes, size);
-	*ret_size = is_clean ? size : utf8_clean(bytes, size, reader->clean);
-	reader->clean[*ret_size] = '\0';
-	return 0;
-}
-
-static int intern_clean(struct profile_reader *reader, const char *bytes, size_t size,
-			uint32_t *ret_string)
-{
-	size_t clean_size;
-	int err = clean(reader, bytes, size, &clean_size);
-
-	return err ? err : intern_bytes(reader->strings, reader->clean, clean_size, ret_string);
-}
-
 int reader_passing_text(struct profile_reader *reader, uint64_t text, const char **ret_text)
 {
 	const struct pprof_text *at;
-	size_t size;
-	int err;
+	const char *bytes;
+	size_t growth;
 
 	if (text >= reader->tables.text_count)
 		return reader_fail(reader, -EBADMSG, "cut off or broken: strings are missing");
 	at = &reader->tables.text[text];
-	err = clean(reader, (const char *)reader->tables.bytes + at->offset, at->size, &size);
-	if (!err)
-		*ret_text = reader->clean;
-	return err;
+	bytes = (const char *)reader->tables.bytes + at->offset;
+	growth = utf8_is_clean(bytes, at->size) ? 1 : UTF8_CLEAN_MAX_GROWTH;
+	if (ARRAY_EXTEND(reader->clean, at->size * growth + 1, reader->clean_capacity))
+		return reader_fail(reader, -ENOMEM, "not enough memory");
+	reader->clean[utf8_clean(bytes, at->size, reader->clean)] = '\0';
+	*ret_text = reader->clean;
+	return 0;
 }
 
 int reader_text(struct profile_reader *reader, uint64_t text, uint32_t *ret_string)
 {
 	struct pprof_text *at;
-	const char *bytes;
 	uint32_t string;
 	int err;
 
@@ -70,10 +42,8 @@ int reader_text(struct profile_reader *reader, uint64_t text, uint32_t *ret_stri
 		return reader_fail(reader, -EBADMSG, "cut off or broken: strings are missing");
 	at = &reader->tables.text[text];
 	if (!at->interned) {
-		bytes = (const char *)reader->tables.bytes + at->offset;
-		err = utf8_is_clean(bytes, at->size)
-			      ? intern_bytes(reader->strings, bytes, at->size, &string)
-			      : intern_clean(reader, bytes, at->size, &string);
+		err = intern_clean(reader->strings, (const char *)reader->tables.bytes + at->offset,
+				   at->size, &string);
 		if (err)
 			return err;
 		at->interned = string + 1;
