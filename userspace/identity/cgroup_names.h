@@ -10,8 +10,8 @@
 
 #include "base/io.h"
 
-/* ---- values of labels, from what other programs have written: bounded, valid UTF-8, nothing that a
- * terminal obeys ---- */
+/* ---- values of labels, from what other programs have written: bounded, valid UTF-8, nothing that
+ * a terminal obeys ---- */
 
 #define LABEL_VALUE_MAX_BYTES 128U /* what is longer is cut at a character */
 #define LABEL_VALUE_BYTES (LABEL_VALUE_MAX_BYTES + 1U)

@@ -89,8 +89,8 @@ int profile_add_row(struct profile *profile, uint32_t stack, uint32_t label_set,
  * without a frame. */
 void profile_weigh_modules(struct profile *profile);
 /* Orders the rows of a complete profile, so that what is alike lies together in its file: by stack,
- * then by their labels other than the numbers with the key `last`, and then by these.  No row can be
- * added afterwards.  Returns 0 or -ENOMEM. */
+ * then by their labels other than the numbers with the key `last`, and then by these.  No row can
+ * be added afterwards.  Returns 0 or -ENOMEM. */
 int profile_order_rows(struct profile *profile, const char *last);
 
 #endif

@@ -50,8 +50,8 @@ int flame_json_write(const struct flame_tree *tree, const struct flame_json_fact
 		     FILE *out);
 
 /* ---- the flame graph as one static SVG, without scripts ----
- * The source location and figures of a box are in its <title>, which browsers show as a tooltip.  It
- * follows the browser's light or dark theme. */
+ * The source location and figures of a box are in its <title>, which browsers show as a tooltip.
+ * It follows the browser's light or dark theme. */
 
 /* Rows above this depth are left out, and the picture says so. */
 #define FLAME_SVG_MAX_ROWS 400U
