@@ -2,7 +2,6 @@
 #include "reader/gpu_calls.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,16 +69,6 @@ enum gpu_class gpu_class_of(const char *api)
 
 /* ---- calls ---- */
 
-static struct gpu_about about_of(const struct gpu_call *call)
-{
-	return (struct gpu_about){.pid = call->pid,
-				  .comm = call->comm,
-				  .device = call->device,
-				  .api = call->api,
-				  .direction = call->direction,
-				  .kernel = call->kernel};
-}
-
 static uint32_t hash_of(const struct gpu_about *about)
 {
 	return (uint32_t)XXH3_64bits(about, sizeof(*about));
@@ -88,55 +77,45 @@ static uint32_t hash_of(const struct gpu_about *about)
 static bool call_equal(const void *context, uint32_t index, const void *key)
 {
 	const struct gpu_table *table = context;
-	const struct gpu_about about = about_of(&table->call[index]);
 
-	return !memcmp(&about, key, sizeof(about));
+	return !memcmp(&table->call[index].is, key, sizeof(table->call[index].is));
 }
 
-int gpu_find_call(struct gpu_table *table, const struct gpu_call *wanted, uint32_t *ret_call)
+/* Finds a call; what is not there is added, with values of 0. */
+static int find_call(struct gpu_table *table, const struct gpu_about *about, uint32_t *ret_call)
 {
-	const struct gpu_about about = about_of(wanted);
-	const uint32_t hash = hash_of(&about);
+	const uint32_t hash = hash_of(about);
 	int err;
 
-	if (index_table_find(&table->call_index, hash, call_equal, table, &about, ret_call))
+	if (index_table_find(&table->call_index, hash, call_equal, table, about, ret_call))
 		return 0;
-	err = ARRAY_RESERVE(table->call, table->call_count, table->call_capacity);
-	if (!err)
-		err = index_table_add(&table->call_index, hash, table->call_count);
+	err = INDEX_RESERVE(&table->call_index, hash, table->call, table->call_count,
+			    table->call_capacity);
 	if (err)
 		return err;
-	table->call[table->call_count] = *wanted;
-	table->call[table->call_count].class = gpu_class_of(gpu_text(table, wanted->api));
+	table->call[table->call_count] =
+		(struct gpu_call){.is = *about, .class = gpu_class_of(gpu_text(table, about->api))};
 	*ret_call = table->call_count++;
 	return 0;
-}
-
-static uint32_t text_label(const struct profile *profile, uint32_t set, const char *name)
-{
-	const struct stored_label *label = profile_find_label(profile, set, name);
-
-	return label && !label->is_number ? (uint32_t)label->value : 0;
 }
 
 /* Finds the call of a label set. */
 static int call_of_set(struct gpu_table *table, uint32_t set, uint32_t *ret_call)
 {
 	const struct profile *profile = table->profile;
-	const struct stored_label *pid = profile_find_label(profile, set, "pid");
-	struct gpu_call call = {.pid = pid && pid->is_number ? pid->value : 0,
-				.comm = text_label(profile, set, "comm"),
-				.device = text_label(profile, set, "device"),
-				.api = text_label(profile, set, "api"),
-				.direction = text_label(profile, set, "direction"),
-				.kernel = text_label(profile, set, "kernel")};
+	const struct gpu_about about = {.pid = profile_label_number(profile, set, "pid"),
+					.comm = profile_label_text(profile, set, "comm"),
+					.device = profile_label_text(profile, set, "device"),
+					.api = profile_label_text(profile, set, "api"),
+					.direction = profile_label_text(profile, set, "direction"),
+					.kernel = profile_label_text(profile, set, "kernel")};
 	int err;
 
 	if (id_map_find(&table->call_of_set, set, ret_call))
 		return 0;
 	err = id_map_reserve(&table->call_of_set, profile->label_set_capacity);
 	if (!err)
-		err = gpu_find_call(table, &call, ret_call);
+		err = find_call(table, &about, ret_call);
 	if (!err)
 		id_map_set(&table->call_of_set, set, *ret_call);
 	return err;
@@ -151,15 +130,13 @@ static bool total_equal(const void *context, uint32_t index, const void *key)
 	return !memcmp(&table->total[index].about, key, sizeof(table->total[index].about));
 }
 
-uint32_t gpu_find_total(const struct gpu_table *table, const struct gpu_call *call)
+/* Returns the number of a total, or total_count. */
+static uint32_t find_total(const struct gpu_table *table, const struct gpu_about *about)
 {
-	const struct gpu_about about = about_of(call);
-	uint32_t at;
+	uint32_t at = table->total_count;
 
-	return index_table_find(&table->total_index, hash_of(&about), total_equal, table, &about,
-				&at)
-		       ? at
-		       : table->total_count;
+	(void)index_table_find(&table->total_index, hash_of(about), total_equal, table, about, &at);
+	return at;
 }
 
 /* Reads what a row is about, in the strings of the table's profile. */
@@ -186,21 +163,18 @@ static int about_of_row(const struct gpu_table *table, const struct profile *rec
 static int add_total(struct gpu_table *table, const struct profile *records, uint32_t row, int at)
 {
 	struct gpu_about about;
-	uint32_t number;
 	int err = about_of_row(table, records, row, &about);
+	uint32_t number;
 
 	if (err)
 		return err;
-	if (!index_table_find(&table->total_index, hash_of(&about), total_equal, table, &about,
-			      &number)) {
-		err = ARRAY_RESERVE(table->total, table->total_count, table->total_capacity);
-		if (!err)
-			err = index_table_add(&table->total_index, hash_of(&about),
-					      table->total_count);
+	number = find_total(table, &about);
+	if (number == table->total_count) {
+		err = INDEX_RESERVE(&table->total_index, hash_of(&about), table->total,
+				    table->total_count, table->total_capacity);
 		if (err)
 			return err;
-		number = table->total_count++;
-		table->total[number] = (struct gpu_total){.about = about};
+		table->total[table->total_count++] = (struct gpu_total){.about = about};
 	}
 	cuda_sums_add_row(&table->total[number].sums, records, row, at);
 	return 0;
@@ -226,7 +200,9 @@ static bool line_equal(const void *context, uint32_t index, const void *key)
 	return table->line[index].call == pair[0] && table->line[index].code == pair[1];
 }
 
-int gpu_find_line(struct gpu_table *table, uint32_t call, uint32_t code, struct gpu_line **ret_line)
+/* Finds a line of a call, or adds it. */
+static int find_line(struct gpu_table *table, uint32_t call, uint32_t code,
+		     struct gpu_line **ret_line)
 {
 	const uint32_t pair[] = {call, code};
 	const uint32_t hash = (uint32_t)XXH3_64bits(pair, sizeof(pair));
@@ -234,9 +210,8 @@ int gpu_find_line(struct gpu_table *table, uint32_t call, uint32_t code, struct 
 	int err;
 
 	if (!index_table_find(&table->line_index, hash, line_equal, table, pair, &at)) {
-		err = ARRAY_RESERVE(table->line, table->line_count, table->line_capacity);
-		if (!err)
-			err = index_table_add(&table->line_index, hash, table->line_count);
+		err = INDEX_RESERVE(&table->line_index, hash, table->line, table->line_count,
+				    table->line_capacity);
 		if (err)
 			return err;
 		at = table->line_count++;
@@ -285,7 +260,7 @@ static int code_of_stack(struct gpu_table *table, uint32_t number, uint32_t api,
 
 /* Which of a row's values is which. */
 struct columns {
-	unsigned int at[GPU_VALUES]; /* UINT_MAX: there is none */
+	int at[GPU_VALUES]; /* < 0: there is none */
 };
 
 /* Returns whether there is any. */
@@ -296,7 +271,7 @@ static bool values_of(const struct gpu_table *table, uint32_t row, const struct 
 	int64_t any = 0;
 
 	for (unsigned int i = 0; i < GPU_VALUES; i++) {
-		const int64_t number = columns->at[i] == UINT_MAX ? 0 : value[columns->at[i]];
+		const int64_t number = columns->at[i] < 0 ? 0 : value[columns->at[i]];
 
 		ret_value[i] = number > 0 ? number : 0;
 		any |= ret_value[i];
@@ -317,9 +292,9 @@ static int add_row(struct gpu_table *table, uint32_t row, const struct columns *
 		return 0;
 	err = call_of_set(table, at->label_set, &call);
 	if (!err)
-		err = code_of_stack(table, at->stack, table->call[call].api, &code);
+		err = code_of_stack(table, at->stack, table->call[call].is.api, &code);
 	if (!err)
-		err = gpu_find_line(table, call, code, &line);
+		err = find_line(table, call, code, &line);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < GPU_VALUES; i++) {
@@ -340,17 +315,12 @@ static int add_row(struct gpu_table *table, uint32_t row, const struct columns *
 static bool find_columns(const struct profile *profile, struct columns *ret_columns)
 {
 	const struct kind *own = kind_get(PP_PROFILE_CUDA);
-	const struct profile_options *options = &profile->options;
 
 	for (unsigned int i = 0; i < GPU_VALUES; i++) {
-		unsigned int at = 0;
-
-		while (at < options->value_count &&
-		       strcmp(options->value_type[at].type, own->value[i].type) != 0)
-			at++;
-		if (at == options->value_count && i < GPU_LIVE)
+		ret_columns->at[i] =
+			profile_find_value(&profile->options, own->value[i].type, NULL);
+		if (ret_columns->at[i] < 0 && i < GPU_LIVE)
 			return false;
-		ret_columns->at[i] = at == options->value_count ? UINT_MAX : at;
 	}
 	return true;
 }
@@ -363,9 +333,146 @@ int gpu_add_samples(struct gpu_table *table, struct profile *profile)
 	if (!find_columns(profile, &columns))
 		return -EPROTO;
 	table->profile = profile;
-	table->has_live = columns.at[GPU_LIVE] != UINT_MAX;
+	table->has_live = columns.at[GPU_LIVE] >= 0;
 	code_table_init(&table->code, profile, CODE_BY_LINE);
 	for (uint32_t i = 0; i < profile->row_count && !err; i++)
 		err = add_row(table, i, &columns);
 	return err;
+}
+
+/* ---- what totals say ---- */
+
+#define LEFT_OUT "[stack left out]"
+
+/* What samples have of a total. */
+struct covered {
+	int64_t value[GPU_VALUES];
+};
+
+/* Which of the exact values is which. */
+static int64_t value_of(const struct gpu_total *total, unsigned int value)
+{
+	static const enum pp_exact_value at[GPU_LIVE] = {[GPU_CALLS] = PP_EXACT_CALLS,
+							 [GPU_HOST] = PP_EXACT_HOST,
+							 [GPU_WAIT] = PP_EXACT_WAIT,
+							 [GPU_BYTES] = PP_EXACT_BYTES};
+
+	return value < GPU_LIVE ? total->sums.value[at[value]] : 0;
+}
+
+/* A kernel without a total of its own is in the one that sums up kernels. */
+static int cover(const struct gpu_table *table, struct covered *covered)
+{
+	uint32_t others;
+	int err = intern_string(table->profile->strings, CUDA_OTHER_KERNELS, &others);
+
+	for (uint32_t i = 0; i < table->call_count && !err; i++) {
+		const struct gpu_call *call = &table->call[i];
+		struct gpu_about about = call->is;
+		uint32_t at = find_total(table, &about);
+
+		about.kernel = others;
+		if (at == table->total_count)
+			at = find_total(table, &about);
+		for (unsigned int k = 0; k < GPU_VALUES && at < table->total_count; k++)
+			covered[at].value[k] = add_saturating(covered[at].value[k], call->value[k]);
+	}
+	return err;
+}
+
+static int find_left_out(struct gpu_table *table, uint32_t call, struct gpu_line **ret_line)
+{
+	struct code code = {.class = FRAME_CLASS_OTHER};
+	uint32_t at;
+	int err = intern_string(table->profile->strings, LEFT_OUT, &code.name);
+
+	if (!err)
+		err = code_table_add(&table->code, &code, &at);
+	return err ? err : find_line(table, call, at, ret_line);
+}
+
+/* Adds what a total has and samples do not.  from: a call of the process without a function. */
+static int add_gap(struct gpu_table *table, const struct gpu_total *total,
+		   const struct covered *covered, uint32_t from)
+{
+	int64_t gap[GPU_VALUES], any = 0;
+	struct gpu_line *added;
+	uint32_t call;
+	int err;
+
+	for (unsigned int k = 0; k < GPU_VALUES; k++) {
+		gap[k] = value_of(total, k) - covered->value[k];
+		gap[k] = gap[k] > 0 ? gap[k] : 0;
+		any |= gap[k];
+	}
+	if (!any)
+		return 0;
+	err = find_call(table, &total->about, &call);
+	if (!err)
+		err = find_left_out(table, call, &added);
+	if (err)
+		return err;
+	table->call[call].sums = &total->sums;
+	for (unsigned int k = 0; k < GPU_VALUES; k++) {
+		int64_t *rest = &table->call[from].value[k];
+
+		added->value[k] = add_saturating(added->value[k], gap[k]);
+		table->call[call].value[k] = add_saturating(table->call[call].value[k], gap[k]);
+		/* So much less of the process is not told. */
+		*rest = *rest > gap[k] ? *rest - gap[k] : 0;
+	}
+	return 0;
+}
+
+static int add_gaps_of(struct gpu_table *table, struct covered *covered, uint32_t from)
+{
+	const int64_t pid = table->call[from].is.pid;
+	int err = 0;
+
+	for (uint32_t i = 0; i < table->total_count && !err; i++) {
+		if (table->total[i].about.pid != pid || !table->total[i].about.api)
+			continue;
+		err = add_gap(table, &table->total[i], &covered[i], from);
+		/* There is one gap, however many names the process had. */
+		for (unsigned int k = 0; k < GPU_VALUES; k++)
+			covered[i].value[k] = INT64_MAX;
+	}
+	return err;
+}
+
+/* The lines of a call that was made smaller have too much. */
+static void shrink_lines(struct gpu_table *table)
+{
+	for (uint32_t i = 0; i < table->line_count; i++) {
+		struct gpu_line *line = &table->line[i];
+
+		for (unsigned int k = 0; k < GPU_VALUES; k++)
+			if (line->value[k] > table->call[line->call].value[k])
+				line->value[k] = table->call[line->call].value[k];
+	}
+}
+
+static int add_left_out(struct gpu_table *table)
+{
+	const uint32_t count = table->call_count;
+	OWNED_MEM struct covered *covered =
+		calloc((size_t)table->total_count + 1, sizeof(*covered));
+	int err = covered ? cover(table, covered) : -ENOMEM;
+
+	for (uint32_t i = 0; i < count && !err; i++)
+		if (!table->call[i].is.api && table->call[i].is.pid > 0)
+			err = add_gaps_of(table, covered, i);
+	if (!err)
+		shrink_lines(table);
+	return err;
+}
+
+int gpu_take_totals(struct gpu_table *table, bool adds_left_out)
+{
+	for (uint32_t i = 0; i < table->call_count; i++) {
+		const uint32_t at = find_total(table, &table->call[i].is);
+
+		table->call[i].sums = at < table->total_count ? &table->total[at].sums : NULL;
+	}
+	return adds_left_out ? add_left_out(table) : 0;
 }

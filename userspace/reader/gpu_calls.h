@@ -31,10 +31,15 @@ enum gpu_value { GPU_CALLS, GPU_HOST, GPU_WAIT, GPU_BYTES, GPU_LIVE, GPU_BLOCKS,
 #define GPU_ENUM_CLASS(id, ...) GPU_##id,
 enum gpu_class { GPU_CLASSES(GPU_ENUM_CLASS) GPU_CLASS_COUNT };
 
-/* Numbers but pid are ids of the profile's strings. */
-struct gpu_call {
+/* What tells calls apart; compared and hashed as bytes.  Numbers but pid are ids of the profile's
+ * strings. */
+struct gpu_about {
 	int64_t pid; /* 0: not known */
-	uint32_t comm, device, api, direction, kernel;
+	uint32_t comm, device, api, direction, kernel, pad;
+};
+
+struct gpu_call {
+	struct gpu_about is;
 	enum gpu_class class;
 	uint32_t process; /* number of its process and device, in the table's order */
 	int64_t value[GPU_VALUES];
@@ -45,12 +50,6 @@ struct gpu_call {
 	double spread;	   /* as of struct cuda_sums, of the call's own calls; NAN: not known */
 	double unevenness; /* of bytes among the calls: as cuda_sums_unevenness() */
 	uint32_t first_line, line_count;
-};
-
-/* What tells calls apart; compared and hashed as bytes. */
-struct gpu_about {
-	int64_t pid;
-	uint32_t comm, device, api, direction, kernel, pad;
 };
 
 /* What rows of kind cuda_calls say of it. */
@@ -92,13 +91,11 @@ void gpu_table_release(struct gpu_table *table);
 int gpu_add_samples(struct gpu_table *table, struct profile *profile);
 /* Adds the rows of a profile of kind cuda_calls; NULL: there are none.  Returns 0 or -ENOMEM. */
 int gpu_add_totals(struct gpu_table *table, const struct profile *records);
-/* Returns the number of the total of a call, or total_count. */
-uint32_t gpu_find_total(const struct gpu_table *table, const struct gpu_call *call);
-/* Find a call by its names; one of its lines.  What is not there is added, with values of 0.  For
- * who fills a table.  Return 0 or -ENOMEM. */
-int gpu_find_call(struct gpu_table *table, const struct gpu_call *wanted, uint32_t *ret_call);
-int gpu_find_line(struct gpu_table *table, uint32_t call, uint32_t code,
-		  struct gpu_line **ret_line);
+/* Sets the sums of each call to those of its total.  Where a user's stacks were more than his share of
+ * a profile (docs/design/shares.md), samples have lost the labels that say what was called: with
+ * adds_left_out what the totals have and no sample does is added, as calls of "[stack left out]".
+ * Returns 0 or -ENOMEM. */
+int gpu_take_totals(struct gpu_table *table, bool adds_left_out);
 /* Returns the place in a stack that called a function of CUDA: the innermost line of Python, else
  * the innermost function that is not CUDA's; 0 in a stack of nothing else. */
 uint32_t gpu_stack_place(const struct profile *profile, const struct stack *stack, const char *api);

@@ -46,13 +46,13 @@ static void put_ns(double ns, struct table *table)
 
 static void put_names(const struct gpu_table *gpu, const struct gpu_call *call, struct table *table)
 {
-	table_int(table, call->pid, NULL);
-	table_string(table, gpu_text(gpu, call->comm), NULL);
-	table_string(table, gpu_text(gpu, call->device), NULL);
+	table_int(table, call->is.pid, NULL);
+	table_string(table, gpu_text(gpu, call->is.comm), NULL);
+	table_string(table, gpu_text(gpu, call->is.device), NULL);
 	table_string(table, gpu_class_name(call->class), NULL);
-	table_string(table, gpu_text(gpu, call->api), NULL);
-	table_string(table, gpu_text(gpu, call->direction), NULL);
-	table_string(table, gpu_text(gpu, call->kernel), NULL);
+	table_string(table, gpu_text(gpu, call->is.api), NULL);
+	table_string(table, gpu_text(gpu, call->is.direction), NULL);
+	table_string(table, gpu_text(gpu, call->is.kernel), NULL);
 }
 
 static void put_call(const struct gpu_shown *shown, uint32_t number, struct table *table)

@@ -11,21 +11,10 @@
 
 #include "base/array.h"
 #include "base/saturating.h"
-#include "reader/gpu_left_out.h"
 
 #define CALL_NS 1000 /* as which a call counts in the order */
 
 /* ---- exact totals ---- */
-
-static void find_sums(struct gpu_table *table)
-{
-	for (uint32_t i = 0; i < table->call_count; i++) {
-		struct gpu_call *call = &table->call[i];
-		const uint32_t at = gpu_find_total(table, call);
-
-		call->sums = at < table->total_count ? &table->total[at].sums : NULL;
-	}
-}
 
 /* The sums of stacks that were not chosen tell proportions. */
 static void judge_sums(struct gpu_call *call)
@@ -61,7 +50,9 @@ static int compare_owners(const void *left, const void *right)
 	const struct gpu_call *a = *(struct gpu_call *const *)left;
 	const struct gpu_call *b = *(struct gpu_call *const *)right;
 
-	return ORDER(a->pid, b->pid) ?: ORDER(a->comm, b->comm) ?: ORDER(a->device, b->device);
+	return ORDER(a->is.pid, b->is.pid)
+		       ?: ORDER(a->is.comm, b->is.comm)
+		       ?: ORDER(a->is.device, b->is.device);
 }
 
 /* A process's calls on one device. */
@@ -190,9 +181,8 @@ static int take_totals(struct gpu_table *table, const struct profile *records,
 {
 	int err = gpu_add_totals(table, records);
 
-	find_sums(table);
-	if (!err && (!select || match_takes_processes(select)))
-		err = gpu_add_left_out(table);
+	if (!err)
+		err = gpu_take_totals(table, !select || match_takes_processes(select));
 	for (uint32_t i = 0; i < table->call_count; i++)
 		judge_sums(&table->call[i]);
 	return err;
@@ -314,9 +304,9 @@ static bool is_shown(const struct gpu_call *call, enum gpu_view view)
 
 static uint32_t word_of(const struct gpu_call *call, enum gpu_view view)
 {
-	return view == GPU_VIEW_KERNELS	 ? call->kernel
-	       : view == GPU_VIEW_COPIES ? call->direction
-					 : call->api;
+	return view == GPU_VIEW_KERNELS	 ? call->is.kernel
+	       : view == GPU_VIEW_COPIES ? call->is.direction
+					 : call->is.api;
 }
 
 /* ---- filling ---- */
@@ -341,9 +331,8 @@ static int find_group(struct gpu_groups *groups, uint32_t word, uint32_t code,
 	int err;
 
 	if (!index_table_find(&groups->index, hash, group_equal, groups, pair, &at)) {
-		err = ARRAY_RESERVE(groups->group, groups->count, groups->capacity);
-		if (!err)
-			err = index_table_add(&groups->index, hash, groups->count);
+		err = INDEX_RESERVE(&groups->index, hash, groups->group, groups->count,
+				    groups->capacity);
 		if (err)
 			return err;
 		at = groups->count++;
@@ -352,6 +341,15 @@ static int find_group(struct gpu_groups *groups, uint32_t word, uint32_t code,
 	}
 	*ret_group = &groups->group[at];
 	return 0;
+}
+
+static void add_values(struct gpu_group *group, const struct gpu_table *table,
+		       const struct gpu_line *line)
+{
+	for (unsigned int i = 0; i < GPU_VALUES; i++) {
+		group->value[i] = add_saturating(group->value[i], line->value[i]);
+		group->variance[i] += pow(gpu_line_error(table, line, i), 2);
+	}
 }
 
 static int add_line(struct gpu_groups *groups, const struct gpu_table *table,
@@ -367,13 +365,9 @@ static int add_line(struct gpu_groups *groups, const struct gpu_table *table,
 	err = find_group(groups, word_of(call, groups->view), line->code, &group);
 	if (err)
 		return err;
-	for (unsigned int i = 0; i < GPU_VALUES; i++) {
-		const double error = gpu_line_error(table, line, i);
-
-		group->value[i] = add_saturating(group->value[i], line->value[i]);
-		group->variance[i] += error * error;
+	add_values(group, table, line);
+	for (unsigned int i = 0; i < GPU_VALUES; i++)
 		groups->all[i] = add_saturating(groups->all[i], line->value[i]);
-	}
 	if (line->stack != GPU_NO_STACK &&
 	    (group->stack == GPU_NO_STACK || line->value[rank] > group->stack_weight)) {
 		group->stack = line->stack;
@@ -395,13 +389,9 @@ static int find_top_lines(struct gpu_groups *groups, const struct gpu_table *tab
 
 		if (!is_shown(call, groups->view))
 			continue;
-		err = find_group(&lines, call->kernel, line->code, &sum);
-		for (unsigned int k = 0; k < GPU_VALUES && !err; k++) {
-			const double error = gpu_line_error(table, line, k);
-
-			sum->value[k] = add_saturating(sum->value[k], line->value[k]);
-			sum->variance[k] += error * error;
-		}
+		err = find_group(&lines, call->is.kernel, line->code, &sum);
+		if (!err)
+			add_values(sum, table, line);
 	}
 	for (uint32_t i = 0; i < lines.count && !err; i++) {
 		const struct gpu_group *sum = &lines.group[i];
@@ -411,10 +401,8 @@ static int find_top_lines(struct gpu_groups *groups, const struct gpu_table *tab
 		if (err || sum->value[GPU_CALLS] <= group->line_value[GPU_CALLS])
 			continue;
 		group->code = sum->code;
-		for (unsigned int k = 0; k < GPU_VALUES; k++) {
-			group->line_value[k] = sum->value[k];
-			group->line_variance[k] = sum->variance[k];
-		}
+		memcpy(group->line_value, sum->value, sizeof(sum->value));
+		memcpy(group->line_variance, sum->variance, sizeof(sum->variance));
 	}
 	return err;
 }

@@ -138,9 +138,9 @@ static void print_graph_note(const struct gpu_call *call)
 static void print_call(const struct gpu_shown *shown, const struct gpu_call *call)
 {
 	const struct gpu_table *table = shown->table;
-	const char *api = gpu_text(table, call->api), *kernel = gpu_text(table, call->kernel);
+	const char *api = gpu_text(table, call->is.api), *kernel = gpu_text(table, call->is.kernel);
 	const char *name = kernel[0] ? kernel : api[0] ? api : "[function lost]";
-	const char *place = kernel[0] ? api : gpu_text(table, call->direction);
+	const char *place = kernel[0] ? api : gpu_text(table, call->is.direction);
 	const struct figures figures = figures_of_call(call);
 	struct text_cut cut;
 
@@ -211,12 +211,12 @@ static void print_lines_of_call(const struct gpu_shown *shown, const struct gpu_
 
 static void print_process(const struct gpu_shown *shown, const struct gpu_call *call)
 {
-	const char *comm = gpu_text(shown->table, call->comm);
-	const char *device = gpu_text(shown->table, call->device);
+	const char *comm = gpu_text(shown->table, call->is.comm);
+	const char *device = gpu_text(shown->table, call->is.device);
 
 	printf("\n%s%s", text_color(shown->color, TEXT_BLUE), comm[0] ? comm : "[unknown process]");
-	if (call->pid)
-		printf(" %" PRId64, call->pid);
+	if (call->is.pid)
+		printf(" %" PRId64, call->is.pid);
 	if (device[0])
 		printf(", device %s", device);
 	printf("%s\n", text_color(shown->color, TEXT_PLAIN));

@@ -493,7 +493,7 @@ static void add_call(struct gpu_sums *sums, const struct gpu_table *table,
 
 	if (call->class == GPU_COPY)
 		sums->copies += calls;
-	if (is_allocation(gpu_text(table, call->api), call->class)) {
+	if (is_allocation(gpu_text(table, call->is.api), call->class)) {
 		sums->allocs += calls;
 		sums->alloc_host_ns += (double)call->value[GPU_HOST];
 	}
@@ -530,7 +530,7 @@ static int add_calls(struct why_processes *processes, const struct gpu_table *ta
 		struct why_process *process;
 
 		process_of[i] = UINT32_MAX;
-		err = why_find_process(processes, table->call[i].pid, false, &process);
+		err = why_find_process(processes, table->call[i].is.pid, false, &process);
 		if (err || !process)
 			continue;
 		process_of[i] = (uint32_t)(process - processes->process);

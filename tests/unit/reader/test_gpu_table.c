@@ -16,8 +16,8 @@ static const struct gpu_call *find(const struct gpu_table *table, const char *ap
 				   const char *kernel)
 {
 	for (uint32_t i = 0; i < table->call_count; i++)
-		if (!strcmp(gpu_text(table, table->call[i].api), api) &&
-		    !strcmp(gpu_text(table, table->call[i].kernel), kernel))
+		if (!strcmp(gpu_text(table, table->call[i].is.api), api) &&
+		    !strcmp(gpu_text(table, table->call[i].is.kernel), kernel))
 			return &table->call[i];
 	return NULL;
 }
@@ -91,10 +91,10 @@ static void calls__are_ordered_by_process_class_and_weight(void **state)
 	made_add(&made, &(struct made_sample){"cuLaunchKernel", "add", "", 3, {5}, 7});
 	fill(&made, &table);
 	assert_int_equal(table.call_count, 4);
-	assert_string_equal(gpu_text(&table, table.call[0].kernel), "add");
-	assert_string_equal(gpu_text(&table, table.call[1].kernel), "sub");
+	assert_string_equal(gpu_text(&table, table.call[0].is.kernel), "add");
+	assert_string_equal(gpu_text(&table, table.call[1].is.kernel), "sub");
 	assert_int_equal(table.call[2].class, GPU_SYNC);
-	assert_int_equal(table.call[3].pid, 8);
+	assert_int_equal(table.call[3].is.pid, 8);
 	assert_int_equal(table.call[2].process, 0);
 	assert_int_equal(table.call[3].process, 1);
 	assert_int_equal(gpu_call_rank(&table.call[2]), GPU_HOST);
