@@ -117,61 +117,45 @@ static int note_listed(struct folder *folder)
 	return err;
 }
 
+/* Finds offcpu's file of the same windows, which begins where cpu's does. */
+static const char *find_offcpu(const struct folder *folder, const struct store_entry *entry)
+{
+	const struct store_entry *end = folder->listing.entry + folder->listing.count;
+	const struct store_file *cpu = &entry->file;
+
+	while (++entry < end && entry->file.start_ms == cpu->start_ms)
+		if (kind_is(entry->file.kind, PP_PROFILE_OFFCPU) &&
+		    entry->file.duration_ms == cpu->duration_ms &&
+		    entry->file.is_merged == cpu->is_merged)
+			return entry->path;
+	return NULL;
+}
+
+/* Reads a file of the kind, or for wall one of cpu, unless its windows were read.  Those of a
+ * merged one that has just taken the place of others may have been read from those. */
 static int read_file(struct folder *folder, const struct store_entry *entry,
 		     const struct folder_calls *calls)
 {
-	int err = calls->read(calls->context, entry->path, folder->kind);
+	const struct store_file *file = &entry->file;
+	struct window_set *read = file->is_merged ? &folder->read : &folder->done;
+	int err;
 
+	if (window_set_has(read, file->start_ms, file->duration_ms))
+		return 0;
+	folder->is_filtered = file->is_merged && (file->is_merging || folder->round);
+	if (!strcmp(file->kind, folder->kind))
+		err = calls->read(calls->context, entry->path, folder->kind);
+	else
+		err = calls->read_wall(calls->context, entry->path, find_offcpu(folder, entry));
 	if (err == -ENOENT) {
 		folder->was_gone = true;
 		return 0;
 	}
-	return err ? err : folder->err;
-}
-
-/* Windows of a file that has just taken the place of others may have been read from those. */
-static int read_merged(struct folder *folder, const struct store_entry *entry,
-		       const struct folder_calls *calls)
-{
-	const struct store_file *file = &entry->file;
-	const bool was_gone = folder->was_gone;
-	int err;
-
-	if (window_set_has(&folder->read, file->start_ms, file->duration_ms))
-		return 0;
-	folder->is_filtered = file->is_merging || folder->round;
-	folder->was_gone = false;
-	err = read_file(folder, entry, calls);
-	if (!err && !folder->was_gone)
-		err = window_set_add(&folder->read, file->start_ms, file->duration_ms);
-	folder->was_gone |= was_gone;
-	return err;
-}
-
-static int read_one(struct folder *folder, const struct store_entry *entry,
-		    const struct folder_calls *calls)
-{
-	const struct store_file *file = &entry->file;
-	const bool was_gone = folder->was_gone;
-	int err;
-
-	if (window_set_has(&folder->done, file->start_ms, file->duration_ms))
-		return 0;
-	folder->was_gone = false;
-	err = read_file(folder, entry, calls);
-	if (!err && !folder->was_gone)
-		err = window_set_add(&folder->done, file->start_ms, file->duration_ms);
-	if (!err && !folder->was_gone)
+	if (!err)
+		err = folder->err ?: window_set_add(read, file->start_ms, file->duration_ms);
+	if (!err && !file->is_merged)
 		err = window_set_add(&folder->known, file->start_ms, file->duration_ms);
-	folder->was_gone |= was_gone;
 	return err;
-}
-
-static int read_entry_of_kind(struct folder *folder, const struct store_entry *entry,
-			      const struct folder_calls *calls)
-{
-	return entry->file.is_merged ? read_merged(folder, entry, calls)
-				     : read_one(folder, entry, calls);
 }
 
 /* ---- windows that only cpu has: somebody recorded, and there was nothing of the kind ---- */
@@ -209,7 +193,7 @@ static int read_ahead(struct folder *folder, size_t index, const struct folder_c
 		if (entry->file.start_ms - file->start_ms >= file->duration_ms)
 			break;
 		if (!strcmp(entry->file.kind, folder->kind))
-			err = read_entry_of_kind(folder, entry, calls);
+			err = read_file(folder, entry, calls);
 	}
 	return err;
 }
@@ -258,65 +242,24 @@ static int add_empty_of(struct folder *folder, size_t index, const struct folder
 	return empties.err;
 }
 
-/* ---- wall, of cpu and offcpu ---- */
-
-/* Finds offcpu's file of the same windows, which begins where cpu's does. */
-static const struct store_entry *find_offcpu(const struct folder *folder, size_t index)
-{
-	const struct store_file *cpu = &folder->listing.entry[index].file;
-
-	for (size_t i = index + 1; i < folder->listing.count; i++) {
-		const struct store_file *file = &folder->listing.entry[i].file;
-
-		if (file->start_ms != cpu->start_ms)
-			break;
-		if (kind_is(file->kind, PP_PROFILE_OFFCPU) &&
-		    file->duration_ms == cpu->duration_ms && file->is_merged == cpu->is_merged)
-			return &folder->listing.entry[i];
-	}
-	return NULL;
-}
-
-/* Has the context of the call that read_file() makes. */
-struct wall_call {
-	const struct folder_calls *calls;
-	const struct store_entry *offcpu;
-};
-
-static int read_pair(void *context, const char *path, const char *kind)
-{
-	const struct wall_call *call = context;
-
-	(void)kind;
-	return call->calls->read_wall(call->calls->context, path,
-				      call->offcpu ? call->offcpu->path : NULL);
-}
-
-/* Reads cpu's file as one of wall, unless wall has a file of its own, as older versions wrote. */
-static int read_as_wall(struct folder *folder, size_t index, const struct folder_calls *calls)
-{
-	const struct store_entry *entry = &folder->listing.entry[index];
-	const struct window_set *own = entry->file.is_merged ? &folder->merged : &folder->listed;
-	struct wall_call call = {.calls = calls, .offcpu = find_offcpu(folder, index)};
-	const struct folder_calls pair = {.read = read_pair, .context = &call};
-
-	if (window_set_has(own, entry->file.start_ms, entry->file.duration_ms))
-		return 0;
-	return read_entry_of_kind(folder, entry, &pair);
-}
-
 /* ---- all ---- */
 
 static int read_entry(struct folder *folder, size_t index, const struct folder_calls *calls)
 {
 	const struct store_entry *entry = &folder->listing.entry[index];
+	const struct store_file *file = &entry->file;
 
-	if (!strcmp(entry->file.kind, folder->kind))
-		return read_entry_of_kind(folder, entry, calls);
-	if (!kind_is(entry->file.kind, PP_PROFILE_CPU))
+	if (!strcmp(file->kind, folder->kind))
+		return read_file(folder, entry, calls);
+	if (!kind_is(file->kind, PP_PROFILE_CPU))
 		return 0;
-	return kind_is(folder->kind, PP_PROFILE_WALL) ? read_as_wall(folder, index, calls)
-						      : add_empty_of(folder, index, calls);
+	if (!kind_is(folder->kind, PP_PROFILE_WALL))
+		return add_empty_of(folder, index, calls);
+	/* Older versions wrote wall into files of its own. */
+	return window_set_has(file->is_merged ? &folder->merged : &folder->listed, file->start_ms,
+			      file->duration_ms)
+		       ? 0
+		       : read_file(folder, entry, calls);
 }
 
 int folder_read(struct folder *folder, const char *path, const char *kind,

@@ -23,12 +23,10 @@ struct input_options gpu_usage_input(struct select *select)
 	static const char *const labels[] = {"pid",  "comm",  "device", "uuid",
 					     "name", "gauge", "reason", NULL};
 
-	select->kind = kind_get(PP_PROFILE_GPU)->name;
-	select->sample_type = NULL;
 	select->pid_count = select->label_count = 0;
-	select->comm = select->thread = select->focus = select->ignore = NULL;
+	select->comm = select->thread = NULL;
 	return (struct input_options){.select = select,
-				      .kind = select->kind,
+				      .kind = kind_get(PP_PROFILE_GPU)->name,
 				      .keep_labels = labels,
 				      .drop_stacks = true,
 				      .may_be_none = true};

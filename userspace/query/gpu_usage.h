@@ -43,8 +43,8 @@ struct gpu_usage {
 
 void gpu_usage_release(struct gpu_usage *usage);
 /* Returns how to read the windows of a selection for it; where there are none, there is no input.
- * GPUs are the machine's: no filter chooses among them.  select: a copy of a verb's, which chooses
- * kind gpu from now on. */
+ * GPUs are the machine's: no filter chooses among them.  select: a copy of a verb's, which loses
+ * its filters. */
 struct input_options gpu_usage_input(struct select *select);
 /* Lists what the profile has, whose strings it borrows.  select: its --pid and --comm choose
  * processes; NULL: all.  Returns 0 or -ENOMEM. */

@@ -175,20 +175,20 @@ static void keep_labels(struct input *input, struct profile_read_options *option
 static int open_reader(struct input *input)
 {
 	const struct select *select = input->select;
-	struct profile_read_options options = {.drop_addresses = input->options->drop_addresses,
-					       .drop_lines = input->options->drop_lines,
-					       .python_only = input->options->python_only ||
-							      select->python_only,
-					       .drop_stacks = input->options->drop_stacks,
-					       .sample_type = select->sample_type,
-					       .memory_max = input->options->memory_max,
-					       .context = input};
+	struct profile_read_options options = {
+		.drop_addresses = input->options->drop_addresses,
+		.drop_lines = input->options->drop_lines,
+		.python_only = input->options->python_only || select->python_only,
+		.drop_stacks = input->options->drop_stacks,
+		.sample_type = input->options->kind ? NULL : select->sample_type,
+		.memory_max = input->options->memory_max,
+		.context = input};
 
 	if (match_asks_labels(select))
 		options.wants_labels = wants_labels;
 	if (input->options->comments_only)
 		options.wants_labels = wants_none;
-	if (match_asks_stacks(select))
+	if (match_asks_stacks(select) && !input->options->drop_stacks)
 		options.wants_stack = wants_stack;
 	if (input->options->window_done)
 		options.window_done = window_done;
@@ -276,7 +276,7 @@ static int read_fd(struct input *input, int fd, const char *path, const char *ki
 /* A file has one kind, and the user may ask for another one. */
 static int check_kind(struct input *input, const char *path)
 {
-	const char *wanted = input->select->kind;
+	const char *wanted = input->options->kind ? NULL : input->select->kind;
 	const char *kind = profile_kind(input_profile(input));
 	char why[192];
 
@@ -596,7 +596,8 @@ static int read_remote(struct input *input, int index, const char *url)
 				       .set = select->from_set,
 				       .set_count = select->from_set_count,
 				       .kind = wanted_kind(input),
-				       .sample_type = select->sample_type,
+				       .sample_type =
+					       input->options->kind ? NULL : select->sample_type,
 				       .since_ms = input->since_ms,
 				       .until_ms = input->until_ms,
 				       .watcher = input->options->watcher};

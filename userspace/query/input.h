@@ -17,8 +17,8 @@ struct input_options {
 		/* as in profile_read_options; labels that --group-by needs are added */
 		*keep_labels;
 	bool drop_addresses, drop_lines, python_only; /* --python sets it for all verbs */
-	/* Of windows, overrides --kind; NULL: --kind decides.  A kind of records is read from files
-	 * of other kinds, too, that have its values. */
+	/* Of windows, overrides --kind and --sample-type; NULL: these decide.  A kind of records is
+	 * read from files of other kinds, too, that have its values. */
 	const char *kind;
 	/* Bytes of memory for what is read, and of windows of --live that wait; 0: as much as
 	 * anybody gets.  What needs more is an error, -EFBIG. */
@@ -29,7 +29,7 @@ struct input_options {
 	uint32_t live_more;
 	const struct input *live_from;
 	bool comments_only; /* no sample is read: the profile is empty */
-	bool drop_stacks;   /* samples have labels alone */
+	bool drop_stacks;   /* samples have labels alone, and no stack is looked at */
 	int (*window_done)(void *context, struct profile *profile,
 			   const struct profile_window *window);
 	/* called before a path's first file; `path`: index in select */

@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/array.h"
 #include "base/saturating.h"
 #include "profile/profile_data.h"
@@ -20,7 +17,6 @@ void process_memories_release(struct process_memories *memories)
 {
 	free(memories->row);
 	free(memories->process);
-	index_table_release(&memories->index);
 	*memories = (struct process_memories){0};
 }
 
@@ -44,15 +40,12 @@ static int window_done(void *context, struct profile *profile, const struct prof
 }
 
 struct input_options process_memories_input(struct process_memories *memories,
-					    struct select *select)
+					    const struct select *select)
 {
 	static const char *const labels[] = {"pid", "comm", "memory", NULL};
 
-	select->kind = kind_get(PP_PROFILE_RESIDENT)->name;
-	select->sample_type = NULL;
-	select->focus = select->ignore = NULL;
 	return (struct input_options){.select = select,
-				      .kind = select->kind,
+				      .kind = kind_get(PP_PROFILE_RESIDENT)->name,
 				      .keep_labels = labels,
 				      .drop_stacks = true,
 				      .window_done = window_done,
@@ -62,38 +55,18 @@ struct input_options process_memories_input(struct process_memories *memories,
 
 /* ---- the processes ---- */
 
-static bool process_equal(const void *context, uint32_t index, const void *key)
+/* A row of one process. */
+struct process_row {
+	int64_t pid;
+	const char *comm;
+	uint32_t number;
+};
+
+static int compare_rows(const void *a, const void *b)
 {
-	const struct process_memories *memories = context;
-	const struct process_memory *process = key;
-	const struct process_memory *other = &memories->process[index];
+	const struct process_row *left = a, *right = b;
 
-	return other->pid == process->pid && !strcmp(other->comm, process->comm);
-}
-
-static int find_process(struct process_memories *memories, const struct process_memory *wanted,
-			struct process_memory **ret_process)
-{
-	const uint32_t hash = (uint32_t)(XXH3_64bits(wanted->comm, strlen(wanted->comm)) ^
-					 XXH3_64bits(&wanted->pid, sizeof(wanted->pid)));
-	uint32_t at;
-	int err;
-
-	*ret_process = NULL;
-	if (!index_table_find(&memories->index, hash, process_equal, memories, wanted, &at)) {
-		if (memories->count == PROCESS_MEMORY_MAX) {
-			memories->left_out++;
-			return 0;
-		}
-		err = INDEX_RESERVE(&memories->index, hash, memories->process, memories->count,
-				    memories->capacity);
-		if (err)
-			return err;
-		at = memories->count++;
-		memories->process[at] = *wanted;
-	}
-	*ret_process = &memories->process[at];
-	return 0;
+	return ORDER(left->pid, right->pid) ?: strcmp(left->comm, right->comm);
 }
 
 static void add_bytes(struct process_memory *process, const char *memory, int64_t bytes)
@@ -134,29 +107,36 @@ static int compare_processes(const void *a, const void *b)
 
 int process_memories_fill(struct process_memories *memories, const struct profile *profile)
 {
-	int err = 0;
+	OWNED_MEM struct process_row *row = calloc(profile->row_count + 1U, sizeof(*row));
+	struct process_memory unread = {0};
+	uint32_t count = 0;
 
 	if (record_values_at(profile, PP_PROFILE_RESIDENT) < 0)
 		return 0;
-	for (uint32_t i = 0; i < profile->row_count && !err; i++) {
-		const struct process_memory wanted = {.pid = record_number(profile, i, "pid"),
-						      .comm = record_text(profile, i, "comm")};
-		struct process_memory unread = {0}, *process = &memories->others;
-
-		if (!wanted.pid && !strcmp(wanted.comm, RESIDENT_UNREAD))
-			process = &unread;
-		else if (wanted.pid)
-			err = find_process(memories, &wanted, &process);
-		if (!err && process)
-			add_row(memories, profile, i, process);
-		memories->unread = add_saturating(memories->unread, unread.processes);
+	memories->process = calloc(profile->row_count + 1U, sizeof(*memories->process));
+	if (!row || !memories->process)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < profile->row_count; i++) {
+		row[count] = (struct process_row){.pid = record_number(profile, i, "pid"),
+						  .comm = record_text(profile, i, "comm"),
+						  .number = i};
+		if (row[count].pid)
+			count++;
+		else
+			add_row(memories, profile, i,
+				strcmp(row[count].comm, RESIDENT_UNREAD) ? &memories->others
+									 : &unread);
 	}
-	if (!err && memories->count)
-		qsort(memories->process, memories->count, sizeof(memories->process[0]),
-		      compare_processes);
-	/* The order has changed. */
-	index_table_release(&memories->index);
-	return err;
+	memories->unread = unread.processes;
+	qsort(row, count, sizeof(*row), compare_rows);
+	for (uint32_t i = 0; i < count; i++) {
+		if (!i || compare_rows(&row[i - 1], &row[i]))
+			memories->process[memories->count++] =
+				(struct process_memory){.pid = row[i].pid, .comm = row[i].comm};
+		add_row(memories, profile, row[i].number, &memories->process[memories->count - 1]);
+	}
+	qsort(memories->process, memories->count, sizeof(memories->process[0]), compare_processes);
+	return 0;
 }
 
 int64_t process_memory_bytes(const struct process_memory *process)

@@ -7,13 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/index_table.h"
 #include "base/kinds.h"
 #include "query/input.h"
-
-/* The most processes with figures of their own.  A hostile profile may name more; those are counted
- * and left out. */
-#define PROCESS_MEMORY_MAX 65536U
 
 struct process_memory {
 	int64_t pid;			/* 0: of several processes */
@@ -36,20 +31,18 @@ struct process_memories {
 	struct row_memory *row; /* owned; by row of the profile */
 	size_t row_capacity;
 	struct process_memory *process; /* owned */
-	uint32_t count, capacity;
-	struct index_table index;
+	uint32_t count;
 	struct process_memory others; /* those without rows of their own, in the last window */
 	int64_t unread;		      /* processes whose memory was not read */
-	uint64_t left_out;	      /* processes beyond PROCESS_MEMORY_MAX */
 };
 
 void process_memories_release(struct process_memories *memories);
-/* Returns how to read the windows of a selection for them; where there are none, there is no input.
- * select: a copy of a verb's, which chooses kind resident from now on. */
+/* Returns how to read the windows of a selection for them; where there are none, there is no
+ * input. */
 struct input_options process_memories_input(struct process_memories *memories,
-					    struct select *select);
-/* Lists the processes of the profile, whose strings they borrow, the larger ones first.  Returns 0
- * or -ENOMEM. */
+					    const struct select *select);
+/* Lists the processes of the profile, once; its strings are borrowed, and the larger ones come
+ * first.  Returns 0 or -ENOMEM. */
 int process_memories_fill(struct process_memories *memories, const struct profile *profile);
 
 int64_t process_memory_bytes(const struct process_memory *process); /* INT64_MAX at most */

@@ -91,8 +91,8 @@ void gpu_table_release(struct gpu_table *table);
 int gpu_add_samples(struct gpu_table *table, struct profile *profile);
 /* Adds the rows of a profile of kind cuda_calls; NULL: there are none.  Returns 0 or -ENOMEM. */
 int gpu_add_totals(struct gpu_table *table, const struct profile *records);
-/* Sets the sums of each call to those of its total.  Where a user's stacks were more than his share of
- * a profile (docs/design/shares.md), samples have lost the labels that say what was called: with
+/* Sets the sums of each call to those of its total.  Where a user's stacks were more than his share
+ * of a profile (docs/design/shares.md), samples have lost the labels that say what was called: with
  * adds_left_out what the totals have and no sample does is added, as calls of "[stack left out]".
  * Returns 0 or -ENOMEM. */
 int gpu_take_totals(struct gpu_table *table, bool adds_left_out);

@@ -104,8 +104,8 @@ static int read_waits(struct lines *lines, const struct input *ran, struct input
 					      .kind = kind_get(PP_PROFILE_OFFCPU)->name,
 					      .may_be_none = true};
 	char *path[] = {(char *)lines->waits};
+
 	*ret_input = NULL;
-	select.sample_type = NULL;
 	if (lines->waits) {
 		select.path = path;
 		select.path_count = 1;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "base/kinds.h"
+#include "query/folder.h"
 #include "query/process_memory.h"
 #include "query/select.h"
 #include "reader/mem_view.h"
@@ -21,7 +22,6 @@
 #include "reader/verb.h"
 #include "render/format.h"
 #include "store/kept.h"
-#include "store/store_query.h"
 
 /* What `pyprof mem --oom` lists, and which kept profile it shows. */
 
@@ -35,7 +35,6 @@
 struct kept_view {
 	const char *name;
 	const struct kept_name *is;
-	struct store_listing files;
 	uint64_t from_ms, to_ms; /* when the first window begins, and the last one ends; 0: none */
 	int64_t peak_bytes;	 /* of the process, or of the largest one; 0: not known */
 };
@@ -68,20 +67,14 @@ static char *path_of(const char *store, const char *name)
 /* What cannot be read stays unknown. */
 static void look_at(const char *store, const struct kept_entry *entry, struct kept_view *ret_view)
 {
-	static const struct store_range all = {.until_ms = UINT64_MAX};
 	OWNED_MEM char *path = path_of(store, entry->name);
+	struct extent extent;
 
 	*ret_view = (struct kept_view){.name = entry->name, .is = &entry->is};
-	if (!path || store_list(path, &all, &ret_view->files) || !ret_view->files.count)
+	if (!path || extent_read(path, false, &extent) || !extent.files)
 		return;
-	ret_view->from_ms = ret_view->files.entry[0].file.start_ms;
-	for (size_t i = 0; i < ret_view->files.count; i++) {
-		const struct store_file *file = &ret_view->files.entry[i].file;
-		const uint64_t end_ms = file->start_ms + file->duration_ms;
-
-		if (end_ms > ret_view->to_ms)
-			ret_view->to_ms = end_ms;
-	}
+	ret_view->from_ms = extent.from_ms;
+	ret_view->to_ms = extent.until_ms;
 	find_peak(path, ret_view);
 }
 
@@ -175,7 +168,6 @@ static int print_list(const char *store, bool is_json)
 			put_one(&json, &view);
 		else
 			print_one(&view);
-		store_listing_release(&view.files);
 	}
 	if (!is_json)
 		return READER_OK;
@@ -306,8 +298,8 @@ static int window_done(void *context, struct profile *profile, const struct prof
  * are none. */
 static int read_processes(struct mem *mem, const struct input *from, struct input **ret_input)
 {
-	struct select select = mem->shared.select; /* a copy, whose parts are borrowed */
-	int err = read_records(process_memories_input(&mem->processes, &select), from, ret_input);
+	int err = read_records(process_memories_input(&mem->processes, &mem->shared.select), from,
+			       ret_input);
 
 	if (!err && *ret_input && process_memories_fill(&mem->processes, input_profile(*ret_input)))
 		return complain_of(input_title(*ret_input), -ENOMEM);

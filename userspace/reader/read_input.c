@@ -237,8 +237,6 @@ int gpu_input_totals(const struct select *select, const struct input *from, bool
 						    .drop_stacks = !are_whole};
 	int err;
 
-	own.kind = input_options.kind;
-	own.sample_type = NULL;
 	own.thread = own.focus = own.ignore = NULL;
 	own.python_only = false;
 	err = read_records(input_options, from, ret_input);

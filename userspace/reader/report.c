@@ -470,15 +470,12 @@ static int print(struct report *report, const struct input *input)
 /* *ret_input has the texts of the processes; NULL: there are none. */
 static int read_machine(struct report *report, const struct input *input, struct input **ret_input)
 {
-	struct select own = report->shared.select; /* a copy, whose parts are borrowed */
 	struct input_options input_options = machine_input();
 	int err;
 
 	if (!shows_machine(report))
 		return 0;
-	own.kind = input_options.kind;
-	own.sample_type = NULL;
-	input_options.select = &own;
+	input_options.select = &report->shared.select;
 	err = read_records(input_options, input, ret_input);
 	if (!err && *ret_input && machine_fill(&report->machine, input_profile(*ret_input), false))
 		return complain_of(input_title(*ret_input), -ENOMEM);

@@ -72,10 +72,10 @@ extern const char *const top_sort_names[]; /* with NULL behind */
 /* Release with top_view_release(). */
 struct top_view {
 	enum top_sort sort;
-	unsigned int depth;	       /* 1: processes; 2: functions; 3: lines too */
-	unsigned long functions;       /* the most of a process */
-	unsigned int lines;	       /* the most of a function */
-	bool shows_idle;	       /* also shows processes with 0 in the sorted column */
+	unsigned int depth;	 /* 1: processes; 2: functions; 3: lines too */
+	unsigned long functions; /* the most of a process */
+	unsigned int lines;	 /* the most of a function */
+	bool shows_idle;	 /* also shows processes with 0 in the sorted column */
 	bool is_frozen, shows_help, wants_end;
 	unsigned int first;	    /* number of rows scrolled past */
 	unsigned int columns, rows; /* of the screen; 0: no limit */

@@ -146,7 +146,6 @@ static int read_samples(struct why *why, enum pp_profile kind, struct why_sample
 						    .may_be_none = true};
 
 	select.label_count = 0;
-	select.kind = select.sample_type = NULL;
 	if (why->processes.count <= SELECT_MAX_PIDS) {
 		select.comm = NULL;
 		select.pid_count = why->processes.count;

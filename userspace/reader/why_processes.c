@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "base/array.h"
+#include "profile/record.h"
 #include "reader/text.h"
 
 /* ---- the lines of findings ---- */
@@ -138,9 +139,8 @@ int why_find_process(struct why_processes *processes, int64_t pid, bool adds,
 			processes->left_out++;
 			return 0;
 		}
-		err = ARRAY_RESERVE(processes->process, processes->count, processes->capacity);
-		if (!err)
-			err = index_table_add(&processes->by_pid, hash, processes->count);
+		err = INDEX_RESERVE(&processes->by_pid, hash, processes->process, processes->count,
+				    processes->capacity);
 		if (err)
 			return err;
 		at = processes->count++;
@@ -173,10 +173,8 @@ static int find_thread(struct why_processes *processes, uint32_t process, int64_
 			processes->left_out++;
 			return 0;
 		}
-		err = ARRAY_RESERVE(processes->thread, processes->thread_count,
-				    processes->thread_capacity);
-		if (!err)
-			err = index_table_add(&processes->by_tid, hash, processes->thread_count);
+		err = INDEX_RESERVE(&processes->by_tid, hash, processes->thread,
+				    processes->thread_count, processes->thread_capacity);
 		if (err)
 			return err;
 		at = processes->thread_count++;
@@ -184,13 +182,6 @@ static int find_thread(struct why_processes *processes, uint32_t process, int64_
 	}
 	*ret_thread = &processes->thread[at];
 	return 0;
-}
-
-/* ---- labels ---- */
-
-static const char *text_label(const struct profile *profile, uint32_t set, const char *name)
-{
-	return intern_get(profile->strings, profile_label_text(profile, set, name), NULL);
 }
 
 /* Memory of the device that no pool gives: what a caching allocator asks the driver for. */
@@ -239,12 +230,11 @@ int why_add_window(struct why_processes *processes, struct profile *profile,
 	processes->windows++;
 	for (size_t i = 0; i < window->delta_count && !err; i++) {
 		const struct profile_delta *delta = &window->delta[i];
-		const uint32_t set = profile->row[delta->row].label_set;
-		const char *api = text_label(profile, set, "api");
+		const char *api = record_text(profile, delta->row, "api");
 		const enum gpu_class class = gpu_class_of(api);
 		struct why_process *process;
 
-		err = why_find_process(processes, profile_label_number(profile, set, "pid"), true,
+		err = why_find_process(processes, record_number(profile, delta->row, "pid"), true,
 				       &process);
 		if (err || !process || delta->value <= 0)
 			continue;
@@ -272,22 +262,20 @@ struct columns {
 static int add_row(struct why_processes *processes, const struct profile *profile, uint32_t row,
 		   const struct columns *at)
 {
-	const uint32_t set = profile->row[row].label_set;
 	const int64_t *value = profile_row_values(profile, row);
 	const double calls = (double)value[at->calls], wait_ns = (double)value[at->wait];
-	const enum gpu_class class = gpu_class_of(text_label(profile, set, "api"));
+	const enum gpu_class class = gpu_class_of(record_text(profile, row, "api"));
 	struct why_process *process;
 	struct why_thread *thread = NULL;
-	int err = why_find_process(processes, profile_label_number(profile, set, "pid"), true,
-				   &process);
+	int err = why_find_process(processes, record_number(profile, row, "pid"), true, &process);
 
 	if (!err && process && !process->comm) {
-		process->comm = strdup(text_label(profile, set, "comm"));
+		process->comm = strdup(record_text(profile, row, "comm"));
 		err = process->comm ? 0 : -ENOMEM;
 	}
 	if (!err && process)
 		err = find_thread(processes, (uint32_t)(process - processes->process),
-				  profile_label_number(profile, set, "tid"), &thread);
+				  record_number(profile, row, "tid"), &thread);
 	if (err || !thread)
 		return err;
 	thread->calls += calls;
@@ -366,11 +354,12 @@ static void release_weights(struct weights *weights)
 
 static int put_weight(struct weights *weights, const struct why_weight *weight)
 {
-	int err = 0;
+	int err;
 
-	if (weight->weight > 0)
-		err = ARRAY_RESERVE(weights->weight, weights->count, weights->capacity);
-	if (!err && weight->weight > 0)
+	if (weight->weight <= 0)
+		return 0;
+	err = ARRAY_RESERVE(weights->weight, weights->count, weights->capacity);
+	if (!err)
 		weights->weight[weights->count++] = *weight;
 	return err;
 }
@@ -379,23 +368,21 @@ static int put_weight(struct weights *weights, const struct why_weight *weight)
 static int add_weights(const struct why_processes *processes, struct gpu_table *table, uint32_t row,
 		       const struct columns *at, uint32_t process, struct weights *weights)
 {
-	const struct profile_row *sample = &table->profile->row[row];
-	const struct stack *stack = &table->profile->stacks.stack[sample->stack];
-	const int64_t *value = profile_row_values(table->profile, row);
-	const char *api = text_label(table->profile, sample->label_set, "api");
+	const struct profile *profile = table->profile;
+	const struct stack *stack = &profile->stacks.stack[profile->row[row].stack];
+	const int64_t *value = profile_row_values(profile, row);
+	const char *api = record_text(profile, row, "api");
 	const uint32_t lead = processes->process[process].lead;
 	const uint32_t findings =
 		findings_of(api, gpu_class_of(api),
-			    processes->thread[lead].tid ==
-				    profile_label_number(table->profile, sample->label_set, "tid"));
+			    processes->thread[lead].tid == record_number(profile, row, "tid"));
 	struct why_weight weight = {.process = process};
 	int err;
 
 	if (!findings || !stack->count)
 		return 0;
-	err = code_table_of_location(&table->code,
-				     stack->location[gpu_stack_place(table->profile, stack, api)],
-				     &weight.code);
+	err = code_table_of_location(
+		&table->code, stack->location[gpu_stack_place(profile, stack, api)], &weight.code);
 	for (; weight.finding < GPU_PROCESS_FINDINGS && !err; weight.finding++) {
 		const bool waits =
 			weight.finding == GPU_FINDING_SYNC || weight.finding == GPU_FINDING_COPY;
@@ -418,9 +405,8 @@ static int add_lines(struct why_processes *processes, struct gpu_table *table,
 	for (uint32_t i = 0; i < profile->row_count && !err; i++) {
 		struct why_process *process;
 
-		err = why_find_process(
-			processes, profile_label_number(profile, profile->row[i].label_set, "pid"),
-			false, &process);
+		err = why_find_process(processes, record_number(profile, i, "pid"), false,
+				       &process);
 		if (!err && process && process->lead != UINT32_MAX)
 			err = add_weights(processes, table, i, at,
 					  (uint32_t)(process - processes->process), &weights);

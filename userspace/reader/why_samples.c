@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "profile/record.h"
 #include "reader/why_processes.h"
 
 void why_samples_init(struct why_samples *samples, struct why_processes *processes)
@@ -16,13 +17,6 @@ void why_samples_release(struct why_samples *samples)
 	code_table_release(&samples->code);
 	free(samples->weight);
 	*samples = (struct why_samples){0};
-}
-
-static const char *text_of(const struct why_samples *samples, uint32_t set, const char *name)
-{
-	const struct profile *profile = samples->profile;
-
-	return intern_get(profile->strings, profile_label_text(profile, set, name), NULL);
 }
 
 static const struct frame *frame_at(const struct why_samples *samples, const struct stack *stack,
@@ -56,17 +50,16 @@ static bool runs_python(const struct why_samples *samples, const struct stack *s
 }
 
 /* Returns the ledger's group of a wait; on the CPU, whether it is Python. */
-static unsigned int part_of(const struct why_samples *samples, const struct profile_row *row)
+static unsigned int part_of(const struct why_samples *samples, uint32_t row,
+			    const struct stack *stack)
 {
 #define WAIT_LABEL(id, label, group) [PP_WAIT_##id] = label,
 	static const char *const labels[PP_WAIT_COUNT] = {PP_WAITS(WAIT_LABEL)};
 	static const unsigned int ledgers[PP_WAIT_COUNT] = PP_WAIT_LEDGERS;
-	const char *wait = text_of(samples, row->label_set, "wait");
+	const char *wait = record_text(samples->profile, row, "wait");
 
 	if (!wait[0])
-		return runs_python(samples, &samples->profile->stacks.stack[row->stack])
-			       ? PP_LEDGER_CPU
-			       : GPU_PART_NATIVE;
+		return runs_python(samples, stack) ? PP_LEDGER_CPU : GPU_PART_NATIVE;
 	for (unsigned int i = 0; i < PP_WAIT_COUNT; i++)
 		if (!strcmp(labels[i], wait))
 			return ledgers[i] == PP_LEDGER_CPU ? PP_LEDGER_UNKNOWN : ledgers[i];
@@ -113,12 +106,13 @@ static int add_line(struct why_samples *samples, uint32_t process, const struct 
 }
 
 /* Adds a sample of a thread that launches. */
-static int add_row(struct why_samples *samples, struct why_process *process,
-		   const struct profile_row *row, double ns)
+static int add_row(struct why_samples *samples, struct why_process *process, uint32_t row,
+		   double ns)
 {
-	const struct stack *stack = &samples->profile->stacks.stack[row->stack];
-	const char *gpu = text_of(samples, row->label_set, "gpu");
-	const unsigned int part = part_of(samples, row);
+	const struct profile *profile = samples->profile;
+	const struct stack *stack = &profile->stacks.stack[profile->row[row].stack];
+	const char *gpu = record_text(profile, row, "gpu");
+	const unsigned int part = part_of(samples, row, stack);
 	struct gpu_sums *sums = &process->sums;
 
 	sums->seen_ns += ns;
@@ -137,20 +131,18 @@ static int add_row(struct why_samples *samples, struct why_process *process,
 	return add_line(samples, (uint32_t)(process - samples->processes->process), stack, ns);
 }
 
-/* Finds the process whose launching thread a label set is of; NULL: none. */
-static int find_lead(const struct why_samples *samples, uint32_t set,
+/* Finds the process whose launching thread a row is of; NULL: none. */
+static int find_lead(const struct why_samples *samples, uint32_t row,
 		     struct why_process **ret_process)
 {
-	const struct stored_label *pid = profile_find_label(samples->profile, set, "pid");
-	const struct stored_label *tid = profile_find_label(samples->profile, set, "tid");
+	const struct stored_label *tid =
+		profile_find_label(samples->profile, samples->profile->row[row].label_set, "tid");
 	struct why_process *process;
-	int err;
+	int err = why_find_process(samples->processes, record_number(samples->profile, row, "pid"),
+				   false, &process);
 
 	*ret_process = NULL;
-	if (!pid || !pid->is_number || !tid || !tid->is_number)
-		return 0;
-	err = why_find_process(samples->processes, pid->value, false, &process);
-	if (!err && process && process->lead != UINT32_MAX &&
+	if (!err && process && process->lead != UINT32_MAX && tid && tid->is_number &&
 	    samples->processes->thread[process->lead].tid == tid->value)
 		*ret_process = process;
 	return err;
@@ -176,12 +168,11 @@ int why_samples_add(struct why_samples *samples, const struct profile *profile,
 	samples->profile = profile;
 	for (size_t i = 0; i < window->delta_count && !err; i++) {
 		const struct profile_delta *delta = &window->delta[i];
-		const struct profile_row *row = &profile->row[delta->row];
 		struct why_process *process;
 
-		err = find_lead(samples, row->label_set, &process);
+		err = find_lead(samples, delta->row, &process);
 		if (!err && process && delta->value > 0 && is_of(process, window))
-			err = add_row(samples, process, row, (double)delta->value);
+			err = add_row(samples, process, delta->row, (double)delta->value);
 	}
 	return err;
 }
