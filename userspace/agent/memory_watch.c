@@ -16,8 +16,8 @@
 #define WHY_BYTES 512U
 
 struct memory_watch {
+	const struct services *services;
 	struct background background;
-	const struct kernel_side *kernel;
 	bool has_thread, is_told; /* the loop's alone */
 	/* Guarded by the background's mutex. */
 	struct memory_side *side; /* owned; NULL: not open */
@@ -29,7 +29,8 @@ struct memory_watch {
 /* Without the mutex: only who has not handed the object over yet, or its thread, calls this. */
 static int open_side(struct memory_watch *watch, struct memory_side **ret_side)
 {
-	int err = memory_side_open(watch->kernel, watch->why, sizeof(watch->why), ret_side);
+	int err =
+		memory_side_open(watch->services->kernel, watch->why, sizeof(watch->why), ret_side);
 
 	if (err && !watch->why[0])
 		strncpy(watch->why, strerror(-err), sizeof(watch->why) - 1);
@@ -61,26 +62,21 @@ static bool source_close(void *state)
 		pthread_join(watch->background.thread, NULL);
 	memory_side_free(watch->side);
 	background_destroy(&watch->background);
-	free(watch);
 	return true;
 }
 
 /* A run without an end does not begin later for half a second of verifying: a thread beside the
  * loop opens it, and a failure is only told.  A bounded one wants the memory of its first moment.
  * */
-static int source_open(const struct services *services, void **ret_state)
+static int source_open(void *state)
 {
-	const struct options *options = services->options;
+	struct memory_watch *watch = state;
+	const struct options *options = watch->services->options;
 	const bool is_bounded = options->duration_ns || options->command || options->pid_count;
-	struct memory_watch *watch = calloc(1, sizeof(*watch));
 	int err;
 
-	if (!watch)
-		return -ENOMEM;
-	watch->kernel = services->kernel;
 	background_init(&watch->background);
 	watch->has_thread = !is_bounded && !background_start(&watch->background, run, watch);
-	*ret_state = watch;
 	if (watch->has_thread)
 		return 0;
 	err = open_side(watch, &watch->side);
@@ -121,6 +117,7 @@ static int source_label(void *state, const struct pp_count_key *key, struct inte
 }
 
 const struct source memory_source = {.name = "memory",
+				     .bytes = sizeof(struct memory_watch),
 				     .open = source_open,
 				     .close = source_close,
 				     .tick = source_tick,

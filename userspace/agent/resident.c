@@ -427,17 +427,6 @@ static void begin_profile(struct resident *resident)
 
 /* ---- as a source ---- */
 
-static int source_open(const struct services *services, void **ret_state)
-{
-	struct resident *resident = calloc(1, sizeof(*resident));
-
-	if (!resident)
-		return -ENOMEM;
-	resident->services = services;
-	*ret_state = resident;
-	return 0;
-}
-
 static bool source_close(void *state)
 {
 	struct resident *resident = state;
@@ -446,7 +435,6 @@ static bool source_close(void *state)
 	HASH_ITER (hh, resident->entry, entry, next)
 		forget(resident, entry);
 	free(resident->pending.id);
-	free(resident);
 	return true;
 }
 
@@ -488,7 +476,7 @@ static int source_describe(void *state, struct profiles *profiles)
 }
 
 const struct source resident_source = {.name = "resident",
-				       .open = source_open,
+				       .bytes = sizeof(struct resident),
 				       .close = source_close,
 				       .begin = source_begin,
 				       .finish = source_finish,

@@ -280,24 +280,12 @@ static void tidy(struct scans *scans)
 
 /* ---- as a source ---- */
 
-static int source_open(const struct services *services, void **ret_state)
-{
-	struct scans *scans = calloc(1, sizeof(*scans));
-
-	if (!scans)
-		return -ENOMEM;
-	scans->services = services;
-	*ret_state = scans;
-	return 0;
-}
-
 static bool source_close(void *state)
 {
 	struct scans *scans = state;
 
 	for (size_t i = 0; i < scans->count; i++)
 		scan_free(scans->one[i].scan);
-	free(scans);
 	return true;
 }
 
@@ -403,7 +391,7 @@ static void source_summarize(void *state, struct summary *summary)
 }
 
 const struct source scans_source = {.name = "scans",
-				    .open = source_open,
+				    .bytes = sizeof(struct scans),
 				    .close = source_close,
 				    .begin = source_begin,
 				    .see_process = source_see_process,

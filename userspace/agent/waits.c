@@ -38,36 +38,23 @@ static bool waits_free(void *state)
 {
 	struct waits *waits = state;
 
-	if (!waits)
-		return true;
 	ledger_free(waits->ledger);
 	ledger_check_free(waits->check);
 	ledger_sums_free(waits->profile);
 	ledger_sums_free(waits->run);
-	free(waits);
 	return true;
 }
 
-static int waits_new(const struct services *services, void **ret_state)
+static int waits_new(void *state)
 {
-	struct waits *waits = calloc(1, sizeof(*waits));
-	int err;
+	struct waits *waits = state;
+	int err = ledger_new(&waits->ledger);
 
-	if (!waits)
-		return -ENOMEM;
-	waits->services = services;
-	err = ledger_new(&waits->ledger);
 	if (!err)
 		err = ledger_check_new(&waits->check);
 	if (!err)
 		err = ledger_sums_new(&waits->profile);
-	if (!err)
-		err = ledger_sums_new(&waits->run);
-	if (err)
-		waits_free(waits);
-	else
-		*ret_state = waits;
-	return err;
+	return err ? err : ledger_sums_new(&waits->run);
 }
 
 struct ledger *waits_ledger(struct waits *waits)
@@ -321,6 +308,7 @@ static void source_summarize(void *state, struct summary *summary)
 }
 
 const struct source waits_source = {.name = "waits",
+				    .bytes = sizeof(struct waits),
 				    .open = waits_new,
 				    .close = waits_free,
 				    .begin = waits_start,

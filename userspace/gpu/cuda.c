@@ -46,21 +46,17 @@ static uint32_t user_of(void *context, struct pp_process_id id)
 	return process ? process->uid : UINT32_MAX;
 }
 
-static int source_open(const struct services *services, void **ret_state)
+static int source_open(void *state)
 {
-	struct cuda *cuda = calloc(1, sizeof(*cuda));
-	int err;
+	struct cuda *cuda = state;
+	int err = cuda_totals_new(&cuda->totals);
 
-	if (!cuda)
-		return -ENOMEM;
-	*ret_state = cuda;
-	cuda->services = services;
-	err = cuda_totals_new(&cuda->totals);
 	if (!err)
 		err = cuda_names_new(user_of, cuda, &cuda->handles);
 	if (!err)
 		err = cuda_devices_new(&cuda->devices);
-	return err ? err : kernel_names_new(services, cuda->handles, cuda->totals, &cuda->names);
+	return err ? err
+		   : kernel_names_new(cuda->services, cuda->handles, cuda->totals, &cuda->names);
 }
 
 static bool source_close(void *state)
@@ -72,7 +68,6 @@ static bool source_close(void *state)
 	cuda_names_free(cuda->handles);
 	cuda_devices_free(cuda->devices);
 	free(cuda->frame);
-	free(cuda);
 	return true;
 }
 
@@ -293,6 +288,7 @@ static void source_summarize(void *state, struct summary *summary)
 
 const struct source cuda_source = {
 	.name = "cuda",
+	.bytes = sizeof(struct cuda),
 	.open = source_open,
 	.close = source_close,
 	.collect = source_collect,

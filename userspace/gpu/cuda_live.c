@@ -145,23 +145,6 @@ static int begin(struct adding *adding)
 
 /* ---- as a source ---- */
 
-static int source_open(const struct services *services, void **ret_state)
-{
-	struct cuda_live *live = calloc(1, sizeof(*live));
-
-	if (!live)
-		return -ENOMEM;
-	live->services = services;
-	*ret_state = live;
-	return 0;
-}
-
-static bool source_close(void *state)
-{
-	free(state);
-	return true;
-}
-
 static int source_collect(void *state, const struct source_window *window)
 {
 	struct cuda_live *live = state;
@@ -201,7 +184,6 @@ static int source_add(void *state, const struct source_window *window, const str
 }
 
 const struct source cuda_live_source = {.name = "cuda_live",
-					.open = source_open,
-					.close = source_close,
+					.bytes = sizeof(struct cuda_live),
 					.collect = source_collect,
 					.add = source_add};

@@ -278,17 +278,6 @@ static int put_rows(const struct rows *rows, struct record_sink sink)
 
 /* ---- as a source ---- */
 
-static int source_open(const struct services *services, void **ret_state)
-{
-	struct cuda_report *report = calloc(1, sizeof(*report));
-
-	if (!report)
-		return -ENOMEM;
-	report->services = services;
-	*ret_state = report;
-	return 0;
-}
-
 static void begin_profile(struct cuda_report *report)
 {
 	rows_release(&report->rows);
@@ -298,7 +287,6 @@ static void begin_profile(struct cuda_report *report)
 static bool source_close(void *state)
 {
 	begin_profile(state);
-	free(state);
 	return true;
 }
 
@@ -337,7 +325,7 @@ static int source_describe(void *state, struct profiles *profiles)
 }
 
 const struct source cuda_report_source = {.name = "cuda_report",
-					  .open = source_open,
+					  .bytes = sizeof(struct cuda_report),
 					  .close = source_close,
 					  .finish = source_finish,
 					  .describe = source_describe};

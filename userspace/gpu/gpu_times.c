@@ -20,18 +20,11 @@ struct gpu_times {
 	struct gpu_states *states; /* owned */
 };
 
-static int source_open(const struct services *services, void **ret_state)
+static int source_open(void *state)
 {
-	OWNED_MEM struct gpu_times *times = calloc(1, sizeof(*times));
-	int err;
+	struct gpu_times *times = state;
 
-	if (!times)
-		return -ENOMEM;
-	times->services = services;
-	err = gpu_states_new(&times->states);
-	if (!err)
-		*ret_state = TAKE(times);
-	return err;
+	return gpu_states_new(&times->states);
 }
 
 static bool source_close(void *state)
@@ -39,7 +32,6 @@ static bool source_close(void *state)
 	struct gpu_times *times = state;
 
 	gpu_states_free(times->states);
-	free(times);
 	return true;
 }
 
@@ -120,6 +112,7 @@ static int source_describe(void *state, struct profiles *profiles)
 }
 
 const struct source gpu_times_source = {.name = "gpu_times",
+					.bytes = sizeof(struct gpu_times),
 					.open = source_open,
 					.close = source_close,
 					.collect = source_collect,

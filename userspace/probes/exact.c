@@ -305,24 +305,20 @@ static bool source_close(void *state)
 	call_paths_free(exact->paths);
 	hash_set_release(&exact->rows);
 	calls_side_free(exact->side);
-	free(exact);
 	return true;
 }
 
 /* Loads the programs, which takes the kernel a second. */
-static int source_open(const struct services *services, void **ret_state)
+static int source_open(void *state)
 {
-	struct exact *exact = calloc(1, sizeof(*exact));
+	struct exact *exact = state;
 
-	if (!exact)
-		return -ENOMEM;
-	*ret_state = exact;
-	exact->services = services;
 	if (budget_new(bound_ppm(exact), &exact->budget))
 		return -ENOMEM;
 	budget_set(exact->budget, 0, &(struct budget_source){.is_used = true, .stays_on = true});
 	exact->opened_ns = mono_ns();
-	exact->what = services->options->events & PP_CAPTURE_CALLS ? EXACT_CALLS : EXACT_LINES;
+	exact->what =
+		exact->services->options->events & PP_CAPTURE_CALLS ? EXACT_CALLS : EXACT_LINES;
 	return open_side(exact);
 }
 
@@ -655,6 +651,7 @@ static bool source_tick(void *state, uint64_t now_ns)
 }
 
 const struct source exact_source = {.name = "exact",
+				    .bytes = sizeof(struct exact),
 				    .open = source_open,
 				    .close = source_close,
 				    .is_ready = source_is_ready,

@@ -81,18 +81,13 @@ static bool source_close(void *state)
 	struct held *held = state;
 
 	free_debts_free(held->debts);
-	free(held);
 	return true;
 }
 
-static int source_open(const struct services *services, void **ret_state)
+static int source_open(void *state)
 {
-	struct held *held = calloc(1, sizeof(*held));
+	struct held *held = state;
 
-	if (!held)
-		return -ENOMEM;
-	*ret_state = held;
-	held->services = services;
 	return free_debts_new(&held->debts);
 }
 
@@ -133,6 +128,7 @@ static int source_add(void *state, const struct source_window *window, const str
 }
 
 const struct source alloc_source = {.name = "alloc",
+				    .bytes = sizeof(struct held),
 				    .open = source_open,
 				    .close = source_close,
 				    .collect = source_collect,

@@ -656,13 +656,12 @@ static bool source_tick(void *state, uint64_t now_ns)
 /* ---- the whole ---- */
 
 /* Returns false when a thread goes on to use the kernel side: probe_worker_free(). */
-static bool probes_free(struct probes *probes)
+static bool source_close(void *state)
 {
+	struct probes *probes = state;
 	struct probed_file *file, *next;
 	bool has_ended;
 
-	if (!probes)
-		return true;
 	probe_bounds_release(&probes->bounds);
 	has_ended = probe_worker_free(probes->worker);
 	probed_file_free(probes->prepared);
@@ -673,24 +672,15 @@ static bool probes_free(struct probes *probes)
 	probe_plan_release(&probes->plan);
 	free(probes->attached);
 	free(probes->known);
-	free(probes);
 	return has_ended;
 }
-DEFINE_OWNED(struct probes, probes)
 
-static bool source_close(void *state)
+static int source_open(void *state)
 {
-	return probes_free(state);
-}
-
-static int source_open(const struct services *services, void **ret_state)
-{
-	OWNED(probes) struct probes *probes = calloc(1, sizeof(*probes));
+	struct probes *probes = state;
+	const struct services *services = probes->services;
 	int err;
 
-	if (!probes)
-		return -ENOMEM;
-	probes->services = services;
 	probes->next_job = 1;
 	probes->file_quota.total = FILES_MAX;
 	site_numbers_init(&probes->numbers);
@@ -699,11 +689,11 @@ static int source_open(const struct services *services, void **ret_state)
 		log_debug("gc, import and cuda are left out: on kernels before 6.6 they take "
 			  "CAP_SYS_ADMIN, which pyprofd keeps only for who asks for them, as "
 			  "--events cpu,gc,import,cuda");
-		return 0;
+		return 1;
 	}
 	err = probe_plan_make(services->options, probes->takes_all, &probes->plan);
 	if (err || !probes->plan.count)
-		return err;
+		return err ? err : 1;
 	probes->known = calloc(probes->plan.count, sizeof(*probes->known));
 	if (!probes->known)
 		return -ENOMEM;
@@ -716,7 +706,6 @@ static int source_open(const struct services *services, void **ret_state)
 	if (err)
 		return err;
 	cuda_events_begin(&probes->cuda_events, &probes->plan, probes->worker);
-	*ret_state = TAKE(probes);
 	return 0;
 }
 
@@ -783,6 +772,7 @@ static void source_summarize(void *state, struct summary *summary)
 }
 
 const struct source probes_source = {.name = "probes",
+				     .bytes = sizeof(struct probes),
 				     .open = source_open,
 				     .close = source_close,
 				     .prepare = source_prepare,

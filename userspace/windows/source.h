@@ -72,14 +72,17 @@ struct source_window {
 	struct counts *counts;
 };
 
-/* One source.  open() is needed, and of all others those that the source has a use for.  `state` is
- * what open() returned. */
+/* One source: `bytes`, and of all verbs those that it has a use for. */
 struct source {
 	const char *name;
-	/* Opens the source.  *ret_state may stay NULL: then it is not used.  Returns 0 or -errno,
-	 * which ends pyprofd, with a line in the log. */
-	int (*open)(const struct services *services, void **ret_state);
-	/* Returns false when a thread goes on to use the kernel side, which then stays open. */
+	/* The state that all verbs get begins with a pointer to the services, and is zero but for
+	 * that before open(). */
+	size_t bytes;
+	/* Opens the source.  Returns 0; 1: it is not used in this run; -errno, which ends pyprofd,
+	 * with a line in the log.  close() follows in any case. */
+	int (*open)(void *state);
+	/* Releases what the state owns.  Returns false when a thread goes on to use the kernel
+	 * side, which then stays open. */
 	bool (*close)(void *state);
 
 	/* ---- the start ---- */
@@ -155,7 +158,12 @@ struct sources {
 	void *state[PP_SOURCE_COUNT];	   /* NULL: it is not open, and is left out */
 };
 
-/* Opens a source of the table, for any of whose captures the options ask.  Returns 0 or -errno;
+/* Opens a source; *ret_state stays NULL where it is not used.  Returns 0 or -errno. */
+int source_new(const struct source *source, const struct services *services, void **ret_state);
+/* Closes it: NULL is ok.  Returns what the verb `close` does. */
+bool source_free(const struct source *source, void *state);
+
+/* Opens the sources of the table, for any of whose captures the options ask.  Returns 0 or -errno;
  * sources_close() either way. */
 int sources_open(struct sources *sources, const struct services *services);
 /* Returns what the verb `close` does. */

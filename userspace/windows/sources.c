@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "windows/source.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include <pyprofd/sample.h>
 
 #include "options/options.h"
@@ -16,6 +19,30 @@ _Static_assert(PP_KIND_COUNT <= 32, "bits of labelled_kinds");
 #define CALL(sources, i, verb, ...)                                                                \
 	((sources)->table[i]->verb((sources)->state[i] __VA_OPT__(, ) __VA_ARGS__))
 
+bool source_free(const struct source *source, void *state)
+{
+	const bool has_ended = !state || !source->close || source->close(state);
+
+	free(state);
+	return has_ended;
+}
+
+int source_new(const struct source *source, const struct services *services, void **ret_state)
+{
+	const struct services **state = calloc(1, source->bytes);
+	int err;
+
+	if (!state)
+		return -ENOMEM;
+	*state = services;
+	err = source->open ? source->open(state) : 0;
+	if (!err)
+		*ret_state = state;
+	else
+		(void)source_free(source, state);
+	return err < 0 ? err : 0;
+}
+
 int sources_open(struct sources *sources, const struct services *services)
 {
 	static const uint32_t captures[PP_SOURCE_COUNT] = {PP_SOURCES(CAPTURES_OF)};
@@ -23,7 +50,7 @@ int sources_open(struct sources *sources, const struct services *services)
 
 	for (uint32_t i = 0; i < PP_SOURCE_COUNT && !err; i++)
 		if (services->options->events & captures[i])
-			err = sources->table[i]->open(services, &sources->state[i]);
+			err = source_new(sources->table[i], services, &sources->state[i]);
 	return err;
 }
 
@@ -31,9 +58,10 @@ bool sources_close(struct sources *sources)
 {
 	bool has_ended = true;
 
-	EACH(sources, i, close) has_ended &= CALL(sources, i, close);
-	for (uint32_t i = 0; i < PP_SOURCE_COUNT; i++)
+	for (uint32_t i = 0; i < PP_SOURCE_COUNT; i++) {
+		has_ended &= source_free(sources->table[i], sources->state[i]);
 		sources->state[i] = NULL;
+	}
 	return has_ended;
 }
 

@@ -45,14 +45,15 @@ static void open__of_a_bounded_run_is_at_once(void **state)
 
 	(void)state;
 	open_err = 0;
-	assert_int_equal(memory_source.open(&services, &memory), 0);
+	assert_int_equal(source_new(&memory_source, &services, &memory), 0);
 	assert_int_equal(opened, 1);
 	assert_false(memory_source.tick(memory, 0));
-	assert_true(memory_source.close(memory));
+	assert_true(source_free(&memory_source, memory));
 	assert_int_equal(opened, 0);
 	open_err = -ENOENT;
-	assert_int_equal(memory_source.open(&services, &memory), -ENOENT);
-	assert_true(memory_source.close(memory));
+	memory = NULL;
+	assert_int_equal(source_new(&memory_source, &services, &memory), -ENOENT);
+	assert_null(memory);
 }
 
 /* Such a run goes on without the memory. */
@@ -64,8 +65,8 @@ static void open__of_an_endless_run_fails_beside_it(void **state)
 
 	(void)state;
 	open_err = -ENOENT;
-	assert_int_equal(memory_source.open(&services, &memory), 0);
-	assert_true(memory_source.close(memory)); /* waits for the thread */
+	assert_int_equal(source_new(&memory_source, &services, &memory), 0);
+	assert_true(source_free(&memory_source, memory)); /* waits for the thread */
 	assert_int_equal(opened, 0);
 }
 

@@ -146,7 +146,7 @@ static void begin(uint32_t processes, bool is_filtered)
 					      .user = i < 3 ? SMALL_USER : 7};
 		snprintf(process[i].comm, sizeof(process[i].comm), "p %u", i + 1);
 	}
-	assert_int_equal(resident_source.open(&services, &resident), 0);
+	assert_int_equal(source_new(&resident_source, &services, &resident), 0);
 }
 
 static int read_all(const struct slice *slice)
@@ -178,7 +178,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	forget_rows();
-	resident_source.close(resident);
+	source_free(&resident_source, resident);
 	intern_free(strings);
 	return 0;
 }

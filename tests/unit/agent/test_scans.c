@@ -264,7 +264,7 @@ static int setup(void **state)
 	status = (struct proc_status){.tgid = 70, .switches = 40};
 	fails = NULL;
 	options.interval_ns = WINDOW_NS;
-	assert_int_equal(scans_source.open(&services, &scans), 0);
+	assert_int_equal(source_new(&scans_source, &services, &scans), 0);
 	return 0;
 }
 
@@ -273,7 +273,7 @@ static int teardown(void **state)
 	int open = 0;
 
 	(void)state;
-	scans_source.close(scans);
+	source_free(&scans_source, scans);
 	for (size_t i = 0; i < scan_count; i++)
 		open += scan[i].is_open;
 	return open;
@@ -471,9 +471,9 @@ static void window__hurries_a_scan_within_a_bound(void **state)
 	assert_int_equal(steps, 1);
 	assert_int_equal(budget_ns, 40 * NS_PER_MS);
 	for (unsigned int seconds = 1; seconds <= 10; seconds += 9) {
-		scans_source.close(scans);
+		source_free(&scans_source, scans);
 		options.interval_ns = seconds * NS_PER_SEC;
-		assert_int_equal(scans_source.open(&services, &scans), 0);
+		assert_int_equal(source_new(&scans_source, &services, &scans), 0);
 		assert_int_equal(scans_source.begin(scans, SINCE_NS), 0);
 		is_last = true;
 		assert_string_equal(collected(), "");
@@ -685,10 +685,10 @@ static void proc__that_tells_of_a_run_ends_the_sleep(void **state)
 			{.tgid = 70, .switches = 40}, /* cannot be read */
 		};
 
-		scans_source.close(scans);
+		source_free(&scans_source, scans);
 		memset(scan, 0, sizeof(scan));
 		scan_count = 0;
-		assert_int_equal(scans_source.open(&services, &scans), 0);
+		assert_int_equal(source_new(&scans_source, &services, &scans), 0);
 		scan_one_sleeper();
 		status = each[i];
 		status_err = i == 3 ? -ESRCH : 0;

@@ -396,7 +396,7 @@ static struct waits *waits;
 static int waits_new(const struct services *of, struct waits **ret_waits)
 {
 	void *state = NULL;
-	int err = waits_source.open(of, &state);
+	int err = source_new(&waits_source, of, &state);
 
 	*ret_waits = state;
 	return err;
@@ -404,7 +404,7 @@ static int waits_new(const struct services *of, struct waits **ret_waits)
 
 static void waits_free(struct waits *of)
 {
-	assert_true(waits_source.close(of));
+	assert_true(source_free(&waits_source, of));
 }
 
 static void waits_start(struct waits *of)

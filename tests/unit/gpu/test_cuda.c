@@ -204,7 +204,7 @@ extern const struct source cuda_source;
 static void cuda_free(struct cuda *cuda)
 {
 	if (cuda)
-		cuda_source.close(cuda);
+		source_free(&cuda_source, cuda);
 }
 DEFINE_OWNED(struct cuda, cuda)
 
@@ -212,7 +212,7 @@ static struct cuda *open_cuda(const struct services *services)
 {
 	void *opened = NULL;
 
-	assert_int_equal(cuda_source.open(services, &opened), 0);
+	assert_int_equal(source_new(&cuda_source, services, &opened), 0);
 	return opened;
 }
 

@@ -192,12 +192,12 @@ static int collect(bool is_written)
 	const struct source_window window = {
 		.slots.end_ns = WINDOW_ENDED_NS, .is_written = is_written, .counts = &counts};
 	void *live = NULL;
-	int err = cuda_live_source.open(&services, &live);
+	int err = source_new(&cuda_live_source, &services, &live);
 
 	assert_int_equal(err, 0);
 	assert_int_equal(cuda_live_source.collect(live, &window), 0);
 	err = cuda_live_source.add(live, &window, NULL);
-	assert_true(cuda_live_source.close(live));
+	assert_true(source_free(&cuda_live_source, live));
 	return err;
 }
 

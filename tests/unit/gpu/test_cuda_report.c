@@ -157,13 +157,13 @@ static int setup(void **state)
 	is_watched = false;
 	row_count = 0;
 	calls_sent = error = 0;
-	return intern_new(&strings) || cuda_report_source.open(&services, &report);
+	return intern_new(&strings) || source_new(&cuda_report_source, &services, &report);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	cuda_report_source.close(report);
+	source_free(&cuda_report_source, report);
 	intern_free(strings);
 	free(row);
 	row = NULL;

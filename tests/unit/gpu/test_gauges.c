@@ -167,7 +167,7 @@ static int setup(void **state)
 	log_set_level(LOG_LEVEL_ERROR);
 	sources.state[PP_SOURCE_PROBES] = &sources;
 	services.child_program = "/proc/self/exe";
-	err = gauges_source.open(&services, &opened);
+	err = source_new(&gauges_source, &services, &opened);
 	gauges = opened;
 	return err;
 }
@@ -175,7 +175,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	assert_true(gauges_source.close(gauges));
+	assert_true(source_free(&gauges_source, gauges));
 	return 0;
 }
 

@@ -136,13 +136,13 @@ static int setup(void **state)
 	is_loaded = is_reading = is_watched = false;
 	row[0] = (struct gpu_state_times){.id = process.id, .ns = {1000, 2000, 3000}};
 	row[1] = (struct gpu_state_times){.others = 4, .ns = {0, 0, 5000}};
-	return intern_new(&profiles.strings) || gpu_times_source.open(&services, &times);
+	return intern_new(&profiles.strings) || source_new(&gpu_times_source, &services, &times);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	assert_true(gpu_times_source.close(times));
+	assert_true(source_free(&gpu_times_source, times));
 	intern_free(profiles.strings);
 	return 0;
 }

@@ -345,7 +345,7 @@ const struct budget_now *budget_now(const struct budget *budget)
 static int open_source(const struct services *services)
 {
 	void *opened = NULL;
-	const int err = probes_source.open(services, &opened);
+	const int err = source_new(&probes_source, services, &opened);
 
 	probes = opened;
 	return err;
@@ -395,7 +395,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	if (probes)
-		probes_source.close(probes);
+		source_free(&probes_source, probes);
 	for (size_t i = 0; i < options.probe_count; i++)
 		probe_spec_release(&specs[i]);
 	for (uint32_t i = 0; i < FILES; i++)
@@ -792,7 +792,7 @@ static void free__tells_when_the_worker_is_left(void **state)
 	(void)state;
 	open_one(false, "uprobe:x.so:f");
 	worker_is_left = true;
-	assert_false(probes_source.close(probes));
+	assert_false(source_free(&probes_source, probes));
 	probes = NULL;
 	worker_is_left = false;
 }

@@ -12,18 +12,26 @@
 
 #include "pyprofd_exec.skel.h"
 
+struct execs {
+	const struct services *services;
+	struct pyprofd_exec *skeleton; /* owned */
+};
+
 static bool source_close(void *state)
 {
-	pyprofd_exec__destroy(state);
+	struct execs *execs = state;
+
+	pyprofd_exec__destroy(execs->skeleton);
 	return true;
 }
 
-static int source_open(const struct services *services, void **ret_state)
+static int source_open(void *state)
 {
-	struct pyprofd_exec *exec = pyprofd_exec__open();
+	struct execs *execs = state;
+	const struct services *services = execs->services;
+	struct pyprofd_exec *exec = execs->skeleton = pyprofd_exec__open();
 	int err = exec ? kernel_side_share_maps(services->kernel, exec->obj, false) : -errno;
 
-	*ret_state = exec;
 	if (!err) {
 		exec->rodata->scratch_levels = kernel_side_parts(services->kernel).scratch_levels;
 		exec->rodata->switch_tells_state =
@@ -47,6 +55,7 @@ static int source_label(void *state, const struct pp_count_key *key, struct inte
 }
 
 const struct source exec_source = {.name = "exec",
+				   .bytes = sizeof(struct execs),
 				   .open = source_open,
 				   .close = source_close,
 				   .labelled_kinds = 1U << PP_KIND_EXEC,
