@@ -245,13 +245,10 @@ static int name_stacks(struct dump_text *text, const struct dump_thread *thread,
 
 static void write_process(struct dump_text *text, const struct process *process)
 {
-	char name[sizeof(process->comm) + 1] = "";
-
-	memcpy(name, process->comm, sizeof(process->comm));
 	live_record_write(text->out,
 			  &(struct live_record){.kind = LIVE_PROCESS,
 						.number = {process->id.tgid, process->uid},
-						.text = {name}});
+						.text = {process->comm}});
 }
 
 int dump_text_add(struct dump_text *text, const struct process *process,

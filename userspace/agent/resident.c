@@ -282,13 +282,6 @@ static uint64_t count_unread(const struct resident *resident)
 
 /* ---- rows ---- */
 
-static int begin_record(const struct record_sink *sink, struct pp_process_id id, const char *comm,
-			struct record *ret_record)
-{
-	return process_record_begin(sink->services, sink->strings, PP_PROFILE_RESIDENT, id, comm,
-				    ret_record);
-}
-
 static int put_part(const struct record_sink *sink, struct record *record, enum pp_memory memory,
 		    uint64_t bytes)
 {
@@ -330,7 +323,7 @@ static int put_process(const struct record_sink *sink, struct record *record,
 static int put_entry(const struct record_sink *sink, const struct entry *entry)
 {
 	struct record record;
-	int err = begin_record(sink, entry->id, entry->comm, &record);
+	int err = process_record_begin(sink, PP_PROFILE_RESIDENT, entry->id, entry->comm, &record);
 
 	if (!err)
 		err = put_process(sink, &record, entry);
@@ -346,7 +339,8 @@ static int put_more(const struct record_sink *sink, const char *comm, uint64_t c
 
 	if (!count)
 		return 0;
-	err = begin_record(sink, (struct pp_process_id){}, comm, &record);
+	err = process_record_begin(sink, PP_PROFILE_RESIDENT, (struct pp_process_id){}, comm,
+				   &record);
 	record.sample.value[PP_RESIDENT_PROCESSES] = (int64_t)count;
 	if (!err)
 		err = record_put(sink, &record);

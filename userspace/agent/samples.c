@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/samples.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "agent/naming.h"

@@ -212,15 +212,13 @@ static int add_line(struct waits *waits, const struct record_sink *clients,
 		    struct ledger_line *line)
 {
 	const struct process *process = process_table_find(waits->services->processes, line->id);
-	char comm[PP_COMM_BYTES + 1] = "";
+	const char *comm = process ? process->comm : "";
 	int err = 0;
 
 	ledger_check_compare(waits->check, line);
 	cover(waits, line);
 	if (!line->life_ns)
 		return 0;
-	if (process)
-		memcpy(comm, process->comm, PP_COMM_BYTES);
 	if (clients->strings)
 		err = ledger_record_put(clients, line, comm);
 	if (!err)

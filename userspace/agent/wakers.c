@@ -10,9 +10,10 @@
 #include "discover/process_table.h"
 #include "drain/dictionary.h"
 #include "processes/who.h"
+#include "profile/profile.h"
 #include "symbolize/stitch.h"
 #include "symbolize/symbolizer.h"
-#include "windows/profiles.h"
+#include "windows/label.h"
 #include "windows/source.h"
 
 #define SEPARATOR "--waker--"
@@ -105,40 +106,21 @@ static int link_stacks(struct chain *chain, const struct pp_wake_key *key)
 	return 0;
 }
 
-static void add_label(struct profile_sample *sample, struct profile_label label)
-{
-	if (sample->label_count < PROFILE_MAX_LABELS)
-		sample->label[sample->label_count++] = label;
-}
-
 static int label_waker(struct chain *chain, const struct pp_waker *waker,
 		       struct profile_sample *sample)
 {
 	const struct process *process =
 		process_table_find_or_tgid(chain->samples->services->processes, waker->id);
-	struct profile_label comm_label = {.key = "waker_comm"};
-	char comm[PP_COMM_BYTES + 1] = "";
-	int err;
+	struct intern *strings = chain->samples->strings;
+	char comm[PP_COMM_BYTES] = "";
 
 	if (waker->flags & PP_WAKE_INTERRUPT)
-		snprintf(comm, sizeof(comm), "%s", INTERRUPT);
-	else if (process)
-		memcpy(comm, process->comm, PP_COMM_BYTES);
-	else
+		return label_string(strings, sample, "waker_comm", INTERRUPT);
+	label_number(sample, "waker_pid", waker->id.tgid);
+	label_number(sample, "waker_tid", waker->tid);
+	if (!process)
 		(void)thread_comm_read(waker->id.tgid, waker->tid, comm);
-	if (!(waker->flags & PP_WAKE_INTERRUPT)) {
-		add_label(sample, (struct profile_label){.key = "waker_pid",
-							 .number = waker->id.tgid,
-							 .is_number = 1});
-		add_label(sample, (struct profile_label){.key = "waker_tid",
-							 .number = waker->tid,
-							 .is_number = 1});
-	}
-	if (!comm[0])
-		return 0;
-	err = intern_string(chain->samples->strings, comm, &comm_label.string);
-	add_label(sample, comm_label);
-	return err;
+	return label_string(strings, sample, "waker_comm", process ? process->comm : comm);
 }
 
 static int add_wake(struct chain *chain, const struct woken *woken)

@@ -265,8 +265,7 @@ static int put_rows(const struct rows *rows, struct record_sink sink)
 
 		if (!i || entry->process != entry[-1].process) {
 			sink.is_other = sink.profiles && processes++ >= RECORD_PROCESSES_MAX;
-			err = process_record_begin(sink.services, sink.strings,
-						   PP_PROFILE_CUDA_CALLS, entry->about.id,
+			err = process_record_begin(&sink, PP_PROFILE_CUDA_CALLS, entry->about.id,
 						   intern_get(rows->strings, entry->comm, NULL),
 						   &record);
 		}

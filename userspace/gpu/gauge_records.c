@@ -123,13 +123,9 @@ static int put_figures(const struct record_sink *sink, struct record *record,
 static int put_process(const struct record_sink *sink, const struct gauge_sums_process *of,
 		       const struct process *process)
 {
-	char comm[PP_COMM_BYTES + 1] = "";
 	struct record record;
-	int err;
+	int err = process_record_begin(sink, PP_PROFILE_GPU, process->id, process->comm, &record);
 
-	memcpy(comm, process->comm, PP_COMM_BYTES);
-	err = process_record_begin(sink->services, sink->strings, PP_PROFILE_GPU, process->id, comm,
-				   &record);
 	return err ? err : put_figures(sink, &record, of);
 }
 

@@ -72,14 +72,12 @@ static int put(void *context, const struct gpu_state_times *of)
 						       [PP_GPU_DRAINED] = "drained"};
 	const struct record_sink *sink = context;
 	const struct process *process = process_table_find(sink->services->processes, of->id);
-	char comm[PP_COMM_BYTES + 1] = "";
+	const char *comm = process ? process->comm : "";
 	struct record record;
 	int err;
 
-	if (process)
-		memcpy(comm, process->comm, PP_COMM_BYTES);
-	err = process_record_begin(sink->services, sink->strings, PP_PROFILE_GPU, of->id,
-				   of->id.tgid ? comm : RECORD_OTHERS, &record);
+	err = process_record_begin(sink, PP_PROFILE_GPU, of->id, of->id.tgid ? comm : RECORD_OTHERS,
+				   &record);
 	for (unsigned int i = 0; i < PP_GPU_WAIT && !err; i++) {
 		if (!of->ns[i])
 			continue;

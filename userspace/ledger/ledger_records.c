@@ -30,7 +30,7 @@ int ledger_record_put(const struct record_sink *sink, const struct ledger_line *
 {
 	struct record record;
 	int64_t *value = record.sample.value;
-	int err = process_record_begin(sink->services, sink->strings, PP_PROFILE_LEDGER, line->id,
+	int err = process_record_begin(sink, PP_PROFILE_LEDGER, line->id,
 				       line->id.tgid ? comm : RECORD_OTHERS, &record);
 
 	if (err)

@@ -281,7 +281,6 @@ static struct entry *look(struct identities *identities, struct process *process
 			  unsigned int depth)
 {
 	struct entry *entry = find(identities, process->id);
-	char comm[PP_COMM_BYTES + 1] = "";
 	uint32_t uid;
 
 	if (!entry)
@@ -302,8 +301,7 @@ static struct entry *look(struct identities *identities, struct process *process
 		look_at_pod(identities, entry, process, uid);
 	if (!entry->program_tries && entry->pod_tries)
 		entry->again_ns = entry->seen_ns + PODS_AGAIN_NS;
-	memcpy(comm, process->comm, PP_COMM_BYTES);
-	if (identity_name_service(identities->values, &entry->identity, uid, comm))
+	if (identity_name_service(identities->values, &entry->identity, uid, process->comm))
 		identities->stats.refused++;
 	return entry;
 }

@@ -19,7 +19,7 @@ struct modules {
 	struct profiles *profiles;
 	struct intern *strings;
 	struct named_module *module; /* owned; by slot */
-	size_t count, capacity;
+	size_t capacity;
 	uint32_t gpu; /* index + 1 of MODULES_GPU; 0: none was given yet */
 };
 
@@ -47,8 +47,9 @@ void modules_free(struct modules *modules)
 void modules_begin(struct modules *modules, struct intern *strings)
 {
 	modules->strings = strings;
-	modules->count = 0;
 	modules->gpu = 0;
+	for (size_t i = 0; i < modules->capacity; i++)
+		modules->module[i] = (struct named_module){};
 }
 
 static void hex(const uint8_t *bytes, size_t size, char *text)
@@ -86,16 +87,6 @@ static int describe(struct modules *modules, uint32_t slot, const struct file *f
 	return describe_file(modules, file, module);
 }
 
-static int reserve(struct modules *modules, uint32_t slot)
-{
-	while (modules->count <= slot) {
-		if (ARRAY_RESERVE(modules->module, modules->count, modules->capacity))
-			return -ENOMEM;
-		modules->module[modules->count++] = (struct named_module){};
-	}
-	return 0;
-}
-
 uint32_t modules_get(struct modules *modules, uint32_t slot)
 {
 	const struct file *file = file_table_in_slot(modules->files, slot);
@@ -103,7 +94,7 @@ uint32_t modules_get(struct modules *modules, uint32_t slot)
 	struct module module = {};
 	uint32_t index = 0;
 
-	if (reserve(modules, slot))
+	if (ARRAY_EXTEND(modules->module, slot + 1U, modules->capacity))
 		return 0;
 	if (modules->module[slot].index && modules->module[slot].file == id)
 		return modules->module[slot].index - 1;

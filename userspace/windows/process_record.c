@@ -4,6 +4,7 @@
 #include "discover/process_table.h"
 #include "processes/identities.h"
 #include "windows/label.h"
+#include "windows/record_sink.h"
 #include "windows/source.h"
 
 int process_labels_add(struct identities *identities, struct intern *strings,
@@ -21,15 +22,15 @@ int process_labels_add(struct identities *identities, struct intern *strings,
 	return err;
 }
 
-int process_record_begin(const struct services *services, struct intern *strings,
-			 enum pp_profile kind, struct pp_process_id id, const char *comm,
-			 struct record *ret_record)
+int process_record_begin(const struct record_sink *sink, enum pp_profile kind,
+			 struct pp_process_id id, const char *comm, struct record *ret_record)
 {
+	const struct services *services = sink->services;
 	struct process *process = process_table_find(services->processes, id);
-	int err = record_begin(ret_record, strings, kind, id, comm);
+	int err = record_begin(ret_record, sink->strings, kind, id, comm);
 
 	if (!err && process && services->identities)
-		err = process_labels_add(services->identities, strings, process,
+		err = process_labels_add(services->identities, sink->strings, process,
 					 &ret_record->sample);
 	ret_record->own_labels = ret_record->sample.label_count;
 	return err;

@@ -8,15 +8,14 @@
 
 struct identities;
 struct process;
-struct services;
+struct record_sink;
 
 /* Adds container, cgroup and identity.  Returns 0 or -ENOMEM. */
 int process_labels_add(struct identities *identities, struct intern *strings,
 		       struct process *process, struct profile_sample *sample);
 /* Begins the rows of a process, with its labels as far as it is known still.  comm: what it is
- * called; strings: of the profiles that get them.  Returns 0 or -ENOMEM. */
-int process_record_begin(const struct services *services, struct intern *strings,
-			 enum pp_profile kind, struct pp_process_id id, const char *comm,
-			 struct record *ret_record);
+ * called.  Returns 0 or -ENOMEM. */
+int process_record_begin(const struct record_sink *sink, enum pp_profile kind,
+			 struct pp_process_id id, const char *comm, struct record *ret_record);
 
 #endif

@@ -115,17 +115,6 @@ bool profile_shares_has_row(struct profile_shares *shares, const struct process 
 	return known || add_left_out(shares, process->id);
 }
 
-static int met_grow(struct met *met, size_t words)
-{
-	uint64_t *grown = reallocarray(met->word, words, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + met->words, 0, (words - met->words) * sizeof(*grown));
-	*met = (struct met){.word = grown, .words = words};
-	return 0;
-}
-
 static struct met *met_of(struct profile_shares *shares, uint64_t added)
 {
 	return added & IS_STEP ? &shares->steps : &shares->strings;
@@ -230,9 +219,9 @@ static int prepare(struct profile_shares *shares, const struct intern *strings)
 	int err = 0;
 
 	if (words > shares->strings.words)
-		err = met_grow(&shares->strings, words + words / 2);
-	if (!err && !shares->steps.words)
-		err = met_grow(&shares->steps, STEP_BITS / WORD_BITS);
+		err = ARRAY_EXTEND(shares->strings.word, words + words / 2, shares->strings.words);
+	if (!err)
+		err = ARRAY_EXTEND(shares->steps.word, STEP_BITS / WORD_BITS, shares->steps.words);
 	shares->added_count = 0;
 	return err;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/log.h"
@@ -240,15 +241,8 @@ static int add_shown(struct watcher *watcher, const struct pp_count_key *key,
 static int hide_kernel_addresses(struct top *top, const struct profile_sample *sample,
 				 const struct frame **ret_frame)
 {
-	if (top->shown_capacity < sample->frame_count) {
-		struct frame *grown =
-			realloc(top->shown_frame, sample->frame_count * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		top->shown_frame = grown;
-		top->shown_capacity = sample->frame_count;
-	}
+	if (ARRAY_EXTEND(top->shown_frame, sample->frame_count, top->shown_capacity))
+		return -ENOMEM;
 	for (size_t i = 0; i < sample->frame_count; i++) {
 		top->shown_frame[i] = sample->frame[i];
 		if (sample->frame[i].kind == FRAME_KERNEL)

@@ -14,6 +14,7 @@
 #include "discover/process_table.h"
 #include "windows/process_record.h"
 #include "windows/profiles.h"
+#include "windows/record_sink.h"
 #include "windows/source.h"
 #include "windows/summary.h"
 #include "windows/top.h"
@@ -96,11 +97,10 @@ struct intern *top_strings(const struct top *top)
 	return strings;
 }
 
-int process_record_begin(const struct services *of, struct intern *with, enum pp_profile kind,
+int process_record_begin(const struct record_sink *sink, enum pp_profile kind,
 			 struct pp_process_id id, const char *comm, struct record *ret_record)
 {
-	(void)of;
-	return record_begin(ret_record, with, kind, id, comm);
+	return record_begin(ret_record, sink->strings, kind, id, comm);
 }
 
 void top_add_record(struct top *top, const struct record *record)

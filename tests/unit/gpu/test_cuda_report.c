@@ -15,6 +15,7 @@
 #include "profile/cuda_sums.h"
 #include "windows/process_record.h"
 #include "windows/profiles.h"
+#include "windows/record_sink.h"
 #include "windows/source.h"
 #include "windows/top.h"
 
@@ -87,11 +88,10 @@ uint32_t process_user_kept(struct process *of)
 	return of == &process[0] ? 1000 : 2000;
 }
 
-int process_record_begin(const struct services *services, struct intern *with, enum pp_profile kind,
+int process_record_begin(const struct record_sink *sink, enum pp_profile kind,
 			 struct pp_process_id id, const char *comm, struct record *ret_record)
 {
-	(void)services;
-	return record_begin(ret_record, with, kind, id, comm);
+	return record_begin(ret_record, sink->strings, kind, id, comm);
 }
 
 static void copy_label(const struct profile_label *label, const char *key, char *to, size_t size)

@@ -50,11 +50,10 @@ uint16_t context_table_flags(const struct process *process)
 	return process->id.tgid % 2 ? PP_CONTEXT_MATCHES : 0;
 }
 
-int process_record_begin(const struct services *of, struct intern *with, enum pp_profile kind,
+int process_record_begin(const struct record_sink *sink, enum pp_profile kind,
 			 struct pp_process_id id, const char *comm, struct record *ret_record)
 {
-	(void)of;
-	return record_begin(ret_record, with, kind, id, comm);
+	return record_begin(ret_record, sink->strings, kind, id, comm);
 }
 
 static void note(const struct record *record)

@@ -14,6 +14,7 @@
 #include "profile/record.h"
 #include "windows/process_record.h"
 #include "windows/profiles.h"
+#include "windows/record_sink.h"
 #include "windows/source.h"
 #include "windows/top.h"
 
@@ -42,11 +43,10 @@ struct process *process_table_find(const struct process_table *table, struct pp_
 	return id.tgid == 70 ? &process : NULL;
 }
 
-int process_record_begin(const struct services *services, struct intern *with, enum pp_profile kind,
+int process_record_begin(const struct record_sink *sink, enum pp_profile kind,
 			 struct pp_process_id id, const char *comm, struct record *ret_record)
 {
-	(void)services;
-	return record_begin(ret_record, with, kind, id, comm);
+	return record_begin(ret_record, sink->strings, kind, id, comm);
 }
 
 int profiles_add_record(struct profiles *of, const struct record *record)

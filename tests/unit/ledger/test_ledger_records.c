@@ -19,11 +19,11 @@ static struct ledger_sums *sums;
 static char row[2048][160]; /* "LABEL=TEXT ... VALUE,VALUE,...": up to the last one that is not 0 */
 static size_t rows;
 
-int process_record_begin(const struct services *of, struct intern *with, enum pp_profile kind,
+int process_record_begin(const struct record_sink *sink, enum pp_profile kind,
 			 struct pp_process_id id, const char *comm, struct record *ret_record)
 {
-	assert_ptr_equal(of, &services);
-	return record_begin(ret_record, with, kind, id, comm);
+	assert_ptr_equal(sink->services, &services);
+	return record_begin(ret_record, sink->strings, kind, id, comm);
 }
 
 int profiles_add_record(struct profiles *of, const struct record *record)
