@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "agent/naming.h"
 #include "attach/file_table.h"
+#include "base/hash.h"
 #include "base/intern.h"
 #include "base/io.h"
 #include "drain/dictionary.h"
@@ -26,7 +25,7 @@ _Static_assert(LIVE_PYTHON == (int)FRAME_PYTHON && LIVE_NATIVE == (int)FRAME_NAT
 
 /* A stack that was written for the current process. */
 struct sent_stack {
-	struct {
+	struct stack_pair {
 		uint64_t user, kernel;
 	} key;
 	uint64_t number;
@@ -70,16 +69,6 @@ int dump_text_new(const struct services *services, bool no_native, struct dump_t
 		return -ENOMEM;
 	*ret_text = TAKE(text);
 	return 0;
-}
-
-static void forget_stacks(struct dump_text *text)
-{
-	struct sent_stack *sent, *next;
-
-	HASH_ITER (hh, text->sent, sent, next) {
-		HASH_DEL(text->sent, sent);
-		free(sent);
-	}
 }
 
 void dump_text_free(struct dump_text *text)
@@ -143,33 +132,26 @@ static int write_stack(struct dump_text *text, struct symbolizer *symbolizer,
 		       uint64_t *ret_number)
 {
 	const struct dictionary *dictionary = text->services->finisher->dictionary;
-	struct sent_stack *sent, key = {.key = {thread->user_stack, thread->kernel_stack}};
+	const struct stack_pair key = {thread->user_stack, thread->kernel_stack};
+	struct sent_stack *sent;
 	const struct frame *frame;
 	size_t count;
 	int err;
 
 	*ret_number = 0;
-	HASH_FIND(hh, text->sent, &key.key, sizeof(key.key), sent);
+	HASH_FIND(hh, text->sent, &key, sizeof(key), sent);
 	if (sent) {
 		*ret_number = sent->number;
 		return 0;
 	}
-	err = symbolizer_stack(symbolizer, id, dictionary_find_stack(dictionary, key.key.user),
-			       dictionary_find_kernel(dictionary, key.key.kernel), &frame, &count);
+	err = symbolizer_stack(symbolizer, id, dictionary_find_stack(dictionary, key.user),
+			       dictionary_find_kernel(dictionary, key.kernel), &frame, &count);
 	if (err || !count)
 		return err;
-	sent = calloc(1, sizeof(*sent));
+	sent = HASH_GET(text->sent, key, key);
 	if (!sent)
 		return -ENOMEM;
-	sent->key.user = key.key.user;
-	sent->key.kernel = key.key.kernel;
 	sent->number = *ret_number = ++text->last_number;
-	HASH_ADD(hh, text->sent, key, sizeof(sent->key), sent);
-	/* HASH_NONFATAL_OOM: it was not added. */
-	if (!sent->hh.tbl) {
-		free(sent);
-		return -ENOMEM;
-	}
 	write_frames(text, *ret_number, frame, count);
 	return 0;
 }
@@ -283,7 +265,7 @@ void dump_text_end_process(struct dump_text *text)
 	text->left_out += text->adding.count - text->adding.written;
 	symbolizer_free(text->adding.symbolizer);
 	text->adding = (struct adding){};
-	forget_stacks(text);
+	HASH_DROP_ALL(text->sent);
 }
 
 void dump_text_refresh(struct dump_text *text)

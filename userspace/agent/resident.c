@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "attach/context_table.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "discover/proc_scan.h"
 #include "discover/process_figures.h"
 #include "discover/process_table.h"
@@ -62,12 +61,6 @@ struct resident {
 	uint64_t rests_until_ns;
 };
 
-static void forget(struct resident *resident, struct entry *entry)
-{
-	HASH_DEL(resident->entry, entry);
-	free(entry);
-}
-
 static uint64_t all_bytes(const struct resident_memory *memory)
 {
 	return memory->anonymous_bytes + memory->file_bytes + memory->shared_bytes;
@@ -109,7 +102,7 @@ static void make_room(struct resident *resident)
 			add_memory(&resident->gone, &entry->last.memory);
 			resident->gone_count++;
 		}
-		forget(resident, entry);
+		HASH_DROP(resident->entry, entry);
 	}
 }
 
@@ -144,11 +137,9 @@ static int find_entry(struct resident *resident, struct pp_process_id id, struct
 
 	HASH_FIND(hh, resident->entry, &id, sizeof(id), entry);
 	if (!entry && HASH_COUNT(resident->entry) < KEPT_MAX) {
-		entry = calloc(1, sizeof(*entry));
+		entry = HASH_GET(resident->entry, id, id);
 		if (!entry)
 			return -ENOMEM;
-		entry->id = id;
-		HASH_ADD(hh, resident->entry, id, sizeof(entry->id), entry);
 	}
 	*ret_entry = entry;
 	return 0;
@@ -413,7 +404,7 @@ static void begin_profile(struct resident *resident)
 	HASH_ITER (hh, resident->entry, entry, next) {
 		entry->written = entry->last;
 		if (has_ended(resident, entry->id))
-			forget(resident, entry);
+			HASH_DROP(resident->entry, entry);
 	}
 	resident->gone = (struct resident_memory){0};
 	resident->gone_count = 0;
@@ -424,10 +415,8 @@ static void begin_profile(struct resident *resident)
 static bool source_close(void *state)
 {
 	struct resident *resident = state;
-	struct entry *entry, *next;
 
-	HASH_ITER (hh, resident->entry, entry, next)
-		forget(resident, entry);
+	HASH_DROP_ALL(resident->entry);
 	free(resident->pending.id);
 	return true;
 }

@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "agent/naming.h"
 #include "agent/samples.h"
 #include "agent/timeline.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "drain/dictionary.h"
 #include "symbolize/symbolizer.h"
@@ -24,7 +23,7 @@ struct stack_entry {
 	UT_hash_handle hh;
 	struct stack_entry *next; /* in the list of stacks to be named */
 	struct pp_process_id id;
-	bool is_lost; /* or a function in it has no name yet: the next note() has it named again */
+	bool is_named; /* or noted; else it is lost, or a function in it has no name yet */
 	struct stack_text text;
 };
 
@@ -46,12 +45,7 @@ int stack_texts_new(const struct stack_texts_sources *sources, struct stack_text
 
 static void forget(struct stack_texts *texts)
 {
-	struct stack_entry *entry, *next;
-
-	HASH_ITER (hh, texts->entry, entry, next) {
-		HASH_DEL(texts->entry, entry);
-		free(entry);
-	}
+	HASH_DROP_ALL(texts->entry);
 	texts->noted = NULL;
 }
 
@@ -72,38 +66,24 @@ static struct stack_entry *find(const struct stack_texts *texts, uint64_t user, 
 	return entry;
 }
 
-static void note(struct stack_texts *texts, struct stack_entry *entry)
-{
-	entry->is_lost = false;
-	entry->next = texts->noted;
-	texts->noted = entry;
-}
-
 int stack_texts_note(struct stack_texts *texts, struct pp_process_id id, uint64_t user,
 		     uint64_t kernel)
 {
+	const struct stack_key key = {user, kernel};
 	struct stack_entry *entry;
 
 	if (!(user | kernel))
 		return 0;
-	entry = find(texts, user, kernel);
-	if (entry && !entry->is_lost)
-		return 0;
-	if (entry) {
-		note(texts, entry);
-		return 0;
-	}
-	entry = calloc(1, sizeof(*entry));
+	entry = HASH_GET(texts->entry, key, key);
 	if (!entry)
 		return -ENOMEM;
-	entry->key = (struct stack_key){user, kernel};
-	entry->id = id;
-	HASH_ADD(hh, texts->entry, key, sizeof(entry->key), entry);
-	if (!find(texts, user, kernel)) {
-		free(entry);
-		return -ENOMEM;
-	}
-	note(texts, entry);
+	if (entry->is_named)
+		return 0;
+	entry->is_named = true;
+	if (!entry->id.tgid)
+		entry->id = id;
+	entry->next = texts->noted;
+	texts->noted = entry;
 	return 0;
 }
 
@@ -192,7 +172,7 @@ static int name_stack(struct stack_texts *texts, struct symbolizer *symbolizer,
 				   &count);
 
 	/* Another wait may bring a lost stack again, or find its functions named. */
-	entry->is_lost = user ? dictionary_has_raw(dictionary, user) : entry->key.user != 0;
+	entry->is_named = user ? !dictionary_has_raw(dictionary, user) : !entry->key.user;
 	if (err || !count || (entry->key.user && !user))
 		return err;
 	entry->text.function = innermost(frame, count)->name;

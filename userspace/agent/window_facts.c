@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <uthash.h>
-
 #include "agent/naming.h"
 #include "agent/progress.h"
 #include "agent/stack_intake.h"
@@ -15,6 +13,7 @@
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/task.h"
@@ -106,15 +105,10 @@ static uint64_t take_process(struct coverage *coverage, uint32_t tgid)
 		before_ns = seen->cpu_ns;
 	else if (stat.start_ns < coverage->began_ns)
 		before_ns = stat.cpu_ns;
-	if (!seen) {
-		if (HASH_COUNT(coverage->seen) >= PROCESSES_MAX)
-			return 0;
-		seen = calloc(1, sizeof(*seen));
-		if (!seen)
-			return 0;
-		seen->tgid = tgid;
-		HASH_ADD(hh, coverage->seen, tgid, sizeof(seen->tgid), seen);
-	}
+	if (!seen && HASH_COUNT(coverage->seen) < PROCESSES_MAX)
+		seen = HASH_GET(coverage->seen, tgid, tgid);
+	if (!seen)
+		return 0;
 	seen->start_ns = stat.start_ns;
 	seen->cpu_ns = stat.cpu_ns;
 	seen->pass = coverage->pass;
@@ -131,12 +125,9 @@ static uint64_t take_processes(struct coverage *coverage)
 	while ((process = process_table_next(coverage->processes, process)))
 		if (!process->exit_ns && context_table_flags(process) & PP_CONTEXT_MATCHES)
 			cpu_ns += take_process(coverage, process->id.tgid);
-	HASH_ITER (hh, coverage->seen, seen, next) {
-		if (seen->pass == coverage->pass)
-			continue;
-		HASH_DEL(coverage->seen, seen);
-		free(seen);
-	}
+	HASH_ITER (hh, coverage->seen, seen, next)
+		if (seen->pass != coverage->pass)
+			HASH_DROP(coverage->seen, seen);
 	return cpu_ns;
 }
 
@@ -155,14 +146,9 @@ int coverage_new(const struct process_table *processes, struct coverage **ret_co
 
 void coverage_free(struct coverage *coverage)
 {
-	struct seen *seen, *next;
-
 	if (!coverage)
 		return;
-	HASH_ITER (hh, coverage->seen, seen, next) {
-		HASH_DEL(coverage->seen, seen);
-		free(seen);
-	}
+	HASH_DROP_ALL(coverage->seen);
 	free(coverage);
 }
 

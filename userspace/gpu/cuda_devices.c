@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <uthash.h>
+
+#include "base/hash.h"
 
 struct known {
 	struct pp_process_id id;
-	int device;	    /* below 0: none was told yet */
+	int device;
+	bool is_told;	    /* the device was */
 	bool is_asked;	    /* in this window */
 	bool is_on_several; /* it was, once: which call is for which is not known */
 	UT_hash_handle hh;
@@ -28,20 +30,11 @@ int cuda_devices_new(struct cuda_devices **ret_devices)
 	return 0;
 }
 
-static void drop(struct cuda_devices *devices, struct known *known)
-{
-	HASH_DEL(devices->known, known);
-	free(known);
-}
-
 void cuda_devices_free(struct cuda_devices *devices)
 {
-	struct known *known, *next;
-
 	if (!devices)
 		return;
-	HASH_ITER (hh, devices->known, known, next)
-		drop(devices, known);
+	HASH_DROP_ALL(devices->known);
 	free(devices);
 }
 
@@ -61,42 +54,29 @@ void cuda_devices_begin(struct cuda_devices *devices,
 	HASH_ITER (hh, devices->known, known, next) {
 		/* One that ended in this window has calls in it. */
 		if (!known->is_asked && !is_alive(context, known->id))
-			drop(devices, known);
+			HASH_DROP(devices->known, known);
 		else
 			known->is_asked = false;
 	}
 }
 
-static struct known *add(struct cuda_devices *devices, struct pp_process_id id)
-{
-	struct known *known = calloc(1, sizeof(*known));
-
-	if (!known)
-		return NULL;
-	known->id = id;
-	known->device = -1;
-	HASH_ADD(hh, devices->known, id, (unsigned int)sizeof(id), known);
-	return known;
-}
-
 int cuda_devices_note(struct cuda_devices *devices, struct pp_process_id id, cuda_devices_ask *ask,
 		      void *context)
 {
-	struct known *known = find(devices, id);
+	struct known *known = HASH_GET(devices->known, id, id);
 	int device;
 
-	if (known && known->is_asked)
-		return 0;
-	if (!known)
-		known = add(devices, id);
 	if (!known)
 		return -ENOMEM;
+	if (known->is_asked)
+		return 0;
 	known->is_asked = true;
 	device = ask(context, id);
 	known->is_on_several |= device == -EMFILE;
 	if (device < 0)
 		return 0;
-	known->is_on_several |= known->device >= 0 && known->device != device;
+	known->is_on_several |= known->is_told && known->device != device;
+	known->is_told = true;
 	known->device = device;
 	return 0;
 }
@@ -105,5 +85,5 @@ int cuda_devices_find(const struct cuda_devices *devices, struct pp_process_id i
 {
 	const struct known *known = find(devices, id);
 
-	return known && known->device >= 0 && !known->is_on_several ? known->device : -ENOENT;
+	return known && known->is_told && !known->is_on_several ? known->device : -ENOENT;
 }

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "drain/thread_slots.h"
 
 /* A thread may be missing from a reading: it is torn, or on its way from its slot to the map of
@@ -28,6 +27,7 @@ struct entry {
 	uint64_t threads, exits;
 	uint32_t leaders; /* of those that exited, in the entry with tgid 0 */
 	uint32_t user;
+	bool is_begun;		       /* the user was set, if only to LEDGER_USER_UNKNOWN */
 	unsigned int readings_without; /* consecutive readings without a thread of it */
 	UT_hash_handle hh;
 };
@@ -49,31 +49,21 @@ int ledger_new(struct ledger **ret_ledger)
 
 void ledger_free(struct ledger *ledger)
 {
-	struct entry *entry, *next;
-
 	if (!ledger)
 		return;
-	HASH_ITER (hh, ledger->entry, entry, next) {
-		HASH_DEL(ledger->entry, entry);
-		free(entry);
-	}
+	HASH_DROP_ALL(ledger->entry);
 	free(ledger->line);
 	free(ledger);
 }
 
 static struct entry *entry_get(struct ledger *ledger, struct pp_process_id id)
 {
-	struct entry *entry;
+	struct entry *entry = HASH_GET(ledger->entry, id, id);
 
-	HASH_FIND(hh, ledger->entry, &id, sizeof(id), entry);
-	if (entry)
-		return entry;
-	entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return NULL;
-	entry->id = id;
-	entry->user = LEDGER_USER_UNKNOWN;
-	HASH_ADD(hh, ledger->entry, id, sizeof(entry->id), entry);
+	if (entry && !entry->is_begun) {
+		entry->is_begun = true;
+		entry->user = LEDGER_USER_UNKNOWN;
+	}
 	return entry;
 }
 
@@ -263,8 +253,7 @@ int ledger_end(struct ledger *ledger, struct ledger_line **ret_lines, size_t *re
 		entry->readings_without = entry->threads ? 0 : entry->readings_without + 1;
 		if (entry->readings_without < READINGS_KEPT)
 			continue;
-		HASH_DEL(ledger->entry, entry);
-		free(entry);
+		HASH_DROP(ledger->entry, entry);
 	}
 	*ret_lines = ledger->line;
 	*ret_count = count;

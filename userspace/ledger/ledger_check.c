@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "discover/process_figures.h"
 
 #define ENTRIES_MAX 4096U
@@ -33,28 +32,12 @@ int ledger_check_new(struct ledger_check **ret_check)
 	return 0;
 }
 
-static void clear(struct ledger_check *check)
-{
-	struct entry *entry, *next;
-
-	HASH_ITER (hh, check->entry, entry, next) {
-		HASH_DEL(check->entry, entry);
-		free(entry);
-	}
-}
-
 void ledger_check_free(struct ledger_check *check)
 {
 	if (!check)
 		return;
-	clear(check);
+	HASH_DROP_ALL(check->entry);
 	free(check);
-}
-
-static void forget(struct ledger_check *check, struct entry *entry)
-{
-	HASH_DEL(check->entry, entry);
-	free(entry);
 }
 
 static struct entry *find(struct ledger_check *check, uint32_t tgid)
@@ -67,19 +50,10 @@ static struct entry *find(struct ledger_check *check, uint32_t tgid)
 
 static struct entry *get(struct ledger_check *check, uint32_t tgid)
 {
-	struct entry *entry = find(check, tgid);
-
-	if (entry)
-		return entry;
 	/* Dead processes are not searched for: all entries are dropped at once. */
-	if (HASH_COUNT(check->entry) >= ENTRIES_MAX)
-		clear(check);
-	entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return NULL;
-	entry->tgid = tgid;
-	HASH_ADD(hh, check->entry, tgid, sizeof(entry->tgid), entry);
-	return entry;
+	if (HASH_COUNT(check->entry) >= ENTRIES_MAX && !find(check, tgid))
+		HASH_DROP_ALL(check->entry);
+	return HASH_GET(check->entry, tgid, tgid);
 }
 
 static void begin(struct entry *entry, const struct scheduler_times *times)
@@ -107,7 +81,7 @@ void ledger_check_read(void *context, uint32_t tgid)
 	if (!entry)
 		return;
 	if (scheduler_times_read(tgid, &entry->now))
-		forget(check, entry);
+		HASH_DROP(check->entry, entry);
 	else
 		entry->has_now = true;
 }

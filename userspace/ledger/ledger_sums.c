@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/user_quota.h"
 #include "base/utf8.h"
 
@@ -38,12 +37,7 @@ int ledger_sums_new(struct ledger_sums **ret_sums)
 
 void ledger_sums_clear(struct ledger_sums *sums)
 {
-	struct entry *entry, *next;
-
-	HASH_ITER (hh, sums->entry, entry, next) {
-		HASH_DEL(sums->entry, entry);
-		free(entry);
-	}
+	HASH_DROP_ALL(sums->entry);
 	user_quota_give_all(&sums->quota);
 }
 

@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/io.h"
 #include "base/slice.h"
 #include "discover/proc_scan.h"
@@ -266,13 +265,11 @@ static struct entry *add(struct identities *identities, struct pp_process_id id)
 		identities->stats.refused++;
 		return NULL;
 	}
-	entry = calloc(1, sizeof(*entry));
+	entry = HASH_GET(identities->entry, id, id);
 	if (!entry)
 		return NULL;
-	entry->id = id;
 	entry->program_tries = PROGRAM_TRIES;
 	entry->pod_tries = POD_TRIES;
-	HASH_ADD(hh, identities->entry, id, sizeof(entry->id), entry);
 	return entry;
 }
 

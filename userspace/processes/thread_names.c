@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/slice.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
@@ -162,12 +161,7 @@ static struct thread_name *name_get(struct thread_names *names, struct pp_proces
 	HASH_FIND(hh, names->name, &key, sizeof(key), name);
 	if (name || HASH_COUNT(names->name) >= NAMES_MAX)
 		return name;
-	name = calloc(1, sizeof(*name));
-	if (!name)
-		return NULL;
-	name->key = key;
-	HASH_ADD(hh, names->name, key, sizeof(name->key), name);
-	return name;
+	return HASH_GET(names->name, key, key);
 }
 
 /* The ids of a process's threads inside and outside of its pid namespace. */
@@ -274,20 +268,6 @@ static void begin_look(struct names_read *read)
 		read->wait_ns > REREAD_SETTLED_NS && read->wait_ns < REREAD_LAST_NS;
 }
 
-static struct names_read *read_get(struct thread_names *names, struct pp_process_id id)
-{
-	struct names_read *read = read_find(names, id);
-
-	if (read)
-		return read;
-	read = calloc(1, sizeof(*read));
-	if (!read)
-		return NULL;
-	read->id = id;
-	HASH_ADD(hh, names->read, id, sizeof(read->id), read);
-	return read;
-}
-
 /* Returns whether names are left for the next tick. */
 static bool look_at(struct thread_names *names, struct pp_process_id id, const struct slice *slice)
 {
@@ -298,7 +278,7 @@ static bool look_at(struct thread_names *names, struct pp_process_id id, const s
 		return false;
 	/* The details say whether the process is in a pid namespace of its own. */
 	who_read_details(names->processes, process);
-	read = read_get(names, id);
+	read = HASH_GET(names->read, id, id);
 	if (!read)
 		return false;
 	if (!read->is_cut)

@@ -6,13 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef HASH_NONFATAL_OOM
-#define HASH_NONFATAL_OOM 1
-#endif
-#include <uthash.h>
-
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/intern.h"
 #include "discover/proc_scan.h"
 #include "profile/profile.h"
@@ -41,16 +37,6 @@ struct left_out {
 	UT_hash_handle hh;
 };
 
-static void forget_left_out(struct profile_shares *shares)
-{
-	struct left_out *process, *next;
-
-	HASH_ITER (hh, shares->left_out, process, next) {
-		HASH_DEL(shares->left_out, process);
-		free(process);
-	}
-}
-
 static void met_release(struct met *met)
 {
 	free(met->word);
@@ -59,7 +45,7 @@ static void met_release(struct met *met)
 
 void profile_shares_reset(struct profile_shares *shares)
 {
-	forget_left_out(shares);
+	HASH_DROP_ALL(shares->left_out);
 	met_release(&shares->strings);
 	met_release(&shares->steps);
 	user_quota_give_all(&shares->quota);
@@ -89,22 +75,6 @@ static uint32_t user_of(struct process *process)
 	return process_user_kept(process);
 }
 
-static bool add_left_out(struct profile_shares *shares, struct pp_process_id id)
-{
-	struct left_out *added =
-		HASH_COUNT(shares->left_out) < ROW_PROCESSES_MAX ? calloc(1, sizeof(*added)) : NULL;
-
-	if (!added)
-		return false;
-	added->id = id;
-	HASH_ADD(hh, shares->left_out, id, sizeof(added->id), added);
-	if (!added->hh.tbl) { /* no memory for the table */
-		free(added);
-		return false;
-	}
-	return true;
-}
-
 bool profile_shares_has_row(struct profile_shares *shares, const struct process *process)
 {
 	struct left_out *known = NULL;
@@ -112,7 +82,8 @@ bool profile_shares_has_row(struct profile_shares *shares, const struct process 
 	if (!process)
 		return false;
 	HASH_FIND(hh, shares->left_out, &process->id, sizeof(process->id), known);
-	return known || add_left_out(shares, process->id);
+	return known || (HASH_COUNT(shares->left_out) < ROW_PROCESSES_MAX &&
+			 HASH_GET(shares->left_out, id, process->id));
 }
 
 static struct met *met_of(struct profile_shares *shares, uint64_t added)
