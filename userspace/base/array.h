@@ -95,7 +95,8 @@ static inline void *array_extended(void *array, size_t capacity, size_t count, s
 		(a_ > b_) - (a_ < b_);                                                             \
 	})
 
-static inline int median_compare(const void *a, const void *b)
+/* The comparison of uint64_t for qsort(). */
+static inline int order_u64(const void *a, const void *b)
 {
 	return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
 }
@@ -104,7 +105,7 @@ static inline int median_compare(const void *a, const void *b)
  * the one in the middle. */
 static inline uint64_t median_take(uint64_t *value, size_t count)
 {
-	qsort(value, count, sizeof(*value), median_compare);
+	qsort(value, count, sizeof(*value), order_u64);
 	return value[count / 2];
 }
 

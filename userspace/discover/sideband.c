@@ -365,9 +365,7 @@ static int compare_pending(const void *left, const void *right)
 {
 	const struct pending *a = left, *b = right;
 
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
-	return a->sequence < b->sequence ? -1 : 1;
+	return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->sequence, b->sequence);
 }
 
 static void sort_pending(struct sideband *sideband)

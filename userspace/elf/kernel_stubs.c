@@ -242,13 +242,6 @@ static void on_address(void *context, uint64_t vaddr)
 		add_function(reading, vaddr);
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return left < right ? -1 : left > right;
-}
-
 /* Sorts functions from `from` on, and keeps each once. */
 static void sort_functions(struct reading *reading, size_t from)
 {
@@ -259,7 +252,7 @@ static void sort_functions(struct reading *reading, size_t from)
 	if (!count)
 		return;
 	function = reading->function + from;
-	qsort(function, count, sizeof(*function), compare_addresses);
+	qsort(function, count, sizeof(*function), order_u64);
 	for (size_t i = 0; i < count; i++)
 		if (!kept || function[i] != function[kept - 1])
 			function[kept++] = function[i];
@@ -346,10 +339,8 @@ static void read_all(struct reading *reading)
 
 static int compare_in_slots(const void *a, const void *b)
 {
-	const uint64_t left = ((const struct stub_in_slot *)a)->slot;
-	const uint64_t right = ((const struct stub_in_slot *)b)->slot;
-
-	return left < right ? -1 : left > right;
+	return ORDER(((const struct stub_in_slot *)a)->slot,
+		     ((const struct stub_in_slot *)b)->slot);
 }
 
 static void add_from_slots(struct reading *reading)
@@ -380,9 +371,8 @@ static void add_from_slots(struct reading *reading)
 
 static int compare_stubs(const void *a, const void *b)
 {
-	const struct kernel_stub *left = a, *right = b;
-
-	return left->vaddr < right->vaddr ? -1 : left->vaddr > right->vaddr;
+	return ORDER(((const struct kernel_stub *)a)->vaddr,
+		     ((const struct kernel_stub *)b)->vaddr);
 }
 
 static bool have_one_name(const struct kernel_stub *a, const struct kernel_stub *b)

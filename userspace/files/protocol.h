@@ -73,7 +73,7 @@ struct foreign_facts {
 	/* 0: an interpreter; -ENOTSUP: one that cannot be read, for a reason; else: none */
 	int32_t python_error;
 	char reason[FOREIGN_REASON_BYTES];
-	struct python_told python;
+	struct python_info python; /* what was read, for python_told_check() */
 };
 
 /* Whether the reply about a file brings the rows of all of its code, behind the facts: most new

@@ -84,7 +84,7 @@ static void tell_python(const struct elf_image *image, struct foreign_facts *fac
 
 	facts->python_error = python_info_read(image, &info, &reason);
 	if (info)
-		python_told_from(info, &facts->python);
+		facts->python = *info;
 	if (reason)
 		strncpy(facts->reason, reason, sizeof(facts->reason) - 1);
 }

@@ -166,7 +166,7 @@ static int compare_tids(const void *a, const void *b)
 {
 	const struct entry *left = a, *right = b;
 
-	return left->scanned.tid < right->scanned.tid ? -1 : left->scanned.tid > right->scanned.tid;
+	return ORDER(left->scanned.tid, right->scanned.tid);
 }
 
 static void sort_entries(struct scan *scan)

@@ -226,7 +226,7 @@ static bool fits(uint32_t offset, uint32_t size, uint32_t limit)
 	return offset <= limit - size && !(offset % size);
 }
 
-static bool do_lists_fit(const struct python_told *told)
+static bool do_lists_fit(const struct python_info *told)
 {
 	const struct pp_python *bpf = &told->bpf;
 	bool fit = fits(bpf->gc_offset, 4, INTERPRETER_MAX_BYTES + 4096) &&
@@ -258,7 +258,7 @@ static bool do_objects_fit(const struct pp_python *bpf)
 
 /* Copies into *info, a copy of the layout of the same version, the offsets that another process has
  * read from _Py_DebugOffsets.  Returns 0; -EBADMSG: one is out of its bounds. */
-static int take_offsets(const struct python_told *told, struct python_info *info)
+static int take_offsets(const struct python_info *told, struct python_info *info)
 {
 	const struct pp_python *from = &told->bpf;
 	struct pp_python *to = &info->bpf;
@@ -286,25 +286,8 @@ static int take_offsets(const struct python_told *told, struct python_info *info
 	return 0;
 }
 
-void python_told_from(const struct python_info *info, struct python_told *ret_told)
-{
-	*ret_told = (struct python_told){
-		.bpf = info->bpf,
-		.symbols = info->symbols,
-		.tls = info->tls,
-		.version_hex = info->version_hex,
-		.has_offsets = info->offsets_from_file,
-		.is_static_exe = info->is_static_exe,
-		.runtime_interpreters_head = info->runtime_interpreters_head,
-		.interp_next = info->interp_next,
-		.interp_threads_head = info->interp_threads_head,
-		.interp_modules = info->interp_modules,
-		.ts_next = info->ts_next,
-	};
-}
-
 /* The addresses are of the process' memory: whatever they are, a read there finds it or fails. */
-static void take_addresses(const struct python_told *told, struct python_info *info)
+static void take_addresses(const struct python_info *told, struct python_info *info)
 {
 	struct pp_python *bpf = &info->bpf;
 
@@ -325,7 +308,7 @@ static void take_addresses(const struct python_told *told, struct python_info *i
 		bpf->gc_mode = PP_GC_NONE;
 }
 
-static int take_ranges(const struct python_told *told, struct pp_python *bpf)
+static int take_ranges(const struct python_info *told, struct pp_python *bpf)
 {
 	const uint8_t count = told->bpf.eval_range_count;
 
@@ -347,7 +330,7 @@ static int take_ranges(const struct python_told *told, struct pp_python *bpf)
 	return 0;
 }
 
-int python_told_check(const struct python_told *told, struct python_info **ret_info)
+int python_told_check(const struct python_info *told, struct python_info **ret_info)
 {
 	OWNED_MEM struct python_info *info = NULL;
 	const uint32_t major = told->version_hex >> 24, minor = told->version_hex >> 16 & 0xff;
@@ -355,7 +338,7 @@ int python_told_check(const struct python_told *told, struct python_info **ret_i
 		python_layout_find(major, minor, told->bpf.flags & PP_PYTHON_FREE_THREADED);
 	const bool needs_offsets = major == 3 && minor >= 13;
 
-	if (!layout || needs_offsets != (told->has_offsets != 0) || !told->bpf.code_type ||
+	if (!layout || needs_offsets != (told->offsets_from_file != 0) || !told->bpf.code_type ||
 	    !told->symbols.runtime != (told->version_hex < 0x03070000) ||
 	    (!told->symbols.runtime && !told->symbols.thread_state_current))
 		return -EBADMSG;

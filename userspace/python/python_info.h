@@ -42,8 +42,9 @@ struct python_info {
 	struct python_tls_plan tls;
 	/* PY_VERSION_HEX where the file has it; else major << 24 | minor << 16 */
 	uint32_t version_hex;
-	bool offsets_from_file; /* from _Py_DebugOffsets, not from our table */
-	bool is_static_exe; /* the interpreter is part of the executable itself (ET_EXEC or PIE) */
+	/* 0 or 1; no bool, as any bytes may come from the process that reads the file. */
+	uint32_t offsets_from_file; /* from _Py_DebugOffsets, not from our table */
+	uint32_t is_static_exe; /* the interpreter is in the executable itself (ET_EXEC or PIE) */
 	/* Only user space needs these (thread list, names of threads). */
 	uint32_t runtime_interpreters_head; /* offset in _PyRuntime */
 	uint32_t interp_next, interp_threads_head, interp_modules;

@@ -32,21 +32,8 @@ int python_debug_offsets_read(const struct elf_image *image, uint64_t runtime,
 int python_debug_offsets_version(const struct elf_image *image, uint64_t runtime,
 				 uint32_t *ret_version_hex, bool *ret_is_free_threaded);
 
-/* As in struct python_info, without types that have values of their own. */
-struct python_told {
-	struct pp_python bpf;
-	struct python_symbols symbols;
-	struct python_tls_plan tls;
-	uint32_t version_hex;
-	uint32_t has_offsets; /* not 0: offsets_from_file */
-	uint32_t is_static_exe;
-	uint32_t runtime_interpreters_head;
-	uint32_t interp_next, interp_threads_head, interp_modules;
-	uint32_t ts_next;
-};
-
-void python_told_from(const struct python_info *info, struct python_told *ret_told);
-/* Returns 0; -EBADMSG: no file can be so; -ENOMEM. */
-int python_told_check(const struct python_told *told, struct python_info **ret_info);
+/* Makes what another process has read of a file, any bytes, an info of our own.  Returns 0; -EBADMSG:
+ * no file can be so; -ENOMEM. */
+int python_told_check(const struct python_info *told, struct python_info **ret_info);
 
 #endif

@@ -279,11 +279,6 @@ static int read_lines(struct load *load, const struct slice *slice)
 
 /* ---- the table ---- */
 
-static size_t underscores(const char *name)
-{
-	return strspn(name, "_");
-}
-
 static int type_rank(char type)
 {
 	return type == 'T' ? 0 : type == 't' ? 1 : 2;
@@ -294,17 +289,11 @@ static int compare_symbols(const void *a, const void *b, void *context)
 {
 	const struct raw_symbol *x = a, *y = b;
 	const char *names = context;
-	size_t x_underscores, y_underscores;
 
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	if (type_rank(x->type) != type_rank(y->type))
-		return type_rank(x->type) - type_rank(y->type);
-	x_underscores = underscores(names + x->name);
-	y_underscores = underscores(names + y->name);
-	if (x_underscores != y_underscores)
-		return x_underscores < y_underscores ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return ORDER(x->address, y->address)
+		       ?: type_rank(x->type) - type_rank(y->type)
+		       ?: ORDER(strspn(names + x->name, "_"), strspn(names + y->name, "_"))
+		       ?: ORDER(x->name, y->name);
 }
 
 /* Without modules the kernel lists by address, so that only the names of each address need

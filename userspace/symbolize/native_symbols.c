@@ -202,9 +202,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	return x->high < y->high ? -1 : x->high > y->high;
+	return ORDER(x->low, y->low) ?: ORDER(x->high, y->high);
 }
 
 /* Sorts ranges and cuts overlaps: answers that share an address are equal. */
@@ -322,13 +320,6 @@ static int scan_file(struct native_symbols *symbols, struct cached_file *file,
 	return 0;
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static int scan_missing(struct native_symbols *symbols, struct cached_file *file,
 			const struct native_file *wanted, const uint64_t *vaddr, size_t count)
 {
@@ -348,7 +339,7 @@ static int scan_missing(struct native_symbols *symbols, struct cached_file *file
 	}
 	if (!missing_count || (file->has_failed && file->round == wanted->round))
 		return 0;
-	qsort(missing, missing_count, sizeof(*missing), compare_addresses);
+	qsort(missing, missing_count, sizeof(*missing), order_u64);
 	return scan_file(symbols, file, wanted, missing, missing_count);
 }
 

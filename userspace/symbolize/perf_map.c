@@ -113,9 +113,7 @@ static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
+	return ORDER(x->start, y->start) ?: ORDER(x->name, y->name);
 }
 
 /* Sorts the entries from `sorted` on into the ones before, so that a growing file costs only what

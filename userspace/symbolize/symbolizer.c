@@ -233,10 +233,8 @@ int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash)
 static int compare_frames(const void *a, const void *b)
 {
 	/* Sorts by file, then address, whatever the kind. */
-	packed_frame left = *(const packed_frame *)a & ~(7ULL << 61);
-	packed_frame right = *(const packed_frame *)b & ~(7ULL << 61);
-
-	return left < right ? -1 : left > right;
+	return ORDER(*(const packed_frame *)a & ~(7ULL << 61),
+		     *(const packed_frame *)b & ~(7ULL << 61));
 }
 
 static int name_native(struct symbolizer *symbolizer, packed_frame key, const struct symbol *symbol)

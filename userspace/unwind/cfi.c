@@ -82,9 +82,7 @@ static int compare_entries(const void *left, const void *right)
 {
 	const struct index_entry *a = left, *b = right;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->record < b->record ? -1 : a->record > b->record;
+	return ORDER(a->start, b->start) ?: ORDER(a->record, b->record);
 }
 
 /* Walks all records and builds the index.  What follows a damaged record is lost.  Empty FDEs, and

@@ -49,12 +49,7 @@ uint64_t greenlet_first_function(const struct elf_image *image)
 	return 0;
 }
 
-void python_told_from(const struct python_info *info, struct python_told *ret_told)
-{
-	(void)info, (void)ret_told;
-}
-
-int python_told_check(const struct python_told *told, struct python_info **ret_info)
+int python_told_check(const struct python_info *told, struct python_info **ret_info)
 {
 	(void)told;
 	*ret_info = calloc(1, sizeof(**ret_info));

@@ -138,7 +138,7 @@ int worker_ask(struct worker *worker, const struct worker_request *asked,
 
 static int told_result;
 
-int python_told_check(const struct python_told *told, struct python_info **ret_info)
+int python_told_check(const struct python_info *told, struct python_info **ret_info)
 {
 	(void)told;
 	if (told_result)

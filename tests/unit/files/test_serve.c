@@ -150,6 +150,7 @@ uint64_t greenlet_first_function(const struct elf_image *image)
 
 static int python_error;
 static const char *python_reason;
+static struct python_info python;
 static unsigned int pythons_freed;
 
 int python_info_read(const struct elf_image *image, struct python_info **ret_info,
@@ -157,7 +158,7 @@ int python_info_read(const struct elf_image *image, struct python_info **ret_inf
 {
 	(void)image;
 	if (!python_error)
-		*ret_info = (struct python_info *)&file;
+		*ret_info = memset(&python, 0x5a, sizeof(python));
 	if (python_reason)
 		*ret_reason = python_reason;
 	return python_error;
@@ -166,12 +167,6 @@ int python_info_read(const struct elf_image *image, struct python_info **ret_inf
 void python_info_free(struct python_info *info)
 {
 	pythons_freed += info != NULL;
-}
-
-void python_told_from(const struct python_info *info, struct python_told *ret_told)
-{
-	assert_ptr_equal(info, &file);
-	memset(ret_told, 0x5a, sizeof(*ret_told));
 }
 
 /* ---- names ---- */

@@ -155,10 +155,8 @@ static void python_told_check__gives_what_was_read(void **state)
 	for (size_t i = 0; i < sample_count; i++) {
 		const struct python_info *info = samples[i].info;
 		OWNED(python_info) struct python_info *checked = NULL;
-		struct python_told told;
 
-		python_told_from(info, &told);
-		assert_int_equal(python_told_check(&told, &checked), 0);
+		assert_int_equal(python_told_check(info, &checked), 0);
 		assert_memory_equal(&checked->bpf, &info->bpf, sizeof(info->bpf));
 		assert_memory_equal(&checked->symbols, &info->symbols, sizeof(info->symbols));
 		assert_memory_equal(&checked->tls, &info->tls, sizeof(info->tls));
@@ -180,13 +178,13 @@ static void python_told_check__what_no_file_says_is_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sample_count; i++) {
 		OWNED(python_info) struct python_info *checked = NULL;
-		struct python_told told[9];
+		struct python_info told[9];
 
 		for (size_t k = 0; k < ARRAY_SIZE(told); k++)
-			python_told_from(samples[i].info, &told[k]);
+			told[k] = *samples[i].info;
 		told[0].version_hex = 0x63000000;
 		told[1].bpf.code_type = 0;
-		told[2].has_offsets = !told[2].has_offsets;
+		told[2].offsets_from_file = !told[2].offsets_from_file;
 		told[3].bpf.eval_range_count = PP_MAX_EVAL_RANGES + 1;
 		told[4].tls.source[1].mode = PP_TLS_GLOBAL + 1;
 		told[5].symbols.runtime = told[5].symbols.runtime ? 0 : 1;
@@ -195,7 +193,7 @@ static void python_told_check__what_no_file_says_is_refused(void **state)
 		told[7].bpf.code_line_table = PP_CODE_READ_BYTES;
 		told[8].bpf.ts_frame = PP_TSTATE_READ_BYTES;
 		for (size_t k = 0; k < ARRAY_SIZE(told); k++)
-			if (k < 7 || told[k].has_offsets)
+			if (k < 7 || told[k].offsets_from_file)
 				assert_int_equal(python_told_check(&told[k], &checked), -EBADMSG);
 	}
 }
