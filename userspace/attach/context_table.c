@@ -14,81 +14,6 @@
 #include "python/python_process.h"
 #include "unwind/row_space.h"
 
-/* Gives interpreter files their numbers in pythons[].  Records and stacks hold the number in a
- * byte, so one that was given back rests for epochs, as ids of files do.  Users have a share each.
- * */
-
-struct python_slot {
-	struct file *file;    /* borrowed; NULL: free, or resting */
-	uint32_t uid;	      /* whose share it is part of */
-	uint32_t rest_epochs; /* until it is free again */
-};
-struct python_slots {
-	struct python_slot slot[PYTHON_SLOTS];
-	struct user_quota quota;
-};
-
-static void python_slots_init(struct python_slots *slots)
-{
-	*slots = (struct python_slots){.quota.total = PYTHON_SLOTS};
-}
-
-static void python_slots_release(struct python_slots *slots)
-{
-	user_quota_release(&slots->quota);
-}
-
-/* Takes a slot for a file that a user's process maps.  Returns 0; -EDQUOT: the user's share is used
- * up; -ENOSPC; -ENOMEM. */
-static int python_slots_take(struct python_slots *slots, uint32_t uid, struct file *file,
-			     uint32_t *ret_index)
-{
-	int err = user_quota_take(&slots->quota, uid, 1);
-	uint32_t index = 0;
-
-	if (err)
-		return err;
-	/* The quota counts those that rest, too: one is free. */
-	while (slots->slot[index].file || slots->slot[index].rest_epochs)
-		index++;
-	slots->slot[index] = (struct python_slot){.file = file, .uid = uid};
-	*ret_index = index;
-	return 0;
-}
-
-/* Takes a slot back that nobody has seen yet. */
-static void python_slots_give(struct python_slots *slots, uint32_t index)
-{
-	user_quota_give(&slots->quota, slots->slot[index].uid, 1);
-	slots->slot[index] = (struct python_slot){0};
-}
-
-/* Makes the slots of files that no process has mapped since before_ns rest. */
-static void python_slots_tidy(struct python_slots *slots, uint64_t before_ns)
-{
-	for (uint32_t i = 0; i < PYTHON_SLOTS; i++) {
-		struct python_slot *slot = &slots->slot[i];
-		struct file *file = slot->file;
-
-		if (!file || file->references || file->interpreted ||
-		    file->unused_since_ns >= before_ns)
-			continue;
-		file->python_index = 0;
-		slot->file = NULL;
-		slot->rest_epochs = FILE_SLOT_REST_EPOCHS;
-	}
-}
-
-static void python_slots_end_epoch(struct python_slots *slots)
-{
-	for (uint32_t i = 0; i < PYTHON_SLOTS; i++) {
-		struct python_slot *slot = &slots->slot[i];
-
-		if (slot->rest_epochs && !--slot->rest_epochs)
-			user_quota_give(&slots->quota, slot->uid, 1);
-	}
-}
-
 /* Consecutive chunks in map_sets[], numbered from 1 on. */
 struct map_set {
 	uint32_t first, count;
@@ -112,7 +37,10 @@ struct context_table {
 	struct file_table *files;
 	struct pp_map_chunk *chunk;
 	struct index_ranges chunks;
-	struct python_slots pythons;
+	/* Numbers of interpreter files, 1 + the index in pythons[].  Records and stacks hold them in
+	 * a byte, so one that was given back rests for epochs, as ids of files do. */
+	struct index_ranges pythons;
+	struct file *interpreter[PYTHON_SLOTS + 1]; /* borrowed; NULL: free, or resting */
 	uint32_t next_code_space, next_map_version;
 	struct context_table_stats stats;
 };
@@ -128,8 +56,8 @@ int context_table_new(struct kernel_side *side, struct file_table *files,
 	table->side = side;
 	table->files = files;
 	table->chunk = kernel_side_map_chunks(side, &chunks);
-	index_ranges_init(&table->chunks, chunks + 1);
-	python_slots_init(&table->pythons);
+	index_ranges_init(&table->chunks, chunks + 1, WALK_REST_TICKS);
+	index_ranges_init(&table->pythons, PYTHON_SLOTS + 1, FILE_SLOT_REST_EPOCHS);
 	*ret_table = table;
 	return 0;
 }
@@ -138,7 +66,7 @@ void context_table_free(struct context_table *table)
 {
 	if (!table)
 		return;
-	python_slots_release(&table->pythons);
+	index_ranges_release(&table->pythons);
 	index_ranges_release(&table->chunks);
 	free(table);
 }
@@ -270,38 +198,48 @@ static int python_slot(struct context_table *table, const struct process *proces
 		       struct file *file)
 {
 	static const struct pp_resync unknown;
-	uint32_t index;
+	uint32_t number;
 	int err;
 
 	if (file->python_index)
 		return 0;
-	err = python_slots_take(&table->pythons, process_user(process), file, &index);
+	err = index_ranges_take(&table->pythons, process_user(process), 1, &number);
 	if (err) {
 		refuse_python(table, file);
 		return err;
 	}
 	file->python->bpf.file = file->id;
-	err = kernel_side_set_python(table->side, index, &file->python->bpf);
+	err = kernel_side_set_python(table->side, number - 1, &file->python->bpf);
 	/* What was learnt of the interpreter that had the number before. */
 	if (!err)
-		err = kernel_side_set_resync(table->side, index, &unknown);
+		err = kernel_side_set_resync(table->side, number - 1, &unknown);
 	if (err) {
-		python_slots_give(&table->pythons, index);
+		index_ranges_undo(&table->pythons, number);
 		return err;
 	}
-	file->python_index = index + 1;
+	table->interpreter[number] = file;
+	file->python_index = number;
 	file->python_reason = NULL;
 	return 0;
 }
 
 void context_table_tidy(struct context_table *table, uint64_t before_ns)
 {
-	python_slots_tidy(&table->pythons, before_ns);
+	for (uint32_t number = 1; number <= PYTHON_SLOTS; number++) {
+		struct file *file = table->interpreter[number];
+
+		if (!file || file->references || file->interpreted ||
+		    file->unused_since_ns >= before_ns)
+			continue;
+		file->python_index = 0;
+		table->interpreter[number] = NULL;
+		index_ranges_give(&table->pythons, number);
+	}
 }
 
 void context_table_end_epoch(struct context_table *table)
 {
-	python_slots_end_epoch(&table->pythons);
+	index_ranges_tick(&table->pythons);
 }
 
 struct user_quota *context_table_python_quota(struct context_table *table)
@@ -316,7 +254,7 @@ struct user_quota *context_table_sets_quota(struct context_table *table)
 
 struct file *context_table_interpreter(const struct context_table *table, uint32_t python)
 {
-	return python && python <= PYTHON_SLOTS ? table->pythons.slot[python - 1].file : NULL;
+	return python && python <= PYTHON_SLOTS ? table->interpreter[python] : NULL;
 }
 
 const struct python_info *context_table_python_info(const struct context_table *table,

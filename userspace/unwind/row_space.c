@@ -10,11 +10,10 @@
 #include "base/array.h"
 #include "base/user_quota.h"
 
-#define INDEX_RANGES_REST_TICKS 2U
-
-void index_ranges_init(struct index_ranges *ranges, uint32_t entries)
+void index_ranges_init(struct index_ranges *ranges, uint32_t entries, uint32_t rest_ticks)
 {
-	*ranges = (struct index_ranges){.entries = entries, .quota.total = entries - 1};
+	*ranges = (struct index_ranges){
+		.entries = entries, .rest_ticks = rest_ticks, .quota.total = entries - 1};
 }
 
 void index_ranges_release(struct index_ranges *ranges)
@@ -83,7 +82,18 @@ void index_ranges_give(struct index_ranges *ranges, uint32_t first)
 	const struct index_range *range = index_ranges_find(ranges, first);
 
 	if (range && range->first == first)
-		ranges->range[range - ranges->range].rest_ticks = INDEX_RANGES_REST_TICKS;
+		ranges->range[range - ranges->range].rest_ticks = ranges->rest_ticks;
+}
+
+void index_ranges_undo(struct index_ranges *ranges, uint32_t first)
+{
+	const struct index_range *range = index_ranges_find(ranges, first);
+	const size_t at = (size_t)(range - ranges->range);
+
+	user_quota_give(&ranges->quota, range->uid, range->count);
+	ranges->count--;
+	memmove(&ranges->range[at], &ranges->range[at + 1],
+		(ranges->count - at) * sizeof(*ranges->range));
 }
 
 void index_ranges_tick(struct index_ranges *ranges)

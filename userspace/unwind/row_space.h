@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Allocates parts of what walks read: none is reused for two ticks after it was freed. */
+/* Allocates parts of what walks read: what was freed rests for some ticks before it is reused. */
 #ifndef UNWIND_ROW_SPACE_H
 #define UNWIND_ROW_SPACE_H
 
@@ -12,6 +12,8 @@
 #include "base/cleanup.h"
 #include "base/user_quota.h"
 
+#define WALK_REST_TICKS 2U /* a walk that began two ticks ago is over */
+
 /* ---- runs of entries of an array: first fit.  Entry 0 is never given out ---- */
 
 struct index_range {
@@ -23,17 +25,19 @@ struct index_range {
 struct index_ranges {
 	struct index_range *range; /* owned; sorted, without overlaps */
 	size_t count, capacity;
-	uint32_t entries;
+	uint32_t entries, rest_ticks;
 	struct user_quota quota; /* entries, the resting ones included */
 };
 
-void index_ranges_init(struct index_ranges *ranges, uint32_t entries);
+void index_ranges_init(struct index_ranges *ranges, uint32_t entries, uint32_t rest_ticks);
 void index_ranges_release(struct index_ranges *ranges);
 /* Allocates `count` entries for a user. Returns 0; -EDQUOT: more than his share; -ENOSPC;
  * -ENOMEM. */
 int index_ranges_take(struct index_ranges *ranges, uint32_t uid, uint32_t count,
 		      uint32_t *ret_first);
 void index_ranges_give(struct index_ranges *ranges, uint32_t first);
+/* Takes back what was given out last, and nobody has seen: it need not rest. */
+void index_ranges_undo(struct index_ranges *ranges, uint32_t first);
 void index_ranges_tick(struct index_ranges *ranges);
 /* Returns the allocated range that contains an entry, or NULL. */
 const struct index_range *index_ranges_find(const struct index_ranges *ranges, uint32_t entry);

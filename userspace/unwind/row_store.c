@@ -169,7 +169,7 @@ int row_store_new(const struct row_store_memory *memory, struct row_store **ret_
 	if (!store)
 		return -ENOMEM;
 	store->memory = *memory;
-	index_ranges_init(&store->ranges, memory->page_count);
+	index_ranges_init(&store->ranges, memory->page_count, WALK_REST_TICKS);
 	store->rows.total = (uint64_t)memory->shard_count * ROW_SHARD_GRANULES;
 	err = row_space_new(memory->shard_count, &store->space);
 	if (err)
