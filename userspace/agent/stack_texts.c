@@ -194,7 +194,7 @@ static int name_noted(struct stack_texts *texts)
 	for (struct stack_entry *entry = texts->noted; entry && !err; entry = entry->next)
 		err = symbolizer_note_hash(symbolizer, entry->key.user);
 	if (!err)
-		err = symbolizer_resolve(symbolizer);
+		err = symbolizer_resolve_slice(symbolizer, NULL);
 	for (struct stack_entry *entry = texts->noted; entry && !err; entry = entry->next)
 		err = name_stack(texts, symbolizer, entry);
 	return err;

@@ -75,43 +75,7 @@ int probe_stub_load(uint32_t site, int site_now, int programs, int program, int 
 	return 0;
 }
 
-/* What the kernel has for programs of user probes.  No state; any thread. */
-
-#define GET_ATTACH_COOKIE 174 /* BPF_FUNC_get_attach_cookie, 5.15 */
-
-/* Returns a descriptor or -errno. */
-static int load(const struct bpf_insn *code, size_t count, bool is_shared)
-{
-	LIBBPF_OPTS(bpf_prog_load_opts, options,
-		    .expected_attach_type =
-			    is_shared ? (enum bpf_attach_type)PROBE_LINKS_ATTACH_TYPE : 0);
-	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "pp_trial", "GPL", code, count, &options);
-
-	return program < 0 ? -errno : program;
-}
-
-int probe_trial_load_empty(bool is_shared)
-{
-	const struct bpf_insn nothing[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-
-	return load(nothing, ARRAY_SIZE(nothing), is_shared);
-}
-
-bool probe_trial_has_cookies(void)
-{
-	/* r1 is the context already. */
-	const struct bpf_insn ask[] = {
-		{.code = BPF_JMP | BPF_CALL, .imm = GET_ATTACH_COOKIE},
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	OWNED_FD int program = load(ask, ARRAY_SIZE(ask), false);
-
-	return program >= 0;
-}
+/* ---- links ---- */
 
 #define UPROBE_DIRECTORY "/sys/bus/event_source/devices/uprobe/"
 #define SEMAPHORE_SHIFT 32 /* linux/trace_events.h: PERF_UPROBE_REF_CTR_OFFSET_SHIFT */
@@ -152,16 +116,26 @@ bool probe_links_have_cookies(void)
 
 /* ---- many sites by one link ---- */
 
+/* Loads a program that does nothing.  Returns a descriptor or -errno. */
+static int load_empty(enum bpf_attach_type type)
+{
+	const struct bpf_insn nothing[] = {MOVE_VALUE(BPF_REG_0, 0), {.code = BPF_JMP | BPF_EXIT}};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = type);
+	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "pp_trial", "GPL", nothing,
+				    ARRAY_SIZE(nothing), &options);
+
+	return program < 0 ? -errno : program;
+}
+
+int probe_trial_load_empty(bool is_shared)
+{
+	return load_empty(is_shared ? (enum bpf_attach_type)PROBE_LINKS_ATTACH_TYPE : 0);
+}
+
 /* Returns whether the kernel makes such links. */
 static bool can_link(enum bpf_attach_type type)
 {
-	const struct bpf_insn nothing[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = type);
-	OWNED_FD int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "pp_multi", "GPL", nothing,
-					     ARRAY_SIZE(nothing), &options);
+	OWNED_FD int program = load_empty(type);
 	const uint64_t offset = 0;
 	const struct link_attributes attributes = {
 		.program = (uint32_t)program,

@@ -15,8 +15,6 @@
  * that of all probes; all are descriptors, borrowed.  Returns 0 or -errno. */
 int probe_stub_load(uint32_t site, int site_now, int programs, int program, int *ret_stub);
 
-/* Returns whether a program is told which site was hit. */
-bool probe_trial_has_cookies(void);
 /* Loads a program that does nothing.  is_shared: for links of many sites.
  * Returns a descriptor, which the caller closes, or -errno. */
 int probe_trial_load_empty(bool is_shared);

@@ -47,7 +47,7 @@ static const char *kernel_text(void)
 {
 	if (probe_links_can_share())
 		return "uprobe_multi and cookies are there";
-	if (probe_trial_has_cookies())
+	if (probe_links_have_cookies())
 		return "cookies are there; no uprobe_multi (Linux 6.6): taking off a probe takes "
 		       "up to 0.1 s";
 	return "no cookies (Linux 5.15): each place has a program of its own; no uprobe_multi "

@@ -6,13 +6,6 @@
 #include "base/cleanup.h"
 #include "files/check.h"
 
-/* What is asked about. */
-struct addresses {
-	const uint64_t *vaddr; /* ascending */
-	size_t count;
-	uint32_t max; /* at a time */
-};
-
 /* Hands the answers on, with texts that end. */
 static void tell_names(const struct foreign_names *names, const char *text,
 		       foreign_function_handler *found, void *context)
@@ -51,23 +44,28 @@ static int take_names(struct foreign *foreign, const struct foreign_file *file, 
 	return (int)names->count;
 }
 
-/* Asks about addresses, `max` at a time; message has all but these. */
-static int ask_all(struct foreign *foreign, const struct foreign_file *file,
-		   struct foreign_request *message, const struct addresses *asked,
+/* Asks about ascending addresses, some at a time. */
+static int ask_all(struct foreign *foreign, const struct foreign_file *file, enum foreign_kind kind,
+		   uint64_t low, const uint64_t *vaddr, size_t count,
 		   foreign_function_handler *found, void *context)
 {
-	size_t count = asked->count;
+	const size_t max = kind == FOREIGN_NAMES ? FOREIGN_MAX_NAMES : FOREIGN_MAX_KERNELS;
+	OWNED_MEM struct foreign_request *message = calloc(1, FOREIGN_REQUEST_MAX_BYTES);
 	int answered = 0;
 
-	while (count && asked->vaddr[count - 1] == UINT64_MAX)
+	if (!message)
+		return -ENOMEM;
+	message->kind = kind;
+	message->low = low;
+	while (count && vaddr[count - 1] == UINT64_MAX)
 		count--; /* no function is there, and no question: foreign_request_is_sound() */
 	for (size_t done = 0; done < count; done += (size_t)answered) {
 		const size_t left = count - done;
 		uint32_t size;
 		int err;
 
-		message->vaddr_count = left < asked->max ? (uint32_t)left : asked->max;
-		memcpy(message->vaddr, asked->vaddr + done,
+		message->vaddr_count = (uint32_t)(left < max ? left : max);
+		memcpy(message->vaddr, vaddr + done,
 		       message->vaddr_count * sizeof(*message->vaddr));
 		err = foreign_ask(foreign, file, message, &size);
 		answered = err ? err
@@ -82,27 +80,14 @@ static int ask_all(struct foreign *foreign, const struct foreign_file *file,
 int foreign_names(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
 		  size_t count, foreign_function_handler *found, void *context)
 {
-	const struct addresses asked = {vaddr, count, FOREIGN_MAX_NAMES};
-	OWNED_MEM struct foreign_request *message = calloc(1, FOREIGN_REQUEST_MAX_BYTES);
-
-	if (!message)
-		return -ENOMEM;
-	message->kind = FOREIGN_NAMES;
-	return ask_all(foreign, file, message, &asked, found, context);
+	return ask_all(foreign, file, FOREIGN_NAMES, 0, vaddr, count, found, context);
 }
 
 int foreign_kernels(struct foreign *foreign, const struct foreign_file *file, const uint64_t *vaddr,
 		    size_t count, bool are_functions, foreign_function_handler *found,
 		    void *context)
 {
-	const struct addresses asked = {vaddr, count, FOREIGN_MAX_KERNELS};
-	OWNED_MEM struct foreign_request *message = calloc(1, FOREIGN_REQUEST_MAX_BYTES);
-
-	if (!message)
-		return -ENOMEM;
-	message->kind = FOREIGN_KERNELS;
-	message->low = are_functions;
-	return ask_all(foreign, file, message, &asked, found, context);
+	return ask_all(foreign, file, FOREIGN_KERNELS, are_functions, vaddr, count, found, context);
 }
 
 /* ---- texts ---- */

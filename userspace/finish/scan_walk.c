@@ -124,25 +124,37 @@ static uint64_t find_state(struct scan_walker *walker, const struct python_where
 	return 0;
 }
 
-/* Reads the Python frames into walker->frames; sets their flags and whether the thread waits for
- * the GIL. */
-static void walk_python(struct scan_walker *walker, const struct pp_scan_record *thread,
-			uint32_t stack_bytes, const struct process *process,
-			const struct process_python *python, struct scanned *scanned)
+/* Finds how to read the process' interpreter; NULL: it has none that can be read. */
+static const struct process_python *find_python(struct process *process,
+						struct python_where *ret_where)
 {
-	const struct python_info *info = python->file->python;
-	struct python_where where = {
-		.pid = (pid_t)process->id.tgid, .layout = &info->bpf, .bias = python->bias};
+	const struct process_python *python = context_table_python(process);
+	const struct python_info *info;
 
-	if (python_process_tls_read(info, where.pid, where.bias, python->is_musl, where.tls))
-		python_process_tls(info, where.bias, python->is_musl, where.tls);
-	python_frames_read(&where,
-			   find_state(walker, &where, thread, stack_bytes, process->id, python),
-			   &walker->frames);
-	scanned->flags |= walker->frames.count_flags;
-	if (scanned->wait == PP_WAIT_LOCK &&
-	    python_gil_owns(&where, &walker->frames, thread->argument))
-		scanned->wait = PP_WAIT_GIL;
+	if (!python || !python->file || python->is_refused)
+		return NULL;
+	info = python->file->python;
+	*ret_where = (struct python_where){
+		.pid = (pid_t)process->id.tgid, .layout = &info->bpf, .bias = python->bias};
+	if (python_process_tls_read(info, ret_where->pid, python->bias, python->is_musl,
+				    ret_where->tls))
+		python_process_tls(info, python->bias, python->is_musl, ret_where->tls);
+	return python;
+}
+
+/* Reads the Python frames of a thread state into walker->frames, and notes them. */
+static void walk_python(struct scan_walker *walker, const struct process_python *python,
+			const struct python_where *where, uint64_t thread_state,
+			struct pp_incomplete_record *incomplete)
+{
+	struct python_frames *frames = &walker->frames;
+
+	python_frames_read(where, thread_state, frames);
+	incomplete->python = (uint8_t)python->file->python_index;
+	incomplete->py_stop = (uint8_t)frames->stop;
+	incomplete->python_stored = (uint16_t)frames->stored;
+	incomplete->python_count = frames->count;
+	incomplete->segment_count = frames->segment_count;
 }
 
 /* ---- one thread ---- */
@@ -173,7 +185,6 @@ static int walk_user(struct scan_walker *walker, const struct pp_scan_record *th
 		     struct process *process, struct scanned *scanned,
 		     struct pp_stack_record **ret_record)
 {
-	const struct process_python *python = context_table_python(process);
 	struct python_frames *frames = &walker->frames;
 	struct pp_incomplete_record incomplete = {
 		.key = {.id = process->id, .tid = thread->tid},
@@ -192,17 +203,22 @@ static int walk_user(struct scan_walker *walker, const struct pp_scan_record *th
 						   .segment = frames->segment,
 						   .returns = thread->returns,
 						   .stack = walker->stack};
+	const struct process_python *python;
+	struct python_where where;
 	int err;
 
 	memcpy(incomplete.registers, thread->registers, sizeof(incomplete.registers));
 	incomplete.stack_bytes = copy_stack(walker, (pid_t)process->id.tgid, thread->sp);
-	if (python && python->file && !python->is_refused) {
-		walk_python(walker, thread, incomplete.stack_bytes, process, python, scanned);
-		incomplete.python = (uint8_t)python->file->python_index;
-		incomplete.py_stop = (uint8_t)frames->stop;
-		incomplete.python_stored = (uint16_t)frames->stored;
-		incomplete.python_count = frames->count;
-		incomplete.segment_count = frames->segment_count;
+	python = find_python(process, &where);
+	if (python) {
+		walk_python(walker, python, &where,
+			    find_state(walker, &where, thread, incomplete.stack_bytes, process->id,
+				       python),
+			    &incomplete);
+		scanned->flags |= frames->count_flags;
+		if (scanned->wait == PP_WAIT_LOCK &&
+		    python_gil_owns(&where, frames, thread->argument))
+			scanned->wait = PP_WAIT_GIL;
 	}
 	err = user_unwind(walker->finisher, process, &decoded, ret_record);
 	if (!err)
@@ -231,25 +247,17 @@ int scan_walk_state(struct scan_walker *walker, struct process *process, uint32_
 		    uint64_t thread_state, struct scanned *ret_scanned,
 		    struct pp_stack_record **ret_record)
 {
-	const struct process_python *python = context_table_python(process);
 	struct python_frames *frames = &walker->frames;
 	struct pp_incomplete_record incomplete = {.key = {.id = process->id, .tid = tid},
 						  .stop = PP_STOP_NO_USER};
 	const struct decoded_incomplete decoded = {.record = &incomplete, .python = frames->frame};
-	struct python_where where = {.pid = (pid_t)process->id.tgid};
+	struct python_where where;
+	const struct process_python *python = find_python(process, &where);
 
-	if (!python || !python->file || python->is_refused)
+	if (!python)
 		return -ENOENT;
-	where.layout = &python->file->python->bpf;
-	where.bias = python->bias;
-	if (python_process_tls_read(python->file->python, where.pid, where.bias, python->is_musl,
-				    where.tls))
-		python_process_tls(python->file->python, where.bias, python->is_musl, where.tls);
-	python_frames_read(&where, thread_state, frames);
-	incomplete.python = (uint8_t)python->file->python_index;
-	incomplete.py_stop = (uint8_t)frames->stop;
-	incomplete.python_stored = (uint16_t)frames->stored;
-	incomplete.python_count = frames->count;
+	walk_python(walker, python, &where, thread_state, &incomplete);
+	incomplete.segment_count = 0;
 	ret_scanned->flags = frames->count_flags;
 	ret_scanned->wait = PP_WAIT_NONE;
 	set_flags(ret_scanned, PP_STOP_NO_USER, frames->stop);

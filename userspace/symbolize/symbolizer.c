@@ -301,11 +301,6 @@ int symbolizer_resolve_slice(struct symbolizer *symbolizer, const struct slice *
 	return 0;
 }
 
-int symbolizer_resolve(struct symbolizer *symbolizer)
-{
-	return symbolizer_resolve_slice(symbolizer, NULL);
-}
-
 /* ---- frames ---- */
 
 static int name_python(struct symbolizer *symbolizer, packed_frame key, struct frame *frame)

@@ -78,6 +78,7 @@ int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash)
 int symbolizer_resolve_slice(struct symbolizer *symbolizer, const struct slice *slice)
 {
 	(void)symbolizer;
+	is_resolved &= slice != NULL;
 	assert_false(is_resolved && noted_count);
 	if (late_files && slice_is_over(slice)) {
 		late_files--;
@@ -85,12 +86,6 @@ int symbolizer_resolve_slice(struct symbolizer *symbolizer, const struct slice *
 	}
 	is_resolved = true;
 	return stacks_result("resolve");
-}
-
-int symbolizer_resolve(struct symbolizer *symbolizer)
-{
-	is_resolved = false;
-	return symbolizer_resolve_slice(symbolizer, NULL);
 }
 
 static const struct known_stack *known_stack(uint64_t hash)

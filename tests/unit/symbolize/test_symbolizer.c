@@ -184,7 +184,7 @@ static const char *names(struct fixture *fixture, const struct dict_stack *user,
 
 	if (user)
 		assert_int_equal(symbolizer_note(fixture->symbolizer, user), 0);
-	assert_int_equal(symbolizer_resolve(fixture->symbolizer), 0);
+	assert_int_equal(symbolizer_resolve_slice(fixture->symbolizer, NULL), 0);
 	assert_int_equal(
 		symbolizer_stack(fixture->symbolizer, process_id, user, kernel, &frame, &count), 0);
 	fixture->text[0] = '\0';
@@ -451,7 +451,7 @@ static void symbolizer_resolve__asks_once_a_file_and_once_an_address(void **stat
 	build(&built, 0, 4, frames);
 	assert_int_equal(symbolizer_note(fixture.symbolizer, &built.stack), 0);
 	assert_int_equal(symbolizer_note(fixture.symbolizer, &built.stack), 0);
-	assert_int_equal(symbolizer_resolve(fixture.symbolizer), 0);
+	assert_int_equal(symbolizer_resolve_slice(fixture.symbolizer, NULL), 0);
 	assert_int_equal(fixture.native_calls, 2);
 	assert_int_equal(fixture.addresses_asked, 3);
 	names(&fixture, &built.stack, NULL);
