@@ -37,8 +37,8 @@ struct context_table {
 	struct file_table *files;
 	struct pp_map_chunk *chunk;
 	struct index_ranges chunks;
-	/* Numbers of interpreter files, 1 + the index in pythons[].  Records and stacks hold them in
-	 * a byte, so one that was given back rests for epochs, as ids of files do. */
+	/* Numbers of interpreter files, 1 + the index in pythons[].  Records and stacks hold them
+	 * in a byte, so one that was given back rests for epochs, as ids of files do. */
 	struct index_ranges pythons;
 	struct file *interpreter[PYTHON_SLOTS + 1]; /* borrowed; NULL: free, or resting */
 	uint32_t next_code_space, next_map_version;

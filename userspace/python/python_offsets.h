@@ -32,8 +32,8 @@ int python_debug_offsets_read(const struct elf_image *image, uint64_t runtime,
 int python_debug_offsets_version(const struct elf_image *image, uint64_t runtime,
 				 uint32_t *ret_version_hex, bool *ret_is_free_threaded);
 
-/* Makes what another process has read of a file, any bytes, an info of our own.  Returns 0; -EBADMSG:
- * no file can be so; -ENOMEM. */
+/* Makes what another process has read of a file, any bytes, an info of our own.  Returns 0;
+ * -EBADMSG: no file can be so; -ENOMEM. */
 int python_told_check(const struct python_info *told, struct python_info **ret_info);
 
 #endif

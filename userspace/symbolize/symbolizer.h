@@ -62,14 +62,15 @@ int symbolizer_new(struct intern *strings, const struct dictionary *dictionary,
 void symbolizer_free(struct symbolizer *symbolizer);
 DEFINE_OWNED(struct symbolizer, symbolizer)
 
-/* Notes the native frames of a stack, so that symbolizer_resolve_slice() can name all addresses of a file
- * at once; it has code objects decoded, too. */
+/* Notes the native frames of a stack, so that all addresses of a file can be named at once; it has
+ * code objects decoded, too. */
 int symbolizer_note(struct symbolizer *symbolizer, const struct dict_stack *stack);
 /* Notes a stack by its hash in the dictionary; does nothing when the dictionary does not have
  * it. */
 int symbolizer_note_hash(struct symbolizer *symbolizer, uint64_t hash);
-/* Names what was noted until the slice is over (NULL: all), one file, or some code objects, at least.
- * Returns 0: all are named; 1: the next call goes on, and nothing may be noted before; -ENOMEM. */
+/* Names what was noted until the slice is over (NULL: all), one file, or some code objects, at
+ * least.  Returns 0: all are named; 1: the next call goes on, and nothing may be noted before;
+ * -ENOMEM. */
 int symbolizer_resolve_slice(struct symbolizer *symbolizer, const struct slice *slice);
 
 /* Returns the frames of one sample, leaf first; user and kernel may be NULL.  id: of the counted
