@@ -64,22 +64,18 @@ static double beta_fraction(double a, double b, double x)
 	d = 1 / (fabs(d) < tiny ? tiny : d);
 	value = d;
 	for (int m = 1; m < MAX_STEPS; m++) {
-		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-		double step;
+		const double term[] = {m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+				       -(a + m) * (a + b + m) * x /
+					       ((a + 2 * m) * (a + 2 * m + 1))};
 
-		d = 1 + even * d;
-		c = 1 + even / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		value *= d * c;
-		d = 1 + odd * d;
-		c = 1 + odd / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		step = d * c;
-		value *= step;
-		if (fabs(step - 1) < 1e-14)
+		for (int i = 0; i < 2; i++) {
+			d = 1 + term[i] * d;
+			c = 1 + term[i] / c;
+			d = 1 / (fabs(d) < tiny ? tiny : d);
+			c = fabs(c) < tiny ? tiny : c;
+			value *= d * c;
+		}
+		if (fabs(d * c - 1) < 1e-14)
 			break;
 	}
 	return value;

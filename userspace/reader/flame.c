@@ -71,36 +71,6 @@ static int page_times_add(struct page_times *times, const struct profile_window 
 	return 0;
 }
 
-enum column { COLUMN_START, COLUMN_DURATION, COLUMN_FIRST, COLUMN_SAMPLE, COLUMN_VALUE };
-
-static int64_t cell(const struct page_times *times, const struct flame_tree *tree,
-		    enum column column, uint32_t i)
-{
-	switch (column) {
-	case COLUMN_START:
-		return (int64_t)(times->window[i].start_wall_ns / NS_PER_MS);
-	case COLUMN_DURATION:
-		return (int64_t)(times->window[i].duration_ns / NS_PER_MS);
-	case COLUMN_FIRST:
-		return times->window[i].first;
-	case COLUMN_SAMPLE:
-		return tree->sample_of_row[times->delta[i].row];
-	default:
-		return times->delta[i].value;
-	}
-}
-
-static void put_column(struct json_writer *json, const struct page_times *times,
-		       const struct flame_tree *tree, const char *name, enum column column)
-{
-	uint32_t count = column >= COLUMN_SAMPLE ? times->delta_count : times->window_count;
-
-	json_put_open(json, name, '[');
-	for (uint32_t i = 0; i < count; i++)
-		json_int(json, cell(times, tree, column, i));
-	json_close(json, ']');
-}
-
 /* Writes "times":{"start":[MS...],"duration":[MS...],"first":[...],"sample":[...],"value":[...]}:
  * window i has the values first[i] to first[i + 1], each of a sample of the page.  Nothing where
  * there is one window, or too much. */
@@ -114,11 +84,26 @@ static void page_times_write(struct json_writer *json, const struct page_times *
 		    tree->sample_of_row[times->delta[i].row] == FLAME_NO_SAMPLE)
 			return;
 	json_put_open(json, "times", '{');
-	put_column(json, times, tree, "start", COLUMN_START);
-	put_column(json, times, tree, "duration", COLUMN_DURATION);
-	put_column(json, times, tree, "first", COLUMN_FIRST);
-	put_column(json, times, tree, "sample", COLUMN_SAMPLE);
-	put_column(json, times, tree, "value", COLUMN_VALUE);
+	json_put_open(json, "start", '[');
+	for (uint32_t i = 0; i < times->window_count; i++)
+		json_int(json, (int64_t)(times->window[i].start_wall_ns / NS_PER_MS));
+	json_close(json, ']');
+	json_put_open(json, "duration", '[');
+	for (uint32_t i = 0; i < times->window_count; i++)
+		json_int(json, (int64_t)(times->window[i].duration_ns / NS_PER_MS));
+	json_close(json, ']');
+	json_put_open(json, "first", '[');
+	for (uint32_t i = 0; i < times->window_count; i++)
+		json_int(json, times->window[i].first);
+	json_close(json, ']');
+	json_put_open(json, "sample", '[');
+	for (uint32_t i = 0; i < times->delta_count; i++)
+		json_int(json, tree->sample_of_row[times->delta[i].row]);
+	json_close(json, ']');
+	json_put_open(json, "value", '[');
+	for (uint32_t i = 0; i < times->delta_count; i++)
+		json_int(json, times->delta[i].value);
+	json_close(json, ']');
 	json_close(json, '}');
 	json_newline(json);
 }

@@ -268,38 +268,23 @@ void gpu_groups_release(struct gpu_groups *groups)
 	*groups = (struct gpu_groups){0};
 }
 
-/* Returns the value that a view's rows are ranked by, and by which a stack is most of one. */
-static enum gpu_value rank_of(enum gpu_view view)
-{
-	switch (view) {
-	case GPU_VIEW_SYNCS:
-		return GPU_WAIT;
-	case GPU_VIEW_COPIES:
-	case GPU_VIEW_COLLECTIVES:
-		return GPU_BYTES;
-	case GPU_VIEW_MEMORY:
-		return GPU_LIVE;
-	default:
-		return GPU_CALLS;
-	}
-}
+/* Which calls a view has, and by what its rows are ranked; a stack is most of one by that, too. */
+static const struct {
+	enum gpu_value rank, having; /* also calls that have it; GPU_VALUES: no others */
+	uint32_t classes;	     /* bits 1 << enum gpu_class */
+} views[] = {
+	[GPU_VIEW_ALL] = {GPU_CALLS, GPU_VALUES, UINT32_MAX},
+	[GPU_VIEW_SYNCS] = {GPU_WAIT, GPU_WAIT, 1U << GPU_SYNC},
+	[GPU_VIEW_COPIES] = {GPU_BYTES, GPU_VALUES, 1U << GPU_COPY},
+	[GPU_VIEW_KERNELS] = {GPU_CALLS, GPU_VALUES, 1U << GPU_LAUNCH},
+	[GPU_VIEW_COLLECTIVES] = {GPU_BYTES, GPU_VALUES, 1U << GPU_COLLECTIVE},
+	[GPU_VIEW_MEMORY] = {GPU_LIVE, GPU_LIVE, 1U << GPU_ALLOC | 1U << GPU_FREE},
+};
 
 static bool is_shown(const struct gpu_call *call, enum gpu_view view)
 {
-	switch (view) {
-	case GPU_VIEW_SYNCS:
-		return call->class == GPU_SYNC || call->value[GPU_WAIT];
-	case GPU_VIEW_COPIES:
-		return call->class == GPU_COPY;
-	case GPU_VIEW_KERNELS:
-		return call->class == GPU_LAUNCH;
-	case GPU_VIEW_COLLECTIVES:
-		return call->class == GPU_COLLECTIVE;
-	case GPU_VIEW_MEMORY:
-		return call->class == GPU_ALLOC || call->class == GPU_FREE || call->value[GPU_LIVE];
-	default:
-		return true;
-	}
+	return views[view].classes & 1U << call->class ||
+	       (views[view].having < GPU_VALUES && call->value[views[view].having]);
 }
 
 static uint32_t word_of(const struct gpu_call *call, enum gpu_view view)
@@ -356,7 +341,7 @@ static int add_line(struct gpu_groups *groups, const struct gpu_table *table,
 		    const struct gpu_line *line)
 {
 	const struct gpu_call *call = &table->call[line->call];
-	const enum gpu_value rank = rank_of(groups->view);
+	const enum gpu_value rank = views[groups->view].rank;
 	struct gpu_group *group;
 	int err;
 
@@ -423,7 +408,7 @@ static int compare_groups(const void *left, const void *right, void *context)
 
 int gpu_groups_fill(struct gpu_groups *groups, const struct gpu_table *table, enum gpu_view view)
 {
-	enum gpu_value rank = rank_of(view);
+	enum gpu_value rank = views[view].rank;
 	int err = 0;
 
 	groups->view = view;

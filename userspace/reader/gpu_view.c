@@ -404,6 +404,11 @@ static void print_moved(const struct gpu_shown *shown, const struct gpu_group *g
 	printf("\n");
 }
 
+static void print_copy(const struct gpu_shown *shown, const struct gpu_group *group)
+{
+	print_moved(shown, group, DIRECTION_COLUMNS);
+}
+
 static void print_collective(const struct gpu_shown *shown, const struct gpu_group *group)
 {
 	print_moved(shown, group, COLLECTIVE_COLUMNS);
@@ -457,37 +462,28 @@ static void print_memory(const struct gpu_shown *shown, const struct gpu_group *
 	printf("\n");
 }
 
-static void print_moved_titles(const char *word, unsigned int word_columns)
-{
-	printf("%10s%10s%9s%11s%12s%10s  %-*s  %s", "BYTES", "±", "CALLS", "MEAN SIZE", "BYTES/S",
-	       "HOST TIME", (int)word_columns, word, "LINE");
-}
-
-static void print_titles(const struct gpu_shown *shown)
-{
-	printf("%s", text_color(shown->color, TEXT_BOLD));
-	switch (shown->view) {
-	case GPU_VIEW_SYNCS:
-		printf("%10s%10s%9s%9s%9s  %-26s  %s", "LOST", "±", "OF WALL", "CALLS", "MEAN",
-		       "FUNCTION", "LINE");
-		break;
-	case GPU_VIEW_COPIES:
-		print_moved_titles("DIRECTION", DIRECTION_COLUMNS);
-		break;
-	case GPU_VIEW_COLLECTIVES:
-		print_moved_titles("FUNCTION", COLLECTIVE_COLUMNS);
-		break;
-	case GPU_VIEW_KERNELS:
-		printf("%9s%9s%10s  %s", "LAUNCHES", "SHARE", "PER S",
-		       "KERNEL, AND THE LINE WITH MOST OF ITS LAUNCHES");
-		break;
-	default:
-		printf("%10s%9s%11s%9s%10s%10s  %-22s  %s", "LIVE", "BLOCKS", "ALLOCATED", "CALLS",
-		       "±", "HOST TIME", "FUNCTION", "LINE");
-		break;
-	}
-	printf("%s\n", text_color(shown->color, TEXT_PLAIN));
-}
+/* What the views by line and kernel are made of; the widths of titles are those of figures. */
+#define MOVED_TITLES "     BYTES        ±    CALLS  MEAN SIZE     BYTES/S HOST TIME"
+static const struct view {
+	void (*print)(const struct gpu_shown *shown, const struct gpu_group *group);
+	const char *titles, *nothing;
+} views[] = {
+	[GPU_VIEW_SYNCS] = {print_sync,
+			    "      LOST        ±  OF WALL    CALLS     MEAN  "
+			    "FUNCTION                    LINE",
+			    "No call waited for the device"},
+	[GPU_VIEW_COPIES] = {print_copy, MOVED_TITLES "  DIRECTION  LINE", "Nothing was copied"},
+	[GPU_VIEW_KERNELS] = {print_kernel,
+			      " LAUNCHES    SHARE     PER S  "
+			      "KERNEL, AND THE LINE WITH MOST OF ITS LAUNCHES",
+			      "No kernel was launched"},
+	[GPU_VIEW_COLLECTIVES] = {print_collective, MOVED_TITLES "  FUNCTION           LINE",
+				  "No function of a libnccl.so was called"},
+	[GPU_VIEW_MEMORY] = {print_memory,
+			     "      LIVE   BLOCKS  ALLOCATED    CALLS        ± HOST TIME  "
+			     "FUNCTION                LINE",
+			     "Nothing was allocated or freed"},
+};
 
 /* Says what is live all in all, and what is not in that. */
 static void print_live(const struct gpu_shown *shown)
@@ -505,50 +501,19 @@ static void print_live(const struct gpu_shown *shown)
 	       format_value(all[GPU_BYTES], "bytes", asked));
 }
 
-static void print_group(const struct gpu_shown *shown, const struct gpu_group *group)
-{
-	switch (shown->view) {
-	case GPU_VIEW_SYNCS:
-		print_sync(shown, group);
-		break;
-	case GPU_VIEW_COPIES:
-		print_moved(shown, group, DIRECTION_COLUMNS);
-		break;
-	case GPU_VIEW_COLLECTIVES:
-		print_collective(shown, group);
-		break;
-	case GPU_VIEW_KERNELS:
-		print_kernel(shown, group);
-		break;
-	default:
-		print_memory(shown, group);
-	}
-}
-
-static const char *nothing_of(enum gpu_view view)
-{
-	static const char *const texts[] = {
-		[GPU_VIEW_SYNCS] = "No call waited for the device",
-		[GPU_VIEW_COPIES] = "Nothing was copied",
-		[GPU_VIEW_KERNELS] = "No kernel was launched",
-		[GPU_VIEW_COLLECTIVES] = "No function of a libnccl.so was called",
-		[GPU_VIEW_MEMORY] = "Nothing was allocated or freed",
-	};
-
-	return texts[view];
-}
-
 static int print_groups(const struct gpu_shown *shown)
 {
 	const struct gpu_groups *groups = shown->groups;
+	const struct view *view = &views[shown->view];
 
 	if (!groups->count) {
-		printf("%s.\n", nothing_of(shown->view));
+		printf("%s.\n", view->nothing);
 		return 0;
 	}
-	print_titles(shown);
+	printf("%s%s%s\n", text_color(shown->color, TEXT_BOLD), view->titles,
+	       text_color(shown->color, TEXT_PLAIN));
 	for (uint32_t i = 0; i < groups->count && (!shown->rows || i < shown->rows); i++)
-		print_group(shown, &groups->group[i]);
+		view->print(shown, &groups->group[i]);
 	if (shown->rows && groups->count > shown->rows)
 		printf("... %" PRIu32 " more rows; --top 0 shows all\n",
 		       groups->count - shown->rows);

@@ -107,34 +107,19 @@ static void add_ran(struct line_file *file, const struct totals *ran)
 								     .total = &ran->row[i].total};
 }
 
-static void add_wait(struct line_row *row, const struct totals *waited, uint32_t index)
-{
-	int64_t value = waited->row[index].self.value;
-	uint32_t wait = waited->groups.group[waited->row[index].group].wait;
-
-	row->wait += value;
-	if (value <= row->reason_wait)
-		return;
-	row->reason_wait = value;
-	row->reason = wait ? code_text(&waited->code, wait) : NULL;
-}
-
 static void add_waited(struct line_file *file, const struct totals *waited, bool has_cpu)
 {
 	for (uint32_t i = 0; waited && i < waited->count; i++) {
-		struct line_row *row;
-		bool is_cpu = has_cpu && !waited->groups.group[waited->row[i].group].wait;
+		const uint32_t wait = waited->groups.group[waited->row[i].group].wait;
+		const int64_t value = waited->row[i].self.value;
 
-		if (is_cpu || !waited->row[i].self.value || !is_of_file(waited, i, file->path))
+		if ((has_cpu && !wait) || !value || !is_of_file(waited, i, file->path))
 			continue;
-		row = find_row(file, code_of(waited, i)->line);
-		if (!row) {
-			row = &file->row[file->count++];
-			*row = (struct line_row){.line = code_of(waited, i)->line};
-			qsort(file->row, file->count, sizeof(*row), compare_rows);
-			row = find_row(file, code_of(waited, i)->line);
-		}
-		add_wait(row, waited, i);
+		file->row[file->count++] =
+			(struct line_row){.line = code_of(waited, i)->line,
+					  .wait = value,
+					  .reason = wait ? code_text(&waited->code, wait) : NULL,
+					  .reason_wait = value};
 	}
 }
 
@@ -199,6 +184,38 @@ static int list_functions(struct line_file *file, const struct profile *profile)
 	return 0;
 }
 
+/* Adds what another row has of the same line: what runs and each wait have their own, and of exact
+ * lines each process. */
+static void merge_row(struct line_row *row, const struct line_row *more)
+{
+	if (!row->total) {
+		row->self = more->self;
+		row->total = more->total;
+	}
+	row->wait += more->wait;
+	if (more->reason_wait > row->reason_wait) {
+		row->reason_wait = more->reason_wait;
+		row->reason = more->reason;
+	}
+	row->hits = add_saturating(row->hits, more->hits);
+	row->time = add_saturating(row->time, more->time);
+}
+
+/* Makes one row of those of a line. */
+static void merge_rows(struct line_file *file)
+{
+	uint32_t kept = 0;
+
+	qsort(file->row, file->count, sizeof(file->row[0]), compare_rows);
+	for (uint32_t i = 0; i < file->count; i++) {
+		if (kept && file->row[kept - 1].line == file->row[i].line)
+			merge_row(&file->row[kept - 1], &file->row[i]);
+		else
+			file->row[kept++] = file->row[i];
+	}
+	file->count = kept;
+}
+
 static int fill_sampled(struct line_file *file, const struct lines_view *view)
 {
 	bool has_cpu =
@@ -208,8 +225,8 @@ static int fill_sampled(struct line_file *file, const struct lines_view *view)
 	if (!file->row)
 		return -ENOMEM;
 	add_ran(file, view->ran);
-	qsort(file->row, file->count, sizeof(file->row[0]), compare_rows);
 	add_waited(file, view->waited, has_cpu);
+	merge_rows(file);
 	return list_functions(file, view->profile);
 }
 
@@ -235,26 +252,6 @@ static uint32_t function_of(const struct line_file *file, const struct profile *
 		bsearch(&key, file->function, file->function_count, sizeof(key), compare_functions);
 
 	return found ? (uint32_t)(found - file->function) : 0;
-}
-
-/* Makes one row of those of a line and function: processes have their own. */
-static void merge_rows(struct line_file *file)
-{
-	uint32_t kept = 0;
-
-	qsort(file->row, file->count, sizeof(file->row[0]), compare_rows);
-	for (uint32_t i = 0; i < file->count; i++) {
-		struct line_row *last = kept ? &file->row[kept - 1] : NULL;
-		const struct line_row *row = &file->row[i];
-
-		if (!last || last->line != row->line) {
-			file->row[kept++] = *row;
-			continue;
-		}
-		last->hits = add_saturating(last->hits, row->hits);
-		last->time = add_saturating(last->time, row->time);
-	}
-	file->count = kept;
 }
 
 /* Rows have `hits` and `time` alone. */

@@ -396,9 +396,8 @@ static bool is_of_all(const struct report *report)
 {
 	const struct select *select = &report->shared.select;
 
-	return report->by.by == TOTALS_BY_CODE && !select->pid_count && !select->comm &&
-	       !select->thread && !select->label_count && !select->focus && !select->ignore &&
-	       !select->group_by.keys;
+	return report->by.by == TOTALS_BY_CODE && !match_asks_labels(select) &&
+	       !match_asks_stacks(select) && !select->group_by.keys;
 }
 
 static bool shows_machine(const struct report *report)

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "query/select.h"
 #include "reader/text.h"
 
 /* ---- keys ---- */
@@ -18,37 +19,23 @@
 #define KEY_BACKSPACE '\177'
 #define PAGE_ROWS 10U /* when the screen's height is not known */
 
-static void drop_filter(struct top_view *view)
-{
-	if (view->regex) {
-		regfree(view->regex);
-		free(TAKE(view->regex));
-	}
-	view->filter[0] = '\0';
-}
-
 void top_view_release(struct top_view *view)
 {
-	drop_filter(view);
+	select_free_regex(TAKE(view->regex));
+	view->filter[0] = '\0';
 }
 
 int top_view_set_filter(struct top_view *view, const char *text)
 {
-	regex_t *regex;
+	regex_t *regex = NULL;
+	char why[SELECT_WHY_BYTES];
+	int err = strlen(text) < sizeof(view->filter) ? 0 : -EINVAL;
 
-	if (!text[0]) {
-		drop_filter(view);
-		return 0;
-	}
-	regex = calloc(1, sizeof(*regex));
-	if (!regex)
-		return -ENOMEM;
-	if (strlen(text) >= sizeof(view->filter) ||
-	    regcomp(regex, text, REG_EXTENDED | REG_NOSUB)) {
-		free(regex);
-		return -EINVAL;
-	}
-	drop_filter(view);
+	if (!err && text[0])
+		err = select_regex(text, why, &regex);
+	if (err)
+		return err;
+	top_view_release(view);
 	view->regex = regex;
 	memcpy(view->filter, text, strlen(text) + 1);
 	return 0;
@@ -434,29 +421,20 @@ static void print_lines(struct page *page, const struct top_row *function)
 	}
 }
 
-/* Writes a function: the name is shortened first, down to half of the room, then the place, whose
- * end stays. */
 static void put_function(struct page *page, const struct top_row *row)
 {
 	struct code_table table = page->model->function;
 	const char *name = top_model_name(page->model, row), *shown;
-	char place[TEXT_PLACE_BYTES], cut[TEXT_PLACE_BYTES];
-	size_t half;
+	char place[TEXT_PLACE_BYTES];
+	struct text_cut cut;
 
 	table.short_paths = page->short_paths;
 	shown = text_place(&table, &table.code[row->code], place);
 	name = name[0] ? name : "[unknown]";
-	if (page->room > 2 && text_columns_of(name) + 2 + text_columns_of(shown) > page->room) {
-		half = (page->room - 2) / 2;
-		if (text_columns_of(shown) > half)
-			name = name_fit(name, page->room - 2 - half, cut, sizeof(cut));
-		else
-			name = name_fit(name, page->room - 2 - text_columns_of(shown), cut,
-					sizeof(cut));
-	}
+	text_fit(page->room == UINT32_MAX ? 0 : page->room, &name, &shown, &cut);
 	put(page, TEXT_PLAIN, name);
 	put(page, TEXT_PLAIN, "  ");
-	put(page, TEXT_DIM, path_fit(shown, page->room, cut, sizeof(cut)));
+	put(page, TEXT_DIM, shown);
 }
 
 static void print_functions(struct page *page, const uint32_t *function, uint32_t count)

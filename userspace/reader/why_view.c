@@ -327,8 +327,7 @@ static void json_figure(struct json_writer *json, const struct gpu_figure *figur
 
 static void json_lines(struct json_writer *json, const struct why_lines *lines)
 {
-	json_key(json, "lines");
-	json_open(json, '[');
+	json_put_open(json, "lines", '[');
 	for (unsigned int i = 0; i < lines->count; i++) {
 		json_open(json, '{');
 		json_put_string(json, "name", lines->line[i].name);
@@ -353,16 +352,14 @@ static void json_finding(struct json_writer *json, const struct why_lines *lines
 	if (finding->missing)
 		json_put_string(json, "missing", finding->missing);
 	json_put_double(json, "lost_ns", finding->lost_ns);
-	json_key(json, "evidence");
-	json_open(json, '[');
+	json_put_open(json, "evidence", '[');
 	for (unsigned int i = 0; i < finding->figure_count; i++)
 		json_figure(json, &finding->figure[i]);
 	json_close(json, ']');
 	if (lines)
 		json_lines(json, lines);
 	json_put_string(json, "rests_on", texts[finding->id].rests_on);
-	json_key(json, "cannot_know");
-	json_open(json, '[');
+	json_put_open(json, "cannot_know", '[');
 	json_string(json, texts[finding->id].cannot_know);
 	for (unsigned int i = 0; i < ARRAY_SIZE(doubts); i++)
 		if (finding->doubts & 1U << i)
@@ -384,8 +381,7 @@ static void json_process(struct json_writer *json, const struct why_shown *shown
 	json_put_double(json, "seconds", process->sums.wall_ns / 1e9);
 	json_put_double(json, "launches", process->sums.launches + process->sums.graph_launches);
 	json_put_double(json, "syncs", process->sums.syncs);
-	json_key(json, "findings");
-	json_open(json, '[');
+	json_put_open(json, "findings", '[');
 	for (unsigned int i = 0; i < GPU_PROCESS_FINDINGS; i++)
 		json_finding(json, &process->lines[process->finding[i].id], &process->finding[i]);
 	json_close(json, ']');
@@ -400,8 +396,7 @@ static void json_device(struct json_writer *json, const struct gpu_usage_device 
 	json_newline(json);
 	json_open(json, '{');
 	json_put_int(json, "device", device->device);
-	json_key(json, "findings");
-	json_open(json, '[');
+	json_put_open(json, "findings", '[');
 	json_finding(json, NULL, &finding);
 	json_close(json, ']');
 	json_close(json, '}');
@@ -417,13 +412,11 @@ int why_print_json(const struct why_shown *shown, FILE *out)
 	json_key(&json, "launches_are_scaled");
 	json_bool(&json, shown->is_scaled);
 	json_put_string(&json, "times", "host");
-	json_key(&json, "processes");
-	json_open(&json, '[');
+	json_put_open(&json, "processes", '[');
 	for (uint32_t i = 0; i < shown->processes->count; i++)
 		json_process(&json, shown, &shown->processes->process[i]);
 	json_close(&json, ']');
-	json_key(&json, "gpus");
-	json_open(&json, '[');
+	json_put_open(&json, "gpus", '[');
 	for (uint32_t i = 0; i < shown->gauges->device_count; i++)
 		json_device(&json, &shown->gauges->device[i]);
 	json_close(&json, ']');
