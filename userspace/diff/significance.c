@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "diff/significance.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static bool take_word(const char **text, const char *word)
 	size_t size = strlen(word);
 	const char *at = skip_blanks(*text);
 
-	if (strncmp(at, word, size) || (at[size] >= 'a' && at[size] <= 'z'))
+	if (strncmp(at, word, size) || islower((unsigned char)at[size]))
 		return false;
 	*text = at + size;
 	return true;
@@ -176,7 +177,8 @@ static void unfold(const struct diff_data *data, const struct diff_row *row,
 		unfold_side(data, row, column, scratch, s);
 }
 
-/* Returns the row's share of both sides together, which does not depend on their order. */
+/* Returns the row's share of both sides together, which does not depend on their order.  Both have
+ * a value: comparable_sides() has seen to it. */
 static double pooled_share(const struct diff_data *data, const struct diff_row *row,
 			   enum diff_column column)
 {
@@ -184,7 +186,7 @@ static double pooled_share(const struct diff_data *data, const struct diff_row *
 	double value = (double)row->side[DIFF_A].sum[column].value +
 		       (double)row->side[DIFF_B].sum[column].value;
 
-	return all > 0 ? value / all : 0;
+	return value / all;
 }
 
 /* Gives a row the part of the chance of a false alarm that fits how much it could change.  Equal
@@ -201,11 +203,9 @@ static double event_variance(const struct diff_data *data, const struct diff_row
 {
 	const struct diff_sum *a = &row->side[DIFF_A].sum[column];
 	const struct diff_sum *b = &row->side[DIFF_B].sum[column], *all = &data->side[s].all;
-	double total = (double)all->value, value = (double)a->value + (double)b->value, share, size;
+	double total = (double)all->value, value = (double)a->value + (double)b->value;
+	double share = pooled_share(data, row, column), size;
 
-	if (total <= 0 || value <= 0)
-		return 0;
-	share = pooled_share(data, row, column);
 	size = (a->per_event + b->per_event) / value;
 	size = (1 - 2 * share) * share * size + share * share * all->per_event / total;
 	return size > 0 ? size / total : 0;

@@ -306,7 +306,7 @@ static struct kept_entry *find_oldest(struct kept_list *list, uint64_t max_bytes
 		if (!may_go(entry, newest) || (oldest && user_of(entry) == user_of(oldest)))
 			continue;
 		cost = cost_of_user(list, max_bytes, user_of(entry));
-		if (oldest && cost <= most)
+		if (cost <= most)
 			continue;
 		oldest = entry;
 		most = cost;

@@ -46,6 +46,8 @@ static void diff_rule__nonsense_is_einval(void **state)
 					  "selfa > 3%",
 					  "selfz > 3%",
 					  "linea > 3%",
+					  "lineself > 3%",
+					  "self > 3% andp < 0.01",
 					  "self > 3% pz < 0.01",
 					  "self > -3%",
 					  "self < 3%",

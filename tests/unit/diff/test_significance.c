@@ -16,11 +16,13 @@
 struct windows {
 	struct fixture f;
 	struct diff_data data;
+	int64_t unit; /* value of a sample */
+	bool has_no_counts;
 };
 
 static struct windows windows_new(void)
 {
-	struct windows w = {};
+	struct windows w = {.unit = PERIOD};
 
 	fixture_init(&w.f);
 	return w;
@@ -39,9 +41,14 @@ static void add_window(struct windows *w, enum diff_side_id side, int64_t row, i
 
 	if (row)
 		add(&w->f, "main;row", row, 0);
-	add(&w->f, "main;rest", total - row, 0);
+	if (row < total)
+		add(&w->f, "main;rest", total - row, 0);
 	window.delta_count = w->f.delta_count;
-	window.total = total * PERIOD;
+	window.total = total * w->unit;
+	for (size_t i = 0; i < w->f.delta_count; i++) {
+		w->f.delta[i].value = w->f.delta[i].count * w->unit;
+		w->f.delta[i].count = w->has_no_counts ? 0 : w->f.delta[i].count;
+	}
 	assert_int_equal(diff_data_add_window(&w->data, side, w->f.profile, &window), 0);
 	w->f.delta_count = 0;
 }
@@ -103,27 +110,30 @@ static void significance_way__depends_on_windows_in_which_something_ran(void **s
 
 /* One in ten windows may be without the row.  Then the time above what the mean share predicts is
  * ranked: a window in which next to nothing ran is in the middle.  In more windows its share of
- * nothing would be the lowest. */
+ * nothing would be the lowest.  What is said of a row holds of all else, too: one in ten windows
+ * may be without other samples. */
 static void significance__windows_in_which_little_ran_say_little(void **state)
 {
 	(void)state;
-	for (unsigned int without = 0; without <= 3; without++) {
-		CLEANUP(windows_release) struct windows w = windows_new();
-		double p;
+	for (unsigned int without = 0; without <= 3; without++)
+		for (unsigned int is_rest = 0; is_rest < 2; is_rest++) {
+			CLEANUP(windows_release) struct windows w = windows_new();
+			double p;
 
-		for (unsigned int i = 0; i < WINDOWS; i++) {
-			add_window(&w, DIFF_A, 91 + i, 1000);
-			if (i < without)
-				add_window(&w, DIFF_B, 0, 10);
+			for (unsigned int i = 0; i < WINDOWS; i++) {
+				unsigned int row = 91 + i, total = 1000;
+
+				add_window(&w, DIFF_A, is_rest ? total - row : row, total);
+				row = i >= WINDOWS - without ? 0 : 150 + i;
+				total = i >= WINDOWS - without ? 10 : 1000;
+				add_window(&w, DIFF_B, is_rest ? total - row : row, total);
+			}
+			p = p_of_row(&w.data);
+			if (without <= 2)
+				assert_near(p, 2 * P_APART);
 			else
-				add_window(&w, DIFF_B, 150 + i, 1000);
+				assert_true(p > 0.1);
 		}
-		p = p_of_row(&w.data);
-		if (without <= 2)
-			assert_near(p, 2 * P_APART);
-		else
-			assert_true(p > 0.1);
-	}
 }
 
 /* The same share in a tenth of the windows; ten times as much ran on side B. */
@@ -416,19 +426,85 @@ static void significance__sums_without_samples_are_tested(void **state)
 
 /* By hand: 100 of 1,000 and 400 of 2,000 samples are 500 of 3,000 together, so that counting alone
  * gives 5 / 36 / 1,000 and 5 / 36 / 2,000 of variance.  One window a side may be a burst: four
- * times as much. Two that are alike are taken as they are. */
+ * times as much. Two that are alike are taken as they are.  The unit says nothing. */
 static void significance__few_windows_vary_as_counting_does(void **state)
 {
 	(void)state;
-	for (unsigned int count = 1; count <= 2; count++) {
+	for (unsigned int i = 0; i < 4; i++) {
 		CLEANUP(windows_release) struct windows w = windows_new();
+		unsigned int count = 1 + i / 2;
 		double variance = (count == 1 ? 4 : 1) * 5 / 36.0 * (1 / 1000.0 + 1 / 2000.0);
 
-		for (unsigned int i = 0; i < count; i++)
+		w.unit = i % 2 ? 1 : PERIOD;
+		for (unsigned int k = 0; k < count; k++)
 			add_window(&w, DIFF_A, 100 / count, 1000 / count);
-		for (unsigned int i = 0; i < count; i++)
+		for (unsigned int k = 0; k < count; k++)
 			add_window(&w, DIFF_B, 400 / count, 2000 / count);
 		assert_near(p_of_row(&w.data), 2 * erfc(0.1 / sqrt(variance) / M_SQRT2));
+	}
+}
+
+/* By hand: 1 of 1 and 200 of 400 samples are 201 of 401 together. */
+static void significance__single_sample_of_a_side_varies_most(void **state)
+{
+	CLEANUP(windows_release) struct windows w = windows_new();
+	double variance = 4 * 201.0 * 200 / 401 / 401 * (1 + 1 / 400.0);
+
+	(void)state;
+	w.unit = 1;
+	add_window(&w, DIFF_A, 1, 1);
+	add_window(&w, DIFF_B, 200, 400);
+	assert_near(p_of_row(&w.data), fmin(2 * erfc(0.5 / sqrt(variance) / M_SQRT2), 1));
+}
+
+/* Values without numbers of samples, and windows that are alike: nothing says how much they
+ * vary. */
+static void significance__alike_windows_without_counts_prove_nothing(void **state)
+{
+	CLEANUP(windows_release) struct windows w = windows_new();
+
+	(void)state;
+	w.has_no_counts = true;
+	for (unsigned int i = 0; i < 4; i++)
+		add_window(&w, i % 2 ? DIFF_A : DIFF_B, i % 2 ? 100 : 400, 1000);
+	assert_near(p_of_row(&w.data), 1);
+}
+
+/* As many windows of the least value as ranks need. */
+static void significance__window_of_one_unit_is_one(void **state)
+{
+	CLEANUP(windows_release) struct windows w = windows_new();
+	double p;
+
+	(void)state;
+	w.unit = 1;
+	for (unsigned int i = 0; i < WINDOWS; i++) {
+		add_window(&w, DIFF_A, i % 2, 1);
+		add_window(&w, DIFF_B, 150 + i, 1000);
+	}
+	p = p_of_row(&w.data);
+	assert_int_equal(significance_way(&w.data), SIGNIFICANCE_BY_RANKS);
+	assert_true(p > 0.1 && p <= 1);
+}
+
+/* A stack's total would be that of its leaf. */
+static void significance__stacks_are_tested_by_self_alone(void **state)
+{
+	CLEANUP(windows_release) struct windows w = windows_new();
+	const struct diff_table *table = &w.data.table[DIFF_BY_STACK];
+	uint32_t tests;
+
+	(void)state;
+	for (unsigned int i = 0; i < WINDOWS; i++) {
+		add_window(&w, DIFF_A, 100 + i, 1000);
+		add_window(&w, DIFF_B, 500 + i, 1000);
+	}
+	assert_int_equal(significance_of_table(&w.data, DIFF_BY_STACK, &tests), 0);
+	assert_int_equal(tests, 2);
+	assert_int_equal(table->count, 2);
+	for (uint32_t i = 0; i < table->count; i++) {
+		assert_near(table->row[i].change[DIFF_SELF].p, 2 * P_APART);
+		assert_true(table->row[i].change[DIFF_TOTAL].p < 0);
 	}
 }
 
@@ -530,6 +606,10 @@ int main(void)
 		cmocka_unit_test(significance__freedom_is_that_of_the_side_that_varies),
 		cmocka_unit_test(significance__sums_without_samples_are_tested),
 		cmocka_unit_test(significance__few_windows_vary_as_counting_does),
+		cmocka_unit_test(significance__single_sample_of_a_side_varies_most),
+		cmocka_unit_test(significance__alike_windows_without_counts_prove_nothing),
+		cmocka_unit_test(significance__window_of_one_unit_is_one),
+		cmocka_unit_test(significance__stacks_are_tested_by_self_alone),
 		cmocka_unit_test(significance__two_windows_that_differ_prove_little),
 		cmocka_unit_test(significance__what_cannot_be_chance_is_a_test),
 		cmocka_unit_test(significance_of_all__is_time_on_the_cpu_by_time_on_the_clock),

@@ -234,6 +234,17 @@ static void room__is_made_by_who_takes_most(void **state)
 	assert_gone(&room, 100, room.name[3], "-x--");
 }
 
+/* Of users who take as much, the one of the oldest. */
+static void room__is_made_by_the_oldest_of_equal_users(void **state)
+{
+	struct room room = {.state = state};
+
+	add(&room, 2, "b", 50);
+	add(&room, 1, "a", 50);
+	add(&room, 3, "c", 50);
+	assert_gone(&room, 100, room.name[2], "x--");
+}
+
 static void room__newest_stays_though_its_user_takes_most(void **state)
 {
 	struct room room = {.state = state};
@@ -470,6 +481,7 @@ int main(void)
 		in_a_store(room__that_is_enough_costs_nothing),
 		in_a_store(room__is_made_by_the_oldest),
 		in_a_store(room__is_made_by_who_takes_most),
+		in_a_store(room__is_made_by_the_oldest_of_equal_users),
 		in_a_store(room__newest_stays_though_its_user_takes_most),
 		in_a_store(room__of_a_file_is_shared_by_its_links),
 		in_a_store(directories__are_bounded_in_number),
