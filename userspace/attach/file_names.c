@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "attach/file_table.h"
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/hash.h"
 
 #define TEXT_MAX_BYTES 8192U /* paths of mappings are shorter */
 
@@ -63,14 +62,9 @@ int file_names_new(struct file_names **ret_names)
 
 void file_names_free(struct file_names *names)
 {
-	struct file_link *link, *next;
-
 	if (!names)
 		return;
-	HASH_ITER (hh, names->link, link, next) {
-		HASH_DEL(names->link, link);
-		free(link);
-	}
+	HASH_DROP_ALL(names->link);
 	free(names);
 }
 
@@ -157,8 +151,7 @@ int file_names_lend(struct file_names *names, const struct file_name *name, stru
 static void drop(struct file_names *names, struct file_link *link)
 {
 	list_take(link);
-	HASH_DEL(names->link, link);
-	free(link);
+	HASH_DROP(names->link, link);
 }
 
 void file_names_tidy(struct file_names *names, uint64_t before_ns)

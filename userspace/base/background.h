@@ -8,6 +8,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/cleanup.h"
+
+static inline pthread_mutex_t *mutex_locked(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static inline void mutex_unlock_held(pthread_mutex_t *const *mutex)
+{
+	pthread_mutex_unlock(*mutex);
+}
+
+/* Holds a mutex until the end of the block; one a block. */
+#define LOCKED(mutex) CLEANUP(mutex_unlock_held) pthread_mutex_t *const held_ = mutex_locked(mutex)
+
 /* All in all a thread is waited for so many times the limit of background_hurry(). */
 #define BACKGROUND_LIMITS_MAX 4U
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <uthash.h>
+#include "base/hash.h"
 
 #define PPM 1000000.0
 /* From one tick to the next a share grows by no more than this, and what was needed counts for
@@ -63,14 +63,9 @@ int budget_new(uint32_t bound_ppm, struct budget **ret_budget)
 
 void budget_free(struct budget *budget)
 {
-	struct payer *payer, *next;
-
 	if (!budget)
 		return;
-	HASH_ITER (hh, budget->payer, payer, next) {
-		HASH_DEL(budget->payer, payer);
-		free(payer);
-	}
+	HASH_DROP_ALL(budget->payer);
 	free(budget);
 }
 
@@ -83,16 +78,10 @@ void budget_set(struct budget *budget, uint32_t source, const struct budget_sour
 
 static struct payer *payer_of(struct budget *budget, const struct budget_payer *of)
 {
-	struct payer *payer;
+	struct payer *payer = HASH_GET(budget->payer, tgid, of->tgid);
 
-	HASH_FIND(hh, budget->payer, &of->tgid, sizeof(of->tgid), payer);
-	if (!payer) {
-		payer = calloc(1, sizeof(*payer));
-		if (!payer)
-			return NULL;
-		payer->tgid = of->tgid;
-		HASH_ADD(hh, budget->payer, tgid, sizeof(payer->tgid), payer);
-	}
+	if (!payer)
+		return NULL;
 	payer->uid = of->uid;
 	payer->is_seen = true;
 	return payer;
@@ -319,12 +308,10 @@ bool budget_tick(struct budget *budget, uint64_t elapsed_ns,
 	budget->now.payer = (struct budget_payer){};
 	budget->now.need_ppm = budget->now.cost_ppm = 0;
 	HASH_ITER (hh, budget->payer, payer, next) {
-		if (payer->is_seen) {
+		if (payer->is_seen)
 			see_payer(budget, payer, &tick);
-			continue;
-		}
-		HASH_DEL(budget->payer, payer);
-		free(payer);
+		else
+			HASH_DROP(budget->payer, payer);
 	}
 	return set_shares(budget, &tick);
 }

@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+#ifndef HASH_NONFATAL_OOM
+#define HASH_NONFATAL_OOM 1
+#endif
 #include <uthash.h>
 
 /* Returns the entry whose `field` has this key, an lvalue of the field's type, and makes one that

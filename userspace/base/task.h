@@ -9,6 +9,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Assembler of a function of our own with just this code: a compiler may merge, clone or drop
+ * functions that do nothing. */
+#define OWN_CODE(name, code)                                                                       \
+	".balign 16\n"                                                                             \
+	".globl " #name "\n"                                                                       \
+	".hidden " #name "\n"                                                                      \
+	".type " #name ", %function\n" #name ":\n" code ".size " #name ", . - " #name "\n"
 /* Finds the file offset of an address in the code of this program (/proc/self/exe), not of its
  * libraries.  Returns 0; -ENOENT: the address lies in no segment of that file. */
 int own_code_offset(const void *address, uint64_t *ret_offset);

@@ -4,10 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#ifndef HASH_NONFATAL_OOM
-#define HASH_NONFATAL_OOM 1
-#endif
-#include <uthash.h>
+#include "base/hash.h"
 
 struct user_holding {
 	uint64_t holder;
@@ -27,30 +24,12 @@ static struct user_holding *holding_find(const struct user_quota *quota, uint64_
 
 static struct user_holding *holding_get(struct user_quota *quota, uint64_t holder)
 {
-	struct user_holding *holding = holding_find(quota, holder);
-
-	if (holding)
-		return holding;
-	holding = calloc(1, sizeof(*holding));
-	if (!holding)
-		return NULL;
-	holding->holder = holder;
-	HASH_ADD(hh, quota->holding, holder, sizeof(holding->holder), holding);
-	if (!holding->hh.tbl) { /* no memory for the table */
-		free(holding);
-		return NULL;
-	}
-	return holding;
+	return HASH_GET(quota->holding, holder, holder);
 }
 
 void user_quota_release(struct user_quota *quota)
 {
-	struct user_holding *holding, *next;
-
-	HASH_ITER (hh, quota->holding, holding, next) {
-		HASH_DEL(quota->holding, holding);
-		free(holding);
-	}
+	HASH_DROP_ALL(quota->holding);
 	*quota = (struct user_quota){0};
 }
 
@@ -106,10 +85,8 @@ void user_quota_give(struct user_quota *quota, uint64_t holder, uint64_t amount)
 		return;
 	quota->users--;
 	/* Who was refused stays, so that this is told once. */
-	if (!holding->is_refused) {
-		HASH_DEL(quota->holding, holding);
-		free(holding);
-	}
+	if (!holding->is_refused)
+		HASH_DROP(quota->holding, holding);
 }
 
 void user_quota_give_all(struct user_quota *quota)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <uthash.h>
+#include "base/hash.h"
 
 /* What was paid of a debt. */
 struct paid {
@@ -28,21 +28,11 @@ int free_debts_new(struct free_debts **ret_debts)
 	return 0;
 }
 
-static void forget(struct free_debts *debts)
-{
-	struct paid *paid, *next;
-
-	HASH_ITER (hh, debts->paid, paid, next) {
-		HASH_DEL(debts->paid, paid);
-		free(paid);
-	}
-}
-
 void free_debts_free(struct free_debts *debts)
 {
 	if (!debts)
 		return;
-	forget(debts);
+	HASH_DROP_ALL(debts->paid);
 	free(debts);
 }
 
@@ -58,13 +48,8 @@ static struct paid *find(struct free_debts *debts, const struct pp_debt_key *key
 	if (paid)
 		return paid;
 	if (HASH_COUNT(debts->paid) >= 2 * PP_DEBTS_MAX)
-		forget(debts);
-	paid = calloc(1, sizeof(*paid));
-	if (!paid)
-		return NULL;
-	paid->key = *key;
-	HASH_ADD(hh, debts->paid, key, (unsigned int)sizeof(paid->key), paid);
-	return paid;
+		HASH_DROP_ALL(debts->paid);
+	return HASH_GET(debts->paid, key, *key);
 }
 
 bool free_debts_take(struct free_debts *debts, const struct pp_block *block, __u64 owed,

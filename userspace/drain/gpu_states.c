@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "drain/table.h"
 
 struct entry {
@@ -34,20 +33,11 @@ int gpu_states_new(struct gpu_states **ret_states)
 	return 0;
 }
 
-static void forget(struct gpu_states *states, struct entry *entry)
-{
-	HASH_DEL(states->entry, entry);
-	free(entry);
-}
-
 void gpu_states_free(struct gpu_states *states)
 {
-	struct entry *entry, *next;
-
 	if (!states)
 		return;
-	HASH_ITER (hh, states->entry, entry, next)
-		forget(states, entry);
+	HASH_DROP_ALL(states->entry);
 	free(states);
 }
 
@@ -61,16 +51,11 @@ struct reading {
 
 static int find_entry(struct gpu_states *states, struct pp_process_id id, struct entry **ret_entry)
 {
-	struct entry *entry;
+	struct entry *entry = HASH_GET(states->entry, id, id);
 
-	HASH_FIND(hh, states->entry, &id, (unsigned int)sizeof(id), entry);
-	if (!entry) {
-		entry = calloc(1, sizeof(*entry));
-		if (!entry)
-			return -ENOMEM;
-		entry->id = entry->open.id = entry->part.id = id;
-		HASH_ADD(hh, states->entry, id, (unsigned int)sizeof(entry->id), entry);
-	}
+	if (!entry)
+		return -ENOMEM;
+	entry->open.id = entry->part.id = id;
 	*ret_entry = entry;
 	return 0;
 }
@@ -174,7 +159,7 @@ static void remove_ended(struct gpu_states *states, const struct gpu_tables *tab
 		if (HASH_COUNT(states->entry) <= GPU_STATES_MAX)
 			continue;
 		add_to_others(&states->others, &entry->open);
-		forget(states, entry);
+		HASH_DROP(states->entry, entry);
 	}
 }
 
@@ -237,7 +222,7 @@ int gpu_states_take(struct gpu_states *states,
 			err = callback(context, &entry->open);
 		entry->open = (struct gpu_state_times){.id = entry->id};
 		if (entry->has_ended)
-			forget(states, entry);
+			HASH_DROP(states->entry, entry);
 	}
 	return !err && others.others ? callback(context, &others) : err;
 }

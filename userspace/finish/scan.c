@@ -10,11 +10,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <uthash.h>
-
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "drain/thread_slots.h"
 #include "finish/scan_walk.h"
 #include "finish/user_unwind.h"
@@ -128,8 +127,7 @@ static void drop(struct scan *scan, uint64_t hash)
 	if (!kept || --kept->references)
 		return;
 	scan->bytes -= kept->bytes;
-	HASH_DEL(scan->kept, kept);
-	free(kept);
+	HASH_DROP(scan->kept, kept);
 }
 
 static uint64_t keep_kernel(struct scan *scan, const struct pp_scan_record *thread)
@@ -411,14 +409,9 @@ int scan_new(const struct finisher *finisher, const struct scan_scope *scope,
 
 void scan_free(struct scan *scan)
 {
-	struct kept *kept, *next;
-
 	if (!scan)
 		return;
-	HASH_ITER (hh, scan->kept, kept, next) {
-		HASH_DEL(scan->kept, kept);
-		free(kept);
-	}
+	HASH_DROP_ALL(scan->kept);
 	scan_walker_free(scan->walker);
 	scan_reader_free(scan->reader);
 	free(scan->entry);

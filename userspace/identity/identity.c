@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "identity/identity.h"
 
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/io.h"
+#include "base/user_quota.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -10,11 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <uthash.h>
-
-#include "base/cleanup.h"
-#include "base/io.h"
-#include "base/user_quota.h"
 
 /* Names users by our own /etc/passwd alone, which a child reads (peek/): what the name service
  * asks may be a server that does not answer, and the file may lie on a disk that does not.  Users
@@ -163,14 +162,9 @@ int value_table_new(struct value_table **ret_table)
 
 void value_table_free(struct value_table *table)
 {
-	struct label_value_entry *value, *next;
-
 	if (!table)
 		return;
-	HASH_ITER (hh, table->by_text, value, next) {
-		HASH_DEL(table->by_text, value);
-		free(value);
-	}
+	HASH_DROP_ALL(table->by_text);
 	user_quota_release(&table->quota);
 	free(table);
 }
@@ -224,8 +218,7 @@ void value_table_give(struct value_table *table, struct label_value_entry *value
 	if (!value || --value->uses)
 		return;
 	user_quota_give(&table->quota, value->uid, 1);
-	HASH_DEL(table->by_text, value);
-	free(value);
+	HASH_DROP(table->by_text, value);
 }
 
 const char *value_text(const struct label_value_entry *value)

@@ -31,9 +31,7 @@
 #define COPY_PEERS(into)                                                                           \
 	{LATER(into), .layout = PP_CUDA_LAYOUT_3D, .bytes = {1}, .direction = PP_CUDA_PEER}
 #define COPY_BATCH(sizes, count, into)                                                             \
-	{                                                                                          \
-		LATER(into), .layout = PP_CUDA_LAYOUT_BATCH, .bytes = { sizes, count }             \
-	}
+	{LATER(into), .layout = PP_CUDA_LAYOUT_BATCH, .bytes[0] = (sizes), .bytes[1] = (count)}
 #define FILL(count, shift, into) {LATER(into), .bytes = {count}, .bytes_shift = (shift)}
 #define FILL_2D(width, height, shift, into)                                                        \
 	{LATER(into), .bytes = {width, height}, .bytes_shift = (shift)}
@@ -62,28 +60,16 @@
 /* The device's memory: parameter 1 is where its address is stored, or the address. */
 #define GETS(what) TIMED, .object = PP_CUDA_OBJECT_##what, .out = 1
 #define GIVES_BACK(what) TIMED, .object = PP_CUDA_OBJECT_##what, .text = 1
-#define ALLOC(size)                                                                                \
-	{                                                                                          \
-		GETS(MEMORY), .bytes = { size }                                                    \
-	}
-#define ALLOC_2D(width, height)                                                                    \
-	{                                                                                          \
-		GETS(MEMORY), .bytes = { width, height }                                           \
-	}
+#define ALLOC(size) {GETS(MEMORY), .bytes[0] = (size)}
+#define ALLOC_2D(width, height) {GETS(MEMORY), .bytes[0] = (width), .bytes[1] = (height)}
 #define ALLOC_IN(size, into)                                                                       \
 	{GETS(MEMORY), .bytes = {size}, .stream = (into), .node = PP_CUDA_NODE_OTHER}
-#define ALLOC_PHYSICAL(size)                                                                       \
-	{                                                                                          \
-		GETS(PHYSICAL), .bytes = { size }                                                  \
-	}
+#define ALLOC_PHYSICAL(size) {GETS(PHYSICAL), .bytes[0] = (size)}
 #define FREE {GIVES_BACK(MEMORY)}
 #define FREE_IN(into) {GIVES_BACK(MEMORY), .stream = (into), .node = PP_CUDA_NODE_OTHER}
 #define FREE_PHYSICAL {GIVES_BACK(PHYSICAL)}
 /* The host's memory. */
-#define ALLOC_HOST(size)                                                                           \
-	{                                                                                          \
-		TIMED, .bytes = { size }                                                           \
-	}
+#define ALLOC_HOST(size) {TIMED, .bytes[0] = (size)}
 #define FREE_HOST {TIMED}
 /* NCCL: so many elements of a type.  The kernel that it launches is a call of its own, which leaves
  * the work in the stream. */
@@ -127,19 +113,10 @@
 #define ADD(kind) .does = PP_CUDA_ADD_NODE, .has_end = 1, .node = PP_CUDA_NODE_##kind
 #define ADD_TO_GRAPH(kind) ADD(kind), .ident = 2, .object = PP_CUDA_OBJECT_GRAPH
 #define ADD_KERNEL {ADD_TO_GRAPH(KERNEL)}
-#define ADD_COPY(size)                                                                             \
-	{                                                                                          \
-		ADD_TO_GRAPH(COPY), .bytes = { size }                                              \
-	}
-#define ADD_LAYOUT(of, at)                                                                         \
-	{                                                                                          \
-		ADD_TO_GRAPH(COPY), .layout = PP_CUDA_LAYOUT_##of, .bytes = { at }                 \
-	}
+#define ADD_COPY(size) {ADD_TO_GRAPH(COPY), .bytes[0] = (size)}
+#define ADD_LAYOUT(of, at) {ADD_TO_GRAPH(COPY), .layout = PP_CUDA_LAYOUT_##of, .bytes[0] = (at)}
 #define ADD_CHILD(graph) {ADD_TO_GRAPH(GRAPH), .text = (graph)}
-#define ADD_NODE(params)                                                                           \
-	{                                                                                          \
-		ADD_TO_GRAPH(BY_LAYOUT), .bytes = { params }                                       \
-	}
+#define ADD_NODE(params) {ADD_TO_GRAPH(BY_LAYOUT), .bytes[0] = (params)}
 #define ADD_UNKNOWN {ADD_TO_GRAPH(UNKNOWN)}
 #define CHANGE_INSTANCE(instance)                                                                  \
 	{ADD(UNKNOWN), .ident = (instance), .object = PP_CUDA_OBJECT_INSTANCE}

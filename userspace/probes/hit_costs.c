@@ -21,9 +21,79 @@
 #include "drain/table.h"
 #include "probes/exact_sites.h"
 
-/* Measures what hits of the probes of exact lines cost, on a site of our own (own_sites.h). */
-
 #define ROUNDS 21U /* the median counts: others had an interrupt in them */
+
+/* ---- functions of our own with sites as an interpreter has them ---- */
+
+typedef void own_site(const char *file, const char *name, uint64_t line);
+own_site own_site_entry, own_site_return, own_site_line;
+
+/* As sites of <sys/sdt.h>: a NOP, which the kernel need not step. */
+#if defined(__aarch64__)
+#define ARGUMENT(number) {.kind = PP_ARG_REGISTER, .bytes = 8, .base = (number)}
+#else
+/* rdi, rsi and rdx by DWARF number */
+#define ARGUMENT(number)                                                                           \
+	{.kind = PP_ARG_REGISTER, .bytes = 8, .base = (number) == 0 ? 5 : (number) == 1 ? 4 : 1}
+#endif
+#define SITE(name) OWN_CODE(name, "nop\nret\n")
+__asm__(".pushsection .text, \"ax\"\n" SITE(own_site_entry) SITE(own_site_return)
+		SITE(own_site_line) ".popsection\n");
+
+static own_site *const functions[PP_CALL_EVENTS] = {[PP_CALL_ENTRY] = own_site_entry,
+						    [PP_CALL_RETURN] = own_site_return,
+						    [PP_CALL_LINE] = own_site_line};
+
+static int attach(const struct calls_side *side, int file, enum pp_call_event event,
+		  struct probe_links *ret_links)
+{
+	struct probe_link_site site = {};
+	const struct probe_links_options options = {.program = side->program[event],
+						    .file = file,
+						    /* One look goes for all. */
+						    .locks = event ? -1 : side->locks,
+						    .pid = getpid(),
+						    .is_shared = probe_links_can_share(),
+						    .site = &site,
+						    .count = 1};
+	const int err = own_code_offset((const void *)functions[event], &site.offset);
+
+	return err ? err : probe_links_attach(&options, ret_links);
+}
+
+/* Attaches the programs of the first `events` of enum pp_call_event to them, in this process. */
+static int own_sites_attach(const struct calls_side *side, unsigned int events,
+			    struct exact_links *ret_links)
+{
+	OWNED_FD int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct exact_links links = {};
+	int err = file < 0 ? -errno : 0;
+
+	for (unsigned int event = 0; !err && event < events; event++)
+		err = attach(side, file, (enum pp_call_event)event, &links.event[event]);
+	if (err) {
+		exact_links_release(&links);
+		return err;
+	}
+	*ret_links = links;
+	return 0;
+}
+
+/* From here on, or no longer, their hits do something: they are of site 0. */
+static int own_sites_use(struct calls_side *side, unsigned int events, bool is_used)
+{
+	struct pp_call_site site = {.is_used = is_used, .is_ours = 1};
+	int err = 0;
+
+	for (unsigned int i = 0; i < PP_CALL_ARGUMENTS; i++)
+		site.arg[i] = (struct pp_probe_arg)ARGUMENT(i);
+	for (unsigned int event = 0; !err && event < events; event++)
+		err = calls_side_set_site(side, 0, (enum pp_call_event)event, &site);
+	return err;
+}
+
+/* ---- lines ---- */
+
 #define HITS_A_ROUND 200U
 #define IDS_MAX 4U
 
@@ -94,82 +164,9 @@ int line_costs_measure(struct calls_side *side, struct pp_line_costs *ret_costs)
 	return err;
 }
 
-/* Functions of our own with sites as an interpreter has them, to measure what hits cost.  They do
- * nothing, so all time from one of their hits to the next is the hits'. */
+/* ---- calls ---- */
 
-/* As sites of <sys/sdt.h>: a NOP, which the kernel need not step. */
-#if defined(__aarch64__)
-#define ARGUMENT(number) {.kind = PP_ARG_REGISTER, .bytes = 8, .base = (number)}
-#else
-/* rdi, rsi and rdx by DWARF number */
-#define ARGUMENT(number)                                                                           \
-	{.kind = PP_ARG_REGISTER, .bytes = 8, .base = (number) == 0 ? 5 : (number) == 1 ? 4 : 1}
-#endif
-#define SITE(name)                                                                                 \
-	".balign 16\n"                                                                             \
-	".globl " #name "\n"                                                                       \
-	".hidden " #name "\n"                                                                      \
-	".type " #name ", %function\n" #name ":\n"                                                 \
-	"nop\n"                                                                                    \
-	"ret\n"                                                                                    \
-	".size " #name ", . - " #name "\n"
-__asm__(".pushsection .text, \"ax\"\n" SITE(own_site_entry) SITE(own_site_return)
-		SITE(own_site_line) ".popsection\n");
-
-static own_site *const functions[PP_CALL_EVENTS] = {[PP_CALL_ENTRY] = own_site_entry,
-						    [PP_CALL_RETURN] = own_site_return,
-						    [PP_CALL_LINE] = own_site_line};
-
-static int attach(const struct calls_side *side, int file, enum pp_call_event event,
-		  struct probe_links *ret_links)
-{
-	struct probe_link_site site = {};
-	const struct probe_links_options options = {.program = side->program[event],
-						    .file = file,
-						    /* One look goes for all. */
-						    .locks = event ? -1 : side->locks,
-						    .pid = getpid(),
-						    .is_shared = probe_links_can_share(),
-						    .site = &site,
-						    .count = 1};
-	const int err = own_code_offset((const void *)functions[event], &site.offset);
-
-	return err ? err : probe_links_attach(&options, ret_links);
-}
-
-int own_sites_attach(const struct calls_side *side, unsigned int events,
-		     struct exact_links *ret_links)
-{
-	OWNED_FD int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct exact_links links = {};
-	int err = file < 0 ? -errno : 0;
-
-	for (unsigned int event = 0; !err && event < events; event++)
-		err = attach(side, file, (enum pp_call_event)event, &links.event[event]);
-	if (err) {
-		exact_links_release(&links);
-		return err;
-	}
-	*ret_links = links;
-	return 0;
-}
-
-int own_sites_use(struct calls_side *side, unsigned int events, bool is_used)
-{
-	struct pp_call_site site = {.is_used = is_used, .is_ours = 1};
-	int err = 0;
-
-	for (unsigned int i = 0; i < PP_CALL_ARGUMENTS; i++)
-		site.arg[i] = (struct pp_probe_arg)ARGUMENT(i);
-	for (unsigned int event = 0; !err && event < events; event++)
-		err = calls_side_set_site(side, 0, (enum pp_call_event)event, &site);
-	return err;
-}
-
-#define ROUNDS 21U /* the median counts: others had an interrupt in them */
 #define CALLS_A_ROUND 100U
-
-/* ---- rounds ---- */
 
 /* The line stands for the code. */
 enum function { OUTER = 1, BODY, INNER, UPPER, LOWER, FUNCTIONS };

@@ -4,7 +4,6 @@
 #ifndef PROBES_HIT_COSTS_H
 #define PROBES_HIT_COSTS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <pyprofd/calls.h>
@@ -14,18 +13,6 @@ struct calls_side;
 /* Takes some milliseconds.  Uses site 0, which is unused again after it, and leaves no row.
  * Returns 0; -errno: the kernel refused the link. */
 int line_costs_measure(struct calls_side *side, struct pp_line_costs *ret_costs);
-
-struct exact_links;
-
-typedef void own_site(const char *file, const char *name, uint64_t line);
-own_site own_site_entry, own_site_return, own_site_line;
-
-/* Attaches the programs of the first `events` of enum pp_call_event to them, in this process.
- * Returns 0 or -errno. */
-int own_sites_attach(const struct calls_side *side, unsigned int events,
-		     struct exact_links *ret_links);
-/* From here on, or no longer, their hits do something: they are of site 0.  Returns 0 or -errno. */
-int own_sites_use(struct calls_side *side, unsigned int events, bool is_used);
 
 struct call_costs {
 	struct pp_call_costs taken_off; /* ns from one event to the next */

@@ -14,8 +14,7 @@
 #define ROUNDS 21U /* the median counts: some have an interrupt in them */
 #define CALLS_A_ROUND 64U
 
-/* One function for each enum probe_cost, whose first instruction is of that class.  Assembler: a
- * compiler may merge, clone or drop functions that do nothing. */
+/* One function for each enum probe_cost, whose first instruction is of that class. */
 void probe_calibration_emulated(void);
 void probe_calibration_long_nop(void);
 void probe_calibration_single_step(void);
@@ -28,12 +27,7 @@ void probe_calibration_single_step(void);
 #define LONG_NOP ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n" /* nopl 0(%rax,%rax) */
 #define SINGLE_STEP "mov %rdi, %rdi\n"
 #endif
-#define SITE(name, instruction)                                                                    \
-	".balign 16\n"                                                                             \
-	".globl " #name "\n"                                                                       \
-	".hidden " #name "\n"                                                                      \
-	".type " #name ", %function\n" #name ":\n" instruction "ret\n"                             \
-	".size " #name ", . - " #name "\n"
+#define SITE(name, instruction) OWN_CODE(name, instruction "ret\n")
 __asm__(".pushsection .text, \"ax\"\n" SITE(probe_calibration_emulated, EMULATED)
 		SITE(probe_calibration_long_nop, LONG_NOP)
 			SITE(probe_calibration_single_step, SINGLE_STEP) ".popsection\n");

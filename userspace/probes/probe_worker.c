@@ -84,13 +84,10 @@ static void task_free(struct task *task)
 /* Notes who keeps a lock.  Returns whether the thread is to go on waiting for him. */
 static bool note_holder(struct probe_worker *worker, uint32_t holder)
 {
-	bool is_ending;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
 	lock_wait_note(&worker->lock_wait, holder, mono_ns());
-	is_ending = worker->background.is_ending;
-	pthread_mutex_unlock(&worker->background.mutex);
-	return holder && !is_ending;
+	return holder && !worker->background.is_ending;
 }
 
 /* Waits, without the mutex, until links can come and go without the machine's forks waiting for a
@@ -569,53 +566,46 @@ static void forget(struct task *list, uint32_t id)
 
 void probe_worker_detach(struct probe_worker *worker, uint32_t id)
 {
-	pthread_mutex_lock(&worker->background.mutex);
+	LOCKED(&worker->background.mutex);
+
 	forget(worker->todo, id);
 	forget(worker->attached, id);
 	forget(worker->done, id);
 	pthread_cond_broadcast(&worker->background.has_changed);
-	pthread_mutex_unlock(&worker->background.mutex);
 }
 
 bool probe_worker_result(struct probe_worker *worker, struct probe_result *ret_result)
 {
-	struct task *task;
-	bool is_there;
+	LOCKED(&worker->background.mutex);
+	struct task *task = worker->done;
 
-	pthread_mutex_lock(&worker->background.mutex);
-	task = worker->done;
-	is_there = task;
-	if (task) {
-		LL_DELETE(worker->done, task);
-		*ret_result = task->result;
-		if (task->result.err) {
-			task_free(task);
-		} else {
-			LL_PREPEND(worker->attached, task);
-			/* It may be unwanted by now, and only the thread takes links off. */
-			pthread_cond_broadcast(&worker->background.has_changed);
-		}
+	if (!task)
+		return false;
+	LL_DELETE(worker->done, task);
+	*ret_result = task->result;
+	if (task->result.err) {
+		task_free(task);
+	} else {
+		LL_PREPEND(worker->attached, task);
+		/* It may be unwanted by now, and only the thread takes links off. */
+		pthread_cond_broadcast(&worker->background.has_changed);
 	}
-	pthread_mutex_unlock(&worker->background.mutex);
-	return is_there;
+	return true;
 }
 
 bool probe_worker_is_idle(struct probe_worker *worker)
 {
-	bool is_idle;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
-	is_idle = !worker->todo;
-	pthread_mutex_unlock(&worker->background.mutex);
-	return is_idle;
+	return !worker->todo;
 }
 
 void probe_worker_hold(struct probe_worker *worker, uint32_t probe, bool is_held)
 {
-	pthread_mutex_lock(&worker->background.mutex);
+	LOCKED(&worker->background.mutex);
+
 	worker->held = (worker->held & ~(1ULL << probe)) | (uint64_t)is_held << probe;
 	pthread_cond_broadcast(&worker->background.has_changed);
-	pthread_mutex_unlock(&worker->background.mutex);
 }
 
 static bool has_off(const struct task *list, uint32_t probe)
@@ -630,64 +620,49 @@ static bool has_off(const struct task *list, uint32_t probe)
 
 bool probe_worker_is_on(struct probe_worker *worker, uint32_t probe)
 {
-	bool is_on;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
-	is_on = !worker->todo && !has_off(worker->attached, probe) && !has_off(worker->done, probe);
-	pthread_mutex_unlock(&worker->background.mutex);
-	return is_on;
+	return !worker->todo && !has_off(worker->attached, probe) && !has_off(worker->done, probe);
 }
 
 bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKER_WHAT_BYTES])
 {
-	bool is_late;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
-	is_late = worker->running && !worker->lock_wait.holder && !worker->is_late_told &&
-		  mono_ns() - worker->running_since_ns > LATE_NS;
-	if (is_late) {
-		memcpy(ret_what, worker->running->job.what, PROBE_WORKER_WHAT_BYTES);
-		worker->is_late_told = true;
-	}
-	pthread_mutex_unlock(&worker->background.mutex);
-	return is_late;
+	if (!worker->running || worker->lock_wait.holder || worker->is_late_told ||
+	    mono_ns() - worker->running_since_ns <= LATE_NS)
+		return false;
+	memcpy(ret_what, worker->running->job.what, PROBE_WORKER_WHAT_BYTES);
+	worker->is_late_told = true;
+	return true;
 }
 
 bool probe_worker_tell_holder(struct probe_worker *worker, uint32_t *ret_tgid)
 {
-	bool is_new;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
-	is_new = lock_wait_tell(&worker->lock_wait, mono_ns(), ret_tgid);
-	pthread_mutex_unlock(&worker->background.mutex);
-	return is_new;
+	return lock_wait_tell(&worker->lock_wait, mono_ns(), ret_tgid);
 }
 
 bool probe_worker_tell_put_off(struct probe_worker *worker, uint32_t *ret_uid)
 {
-	bool is_told;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
-	is_told = user_quota_tell(&worker->put_off, ret_uid);
-	pthread_mutex_unlock(&worker->background.mutex);
-	return is_told;
+	return user_quota_tell(&worker->put_off, ret_uid);
 }
 
 const struct probe_side *probe_worker_side(struct probe_worker *worker)
 {
-	const struct probe_side *side;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
-	side = worker->objects.side;
-	pthread_mutex_unlock(&worker->background.mutex);
-	return side;
+	return worker->objects.side;
 }
 
 void probe_worker_bound(struct probe_worker *worker, uint32_t probe, uint32_t leader)
 {
-	pthread_mutex_lock(&worker->background.mutex);
+	LOCKED(&worker->background.mutex);
+
 	probe_times_add(&worker->times, probe, leader, mono_ns());
-	pthread_mutex_unlock(&worker->background.mutex);
 }
 
 void probe_worker_bound_launches(struct probe_worker *worker, uint32_t first_probe)
@@ -703,11 +678,11 @@ void probe_worker_bound_launches(struct probe_worker *worker, uint32_t first_pro
 void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_t share_ppm,
 			    uint32_t hit_ns)
 {
-	pthread_mutex_lock(&worker->background.mutex);
+	LOCKED(&worker->background.mutex);
+
 	worker->hit_ns[probe] = hit_ns;
 	probe_times_set_share(&worker->times, probe, share_ppm, mono_ns());
 	pthread_cond_broadcast(&worker->background.has_changed);
-	pthread_mutex_unlock(&worker->background.mutex);
 }
 
 int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_costs)
@@ -726,30 +701,21 @@ int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_
 
 uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe)
 {
-	uint64_t on_ns;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
-	on_ns = probe_times_on_ns(&worker->times, probe, mono_ns());
-	pthread_mutex_unlock(&worker->background.mutex);
-	return on_ns;
+	return probe_times_on_ns(&worker->times, probe, mono_ns());
 }
 
 struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker)
 {
-	struct probe_worker_prices prices;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
-	prices = worker->objects.prices;
-	pthread_mutex_unlock(&worker->background.mutex);
-	return prices;
+	return worker->objects.prices;
 }
 
 const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
 {
-	const struct cuda_side *side;
+	LOCKED(&worker->background.mutex);
 
-	pthread_mutex_lock(&worker->background.mutex);
-	side = worker->objects.cuda;
-	pthread_mutex_unlock(&worker->background.mutex);
-	return side;
+	return worker->objects.cuda;
 }
