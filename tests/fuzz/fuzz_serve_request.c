@@ -56,12 +56,15 @@ static void check(const struct exchange_ask *ask, enum exchange_step step,
 		assert(memchr(request->label[i], '\0', sizeof(request->label[i])));
 	assert(memchr(request->stored, '\0', sizeof(request->stored)));
 	/* Nobody gets what is not for them. */
-	if (request->endpoint != REQUEST_LIVE && request->endpoint != REQUEST_SELF)
+	if (request->endpoint != REQUEST_LIVE && request->endpoint != REQUEST_SELF &&
+	    request->endpoint != REQUEST_READY)
 		assert(!view->is_of_user);
 	assert(request->points <= REQUEST_POINTS_MAX);
-	if (ask->client.uid && !shows_token && !ask->parameter_count)
+	if (ask->client.uid && !shows_token && !ask->parameter_count &&
+	    request->endpoint != REQUEST_READY)
 		assert(view->is_of_user && view->uid == ask->client.uid);
-	assert(ask->client.has_uid || shows_token || ask->parameter_count);
+	assert(ask->client.has_uid || shows_token || ask->parameter_count ||
+	       request->endpoint == REQUEST_READY);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -192,29 +192,22 @@ static int encode_graph(const struct input *input, int (*write)(FILE *out, void 
 	return answer_write(answer, write, &graph);
 }
 
-static int encode_json(const struct input *input, struct answer *answer)
-{
-	return encode_graph(input, write_json, answer);
-}
-
-static int encode_html(const struct input *input, struct answer *answer)
-{
-	return encode_graph(input, write_html, answer);
-}
-
 static const struct {
 	bool keeps_all; /* labels and addresses */
 	int (*encode)(const struct input *input, struct answer *answer);
+	int (*write)(FILE *out, void *graph); /* instead: of a graph */
 } formats[] = {
-	[REQUEST_PPROF] = {true, encode_pprof},
-	[REQUEST_JSON] = {false, encode_json},
-	[REQUEST_FOLDED] = {false, encode_folded},
-	[REQUEST_HTML] = {false, encode_html},
+	[REQUEST_PPROF] = {true, encode_pprof, NULL},
+	[REQUEST_JSON] = {false, NULL, write_json},
+	[REQUEST_FOLDED] = {false, encode_folded, NULL},
+	[REQUEST_HTML] = {false, NULL, write_html},
 };
 
 static void encode(const struct request *request, const struct input *input, struct answer *answer)
 {
-	int err = formats[request->format].encode(input, answer);
+	int err = formats[request->format].write
+			  ? encode_graph(input, formats[request->format].write, answer)
+			  : formats[request->format].encode(input, answer);
 
 	if (!err && answer->size > ANSWER_MAX_BYTES)
 		err = -EFBIG;

@@ -41,4 +41,20 @@ void waits_put(const struct machine *machine, bool is_of_all, struct json_writer
 void self_answer(const char *store, const struct answer_view *view, uint64_t now_ms,
 		 struct answer *ret_answer);
 
+/* The store's own files, unchanged, for readers on other machines (docs/design/serve.md).  List the
+ * names of those in a range, one a line, sorted by start: REQUEST_FILES; get one: REQUEST_FILE. */
+void files_list(const char *store, const struct request *request, struct answer *ret_answer);
+void files_get(const char *store, const struct request *request, struct answer *ret_answer);
+
+/* The pages that pyprofd-serve has by itself. */
+
+/* Of most pages: nothing is loaded from elsewhere, and nobody frames them. */
+#define PAGES_POLICY                                                                               \
+	"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; "                  \
+	"base-uri 'none'; form-action 'none'"
+
+/* Of the history (web/): REQUEST_PAGE, its style REQUEST_STYLE and its script REQUEST_SCRIPT; and
+ * what there is to ask for: REQUEST_INDEX. */
+void pages_get(enum request_endpoint endpoint, struct answer *answer);
+
 #endif

@@ -11,7 +11,7 @@
 
 #include "config/secret.h"
 #include "serve/answer.h"
-#include "serve/files.h"
+#include "serve/answers.h"
 
 /* ---- who asks ---- */
 
@@ -206,22 +206,18 @@ static bool is_open_to_users(const struct request *request)
 
 static enum exchange_step give(const struct request *request, struct answer *answer)
 {
-	if (request_needs_work(request))
-		return EXCHANGE_WORK;
 	switch (request->endpoint) {
-	case REQUEST_METRICS:
-		return EXCHANGE_METRICS;
-	case REQUEST_READY:
-		return EXCHANGE_READY;
 	case REQUEST_PAGE:
 	case REQUEST_STYLE:
 	case REQUEST_SCRIPT:
 	case REQUEST_INDEX:
 		pages_get(request->endpoint, answer);
 		return EXCHANGE_ANSWER;
-	default:
+	case REQUEST_HEALTH:
 		answer_say(answer, 200, "ok\n");
 		return EXCHANGE_ANSWER;
+	default:
+		return EXCHANGE_WORK;
 	}
 }
 

@@ -89,7 +89,7 @@ struct exchange_ask {
 struct exchange_rules {
 	const char *token;		 /* NULL: none */
 	const struct sessions *sessions; /* what a cookie may name; NULL: none */
-	const char *const *name;
+	const char *const *name;	 /* beside addresses, what Host may say */
 	size_t name_count;
 };
 
@@ -97,8 +97,6 @@ enum exchange_step {
 	EXCHANGE_ANSWER,   /* the answer is there */
 	EXCHANGE_REDIRECT, /* to the path, with a session as a cookie */
 	EXCHANGE_WORK,	   /* a worker makes it, by its endpoint */
-	EXCHANGE_METRICS,  /* metrics_text() makes it */
-	EXCHANGE_READY,	   /* whether pyprofd answers makes it */
 };
 
 /* Returns whether it matters who asks for this path: finding out costs what others have sockets

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "serve/files.h"
+#include "serve/answers.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -15,8 +15,6 @@
 #include "live/client.h"
 #include "query/folder.h"
 #include "serve/answers.h"
-#include "serve/exchange.h"
-#include "serve/files.h"
 #include "serve/labels.h"
 #include "serve/metrics.h"
 #include "serve/places.h"
@@ -136,6 +134,12 @@ static void answer_work(struct exchange *exchange)
 	case REQUEST_FILE:
 		files_get(sources->store, request, &exchange->answer);
 		break;
+	case REQUEST_METRICS:
+		answer_metrics(exchange);
+		break;
+	case REQUEST_READY:
+		answer_ready(exchange);
+		break;
 	case REQUEST_SELF:
 		self_answer(sources->store, view, now_ms, &exchange->answer);
 		break;
@@ -152,10 +156,6 @@ static void run_work(struct work *work)
 
 	if (atomic_load(&exchange->http->ends))
 		answer_say(&exchange->answer, 503, "pyprofd-serve ends\n");
-	else if (exchange->step == EXCHANGE_METRICS)
-		answer_metrics(exchange);
-	else if (exchange->step == EXCHANGE_READY)
-		answer_ready(exchange);
 	else
 		answer_work(exchange);
 	MHD_resume_connection(exchange->connection);
@@ -329,14 +329,14 @@ static void ask_from(const struct http *http, struct MHD_Connection *connection,
 static enum MHD_Result begin_work(struct exchange *exchange)
 {
 	struct http *http = exchange->http;
-	const bool is_merge = exchange->step == EXCHANGE_WORK &&
-			      exchange->request.endpoint != REQUEST_LIVE &&
+	const bool is_long = request_needs_work(&exchange->request);
+	const bool is_merge = is_long && exchange->request.endpoint != REQUEST_LIVE &&
 			      exchange->request.endpoint != REQUEST_SELF;
 
 	exchange->work = (struct work){.run = run_work,
 				       .is_of_user = exchange->view.is_of_user,
 				       .uid = exchange->view.uid};
-	if (exchange->step == EXCHANGE_WORK)
+	if (is_long)
 		exchange->gone_fd = dup(socket_of(exchange->connection));
 	exchange->view.stop_fd = exchange->gone_fd;
 	exchange->is_answered = true; /* when it goes on */
@@ -498,10 +498,8 @@ int http_open(const struct http_settings *settings, struct http **ret_http)
 		return -ENOMEM;
 	http->settings = settings;
 	http->answers.total = HTTP_ANSWERS_MAX_BYTES;
-	http->rules = (struct exchange_rules){.token = settings->token,
-					      .sessions = &http->sessions,
-					      .name = settings->name,
-					      .name_count = settings->name_count};
+	http->rules = settings->rules;
+	http->rules.sessions = &http->sessions;
 	err = places_new(HTTP_CONNECTIONS_MAX, &http->counts, &http->places);
 	if (!err)
 		err = file_totals_new(FILE_TOTALS_WINDOWS_MAX, &http->totals);

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "collectors/push.h"
-#include "serve/answer.h"
+#include "serve/exchange.h"
 #include "serve/peer.h"
 
 #define HTTP_CONNECTIONS_MAX 2048U
@@ -32,11 +32,9 @@
 #define HTTP_ANSWERS_MAX_BYTES (256ULL << 20)
 
 struct http_settings {
-	int listen_fd;		 /* borrowed; listening */
-	const char *token;	 /* NULL: none */
-	const char *const *name; /* beside addresses, what Host may say */
-	size_t name_count;
-	enum peer_source peers; /* where it is looked up whose a connection is */
+	int listen_fd;		     /* borrowed; listening */
+	struct exchange_rules rules; /* but for the sessions */
+	enum peer_source peers;	     /* where it is looked up whose a connection is */
 	/* PEM; NULL: no TLS.  With client_ca a client that shows a certificate of that authority
 	 * sees everything, and one without needs what it needs otherwise. */
 	const char *cert, *key, *client_ca;

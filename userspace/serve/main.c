@@ -677,9 +677,9 @@ static int run(const struct serve_options *options)
 	    confine(options, state, &has_landlock, why) || start_push(options, state, why, &push))
 		return complain(why);
 	settings = (struct http_settings){.listen_fd = listener,
-					  .token = secrets.token,
-					  .name = options->host,
-					  .name_count = options->host_count,
+					  .rules = {.token = secrets.token,
+						    .name = options->host,
+						    .name_count = options->host_count},
 					  .peers = find_peers(options),
 					  .cert = secrets.cert,
 					  .key = secrets.key,

@@ -62,7 +62,7 @@ static void root__sees_everything(void **state)
 	assert_int_equal(ask("/api/v1/waits", &root), EXCHANGE_WORK);
 	assert_int_equal(ask("/api/v1/self", &root), EXCHANGE_WORK);
 	assert_true(view.has_uid);
-	assert_int_equal(ask("/metrics", &root), EXCHANGE_METRICS);
+	assert_int_equal(ask("/metrics", &root), EXCHANGE_WORK);
 	assert_int_equal(ask("/", &root), EXCHANGE_ANSWER);
 	assert_int_equal(status, 200);
 	assert_int_equal(ask("/nothing", &root), EXCHANGE_ANSWER);
@@ -105,7 +105,7 @@ static void strangers__see_that_it_lives(void **state)
 	}
 	assert_int_equal(ask("/healthz", &stranger), EXCHANGE_ANSWER);
 	assert_int_equal(status, 200);
-	assert_int_equal(ask("/readyz", &stranger), EXCHANGE_READY);
+	assert_int_equal(ask("/readyz", &stranger), EXCHANGE_WORK);
 	/* What nobody in particular asks has no more work done than a user. */
 	assert_true(view.is_of_user);
 }
@@ -159,7 +159,7 @@ static void token__opens_everything(void **state)
 	with[2].parameter[0] = (struct exchange_parameter){"token", TOKEN};
 	with[2].parameter_count = 1;
 	for (size_t i = 0; i < ARRAY_SIZE(with); i++)
-		assert_int_equal(begin(&with[i]), EXCHANGE_METRICS);
+		assert_int_equal(begin(&with[i]), EXCHANGE_WORK);
 	/* A person's browser keeps it as a cookie, and out of the address line. */
 	with[2].path = "/";
 	assert_int_equal(begin(&with[2]), EXCHANGE_REDIRECT);
@@ -176,7 +176,7 @@ static void session__is_of_one_user_and_ends(void **state)
 	assert_int_equal(sessions_begin(&sessions, &user, now_ms, id), 0);
 	assert_int_equal(strlen(id), 32);
 	asked.cookie = id;
-	assert_int_equal(begin(&asked), EXCHANGE_METRICS);
+	assert_int_equal(begin(&asked), EXCHANGE_WORK);
 	asked.client.uid++;
 	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
 	assert_int_equal(status, 401);
@@ -187,7 +187,7 @@ static void session__is_of_one_user_and_ends(void **state)
 	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
 	asked.cookie = id;
 	now_ms += SESSIONS_LAST_S * 1000ULL - 1;
-	assert_int_equal(begin(&asked), EXCHANGE_METRICS);
+	assert_int_equal(begin(&asked), EXCHANGE_WORK);
 	now_ms++;
 	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
 	/* The oldest one makes room. */
@@ -196,7 +196,7 @@ static void session__is_of_one_user_and_ends(void **state)
 		assert_int_equal(sessions_begin(&sessions, &user, now_ms, other), 0);
 	assert_int_equal(begin(&asked), EXCHANGE_ANSWER);
 	asked.cookie = other;
-	assert_int_equal(begin(&asked), EXCHANGE_METRICS);
+	assert_int_equal(begin(&asked), EXCHANGE_WORK);
 	now_ms = begun_ms;
 }
 
