@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "collectors/metrics.h"
 #include "config/secret.h"
 #include "store/file_output.h"
 

@@ -210,37 +210,34 @@ static uint64_t oldest_mark(const struct push_queue *queue, const struct push_cu
 	return oldest == UINT64_MAX ? 0 : oldest;
 }
 
-/* Returns whether the new list has a file's time: the file itself, or one that took it in. */
-static bool is_covered(const struct store_listing *listing, size_t *at,
-		       const struct store_file *file)
+/* Returns whether a list has a file of this kind that begins when this one does.  *at: both lists go
+ * up. */
+static bool has_start(const struct store_listing *listing, size_t *at,
+		      const struct store_file *file, bool also_merged)
 {
-	/* Both lists go up; a file that covers this one begins no later. */
 	while (*at < listing->count && listing->entry[*at].file.start_ms < file->start_ms)
 		(*at)++;
 	for (size_t i = *at;
 	     i < listing->count && listing->entry[i].file.start_ms == file->start_ms; i++)
-		if (!strcmp(listing->entry[i].file.kind, file->kind))
+		if ((also_merged || !listing->entry[i].file.is_merged) &&
+		    !strcmp(listing->entry[i].file.kind, file->kind))
 			return true;
-	for (size_t i = *at; i--;) {
-		const struct store_file *other = &listing->entry[i].file;
-
-		if (strcmp(other->kind, file->kind) != 0)
-			continue;
-		return file->start_ms - other->start_ms < other->duration_ms;
-	}
 	return false;
 }
 
-/* Returns whether a list has this file; *at: both lists go up. */
-static bool has_file(const struct store_listing *listing, size_t *at, const struct store_file *file)
+/* Returns whether the new list has a file's time: the file itself, or one that took it in, which
+ * begins no later. */
+static bool is_covered(const struct store_listing *listing, size_t *at,
+		       const struct store_file *file)
 {
-	while (*at < listing->count && listing->entry[*at].file.start_ms < file->start_ms)
-		(*at)++;
-	for (size_t i = *at;
-	     i < listing->count && listing->entry[i].file.start_ms == file->start_ms; i++)
-		if (!listing->entry[i].file.is_merged &&
-		    !strcmp(listing->entry[i].file.kind, file->kind))
-			return true;
+	if (has_start(listing, at, file, true))
+		return true;
+	for (size_t i = *at; i--;) {
+		const struct store_file *other = &listing->entry[i].file;
+
+		if (!strcmp(other->kind, file->kind))
+			return file->start_ms - other->start_ms < other->duration_ms;
+	}
 	return false;
 }
 
@@ -257,7 +254,7 @@ static uint64_t count_late(const struct push_queue *queue, const struct push_cur
 
 		if (kind_of(queue, &listing->entry[i], &kind) && !file->is_merged &&
 		    file->start_ms >= queue->since_ms && file->start_ms <= cursor->sent_ms[kind] &&
-		    !has_file(&queue->listing, &at, file))
+		    !has_start(&queue->listing, &at, file, false))
 			late++;
 	}
 	return late;

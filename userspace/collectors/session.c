@@ -194,8 +194,8 @@ void session_note(const struct session *session, const char *line)
 /* What is done with an answer's body. */
 struct intake {
 	struct place *place; /* NULL: it is kept here */
-	char *text;	     /* owned */
-	size_t size, room;
+	FILE *out;	     /* borrowed */
+	size_t size;
 	int err;
 };
 
@@ -203,19 +203,8 @@ static int keep(struct intake *intake, const void *bytes, size_t size)
 {
 	if (size > FETCH_TEXT_MAX_BYTES - intake->size)
 		return -EFBIG;
-	if (intake->size + size >= intake->room) {
-		const size_t room = 2 * (intake->size + size) + 1;
-		char *grown = realloc(intake->text, room);
-
-		if (!grown)
-			return -ENOMEM;
-		intake->text = grown;
-		intake->room = room;
-	}
-	memcpy(intake->text + intake->size, bytes, size);
 	intake->size += size;
-	intake->text[intake->size] = '\0';
-	return 0;
+	return fwrite(bytes, 1, size, intake->out) == size ? 0 : -ENOMEM;
 }
 
 static int take(void *context, unsigned int status, const void *bytes, size_t size)
@@ -294,16 +283,15 @@ int session_get_file(struct session *session, const struct session_ask *asked, c
 int session_get_text(struct session *session, const struct session_ask *asked, char **ret_text,
 		     size_t *ret_size)
 {
-	struct intake intake = {.text = calloc(1, 1), .room = 1};
-	int err = intake.text ? ask(session, asked, &intake) : -ENOMEM;
+	OWNED_MEM char *text = NULL;
+	struct intake intake = {.out = open_memstream(&text, ret_size)};
+	int err = intake.out ? ask(session, asked, &intake) : -ENOMEM;
 
-	if (err) {
-		free(intake.text);
-		return err;
-	}
-	*ret_text = intake.text;
-	*ret_size = intake.size;
-	return 0;
+	if (intake.out && close_memory_file(intake.out, &text) && !err)
+		err = -ENOMEM;
+	if (!err)
+		*ret_text = TAKE(text);
+	return err;
 }
 
 int session_get_member(struct session *session, const struct session_ask *asked, const char *name,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "collectors/sink.h"
+#include "collectors/push.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -15,7 +15,7 @@
 #include "base/index_table.h"
 #include "base/proto.h"
 #include "pprof/gzip.h"
-#include "pprof/pprof_fields.h"
+#include "pprof/pprof_tables.h"
 #include "profile/profile_data.h"
 
 /* ---- mappings ---- */
@@ -41,13 +41,6 @@ static const char *const kind_name[FRAME_KINDS] = {
 	[FRAME_KERNEL] = "[kernel.kallsyms]", [FRAME_JIT] = "[anon]",
 	[FRAME_MARKER] = "[pyprofd]",
 };
-
-static void pprof_mappings_release(struct pprof_mappings *mappings)
-{
-	free(mappings->entry);
-	free(mappings->module_id);
-	*mappings = (struct pprof_mappings){0};
-}
 
 static uint32_t known_kind(const struct frame *frame)
 {
@@ -161,19 +154,6 @@ static void order_mappings(struct pprof_mappings *mappings)
 		add_entry(mappings, ENTRY_OF_KIND + FRAME_KERNEL);
 }
 
-static int pprof_mappings_init(struct pprof_mappings *mappings, const struct profile *profile)
-{
-	size_t modules = (size_t)profile->module_count + 1;
-
-	*mappings = (struct pprof_mappings){.profile = profile};
-	mappings->entry = calloc(modules + FRAME_KINDS, sizeof(*mappings->entry));
-	mappings->module_id = calloc(modules, sizeof(*mappings->module_id));
-	if (!mappings->entry || !mappings->module_id)
-		return -ENOMEM;
-	order_mappings(mappings);
-	return 0;
-}
-
 /* Returns the mapping id of a frame of the profile, never 0. */
 static uint32_t pprof_mappings_id(const struct pprof_mappings *mappings, const struct frame *frame)
 {
@@ -224,7 +204,8 @@ static void writer_release(struct pprof_writer *writer)
 	free(writer->known);
 	free(writer->key);
 	free(writer->unit);
-	pprof_mappings_release(&writer->mappings);
+	free(writer->mappings.entry);
+	free(writer->mappings.module_id);
 	free(writer->function);
 	index_table_release(&writer->function_index);
 }
@@ -571,6 +552,7 @@ static int put_code(struct pprof_writer *writer)
 static int writer_init(struct pprof_writer *writer, const struct profile *profile,
 		       enum gzip_effort effort)
 {
+	const size_t modules = (size_t)profile->module_count + 1;
 	int err;
 
 	writer->profile = profile;
@@ -578,13 +560,16 @@ static int writer_init(struct pprof_writer *writer, const struct profile *profil
 	writer->known = calloc(writer->known_count, sizeof(*writer->known));
 	writer->key = calloc((size_t)profile->key_count + 1, sizeof(*writer->key));
 	writer->unit = calloc((size_t)profile->key_count + 1, sizeof(*writer->unit));
-	if (!writer->known || !writer->key || !writer->unit)
+	writer->mappings.profile = profile;
+	writer->mappings.entry = calloc(modules + FRAME_KINDS, sizeof(uint32_t));
+	writer->mappings.module_id = calloc(modules, sizeof(uint32_t));
+	if (!writer->known || !writer->key || !writer->unit || !writer->mappings.entry ||
+	    !writer->mappings.module_id)
 		return -ENOMEM;
+	order_mappings(&writer->mappings);
 	err = gzip_sink_new(effort, &writer->sink);
 	if (!err)
 		err = intern_new(&writer->texts);
-	if (!err)
-		err = pprof_mappings_init(&writer->mappings, profile);
 	return err ? err : add_keys(writer);
 }
 

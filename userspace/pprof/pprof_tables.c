@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "pprof/pprof_fields.h"
 
 static int fail(struct pprof_tables *tables, int err, const char *why)
 {

@@ -11,7 +11,6 @@
 #include "base/array.h"
 #include "base/kinds.h"
 #include "base/saturating.h"
-#include "pprof/pprof_fields.h"
 #include "pprof/profile_reader.h"
 
 #define MIB (1ULL << 20)

@@ -6,6 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/array.h"
+#include "base/saturating.h"
+
+#define NO_CODE UINT32_MAX
+#define UNKNOWN -1.0
+
 /* The standard error of a share of all, where events come by chance. */
 
 #define NORMAL_975 1.959964 /* quantile of the normal distribution */
@@ -57,16 +66,6 @@ double share_error(const struct share_part *part, const struct share_part *all, 
 		 NORMAL_975;
 	return fmin(error, sqrt(fmax(p * (1 - p), 0))); /* of a single event */
 }
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "base/array.h"
-#include "base/saturating.h"
-#include "render/totals.h"
-
-#define NO_CODE UINT32_MAX
-#define UNKNOWN -1.0
 
 void totals_init(struct totals *totals, const struct totals_options *options)
 {

@@ -11,7 +11,7 @@
 #include <zlib.h>
 
 #include "base/proto.h"
-#include "pprof/pprof_fields.h"
+#include "pprof/pprof_tables.h"
 
 #define FIXTURE_START_NS 1767225600123456789ULL /* 2026-01-01T00:00:00Z and a bit */
 #define FIXTURE_DURATION_NS 10000000000ULL
