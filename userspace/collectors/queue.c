@@ -210,8 +210,8 @@ static uint64_t oldest_mark(const struct push_queue *queue, const struct push_cu
 	return oldest == UINT64_MAX ? 0 : oldest;
 }
 
-/* Returns whether a list has a file of this kind that begins when this one does.  *at: both lists go
- * up. */
+/* Returns whether a list has a file of this kind that begins when this one does.  *at: both lists
+ * go up. */
 static bool has_start(const struct store_listing *listing, size_t *at,
 		      const struct store_file *file, bool also_merged)
 {
