@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/text.h"
 
 #define CPU_FILE_MAX_BYTES 65536U
 
@@ -16,50 +17,38 @@ void cpu_list_release(struct cpu_list *list)
 	*list = (struct cpu_list){0};
 }
 
-static bool take_cpu(const char **at, const char *end, uint32_t *ret_cpu)
+static bool take_cpu(struct cursor *text, uint32_t *ret_cpu)
 {
-	const char *first = *at;
-	uint32_t cpu = 0;
-
-	for (; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
-		cpu = cpu * 10 + (uint32_t)(**at - '0');
-		if (cpu >= CPUS_MAX)
-			return false;
-	}
-	*ret_cpu = cpu;
-	return *at > first;
+	return cursor_u32(text, ret_cpu) && *ret_cpu < CPUS_MAX;
 }
 
 /* "3" or "0-3" */
-static bool take_range(const char **at, const char *end, uint32_t *ret_first, uint32_t *ret_last)
+static bool take_range(struct cursor *text, uint32_t *ret_first, uint32_t *ret_last)
 {
-	if (!take_cpu(at, end, ret_first))
+	if (!take_cpu(text, ret_first))
 		return false;
 	*ret_last = *ret_first;
-	if (*at == end || **at != '-')
-		return true;
-	(*at)++;
-	return take_cpu(at, end, ret_last) && *ret_last >= *ret_first;
+	return !cursor_char(text, '-') || (take_cpu(text, ret_last) && *ret_last >= *ret_first);
 }
 
 int cpu_list_parse(const char *text, size_t size, struct cpu_list *ret_list)
 {
 	OWNED_MEM uint32_t *cpu = calloc(CPUS_MAX, sizeof(*cpu));
-	const char *at = text, *end = text + size;
+	struct cursor rest = {text, text + size};
 	size_t count = 0;
 
 	if (!cpu)
 		return -ENOMEM;
-	if (at < end && end[-1] == '\n')
-		end--;
-	while (at < end) {
+	if (size && text[size - 1] == '\n')
+		rest.end--;
+	while (rest.at < rest.end) {
 		uint32_t first, last;
 
-		if (!take_range(&at, end, &first, &last) || (count && first <= cpu[count - 1]))
+		if (!take_range(&rest, &first, &last) || (count && first <= cpu[count - 1]))
 			return -EBADMSG;
 		while (first <= last)
 			cpu[count++] = first++;
-		if (at < end && (*at++ != ',' || at == end))
+		if (rest.at < rest.end && (!cursor_char(&rest, ',') || rest.at == rest.end))
 			return -EBADMSG;
 	}
 	*ret_list = (struct cpu_list){.cpu = TAKE(cpu), .count = count};

@@ -7,46 +7,10 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "discover/mapping_set.h"
 
 #define TOO_LONG "//toolong"
-
-/* A cursor over one line. */
-struct cursor {
-	const char *at, *end;
-};
-
-static bool take_number(struct cursor *cursor, unsigned base, uint64_t *ret_number)
-{
-	const char *first = cursor->at;
-	uint64_t number = 0;
-
-	for (; cursor->at < cursor->end; cursor->at++) {
-		unsigned char c = (unsigned char)*cursor->at;
-		unsigned digit = base;
-
-		if (c >= '0' && c <= '9')
-			digit = c - (unsigned)'0';
-		else if (c >= 'a' && c <= 'f')
-			digit = c - (unsigned)'a' + 10U;
-
-		if (digit >= base)
-			break;
-		if (number > (UINT64_MAX - digit) / base)
-			return false;
-		number = number * base + digit;
-	}
-	*ret_number = number;
-	return cursor->at > first;
-}
-
-static bool take_char(struct cursor *cursor, char wanted)
-{
-	if (cursor->at == cursor->end || *cursor->at != wanted)
-		return false;
-	cursor->at++;
-	return true;
-}
 
 /* Copies a path and decodes newlines, the only byte that the kernel escapes here. */
 static void copy_path(const char *text, size_t size, char path[MAPPING_PATH_MAX_BYTES])
@@ -72,8 +36,8 @@ static void copy_path(const char *text, size_t size, char path[MAPPING_PATH_MAX_
 /* 7f1c-7f1d r-xp */
 static bool take_range(struct cursor *cursor, struct mapping *mapping, bool *ret_exec)
 {
-	if (!take_number(cursor, 16, &mapping->start) || !take_char(cursor, '-') ||
-	    !take_number(cursor, 16, &mapping->end) || !take_char(cursor, ' '))
+	if (!cursor_number(cursor, 16, &mapping->start) || !cursor_char(cursor, '-') ||
+	    !cursor_number(cursor, 16, &mapping->end) || !cursor_char(cursor, ' '))
 		return false;
 	if (cursor->end - cursor->at < 4 || memchr(cursor->at, ' ', 4))
 		return false;
@@ -87,10 +51,10 @@ static bool take_file(struct cursor *cursor, struct mapping *mapping)
 {
 	uint64_t major, minor;
 
-	if (!take_char(cursor, ' ') || !take_number(cursor, 16, &mapping->offset) ||
-	    !take_char(cursor, ' ') || !take_number(cursor, 16, &major) ||
-	    !take_char(cursor, ':') || !take_number(cursor, 16, &minor) ||
-	    !take_char(cursor, ' ') || !take_number(cursor, 10, &mapping->key.inode))
+	if (!cursor_char(cursor, ' ') || !cursor_number(cursor, 16, &mapping->offset) ||
+	    !cursor_char(cursor, ' ') || !cursor_number(cursor, 16, &major) ||
+	    !cursor_char(cursor, ':') || !cursor_number(cursor, 16, &minor) ||
+	    !cursor_char(cursor, ' ') || !cursor_number(cursor, 10, &mapping->key.inode))
 		return false;
 	mapping->key.major = (uint32_t)major;
 	mapping->key.minor = (uint32_t)minor;
@@ -99,17 +63,15 @@ static bool take_file(struct cursor *cursor, struct mapping *mapping)
 
 /* address   perms offset   dev   inode      pathname
  * 7f1c-7f1d r-xp  00001000 08:02 131074     /usr/lib/libc.so.6 */
-static bool parse_line(const char *line, size_t size, struct mapping *mapping, bool *ret_exec,
+static bool parse_line(struct cursor cursor, struct mapping *mapping, bool *ret_exec,
 		       char path[MAPPING_PATH_MAX_BYTES])
 {
-	struct cursor cursor = {.at = line, .end = line + size};
-
 	*mapping = (struct mapping){0};
 	if (!take_range(&cursor, mapping, ret_exec) || !take_file(&cursor, mapping))
 		return false;
 	if (cursor.at < cursor.end && *cursor.at != ' ')
 		return false;
-	while (take_char(&cursor, ' '))
+	while (cursor_char(&cursor, ' '))
 		;
 	copy_path(cursor.at, (size_t)(cursor.end - cursor.at), path);
 	mapping_set_name(mapping, path);
@@ -120,20 +82,17 @@ int proc_maps_parse(const char *text, size_t size,
 		    int (*callback)(void *context, const struct mapping *mapping), void *context,
 		    struct proc_maps_summary *ret_summary)
 {
+	struct cursor rest = {text, text + size}, line;
 	struct proc_maps_summary summary = {0};
-	const char *end = text + size;
 	char path[MAPPING_PATH_MAX_BYTES];
 
-	for (const char *line = text, *next; line < end; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
+	while (cursor_line(&rest, &line)) {
 		struct mapping mapping;
 		bool is_exec;
 		int err;
 
-		next = newline ? newline + 1 : end;
 		summary.line_count++;
-		if (!parse_line(line, (size_t)((newline ? newline : end) - line), &mapping,
-				&is_exec, path)) {
+		if (!parse_line(line, &mapping, &is_exec, path)) {
 			summary.bad_line_count++;
 			continue;
 		}

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/text.h"
 
 /* ---- /proc/PID/cgroup ---- */
 
@@ -124,15 +125,12 @@ static int rank_line(const char *line, size_t size, struct container *ret_contai
 void container_parse(const char *text, size_t size, struct container *ret_container)
 {
 	struct container best = {0}, container;
-	const char *end = text + size;
+	struct cursor rest = {text, text + size}, line;
 	int best_rank = RANK_NONE;
 
-	for (const char *line = text, *next; line < end; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *line_end = newline ? newline : end;
-		int rank = rank_line(line, (size_t)(line_end - line), &container);
+	while (cursor_line(&rest, &line)) {
+		int rank = rank_line(line.at, (size_t)(line.end - line.at), &container);
 
-		next = newline ? newline + 1 : end;
 		if (rank > best_rank) {
 			best_rank = rank;
 			best = container;
@@ -208,32 +206,6 @@ enum stat_field {
 	STAT_STARTTIME = 22,
 };
 
-static bool take_number(const char **at, const char *end, uint64_t *ret_number)
-{
-	const char *first = *at;
-	uint64_t number = 0;
-
-	for (; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
-		unsigned digit = (unsigned)(**at - '0');
-
-		if (number > (UINT64_MAX - digit) / 10)
-			return false;
-		number = number * 10 + digit;
-	}
-	*ret_number = number;
-	return *at > first;
-}
-
-static bool take_u32(const char **at, const char *end, uint32_t *ret_number)
-{
-	uint64_t number;
-
-	if (!take_number(at, end, &number) || number > UINT32_MAX)
-		return false;
-	*ret_number = (uint32_t)number;
-	return true;
-}
-
 static void copy_comm(const char *text, size_t size, char comm[PP_COMM_BYTES])
 {
 	size_t used = size < PP_COMM_BYTES ? size : PP_COMM_BYTES - 1;
@@ -257,37 +229,37 @@ struct stat_fields {
 	uint64_t ppid, flags, user_ticks, system_ticks, threads, start_ticks;
 };
 
-static bool take_field(int field, const char *value, const char *end, struct stat_fields *fields)
+static bool take_field(int field, struct cursor value, struct stat_fields *fields)
 {
 	switch (field) {
 	case STAT_STATE:
-		fields->state = *value;
+		fields->state = *value.at;
 		return true;
 	case STAT_PPID:
-		return take_number(&value, end, &fields->ppid);
+		return cursor_number(&value, 10, &fields->ppid);
 	case STAT_FLAGS:
-		return take_number(&value, end, &fields->flags);
+		return cursor_number(&value, 10, &fields->flags);
 	case STAT_UTIME:
-		return take_number(&value, end, &fields->user_ticks);
+		return cursor_number(&value, 10, &fields->user_ticks);
 	case STAT_STIME:
-		return take_number(&value, end, &fields->system_ticks);
+		return cursor_number(&value, 10, &fields->system_ticks);
 	case STAT_THREADS:
-		return take_number(&value, end, &fields->threads);
+		return cursor_number(&value, 10, &fields->threads);
 	case STAT_STARTTIME:
-		return take_number(&value, end, &fields->start_ticks);
+		return cursor_number(&value, 10, &fields->start_ticks);
 	default:
 		return true;
 	}
 }
 
-static bool take_fields(const char *at, const char *end, struct stat_fields *fields)
+static bool take_fields(struct cursor rest, struct stat_fields *fields)
 {
 	for (int field = STAT_STATE; field <= STAT_STARTTIME; field++) {
-		if (end - at < 2 || *at != ' ' || !take_field(field, at + 1, end, fields))
+		if (!cursor_char(&rest, ' ') || rest.at == rest.end ||
+		    !take_field(field, rest, fields))
 			return false;
-		at = memchr(at + 1, ' ', (size_t)(end - at - 1));
-		if (!at)
-			at = end;
+		while (rest.at < rest.end && *rest.at != ' ')
+			rest.at++;
 	}
 	return true;
 }
@@ -295,16 +267,17 @@ static bool take_fields(const char *at, const char *end, struct stat_fields *fie
 int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint64_t boot_offset_ns,
 		    struct proc_stat *ret_stat)
 {
-	const char *at = text, *end = text + size;
+	struct cursor rest = {text, text + size};
 	/* comm may contain anything, even parentheses and spaces. */
 	const char *open = memchr(text, '(', size), *close = memrchr(text, ')', size);
 	struct stat_fields fields = {0};
 	struct proc_stat stat = {0};
 	uint64_t started_ns;
 
-	if (!take_u32(&at, end, &stat.pid) || !open || !close || close < open)
+	if (!cursor_u32(&rest, &stat.pid) || !open || !close || close < open)
 		return -EBADMSG;
-	if (!take_fields(close + 1, end, &fields) || fields.ppid > UINT32_MAX)
+	rest.at = close + 1;
+	if (!take_fields(rest, &fields) || fields.ppid > UINT32_MAX)
 		return -EBADMSG;
 	copy_comm(open + 1, (size_t)(close - open - 1), stat.comm);
 	stat.ppid = (uint32_t)fields.ppid;
@@ -319,78 +292,83 @@ int proc_stat_parse(const char *text, size_t size, uint64_t ticks_per_sec, uint6
 	return 0;
 }
 
-/* Returns the text after "KEY:\t" of a line, or NULL. */
-static const char *value_of(const char *line, const char *end, const char *key)
+static bool take_blank(struct cursor *text)
 {
-	const size_t size = strlen(key);
+	return cursor_char(text, '\t') || cursor_char(text, ' ');
+}
 
-	if ((size_t)(end - line) <= size || memcmp(line, key, size) != 0)
-		return NULL;
-	for (line += size; line < end && (*line == '\t' || *line == ' '); line++)
+/* Finds the text after "KEY:\t" of a line. */
+static bool value_of(struct cursor line, const char *key, struct cursor *ret_value)
+{
+	*ret_value = line;
+	if (!cursor_text(ret_value, key) || ret_value->at == ret_value->end)
+		return false;
+	while (take_blank(ret_value))
 		;
-	return line;
+	return true;
 }
 
 /* Reads the nth number (from 0), or the last one when there are fewer. */
-static bool nth_number(const char *at, const char *end, unsigned nth, uint32_t *ret_number)
+static bool nth_number(struct cursor value, unsigned int nth, uint32_t *ret_number)
 {
-	if (!take_u32(&at, end, ret_number))
+	if (!cursor_u32(&value, ret_number))
 		return false;
-	for (; nth && at < end && (*at == '\t' || *at == ' '); nth--) {
-		at++;
-		if (!take_u32(&at, end, ret_number))
+	for (; nth && take_blank(&value); nth--)
+		if (!cursor_u32(&value, ret_number))
 			return false;
-	}
-	return at == end || *at == '\t' || *at == ' ';
+	return value.at == value.end || take_blank(&value);
 }
 
-/* Adds the number of either line. */
-static void take_switches(const char *line, const char *end, struct proc_status *status)
+/* What is one number of a line; the first ones must be there. */
+enum status_number { STATUS_TGID, STATUS_PPID, STATUS_REAL_UID, STATUS_UID, STATUS_INNER };
+static const struct {
+	const char *key;
+	unsigned int nth;
+	size_t offset; /* in struct proc_status */
+} status_numbers[] = {
+	[STATUS_TGID] = {"Tgid:", 0, offsetof(struct proc_status, tgid)},
+	[STATUS_PPID] = {"PPid:", 0, offsetof(struct proc_status, ppid)},
+	/* real, effective, saved, file system */
+	[STATUS_REAL_UID] = {"Uid:", 0, offsetof(struct proc_status, real_uid)},
+	[STATUS_UID] = {"Uid:", 1, offsetof(struct proc_status, uid)},
+	[STATUS_INNER] = {"NSpid:", UINT32_MAX, offsetof(struct proc_status, inner_pid)},
+};
+
+static void take_status_line(struct cursor line, struct proc_status *status, unsigned int *has)
 {
-	const char *value = value_of(line, end, "voluntary_ctxt_switches:");
+	struct cursor value;
 	uint64_t switches;
 
-	if (!value)
-		value = value_of(line, end, "nonvoluntary_ctxt_switches:");
-	if (value && take_number(&value, end, &switches))
+	for (unsigned int i = 0; i < ARRAY_SIZE(status_numbers); i++) {
+		uint32_t *number = (uint32_t *)((char *)status + status_numbers[i].offset);
+
+		if (!value_of(line, status_numbers[i].key, &value))
+			continue;
+		*has &= ~(1U << i);
+		*has |= (unsigned int)nth_number(value, status_numbers[i].nth, number) << i;
+	}
+	if (value_of(line, "State:", &value) && value.at < value.end) {
+		status->is_runnable = *value.at == 'R';
+		status->has_ended = memchr("ZXx", *value.at, 3);
+	}
+	if ((value_of(line, "voluntary_ctxt_switches:", &value) ||
+	     value_of(line, "nonvoluntary_ctxt_switches:", &value)) &&
+	    cursor_number(&value, 10, &switches))
 		status->switches += switches;
 }
 
 int proc_status_parse(const char *text, size_t size, struct proc_status *ret_status)
 {
+	const unsigned int needed = (1U << STATUS_INNER) - 1;
+	struct cursor rest = {text, text + size}, line;
 	struct proc_status status = {0};
-	const char *end = text + size, *next;
-	bool has_tgid = false, has_ppid = false, has_uid = false, has_inner = false;
+	unsigned int has = 0;
 
-	for (const char *line = text; line < end; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-		const char *line_end = newline ? newline : end;
-		const char *value;
-
-		next = newline ? newline + 1 : end;
-		value = value_of(line, line_end, "Tgid:");
-		if (value)
-			has_tgid = nth_number(value, line_end, 0, &status.tgid);
-		value = value_of(line, line_end, "PPid:");
-		if (value)
-			has_ppid = nth_number(value, line_end, 0, &status.ppid);
-		value = value_of(line, line_end, "Uid:");
-		if (value) /* real, effective, saved, file system */
-			has_uid = nth_number(value, line_end, 0, &status.real_uid) &&
-				  nth_number(value, line_end, 1, &status.uid);
-		value = value_of(line, line_end, "NSpid:");
-		if (value)
-			has_inner = nth_number(value, line_end, UINT32_MAX, &status.inner_pid);
-		value = value_of(line, line_end, "State:");
-		if (value && value < line_end) {
-			status.is_runnable = *value == 'R';
-			status.has_ended = memchr("ZXx", *value, 3);
-		}
-		take_switches(line, line_end, &status);
-	}
-	if (!has_tgid || !has_ppid || !has_uid)
+	while (cursor_line(&rest, &line))
+		take_status_line(line, &status, &has);
+	if ((has & needed) != needed)
 		return -EBADMSG;
-	if (!has_inner) /* no CONFIG_PID_NS */
+	if (!(has >> STATUS_INNER & 1)) /* no CONFIG_PID_NS */
 		status.inner_pid = status.tgid;
 	*ret_status = status;
 	return 0;
@@ -459,12 +437,12 @@ int proc_scan_step(struct proc_scanning *scanning,
 	if (!scanning->dir)
 		return -errno;
 	for (errno = 0; (item = readdir(scanning->dir)); errno = 0) {
-		const char *at = item->d_name, *end = at + strlen(at);
+		struct cursor name = {item->d_name, item->d_name + strlen(item->d_name)};
 		struct proc_stat stat;
 		uint32_t pid;
 		int err;
 
-		if (!take_u32(&at, end, &pid) || at != end)
+		if (!cursor_u32(&name, &pid) || name.at != name.end)
 			continue;
 		/* The process may go between the listing and the reading. */
 		err = proc_stat_read(pid, &stat) ? 0 : callback(context, &stat);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "discover/proc_scan.h"
 
 /* ---- CPU time ---- */
@@ -110,26 +111,17 @@ uint64_t scheduler_times_between(const struct scheduler_times *before,
 enum { FIGURE_PEAK, FIGURE_ANONYMOUS, FIGURE_FILE, FIGURE_SHARED, FIGURE_COUNT };
 
 /* Reads "\t   1234 kB" to the line's end. */
-static bool take_kib(const char *at, const char *end, uint64_t *ret_bytes)
+static bool take_kib(struct cursor value, uint64_t *ret_bytes)
 {
-	uint64_t number = 0;
-	bool has_digits = false;
+	uint64_t number;
 
-	while (at < end && (*at == ' ' || *at == '\t'))
-		at++;
-	for (; at < end && *at >= '0' && *at <= '9'; at++) {
-		if (__builtin_mul_overflow(number, 10U, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)(*at - '0'), &number))
-			return false;
-		has_digits = true;
-	}
-	if (!has_digits || end - at != 3 || memcmp(at, " kB", 3) != 0)
-		return false;
-	return !__builtin_mul_overflow(number, KIB, ret_bytes);
+	while (cursor_char(&value, ' ') || cursor_char(&value, '\t'))
+		;
+	return cursor_number(&value, 10, &number) && value.end - value.at == 3 &&
+	       !memcmp(value.at, " kB", 3) && !__builtin_mul_overflow(number, KIB, ret_bytes);
 }
 
-static bool take_line(const char *line, const char *end, uint64_t figure[FIGURE_COUNT],
-		      unsigned int *has)
+static bool take_line(struct cursor line, uint64_t figure[FIGURE_COUNT], unsigned int *has)
 {
 	static const char *const key[FIGURE_COUNT] = {
 		[FIGURE_PEAK] = "VmHWM:",
@@ -139,12 +131,10 @@ static bool take_line(const char *line, const char *end, uint64_t figure[FIGURE_
 	};
 
 	for (unsigned int i = 0; i < FIGURE_COUNT; i++) {
-		const size_t size = strlen(key[i]);
-
-		if ((size_t)(end - line) < size || memcmp(line, key[i], size) != 0)
+		if (!cursor_text(&line, key[i]))
 			continue;
 		*has |= 1U << i;
-		return take_kib(line + size, end, &figure[i]);
+		return take_kib(line, &figure[i]);
 	}
 	return true;
 }
@@ -152,16 +142,12 @@ static bool take_line(const char *line, const char *end, uint64_t figure[FIGURE_
 int resident_memory_parse(const char *text, size_t size, struct resident_memory *ret_memory)
 {
 	uint64_t figure[FIGURE_COUNT] = {0};
-	const char *end = text + size, *next;
+	struct cursor rest = {text, text + size}, line;
 	unsigned int has = 0;
 
-	for (const char *line = text; line < end; line = next) {
-		const char *newline = memchr(line, '\n', (size_t)(end - line));
-
-		next = newline ? newline + 1 : end;
-		if (!take_line(line, newline ? newline : end, figure, &has))
+	while (cursor_line(&rest, &line))
+		if (!take_line(line, figure, &has))
 			return -EBADMSG;
-	}
 	if (!has)
 		return -ENODATA;
 	if (has != (1U << FIGURE_COUNT) - 1)
