@@ -400,30 +400,26 @@ int proc_stat_read(uint32_t pid, struct proc_stat *ret_stat)
 			       boot_ns > now_ns ? boot_ns - now_ns : 0, ret_stat);
 }
 
-int proc_status_read(uint32_t pid, struct proc_status *ret_status)
+static int read_status(uint32_t pid, const char *name, struct proc_status *ret_status)
 {
 	OWNED_MEM char *text = NULL;
 	size_t size;
-	int err;
+	int err = read_proc(pid, name, STATUS_MAX_BYTES, &text, &size);
 
-	err = read_proc(pid, "status", STATUS_MAX_BYTES, &text, &size);
-	if (err)
-		return err;
-	return proc_status_parse(text, size, ret_status);
+	return err ? err : proc_status_parse(text, size, ret_status);
+}
+
+int proc_status_read(uint32_t pid, struct proc_status *ret_status)
+{
+	return read_status(pid, "status", ret_status);
 }
 
 int thread_status_read(uint32_t tgid, uint32_t tid, struct proc_status *ret_status)
 {
-	OWNED_MEM char *text = NULL;
 	char name[32];
-	size_t size;
-	int err;
 
 	snprintf(name, sizeof(name), "task/%u/status", tid);
-	err = read_proc(tgid, name, STATUS_MAX_BYTES, &text, &size);
-	if (err)
-		return err;
-	return proc_status_parse(text, size, ret_status);
+	return read_status(tgid, name, ret_status);
 }
 
 int proc_scan_step(struct proc_scanning *scanning,
@@ -470,27 +466,21 @@ int proc_scan(int (*callback)(void *context, const struct proc_stat *stat), void
 	return err;
 }
 
-static int read_comm(const char *path, char ret_comm[PP_COMM_BYTES])
+int thread_comm_read(uint32_t tgid, uint32_t tid, char ret_comm[PP_COMM_BYTES])
 {
 	OWNED_MEM char *text = NULL;
+	char name[32];
 	size_t size;
 	int err;
 
-	err = read_file(path, STAT_MAX_BYTES, &text, &size);
+	snprintf(name, sizeof(name), "task/%u/comm", tid);
+	err = read_proc(tgid, name, STAT_MAX_BYTES, &text, &size);
 	if (err)
-		return err == -ENOENT ? -ESRCH : err;
+		return err;
 	if (size && text[size - 1] == '\n')
 		size--;
 	copy_comm(text, size, ret_comm);
 	return 0;
-}
-
-int thread_comm_read(uint32_t tgid, uint32_t tid, char ret_comm[PP_COMM_BYTES])
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/comm", tgid, tid);
-	return read_comm(path, ret_comm);
 }
 
 static int read_container(uint32_t pid, struct container *ret_container)

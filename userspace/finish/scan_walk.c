@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <uthash.h>
-
+#include "base/hash.h"
 #include "base/io.h"
 #include "finish/user_unwind.h"
 #include "python/python_frames.h"
@@ -46,13 +45,9 @@ int scan_walker_new(const struct finisher *finisher, struct scan_walker **ret_wa
 
 void scan_walker_forget(struct scan_walker *walker)
 {
-	struct thread_list *list, *next;
-
-	HASH_ITER (hh, walker->lists, list, next) {
-		HASH_DEL(walker->lists, list);
+	for (struct thread_list *list = walker->lists; list; list = list->hh.next)
 		free(list->thread);
-		free(list);
-	}
+	HASH_DROP_ALL(walker->lists);
 }
 
 void scan_walker_free(struct scan_walker *walker)
@@ -73,18 +68,10 @@ static const struct thread_list *list_threads(struct scan_walker *walker, struct
 	HASH_FIND(hh, walker->lists, &id, sizeof(id), list);
 	if (list || HASH_COUNT(walker->lists) >= LISTS_MAX)
 		return list;
-	list = calloc(1, sizeof(*list));
-	if (!list)
-		return NULL;
-	list->id = id;
-	(void)python_process_threads(python->file->python, (pid_t)id.tgid, python->bias,
-				     &list->thread, &list->count);
-	HASH_ADD(hh, walker->lists, id, sizeof(id), list);
-	if (!list->hh.tbl) { /* no memory for the table */
-		free(list->thread);
-		free(list);
-		return NULL;
-	}
+	list = HASH_GET(walker->lists, id, id);
+	if (list)
+		(void)python_process_threads(python->file->python, (pid_t)id.tgid, python->bias,
+					     &list->thread, &list->count);
 	return list;
 }
 

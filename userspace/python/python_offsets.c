@@ -50,181 +50,121 @@
 #define GC_INTERPRETER(offset) .gc_mode = PP_GC_INTERPRETER, .gc_offset = offset
 
 #define LISTS(head, next, threads, modules)                                                        \
-	.runtime_interpreters_head = head, .interp_next = next, .interp_threads_head = threads,    \
-	.interp_modules = modules, .ts_next = 8
+	.info.runtime_interpreters_head = head, .info.interp_next = next,                          \
+	.info.interp_threads_head = threads, .info.interp_modules = modules, .info.ts_next = 8
 
 /* clang-format off */
-static const struct python_layout layout_27 = {
-	.code_bytes = 128,
-	.info = {
-		/* PyString has no state word: ob_size characters, beginning at ob_sval. */
-		.bpf = {.major = 2, .minor = 7, .chain = PP_CHAIN_FRAME_OBJECT,
-			.flags = PP_PYTHON_BYTES_NAMES | PP_PYTHON_LASTI,
-			.gil_mode = PP_GIL_CURRENT, .interp_gil = NONE, .gc_mode = PP_GC_GLOBAL,
-			.ts_frame = 16, .ts_interp = 8, .ts_thread_id = 144, .ts_native_id = NONE,
-			NO_CFRAME, FRAME_OBJECT(120), CODE(28, 96, 80, 104, NONE),
-			.str_length = 16, .str_state = NONE, .str_ascii_data = 36,
-			.str_compact_data = 36, .bytes_size = 16, .bytes_data = 36},
-		.interp_threads_head = 8, .interp_modules = 16,
-	},
-};
-static const struct python_layout layout_36 = {
-	.code_bytes = 144,
-	.info = {
-		.bpf = {.major = 3, .minor = 6, .chain = PP_CHAIN_FRAME_OBJECT,
-			.flags = PP_PYTHON_LASTI, .gil_mode = PP_GIL_CURRENT,
-			.interp_gil = NONE, .gc_mode = PP_GC_GLOBAL,
-			STATE_WITH_FRAME(24, 152), NO_CFRAME,
-			FRAME_OBJECT(120), CODE(32, 36, 96, 112, NONE), STRINGS_36},
-		LISTS(0, 0, 8, 16),
-	},
-};
-static const struct python_layout layout_37 = {
-	.code_bytes = 144, .tss_key = 1504, .state_current = 1480, .runtime_bytes = 1520,
-	.info = {
-		.bpf = {.major = 3, .minor = 7, .chain = PP_CHAIN_FRAME_OBJECT,
-			.flags = PP_PYTHON_LASTI, GIL_RUNTIME(1272), .gc_mode = PP_GC_RUNTIME,
-			.gc_offset = 632, STATE_WITH_FRAME(24, 176), NO_CFRAME, FRAME_OBJECT(104),
-			CODE(32, 36, 96, 112, NONE), STRINGS_36},
-		LISTS(24, 0, 8, 40),
-	},
-};
-static const struct python_layout layout_38 = {
-	.code_bytes = 176, .tss_key = 1392, .state_current = 1368,
-	.info = {
-		.bpf = {.major = 3, .minor = 8, .chain = PP_CHAIN_FRAME_OBJECT,
-			.flags = PP_PYTHON_LASTI, GIL_RUNTIME(1160), .gc_mode = PP_GC_RUNTIME,
-			.gc_offset = 544, STATE_WITH_FRAME(24, 176), NO_CFRAME, FRAME_OBJECT(104),
-			CODE(36, 40, 104, 120, NONE), STRINGS_36},
-		LISTS(32, 0, 8, 56),
-	},
-};
-static const struct python_layout layout_39 = {
-	.code_bytes = 176, .tss_key = 584, .state_current = 568,
-	.info = {
-		.bpf = {.major = 3, .minor = 9, .chain = PP_CHAIN_FRAME_OBJECT,
-			.flags = PP_PYTHON_LASTI, GIL_RUNTIME(360), GC_INTERPRETER(816),
-			STATE_WITH_FRAME(24, 176), NO_CFRAME, FRAME_OBJECT(104),
-			CODE(36, 40, 104, 120, NONE), STRINGS_36},
-		LISTS(32, 0, 8, 856),
-	},
-};
-static const struct python_layout layout_310 = {
-	.code_bytes = 176, .tss_key = 584, .state_current = 568,
-	.info = {
-		.bpf = {.major = 3, .minor = 10, .chain = PP_CHAIN_FRAME_CFRAME,
-			.flags = PP_PYTHON_LASTI, GIL_RUNTIME(360), GC_INTERPRETER(816),
-			STATE_WITH_FRAME(24, 176), .ts_cframe = 48, .cframe_current = NONE,
-			.cframe_previous = 8, FRAME_OBJECT(96), CODE(36, 40, 104, 120, NONE),
-			STRINGS_36},
-		LISTS(32, 0, 8, 856),
-	},
-};
-static const struct python_layout layout_311 = {
-	.code_bytes = 184, .tss_key = 592, .state_current = 576,
-	.info = {
-		.bpf = {.major = 3, .minor = 11, .chain = PP_CHAIN_CFRAME_ENTRY, GIL_RUNTIME(368),
-			GC_INTERPRETER(848), .ts_frame = 56, .ts_interp = 16, .ts_thread_id = 152,
-			.ts_native_id = 160, .ts_cframe = NONE, .cframe_current = 8,
-			.cframe_previous = 16, .frame_code = 32, .frame_previous = 48,
-			.frame_instr = 56, .frame_owner = 69, .frame_is_entry = 68,
-			.frame_tlbc_index = NONE, .shim_owner = 0xff, CODE(48, 72, 112, 136, 128),
-			.code_adaptive = 184, STRINGS_36},
-		LISTS(40, 0, 16, 888),
-	},
-};
-static const struct python_layout layout_312 = {
-	.code_bytes = 192, .tss_key = 1544,
-	.info = {
-		.bpf = {.major = 3, .minor = 12, .chain = PP_CHAIN_CFRAME_SHIM,
-			.gil_mode = PP_GIL_INTERPRETER, .gil_offset = 384, GIL_STRUCT(384),
-			GC_INTERPRETER(312), .ts_frame = 56, .ts_interp = 16, .ts_thread_id = 136,
-			.ts_native_id = 144, .ts_cframe = NONE, .cframe_current = 0,
-			.cframe_previous = 8, INTERPRETER_FRAME(70, NONE), CODE_312(192),
-			STRINGS_312},
-		LISTS(40, 0, 72, 944),
-	},
-};
-static const struct python_layout layout_313 = {
-	.code_bytes = 200, .tss_key = 2160,
-	.info = {
-		.bpf = {.major = 3, .minor = 13, .chain = PP_CHAIN_SHIM,
-			.gil_mode = PP_GIL_TSTATE_BIT, .gil_offset = 32, GIL_STRUCT(16),
-			GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
-			INTERPRETER_FRAME(70, NONE), CODE_312(200), STRINGS_312},
-		LISTS(632, 7264, 7344, 7656),
-	},
-};
-static const struct python_layout layout_313t = {
-	.code_bytes = 216, .tss_key = 2160,
-	.info = {
-		.bpf = {.major = 3, .minor = 13, .chain = PP_CHAIN_SHIM,
-			.flags = PP_PYTHON_FREE_THREADED, GIL_STRUCT_FREE_THREADED,
-			GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
-			INTERPRETER_FRAME(70, NONE), CODE_FREE_THREADED(216, NONE),
-			STRINGS_FREE_THREADED(2, 6)},
-		LISTS(632, 7264, 7344, 7664),
-	},
-};
-static const struct python_layout layout_314 = {
-	.code_bytes = 208, .tss_key = 2336,
-	.info = {
-		.bpf = {.major = 3, .minor = 14, .chain = PP_CHAIN_SHIM,
-			.gil_mode = PP_GIL_TSTATE_INT, .gil_offset = 36, GIL_STRUCT(16),
-			GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
-			INTERPRETER_FRAME(74, NONE), CODE_312(208), STRINGS_312},
-		LISTS(808, 7272, 7344, 7688),
-	},
-};
-static const struct python_layout layout_314t = {
-	.code_bytes = 232, .tss_key = 2336,
-	.info = {
-		.bpf = {.major = 3, .minor = 14, .chain = PP_CHAIN_SHIM,
-			.flags = PP_PYTHON_FREE_THREADED, GIL_STRUCT_FREE_THREADED,
-			GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
-			INTERPRETER_FRAME(78, 72), CODE_FREE_THREADED(232, 224),
-			STRINGS_FREE_THREADED(8, 12)},
-		LISTS(808, 7272, 7344, 7712),
-	},
-};
-static const struct python_layout layout_315 = {
-	.code_bytes = 208,
-	.info = {
-		.bpf = {.major = 3, .minor = 15, .chain = PP_CHAIN_SHIM,
-			.gil_mode = PP_GIL_TSTATE_INT, .gil_offset = 36, GIL_STRUCT(16),
-			GC_INTERPRETER(7512), STATE_WITH_ENTRY(176, 184),
-			INTERPRETER_FRAME(74, NONE), CODE_312(208), STRINGS_312},
-		LISTS(936, 7264, 7336, 7592),
-	},
-};
-static const struct python_layout layout_315t = {
-	.code_bytes = 232,
-	.info = {
-		.bpf = {.major = 3, .minor = 15, .chain = PP_CHAIN_SHIM,
-			.flags = PP_PYTHON_FREE_THREADED, GIL_STRUCT_FREE_THREADED,
-			GC_INTERPRETER(7512), STATE_WITH_ENTRY(176, 184),
-			INTERPRETER_FRAME(78, 72), CODE_FREE_THREADED(232, 224),
-			STRINGS_FREE_THREADED(8, 12)},
-		LISTS(936, 7264, 7336, 7592),
-	},
+static const struct python_layout layouts[] = {
+	/* PyString has no state word: ob_size characters, beginning at ob_sval. */
+	{.code_bytes = 128,
+	 .info.bpf = {.major = 2, .minor = 7, .chain = PP_CHAIN_FRAME_OBJECT,
+		.flags = PP_PYTHON_BYTES_NAMES | PP_PYTHON_LASTI,
+		.gil_mode = PP_GIL_CURRENT, .interp_gil = NONE, .gc_mode = PP_GC_GLOBAL,
+		.ts_frame = 16, .ts_interp = 8, .ts_thread_id = 144, .ts_native_id = NONE,
+		NO_CFRAME, FRAME_OBJECT(120), CODE(28, 96, 80, 104, NONE),
+		.str_length = 16, .str_state = NONE, .str_ascii_data = 36,
+		.str_compact_data = 36, .bytes_size = 16, .bytes_data = 36},
+	 .info.interp_threads_head = 8, .info.interp_modules = 16},
+	{.code_bytes = 144,
+	 .info.bpf = {.major = 3, .minor = 6, .chain = PP_CHAIN_FRAME_OBJECT,
+		.flags = PP_PYTHON_LASTI, .gil_mode = PP_GIL_CURRENT,
+		.interp_gil = NONE, .gc_mode = PP_GC_GLOBAL,
+		STATE_WITH_FRAME(24, 152), NO_CFRAME,
+		FRAME_OBJECT(120), CODE(32, 36, 96, 112, NONE), STRINGS_36},
+	 LISTS(0, 0, 8, 16)},
+	{.code_bytes = 144, .tss_key = 1504, .state_current = 1480, .runtime_bytes = 1520,
+	 .info.bpf = {.major = 3, .minor = 7, .chain = PP_CHAIN_FRAME_OBJECT,
+		.flags = PP_PYTHON_LASTI, GIL_RUNTIME(1272), .gc_mode = PP_GC_RUNTIME,
+		.gc_offset = 632, STATE_WITH_FRAME(24, 176), NO_CFRAME, FRAME_OBJECT(104),
+		CODE(32, 36, 96, 112, NONE), STRINGS_36},
+	 LISTS(24, 0, 8, 40)},
+	{.code_bytes = 176, .tss_key = 1392, .state_current = 1368,
+	 .info.bpf = {.major = 3, .minor = 8, .chain = PP_CHAIN_FRAME_OBJECT,
+		.flags = PP_PYTHON_LASTI, GIL_RUNTIME(1160), .gc_mode = PP_GC_RUNTIME,
+		.gc_offset = 544, STATE_WITH_FRAME(24, 176), NO_CFRAME, FRAME_OBJECT(104),
+		CODE(36, 40, 104, 120, NONE), STRINGS_36},
+	 LISTS(32, 0, 8, 56)},
+	{.code_bytes = 176, .tss_key = 584, .state_current = 568,
+	 .info.bpf = {.major = 3, .minor = 9, .chain = PP_CHAIN_FRAME_OBJECT,
+		.flags = PP_PYTHON_LASTI, GIL_RUNTIME(360), GC_INTERPRETER(816),
+		STATE_WITH_FRAME(24, 176), NO_CFRAME, FRAME_OBJECT(104),
+		CODE(36, 40, 104, 120, NONE), STRINGS_36},
+	 LISTS(32, 0, 8, 856)},
+	{.code_bytes = 176, .tss_key = 584, .state_current = 568,
+	 .info.bpf = {.major = 3, .minor = 10, .chain = PP_CHAIN_FRAME_CFRAME,
+		.flags = PP_PYTHON_LASTI, GIL_RUNTIME(360), GC_INTERPRETER(816),
+		STATE_WITH_FRAME(24, 176), .ts_cframe = 48, .cframe_current = NONE,
+		.cframe_previous = 8, FRAME_OBJECT(96), CODE(36, 40, 104, 120, NONE),
+		STRINGS_36},
+	 LISTS(32, 0, 8, 856)},
+	{.code_bytes = 184, .tss_key = 592, .state_current = 576,
+	 .info.bpf = {.major = 3, .minor = 11, .chain = PP_CHAIN_CFRAME_ENTRY, GIL_RUNTIME(368),
+		GC_INTERPRETER(848), .ts_frame = 56, .ts_interp = 16, .ts_thread_id = 152,
+		.ts_native_id = 160, .ts_cframe = NONE, .cframe_current = 8,
+		.cframe_previous = 16, .frame_code = 32, .frame_previous = 48,
+		.frame_instr = 56, .frame_owner = 69, .frame_is_entry = 68,
+		.frame_tlbc_index = NONE, .shim_owner = 0xff, CODE(48, 72, 112, 136, 128),
+		.code_adaptive = 184, STRINGS_36},
+	 LISTS(40, 0, 16, 888)},
+	{.code_bytes = 192, .tss_key = 1544,
+	 .info.bpf = {.major = 3, .minor = 12, .chain = PP_CHAIN_CFRAME_SHIM,
+		.gil_mode = PP_GIL_INTERPRETER, .gil_offset = 384, GIL_STRUCT(384),
+		GC_INTERPRETER(312), .ts_frame = 56, .ts_interp = 16, .ts_thread_id = 136,
+		.ts_native_id = 144, .ts_cframe = NONE, .cframe_current = 0,
+		.cframe_previous = 8, INTERPRETER_FRAME(70, NONE), CODE_312(192),
+		STRINGS_312},
+	 LISTS(40, 0, 72, 944)},
+	{.code_bytes = 200, .tss_key = 2160,
+	 .info.bpf = {.major = 3, .minor = 13, .chain = PP_CHAIN_SHIM,
+		.gil_mode = PP_GIL_TSTATE_BIT, .gil_offset = 32, GIL_STRUCT(16),
+		GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
+		INTERPRETER_FRAME(70, NONE), CODE_312(200), STRINGS_312},
+	 LISTS(632, 7264, 7344, 7656)},
+	{.code_bytes = 216, .tss_key = 2160,
+	 .info.bpf = {.major = 3, .minor = 13, .chain = PP_CHAIN_SHIM,
+		.flags = PP_PYTHON_FREE_THREADED, GIL_STRUCT_FREE_THREADED,
+		GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
+		INTERPRETER_FRAME(70, NONE), CODE_FREE_THREADED(216, NONE),
+		STRINGS_FREE_THREADED(2, 6)},
+	 LISTS(632, 7264, 7344, 7664)},
+	{.code_bytes = 208, .tss_key = 2336,
+	 .info.bpf = {.major = 3, .minor = 14, .chain = PP_CHAIN_SHIM,
+		.gil_mode = PP_GIL_TSTATE_INT, .gil_offset = 36, GIL_STRUCT(16),
+		GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
+		INTERPRETER_FRAME(74, NONE), CODE_312(208), STRINGS_312},
+	 LISTS(808, 7272, 7344, 7688)},
+	{.code_bytes = 232, .tss_key = 2336,
+	 .info.bpf = {.major = 3, .minor = 14, .chain = PP_CHAIN_SHIM,
+		.flags = PP_PYTHON_FREE_THREADED, GIL_STRUCT_FREE_THREADED,
+		GC_INTERPRETER(7600), STATE_WITH_ENTRY(152, 160),
+		INTERPRETER_FRAME(78, 72), CODE_FREE_THREADED(232, 224),
+		STRINGS_FREE_THREADED(8, 12)},
+	 LISTS(808, 7272, 7344, 7712)},
+	{.code_bytes = 208,
+	 .info.bpf = {.major = 3, .minor = 15, .chain = PP_CHAIN_SHIM,
+		.gil_mode = PP_GIL_TSTATE_INT, .gil_offset = 36, GIL_STRUCT(16),
+		GC_INTERPRETER(7512), STATE_WITH_ENTRY(176, 184),
+		INTERPRETER_FRAME(74, NONE), CODE_312(208), STRINGS_312},
+	 LISTS(936, 7264, 7336, 7592)},
+	{.code_bytes = 232,
+	 .info.bpf = {.major = 3, .minor = 15, .chain = PP_CHAIN_SHIM,
+		.flags = PP_PYTHON_FREE_THREADED, GIL_STRUCT_FREE_THREADED,
+		GC_INTERPRETER(7512), STATE_WITH_ENTRY(176, 184),
+		INTERPRETER_FRAME(78, 72), CODE_FREE_THREADED(232, 224),
+		STRINGS_FREE_THREADED(8, 12)},
+	 LISTS(936, 7264, 7336, 7592)},
 };
 /* clang-format on */
 
 const struct python_layout *python_layout_find(unsigned int major, unsigned int minor,
 					       bool is_free_threaded)
 {
-	static const struct python_layout *const layouts[] = {
-		&layout_27,  &layout_36,   &layout_37,	&layout_38,   &layout_39,
-		&layout_310, &layout_311,  &layout_312, &layout_313,  &layout_313t,
-		&layout_314, &layout_314t, &layout_315, &layout_315t,
-	};
-
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		const struct pp_python *bpf = &layouts[i]->info.bpf;
+		const struct pp_python *bpf = &layouts[i].info.bpf;
 
 		if (bpf->major == major && bpf->minor == minor &&
 		    !!(bpf->flags & PP_PYTHON_FREE_THREADED) == is_free_threaded)
-			return layouts[i];
+			return &layouts[i];
 	}
 	return NULL;
 }

@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include <uthash.h>
-
 #include "base/array.h"
+#include "base/hash.h"
 
 #define FILE_NAME_MAX_BYTES 255U
 #define NO_FUNCTION UINT32_MAX
@@ -160,28 +159,17 @@ static int file_get(struct native_symbols *symbols, const struct native_file *wa
 	struct cached_file *file;
 	int err;
 
-	HASH_FIND(hh, symbols->files, &wanted->id, sizeof(wanted->id), file);
-	if (file) {
-		file->used_at = symbols->resolves;
-		*ret_file = file;
-		return 0;
-	}
-	file = calloc(1, sizeof(*file));
+	file = HASH_GET(symbols->files, id, wanted->id);
 	if (!file)
 		return -ENOMEM;
-	file->id = wanted->id;
 	file->used_at = symbols->resolves;
-	HASH_ADD(hh, symbols->files, id, sizeof(file->id), file);
-	/* HASH_NONFATAL_OOM: the file was not added. */
-	if (!file->hh.tbl) {
-		free(file);
-		return -ENOMEM;
-	}
-	symbols->bytes += sizeof(*file);
-	err = name_file(symbols, file, wanted->path);
-	if (err) {
-		file_free(symbols, file);
-		return err;
+	if (!file->text) { /* it is new */
+		symbols->bytes += sizeof(*file);
+		err = name_file(symbols, file, wanted->path);
+		if (err) {
+			file_free(symbols, file);
+			return err;
+		}
 	}
 	*ret_file = file;
 	return 0;

@@ -168,11 +168,9 @@ static uint32_t hash_of(const struct symbolizer *symbolizer, packed_frame key)
 
 static int memo_add(struct symbolizer *symbolizer, const struct named *named)
 {
-	int err = ARRAY_RESERVE(symbolizer->named, symbolizer->count, symbolizer->capacity);
+	int err = INDEX_RESERVE(&symbolizer->index, hash_of(symbolizer, named->key),
+				symbolizer->named, symbolizer->count, symbolizer->capacity);
 
-	if (!err)
-		err = index_table_add(&symbolizer->index, hash_of(symbolizer, named->key),
-				      symbolizer->count);
 	if (!err)
 		symbolizer->named[symbolizer->count++] = *named;
 	return err;
