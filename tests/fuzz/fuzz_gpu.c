@@ -14,7 +14,7 @@
 #include "base/kinds.h"
 #include "json_check.h"
 #include "pprof/profile_read.h"
-#include "reader/gpu_view.h"
+#include "reader/gpu_table.h"
 
 #define MAX_BYTES 65536U
 

@@ -17,7 +17,7 @@
 #include "pprof/profile_read.h"
 #include "query/machine.h"
 #include "reader/gpu_table.h"
-#include "reader/why_view.h"
+#include "reader/why_processes.h"
 
 #define MAX_BYTES 65536U
 

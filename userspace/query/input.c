@@ -677,11 +677,9 @@ static int clean_paths(struct input *input)
 static void make_title(struct input *input)
 {
 	const struct select *select = input->select;
-	struct profile_read_totals totals;
-	const char *plural;
+	const struct profile_read_totals totals = input_totals(input);
+	const char *plural = totals.windows == 1 ? "" : "s";
 
-	profile_reader_totals(input->reader, &totals);
-	plural = totals.windows == 1 ? "" : "s";
 	if (select->live)
 		snprintf(input->title, sizeof(input->title), "what runs now (%" PRIu64 " window%s)",
 			 totals.windows, plural);
@@ -698,10 +696,7 @@ static void make_title(struct input *input)
 
 static bool has_windows(const struct input *input)
 {
-	struct profile_read_totals totals;
-
-	profile_reader_totals(input->reader, &totals);
-	return totals.windows;
+	return input_totals(input).windows;
 }
 
 static int say_no_windows(const struct input *input)

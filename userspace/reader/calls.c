@@ -164,30 +164,26 @@ static const char *calls_text(const struct call_function *function, char text[CA
 }
 
 /* A function that was entered before the start may have no call to divide by. */
-static const char *per_call(int64_t value, int64_t calls, const char *unit, char text[FORMAT_BYTES])
+static void put_each(struct table *table, int64_t value, int64_t calls, const char *unit)
 {
-	return calls > 0 ? format_value(value / calls, unit, text) : "-";
-}
+	char text[FORMAT_BYTES];
 
-static double each_of(int64_t value, int64_t calls)
-{
-	return calls > 0 ? (double)value / (double)calls : NAN;
+	table_real(table, calls > 0 ? (double)value / (double)calls : NAN, 1,
+		   calls > 0 ? format_value(value / calls, unit, text) : NULL);
 }
 
 static void put_row(const struct call_graph *graph, uint32_t index, const char *unit,
 		    struct table *table)
 {
 	const struct call_function *function = &graph->function[index];
-	char text[CALLS_BYTES], each[FORMAT_BYTES];
+	char text[CALLS_BYTES];
 
 	table_int(table, function->sums.self_samples, calls_text(function, text));
 	table_int(table, function->sums.outer_samples, NULL);
 	table_value(table, function->sums.self, unit);
-	table_real(table, each_of(function->sums.self, function->sums.self_samples), 1,
-		   per_call(function->sums.self, function->sums.self_samples, unit, each));
+	put_each(table, function->sums.self, function->sums.self_samples, unit);
 	table_value(table, function->sums.total, unit);
-	table_real(table, each_of(function->sums.total, function->sums.outer_samples), 1,
-		   per_call(function->sums.total, function->sums.outer_samples, unit, each));
+	put_each(table, function->sums.total, function->sums.outer_samples, unit);
 	text_code_cells(table, &graph->code, &graph->code.code[index], FIGURES_COLUMNS);
 }
 

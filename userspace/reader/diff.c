@@ -59,18 +59,16 @@ static const char doc[] =
 
 static void parse_by(const struct given *given)
 {
-	static const char *const names[] = {[DIFF_BY_FUNCTION] = "function",
-					    [DIFF_BY_LINE] = "line",
-					    [DIFF_BY_STACK] = "stack"};
 	uint32_t *by = given->at;
 
 	for (const char *text = given->text; *text;) {
 		size_t size = strcspn(text, ","), i;
 
-		for (i = 0; i < ARRAY_SIZE(names); i++)
-			if (strlen(names[i]) == size && !strncmp(names[i], text, size))
+		for (i = 0; i < DIFF_TABLES; i++)
+			if (strlen(diff_by_names[i]) == size &&
+			    !strncmp(diff_by_names[i], text, size))
 				break;
-		if (i == ARRAY_SIZE(names))
+		if (i == DIFF_TABLES)
 			option_refuse(given, "not function, line or stack");
 		*by |= 1U << i;
 		text += size + (text[size] == ',');

@@ -190,7 +190,7 @@ static void put_column(const struct diff_row *row, enum diff_column column, stru
 	put_cov(change->cov[DIFF_B], table);
 }
 
-static const char *const by_names[] = {
+const char *const diff_by_names[] = {
 	[DIFF_BY_FUNCTION] = "function", [DIFF_BY_LINE] = "line", [DIFF_BY_STACK] = "stack"};
 
 static int put_row(const struct diff_view *view, enum diff_by by, const struct diff_row *row,
@@ -216,7 +216,7 @@ static int put_row(const struct diff_view *view, enum diff_by by, const struct d
 		fputs(text_of(view, row->code.name), out);
 	if (close_memory_file(out, &name))
 		return -ENOMEM;
-	table_string(table, by_names[by], NULL);
+	table_string(table, diff_by_names[by], NULL);
 	put_column(row, DIFF_SELF, table);
 	put_column(row, DIFF_TOTAL, table);
 	table_string(table, name, shown);

@@ -17,6 +17,8 @@ struct diff_view {
 
 #define DIFF_VIEW_COLUMNS 20U
 
+extern const char *const diff_by_names[DIFF_TABLES];
+
 /* Writes what was compared, and the change of the total.  Returns 0 or -ENOMEM. */
 int diff_view_head(const struct diff_view *view, struct table *table);
 /* Writes tables, significant rows first; by: bits of enum diff_by.  People get one each, programs

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/kinds.h"
-#include "reader/gpu_view.h"
+#include "reader/gpu_table.h"
 #include "reader/machine_view.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"

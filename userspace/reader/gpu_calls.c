@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/gpu_calls.h"
+#include "reader/gpu_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/gpu_view.h"
+#include "reader/gpu_table.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/io.h"
-#include "render/format.h"
 
 /* Columns of the values, in the order of enum gpu_value; an error follows those that are divided by
  * stacks. */
@@ -34,14 +33,6 @@ static void put_code(const struct gpu_shown *shown, uint32_t number, struct tabl
 	table_int(table, code_line(code), NULL);
 }
 
-static void put_ns(double ns, struct table *table)
-{
-	char text[FORMAT_BYTES];
-
-	table_real(table, ns, 1,
-		   isfinite(ns) ? format_value((int64_t)ns, "nanoseconds", text) : "-");
-}
-
 /* ---- calls ---- */
 
 static void put_names(const struct gpu_table *gpu, const struct gpu_call *call, struct table *table)
@@ -66,9 +57,9 @@ static void put_call(const struct gpu_shown *shown, uint32_t number, struct tabl
 		table_value(table, call->value[i], value_unit[i]);
 	table_int(table, call->is_whole ? call->sums->value[PP_EXACT_CAPTURED] : 0, NULL);
 	table_int(table, call->is_whole ? call->sums->value[PP_EXACT_NODES] : 0, NULL);
-	put_ns(gpu_call_mean(call), table);
-	put_ns(gpu_call_quantile(call, 0.5), table);
-	put_ns(gpu_call_quantile(call, 0.99), table);
+	table_measure(table, gpu_call_mean(call), 1, "nanoseconds");
+	table_measure(table, gpu_call_quantile(call, 0.5), 1, "nanoseconds");
+	table_measure(table, gpu_call_quantile(call, 0.99), 1, "nanoseconds");
 }
 
 static void put_calls(const struct gpu_shown *shown, struct table *table)
@@ -127,9 +118,9 @@ static void put_line(const struct gpu_shown *shown, const struct gpu_line *line,
 	}
 	for (unsigned int i = 0; i < GPU_VALUES; i++)
 		table_int(table, call->value[i], NULL);
-	put_ns(gpu_call_mean(call), table);
-	put_ns(gpu_call_quantile(call, 0.5), table);
-	put_ns(gpu_call_quantile(call, 0.99), table);
+	table_measure(table, gpu_call_mean(call), 1, "nanoseconds");
+	table_measure(table, gpu_call_quantile(call, 0.5), 1, "nanoseconds");
+	table_measure(table, gpu_call_quantile(call, 0.99), 1, "nanoseconds");
 }
 
 /* CSV has one table alone: there a line has the figures of its call, too. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/gpu_view.h"
+#include "reader/gpu_table.h"
 
 #include <errno.h>
 #include <inttypes.h>

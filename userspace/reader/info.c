@@ -86,11 +86,14 @@ static void on_comment(void *context, const char *text)
 		add_fact(context, &fact);
 }
 
+static const struct fact_sum *fact_of(struct info *info, const char *name)
+{
+	return find_sum(info, name, strlen(name));
+}
+
 static uint64_t fact_sum(struct info *info, const char *name)
 {
-	const struct fact_sum *fact = find_sum(info, name, strlen(name));
-
-	return fact ? fact->sum : 0;
+	return fact_of(info, name) ? fact_of(info, name)->sum : 0;
 }
 
 static void print_reasons(const struct info *info, const char *prefix, FILE *out)
@@ -104,7 +107,7 @@ static void print_reasons(const struct info *info, const char *prefix, FILE *out
 
 static void print_host(struct info *info, uint64_t elapsed_ns, FILE *out)
 {
-	const struct fact_sum *cpus = find_sum(info, "host_cpus", strlen("host_cpus"));
+	const struct fact_sum *cpus = fact_of(info, "host_cpus");
 	uint64_t steal_ns = fact_sum(info, "host_steal_ns");
 	double capacity_ns;
 
@@ -162,9 +165,8 @@ static void print_asked(struct info *info, uint64_t elapsed_ns, FILE *out)
 static void put_facts(struct info *info, FILE *out)
 {
 	uint64_t samples = fact_sum(info, "samples"), elapsed_ns = fact_sum(info, "elapsed_ns");
-	const struct fact_sum *rss = find_sum(info, "own_rss_bytes", strlen("own_rss_bytes"));
-	const struct fact_sum *stall =
-		find_sum(info, "loop_stall_max_ns", strlen("loop_stall_max_ns"));
+	const struct fact_sum *rss = fact_of(info, "own_rss_bytes");
+	const struct fact_sum *stall = fact_of(info, "loop_stall_max_ns");
 	char text[FORMAT_BYTES];
 
 	if (!info->fact_count) {

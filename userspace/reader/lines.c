@@ -110,14 +110,12 @@ static int read_waits(struct lines *lines, const struct input *ran, struct input
 		select.path = path;
 		select.path_count = 1;
 		select.live = false;
-		return read_input(input_options, ret_input);
-	}
-	if (select.live && !select.kind) {
+	} else if (select.live && !select.kind) {
 		input_options.live_from = ran;
-		return read_input(input_options, ret_input);
-	}
-	if (select.kind || select.path_count != 1 || !path_has_kinds(select.path[0], false))
+	} else if (select.kind || select.path_count != 1 ||
+		   !path_has_kinds(select.path[0], false)) {
 		return 0;
+	}
 	return read_input(input_options, ret_input);
 }
 

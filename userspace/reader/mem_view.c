@@ -180,14 +180,6 @@ void mem_table_sort(struct mem_table *table, bool by_leak)
 #define PROCESS_BYTES 160U /* pid, comm and colours */
 #define ALLOC_AT_PEAK 4U   /* a column; those of time come after it */
 
-/* Writes a number of bytes, or "-" for one that is not known. */
-static const char *bytes_text(double bytes, char buffer[FORMAT_BYTES])
-{
-	if (isnan(bytes))
-		return "-";
-	return format_value((int64_t)bytes, "bytes", buffer);
-}
-
 /* Returns a line's part of what memory grew by. */
 static double share_of(const struct mem_table *table, const struct mem_row *row)
 {
@@ -212,14 +204,13 @@ static bool is_shown(const struct mem_view *view, const struct mem_row *row)
 
 static void put_process(struct table *table, const struct process_memory *process)
 {
-	const double growth = process_memory_growth(process);
-	char text[FORMAT_BYTES], name[PROCESS_BYTES];
+	char name[PROCESS_BYTES];
 
 	table_value(table, process_memory_bytes(process), "bytes");
 	table_value(table, process->bytes[PP_MEMORY_ANONYMOUS], "bytes");
 	table_value(table, process->bytes[PP_MEMORY_FILE], "bytes");
 	table_value(table, process->bytes[PP_MEMORY_SHARED], "bytes");
-	table_real(table, growth, 1, bytes_text(growth, text));
+	table_measure(table, process_memory_growth(process), 1, "bytes");
 	table_value(table, process->peak_bytes, "bytes");
 	table_int(table, process->pid, NULL);
 	snprintf(name, sizeof(name), "%s%" PRId64 " %.64s%s", text_color(table->color, TEXT_BOLD),
@@ -290,14 +281,13 @@ static void put_allocated(const struct mem_row *row, struct table *table)
 static void put_growth(const struct mem_view *view, const struct mem_row *row, struct table *table)
 {
 	const bool leaks = mem_row_leaks(row);
-	const double growth = row->intervals ? row->growth : NAN;
 	const char *red = text_color(table->color, leaks ? TEXT_RED : TEXT_PLAIN);
 	char text[FORMAT_BYTES], grew[FORMAT_BYTES] = "-";
 
 	table_int(table, row->for_long,
 		  view->held->windows > 1 ? format_value(row->for_long, "bytes", text) : "-");
 	table_paint(table, red);
-	table_real(table, growth, 1, bytes_text(growth, text));
+	table_measure(table, row->intervals ? row->growth : NAN, 1, "bytes");
 	if (row->intervals)
 		snprintf(grew, sizeof(grew), "%u/%u", row->grew, row->intervals);
 	table_paint(table, red);

@@ -112,8 +112,9 @@ void text_fit(unsigned int room, const char **name, const char **place, struct t
 	*place = path_fit(*place, for_place, cut->place, sizeof(cut->place));
 }
 
-void text_code(FILE *out, const struct code_table *table, const struct code *code,
-	       unsigned int room, bool color)
+/* Writes "NAME  PLACE" in colours. */
+static void show_code(const struct code_table *table, const struct code *code, unsigned int room,
+		      bool color, char shown[TEXT_SHOWN_BYTES])
 {
 	char buffer[TEXT_PLACE_BYTES];
 	const char *name = code_name(table, code);
@@ -121,26 +122,28 @@ void text_code(FILE *out, const struct code_table *table, const struct code *cod
 	struct text_cut cut;
 
 	text_fit(room, &name, &place, &cut);
-	fprintf(out, "%s%s%s", text_color(color, TEXT_BOLD), name, text_color(color, TEXT_PLAIN));
-	if (place[0])
-		fprintf(out, "  %s%s%s", text_color(color, TEXT_DIM), place,
-			text_color(color, TEXT_PLAIN));
+	snprintf(shown, TEXT_SHOWN_BYTES, "%s%s%s%s%s%s%s", text_color(color, TEXT_BOLD), name,
+		 text_color(color, TEXT_PLAIN), place[0] ? "  " : "",
+		 place[0] ? text_color(color, TEXT_DIM) : "", place,
+		 place[0] ? text_color(color, TEXT_PLAIN) : "");
+}
+
+void text_code(FILE *out, const struct code_table *table, const struct code *code,
+	       unsigned int room, bool color)
+{
+	char shown[TEXT_SHOWN_BYTES];
+
+	show_code(table, code, room, color, shown);
+	fputs(shown, out);
 }
 
 void text_code_cells(struct table *table, const struct code_table *codes, const struct code *code,
 		     unsigned int taken)
 {
-	const char *name = code_name(codes, code);
-	char buffer[TEXT_PLACE_BYTES], shown[TEXT_SHOWN_BYTES];
-	const char *place = text_place(codes, code, buffer);
-	struct text_cut cut;
+	char shown[TEXT_SHOWN_BYTES];
 
-	if (table->format == TABLE_TEXT)
-		text_fit(text_room(taken), &name, &place, &cut);
-	snprintf(shown, sizeof(shown), "%s%s%s%s%s%s%s", text_color(table->color, TEXT_BOLD), name,
-		 text_color(table->color, TEXT_PLAIN), place[0] ? "  " : "",
-		 place[0] ? text_color(table->color, TEXT_DIM) : "", place,
-		 place[0] ? text_color(table->color, TEXT_PLAIN) : "");
+	show_code(codes, code, table->format == TABLE_TEXT ? text_room(taken) : 0, table->color,
+		  shown);
 	table_string(table, code_text(codes, code->name), shown);
 	table_string(table, code_text(codes, code->file), NULL);
 	table_int(table, code_line(code), NULL);

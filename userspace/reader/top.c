@@ -231,7 +231,7 @@ static bool is_too_early(const struct top *top, uint64_t started_wall_ns)
 static int on_window(void *context, const char *file, size_t size, uint64_t flags)
 {
 	struct top *top = context;
-	uint64_t end_ns, duration_ns;
+	struct profile_read_totals totals;
 	int err = 0;
 
 	if (top->view.wants_end)
@@ -242,12 +242,13 @@ static int on_window(void *context, const char *file, size_t size, uint64_t flag
 		err = top_model_add(top->filling, file, size, flags & LIVE_WINDOW_WAITS);
 	if (err)
 		return err;
-	top_model_times(top->filling, &end_ns, &duration_ns);
-	if (is_too_early(top, end_ns - duration_ns)) {
+	totals = top_model_totals(top->filling);
+	if (is_too_early(top, totals.end_wall_ns - totals.duration_ns)) {
 		top_model_free(TAKE(top->filling));
 		return 0;
 	}
-	return duration_ns + SLACK_NS < top->interval_s * NS_PER_SEC ? 0 : take_interval(top);
+	return totals.duration_ns + SLACK_NS < top->interval_s * NS_PER_SEC ? 0
+									    : take_interval(top);
 }
 
 /* ---- the loop ---- */

@@ -269,14 +269,12 @@ int top_model_add(struct top_model *model, const char *file, size_t size, bool h
 	return profile_reader_add(model->reader, fd, kind_get(PP_PROFILE_WALL)->name);
 }
 
-void top_model_times(const struct top_model *model, uint64_t *ret_end_wall_ns,
-		     uint64_t *ret_duration_ns)
+struct profile_read_totals top_model_totals(const struct top_model *model)
 {
 	struct profile_read_totals totals;
 
 	profile_reader_totals(model->reader, &totals);
-	*ret_end_wall_ns = totals.end_wall_ns;
-	*ret_duration_ns = totals.duration_ns;
+	return totals;
 }
 
 const char *top_model_coverage(const struct top_model *model, char buffer[COVERAGE_BYTES])

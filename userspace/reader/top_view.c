@@ -585,7 +585,6 @@ int top_view_print(const struct top_view *view, const struct top_model *model, c
 		.skip = view->first,
 	};
 	CLEANUP(short_paths_release) struct short_paths short_paths = {0};
-	uint64_t end_wall_ns, duration_ns;
 
 	if (model && model->function.profile && !view->full_paths) {
 		if (short_paths_of_profile(model->function.profile, &short_paths))
@@ -601,9 +600,10 @@ int top_view_print(const struct top_view *view, const struct top_model *model, c
 		put(&page, TEXT_DIM, "waiting for the first window ...");
 		end_line(&page);
 	} else {
-		top_model_times(model, &end_wall_ns, &duration_ns);
-		page.duration_ns = duration_ns ? (double)duration_ns : 1;
-		print_head(&page, end_wall_ns);
+		const struct profile_read_totals totals = top_model_totals(model);
+
+		page.duration_ns = totals.duration_ns ? (double)totals.duration_ns : 1;
+		print_head(&page, totals.end_wall_ns);
 		print_table(&page);
 	}
 	return page.is_short_of_memory ? -ENOMEM : 0;

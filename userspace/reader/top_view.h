@@ -55,8 +55,7 @@ DEFINE_OWNED(struct top_model, top_model)
 /* Adds a window: a pprof file of kind wall.  Returns 0; -EBADMSG; -ENOMEM; -errno. */
 int top_model_add(struct top_model *model, const char *file, size_t size, bool has_waits);
 
-void top_model_times(const struct top_model *model, uint64_t *ret_end_wall_ns,
-		     uint64_t *ret_duration_ns);
+struct profile_read_totals top_model_totals(const struct top_model *model);
 /* Returns "only 14.0 % of ... is in it", or "". */
 const char *top_model_coverage(const struct top_model *model, char buffer[COVERAGE_BYTES]);
 /* Returns "step", "python3", "gil"; cleaned. */

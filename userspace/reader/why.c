@@ -11,7 +11,7 @@
 #include "reader/select_options.h"
 #include "reader/text.h"
 #include "reader/verb.h"
-#include "reader/why_view.h"
+#include "reader/why_processes.h"
 
 #define DEFAULT_ROWS 10U
 #define HOW_TO_RECORD "record into a directory with `pyprofd --events cpu,offcpu,cuda`"

@@ -5,10 +5,14 @@
 #ifndef READER_WHY_PROCESSES_H
 #define READER_WHY_PROCESSES_H
 
+#include <stdio.h>
+
 #include "base/index_table.h"
 #include "pprof/profile_read.h"
 #include "query/gpu_findings.h"
-#include "reader/gpu_calls.h"
+#include "query/gpu_usage.h"
+#include "reader/gpu_table.h"
+#include "render/table.h"
 
 #define WHY_LINES 3U /* of a finding */
 /* A hostile profile may name more; those are counted and left out. */
@@ -105,5 +109,25 @@ int why_find_process(struct why_processes *processes, int64_t pid, bool adds,
 /* Sets each finding's lines to those with most weight; sorts the weights. */
 int why_take_lines(struct why_processes *processes, const struct code_table *code,
 		   struct why_weight *weight, uint32_t count);
+
+/* ---- what is shown (why_view.c) ---- */
+
+struct why_shown {
+	const struct why_processes *processes;
+	const struct gpu_usage *gauges;
+	const char *title;
+	uint64_t duration_ns; /* that was recorded */
+	uint32_t rows;	      /* processes; 0: all */
+	bool color;
+	bool is_scaled; /* launches were counted for a part of the time */
+};
+
+/* Prints each process: what was found, what was looked at and did not stand out, what cannot be
+ * judged; then each GPU that has gauges. */
+void why_print_text(const struct why_shown *shown);
+/* Writes all of it.  Returns 0 or -EIO. */
+int why_print_json(const struct why_shown *shown, FILE *out);
+/* Writes the findings, a row each, with their evidence.  Returns 0 or -ENOMEM. */
+int why_put_table(const struct why_shown *shown, struct table *table);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "reader/why_view.h"
+#include "reader/why_processes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -431,7 +431,6 @@ int why_print_json(const struct why_shown *shown, FILE *out)
 static int put_finding(const struct gpu_finding *finding, struct table *table)
 {
 	OWNED_MEM char *text = NULL;
-	char lost[FORMAT_BYTES] = "-";
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -442,11 +441,9 @@ static int put_finding(const struct gpu_finding *finding, struct table *table)
 	put_figures(finding, out);
 	if (close_memory_file(out, &text))
 		return -ENOMEM;
-	if (!isnan(finding->lost_ns))
-		format_value((int64_t)finding->lost_ns, "nanoseconds", lost);
 	table_string(table, gpu_finding_key(finding->id), gpu_finding_name(finding->id));
 	table_string(table, verdicts[finding->verdict], NULL);
-	table_real(table, finding->lost_ns, 0, lost);
+	table_measure(table, finding->lost_ns, 0, "nanoseconds");
 	table_string(table, text, NULL);
 	table_string(table, finding->verdict == GPU_FOUND ? texts[finding->id].next : "", NULL);
 	return 0;

@@ -346,3 +346,11 @@ void table_value(struct table *table, int64_t value, const char *unit)
 
 	table_int(table, value, format_value(value, unit, text));
 }
+
+void table_measure(struct table *table, double value, int digits, const char *unit)
+{
+	char text[FORMAT_BYTES];
+
+	table_real(table, value, digits,
+		   isfinite(value) ? format_value((int64_t)value, unit, text) : NULL);
+}

@@ -72,6 +72,8 @@ void table_real(struct table *table, double number, int digits, const char *show
 void table_string(struct table *table, const char *text, const char *shown);
 /* A value with its unit: "1.98 s" for people. */
 void table_value(struct table *table, int64_t value, const char *unit);
+/* The same of a table_real(). */
+void table_measure(struct table *table, double value, int digits, const char *unit);
 /* Writes text as a cell of CSV: in quotes, as names are chosen by others.  A spreadsheet computes a
  * cell that begins as a formula, quoted or not, and a formula can send what other cells hold: an
  * apostrophe makes it text.  Sources: RFC 4180; OWASP, "CSV Injection". */
