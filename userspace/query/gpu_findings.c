@@ -41,25 +41,22 @@ static double ratio(double part, double all)
 	return all > 0 ? part / all : 0;
 }
 
-static void put(struct gpu_finding *finding, const struct gpu_figure *figure)
-{
-	if (finding->figure_count < GPU_FIGURES_MAX)
-		finding->figure[finding->figure_count++] = *figure;
-}
-
 /* Notes a figure, and returns whether it is what the finding needs. */
-static bool holds(struct gpu_finding *finding, const struct gpu_figure *figure)
+static bool holds(struct gpu_finding *finding, const struct gpu_figure *figure, double value)
 {
-	put(finding, figure);
+	if (finding->figure_count < GPU_FIGURES_MAX) {
+		finding->figure[finding->figure_count] = *figure;
+		finding->figure[finding->figure_count++].value = value;
+	}
 	switch (figure->limit_is) {
 	case GPU_AT_LEAST:
-		return figure->value >= figure->limit;
+		return value >= figure->limit;
 	case GPU_ABOVE:
-		return figure->value > figure->limit;
+		return value > figure->limit;
 	case GPU_AT_MOST:
-		return figure->value <= figure->limit;
+		return value <= figure->limit;
 	case GPU_BELOW:
-		return figure->value < figure->limit;
+		return value < figure->limit;
 	default:
 		return true;
 	}
@@ -95,20 +92,77 @@ static uint32_t doubt_of_launches(const struct gpu_sums *sums)
 
 /* ---- rules ---- */
 
+/* What rules look at; some say only what else is so. */
+#define SHARE_AT_LEAST(limit) GPU_UNIT_SHARE, GPU_AT_LEAST, limit
+static const struct gpu_figure
+	sync_share = {"sync_wait_share", "of the launching thread's time in synchronisations", 0,
+		      SHARE_AT_LEAST(GPU_SYNC_SHARE)},
+	sync_launches = {"launches_per_sync",
+			 "launches for each of them",
+			 0,
+			 GPU_UNIT_NUMBER,
+			 GPU_AT_MOST,
+			 GPU_SYNC_LAUNCHES},
+	sync_count = {"syncs", "synchronisations", 0, GPU_UNIT_NUMBER, GPU_NO_LIMIT, NAN},
+	labelled = {"labelled_share", "of the launching thread's time with a label gpu", 0,
+		    SHARE_AT_LEAST(GPU_LABELLED_SHARE)},
+	drained = {"drained_share", "of the launching thread's time with nothing queued", 0,
+		   SHARE_AT_LEAST(GPU_STARVED_SHARE)},
+	launch_rate = {"launches_per_s", "launches a second", 0,
+		       GPU_UNIT_RATE,	 GPU_AT_LEAST,	      GPU_LAUNCH_RATE},
+	on_cpu = {"cpu_share", "of the launching thread's time on the CPU or ready to run", 0,
+		  SHARE_AT_LEAST(GPU_LAUNCH_CPU_SHARE)},
+	median_sync = {"median_sync_ns",
+		       "in the median synchronisation",
+		       0,
+		       GPU_UNIT_NS,
+		       GPU_AT_MOST,
+		       GPU_LAUNCH_WAIT_NS},
+	launch_cpu = {"launch_cpu_share",
+		      "of it in calls that launch",
+		      0,
+		      GPU_UNIT_SHARE,
+		      GPU_NO_LIMIT,
+		      NAN},
+	copy_share = {"sync_copy_share", "of the launching thread's time in synchronous copies", 0,
+		      SHARE_AT_LEAST(GPU_COPY_SHARE)},
+	copy_rate = {"copies_per_s", "copies a second", 0,
+		     GPU_UNIT_RATE,  GPU_AT_LEAST,	GPU_TINY_RATE},
+	median_copy = {"median_bytes", "in the median copy", 0, GPU_UNIT_BYTES,
+		       GPU_BELOW,      GPU_TINY_BYTES},
+	alloc_rate = {"allocations_per_s",
+		      "allocations and frees a second",
+		      0,
+		      GPU_UNIT_RATE,
+		      GPU_ABOVE,
+		      GPU_ALLOC_RATE},
+	graph_count = {"graph_launches", "launches of graphs", 0, GPU_UNIT_NUMBER, GPU_AT_MOST, 0},
+	graph_size = {"launches_per_sync",
+		      "launches for each synchronisation",
+		      0,
+		      GPU_UNIT_NUMBER,
+		      GPU_AT_LEAST,
+		      GPU_GRAPH_LAUNCHES},
+	graph_spread = {"spread",
+			"times as many in the window with most of them as in that with least",
+			0,
+			GPU_UNIT_NUMBER,
+			GPU_AT_MOST,
+			GPU_GRAPH_SPREAD},
+	utilization_share = {"utilization", "of the time some kernel ran", 0,
+			     SHARE_AT_LEAST(GPU_SMS_UTILIZATION)},
+	sms_share = {"sm_active",  "of the multiprocessors busy", 0, GPU_UNIT_SHARE, GPU_AT_MOST,
+		     GPU_SMS_SHARE},
+	warps_share = {
+		"sm_occupancy", "of the warps they have room for", 0, GPU_UNIT_SHARE, GPU_AT_MOST,
+		GPU_SMS_SHARE};
+
 static void judge_sync(const struct gpu_sums *sums, struct gpu_finding *finding)
 {
-	const bool is_long = holds(
-		finding, &(struct gpu_figure){"sync_wait_share",
-					      "of the launching thread's time in synchronisations",
-					      ratio(sums->sync_wait_ns, sums->wall_ns),
-					      GPU_UNIT_SHARE, GPU_AT_LEAST, GPU_SYNC_SHARE});
-	const bool is_often = holds(
-		finding, &(struct gpu_figure){"launches_per_sync", "launches for each of them",
-					      ratio(launched(sums), sums->syncs), GPU_UNIT_NUMBER,
-					      GPU_AT_MOST, GPU_SYNC_LAUNCHES});
+	const bool is_long = holds(finding, &sync_share, ratio(sums->sync_wait_ns, sums->wall_ns));
+	const bool is_often = holds(finding, &sync_launches, ratio(launched(sums), sums->syncs));
 
-	put(finding, &(struct gpu_figure){"syncs", "synchronisations", sums->syncs, GPU_UNIT_NUMBER,
-					  GPU_NO_LIMIT, NAN});
+	(void)holds(finding, &sync_count, sums->syncs);
 	finding->lost_ns = sums->sync_wait_ns;
 	finding->doubts |= doubt_of_launches(sums);
 	conclude(finding, sums->syncs > 0 && is_long && is_often);
@@ -130,24 +184,17 @@ static void judge_starved(const struct gpu_sums *sums, struct gpu_finding *findi
 		refuse(finding, "the launching thread has no samples");
 		return;
 	}
-	if (!holds(finding,
-		   &(struct gpu_figure){"labelled_share",
-					"of the launching thread's time with a label gpu",
-					ratio(sums->labelled_ns, sums->seen_ns), GPU_UNIT_SHARE,
-					GPU_AT_LEAST, GPU_LABELLED_SHARE})) {
+	if (!holds(finding, &labelled, ratio(sums->labelled_ns, sums->seen_ns))) {
 		refuse(finding, "most of the launching thread's time has no label gpu");
 		return;
 	}
-	is_long = holds(finding,
-			&(struct gpu_figure){"drained_share",
-					     "of the launching thread's time with nothing queued",
-					     ratio(drained_ns, sums->seen_ns), GPU_UNIT_SHARE,
-					     GPU_AT_LEAST, GPU_STARVED_SHARE});
+	is_long = holds(finding, &drained, ratio(drained_ns, sums->seen_ns));
 	for (unsigned int i = 0; i < GPU_PARTS; i++)
 		if (sums->drained_ns[i] > 0)
-			put(finding, &(struct gpu_figure){"meanwhile", gpu_part_name(i),
-							  ratio(sums->drained_ns[i], drained_ns),
-							  GPU_UNIT_SHARE, GPU_NO_LIMIT, NAN});
+			(void)holds(finding,
+				    &(struct gpu_figure){"meanwhile", gpu_part_name(i), 0,
+							 GPU_UNIT_SHARE, GPU_NO_LIMIT, NAN},
+				    ratio(sums->drained_ns[i], drained_ns));
 	finding->doubts |= sums->has_waits ? 0 : GPU_DOUBT_NO_WAITS;
 	conclude(finding, is_long);
 }
@@ -159,9 +206,7 @@ static void judge_launch(const struct gpu_sums *sums, struct gpu_finding *findin
 
 	finding->doubts |= doubt_of_launches(sums);
 	finding->lost_ns = sums->has_cpu ? sums->cpu_ns + sums->ready_ns : NAN;
-	if (!holds(finding, &(struct gpu_figure){"launches_per_s", "launches a second",
-						 NS * ratio(launch_calls(sums), sums->wall_ns),
-						 GPU_UNIT_RATE, GPU_AT_LEAST, GPU_LAUNCH_RATE})) {
+	if (!holds(finding, &launch_rate, NS * ratio(launch_calls(sums), sums->wall_ns))) {
 		conclude(finding, false);
 		return;
 	}
@@ -169,54 +214,31 @@ static void judge_launch(const struct gpu_sums *sums, struct gpu_finding *findin
 		refuse(finding, "no samples of kind cpu are beside it");
 		return;
 	}
-	is_on_cpu = holds(
-		finding,
-		&(struct gpu_figure){"cpu_share",
-				     "of the launching thread's time on the CPU or ready to run",
-				     ratio(sums->cpu_ns + sums->ready_ns, lived_ns), GPU_UNIT_SHARE,
-				     GPU_AT_LEAST, GPU_LAUNCH_CPU_SHARE});
+	is_on_cpu = holds(finding, &on_cpu, ratio(sums->cpu_ns + sums->ready_ns, lived_ns));
 	if (is_on_cpu && (sums->syncs <= 0 || isnan(sums->median_wait_ns))) {
 		refuse(finding, "without synchronisations nothing tells how much was queued");
 		return;
 	}
-	is_short = sums->syncs > 0 &&
-		   holds(finding,
-			 &(struct gpu_figure){"median_sync_ns", "in the median synchronisation",
-					      sums->median_wait_ns, GPU_UNIT_NS, GPU_AT_MOST,
-					      GPU_LAUNCH_WAIT_NS});
-	put(finding, &(struct gpu_figure){"launch_cpu_share", "of it in calls that launch",
-					  ratio(sums->launch_cpu_ns, lived_ns), GPU_UNIT_SHARE,
-					  GPU_NO_LIMIT, NAN});
+	is_short = sums->syncs > 0 && holds(finding, &median_sync, sums->median_wait_ns);
+	(void)holds(finding, &launch_cpu, ratio(sums->launch_cpu_ns, lived_ns));
 	conclude(finding, is_on_cpu && is_short);
 }
 
 static void judge_copy(const struct gpu_sums *sums, struct gpu_finding *finding)
 {
 	finding->lost_ns = sums->copy_wait_ns;
-	conclude(finding,
-		 holds(finding,
-		       &(struct gpu_figure){"sync_copy_share",
-					    "of the launching thread's time in synchronous copies",
-					    ratio(sums->copy_wait_ns, sums->wall_ns),
-					    GPU_UNIT_SHARE, GPU_AT_LEAST, GPU_COPY_SHARE}));
+	conclude(finding, holds(finding, &copy_share, ratio(sums->copy_wait_ns, sums->wall_ns)));
 }
 
 static void judge_tiny(const struct gpu_sums *sums, struct gpu_finding *finding)
 {
-	const bool is_often =
-		holds(finding, &(struct gpu_figure){"copies_per_s", "copies a second",
-						    NS * ratio(sums->copies, sums->wall_ns),
-						    GPU_UNIT_RATE, GPU_AT_LEAST, GPU_TINY_RATE});
+	const bool is_often = holds(finding, &copy_rate, NS * ratio(sums->copies, sums->wall_ns));
 	const double lost_ns = fmax(sums->copy_wait_ns, sums->copy_cpu_ns);
 
 	finding->lost_ns = lost_ns > 0 || sums->has_cpu ? lost_ns : NAN;
-	conclude(finding,
-		 sums->copies > 0 &&
-			 holds(finding,
-			       &(struct gpu_figure){"median_bytes", "in the median copy",
-						    sums->copy_median_bytes, GPU_UNIT_BYTES,
-						    GPU_BELOW, GPU_TINY_BYTES}) &&
-			 is_often);
+	conclude(finding, sums->copies > 0 &&
+				  holds(finding, &median_copy, sums->copy_median_bytes) &&
+				  is_often);
 }
 
 static void judge_alloc(const struct gpu_sums *sums, struct gpu_finding *finding)
@@ -225,10 +247,7 @@ static void judge_alloc(const struct gpu_sums *sums, struct gpu_finding *finding
 	if (sums->alloc_wall_ns >= sums->wall_ns)
 		finding->doubts |= GPU_DOUBT_FIRST_MINUTE;
 	conclude(finding,
-		 holds(finding,
-		       &(struct gpu_figure){"allocations_per_s", "allocations and frees a second",
-					    NS * ratio(sums->allocs, sums->alloc_wall_ns),
-					    GPU_UNIT_RATE, GPU_ABOVE, GPU_ALLOC_RATE}));
+		 holds(finding, &alloc_rate, NS * ratio(sums->allocs, sums->alloc_wall_ns)));
 }
 
 static void judge_graph(const struct gpu_sums *sums, struct gpu_finding *finding)
@@ -239,9 +258,7 @@ static void judge_graph(const struct gpu_sums *sums, struct gpu_finding *finding
 	finding->doubts |= doubt_of_launches(sums);
 	finding->lost_ns = sums->has_cpu ? sums->launch_cpu_ns : NAN;
 	if (has_graphs) {
-		put(finding,
-		    &(struct gpu_figure){"graph_launches", "launches of graphs",
-					 sums->graph_launches, GPU_UNIT_NUMBER, GPU_AT_MOST, 0});
+		(void)holds(finding, &graph_count, sums->graph_launches);
 		conclude(finding, false);
 		return;
 	}
@@ -249,19 +266,10 @@ static void judge_graph(const struct gpu_sums *sums, struct gpu_finding *finding
 		refuse(finding, "without synchronisations nothing tells what repeats");
 		return;
 	}
-	is_long =
-		holds(finding,
-		      &(struct gpu_figure){"launches_per_sync", "launches for each synchronisation",
-					   ratio(launched(sums), sums->syncs), GPU_UNIT_NUMBER,
-					   GPU_AT_LEAST, GPU_GRAPH_LAUNCHES});
+	is_long = holds(finding, &graph_size, ratio(launched(sums), sums->syncs));
 	if (sums->windows_with_syncs > 1)
-		repeats = holds(finding, &(struct gpu_figure){"spread",
-							      "times as many in the window with "
-							      "most of them as in that with least",
-							      ratio(sums->launches_per_sync_max,
-								    sums->launches_per_sync_min),
-							      GPU_UNIT_NUMBER, GPU_AT_MOST,
-							      GPU_GRAPH_SPREAD});
+		repeats = holds(finding, &graph_spread,
+				ratio(sums->launches_per_sync_max, sums->launches_per_sync_min));
 	else
 		finding->doubts |= GPU_DOUBT_ONE_WINDOW;
 	conclude(finding, sums->syncs > 0 && is_long && repeats);
@@ -307,20 +315,11 @@ void gpu_findings_judge_sms(double utilization, double active, double occupancy,
 	bool is_busy = false, is_narrow = false;
 
 	if (!isnan(utilization))
-		is_busy = holds(&finding,
-				&(struct gpu_figure){"utilization", "of the time some kernel ran",
-						     utilization, GPU_UNIT_SHARE, GPU_AT_LEAST,
-						     GPU_SMS_UTILIZATION});
+		is_busy = holds(&finding, &utilization_share, utilization);
 	if (!isnan(active))
-		is_narrow = holds(&finding,
-				  &(struct gpu_figure){"sm_active", "of the multiprocessors busy",
-						       active, GPU_UNIT_SHARE, GPU_AT_MOST,
-						       GPU_SMS_SHARE});
+		is_narrow = holds(&finding, &sms_share, active);
 	if (!isnan(occupancy))
-		is_narrow |= holds(&finding, &(struct gpu_figure){"sm_occupancy",
-								  "of the warps they have room for",
-								  occupancy, GPU_UNIT_SHARE,
-								  GPU_AT_MOST, GPU_SMS_SHARE});
+		is_narrow |= holds(&finding, &warps_share, occupancy);
 	if (isnan(utilization) || (isnan(active) && isnan(occupancy)))
 		refuse(&finding, "the gauges are not in it, or the GPU does not have them");
 	else
