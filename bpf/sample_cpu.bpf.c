@@ -102,6 +102,37 @@ static __always_inline __u64 periods_of_event(struct sampling *of, struct task_s
 	return periods;
 }
 
+/* Returns the time from the last event to the moment when the timer was started anew, and begins
+ * the new grid.  The first event after that stands for this time, too: the restart dropped the
+ * event that was due.  Where the last event was nobody's (the CPU was idle), it is half a period,
+ * as the restart comes at a random time. */
+static __always_inline __u64 cut_ns(struct sampling *of, const struct pp_sample_timer *timer,
+				    __u64 started_ns)
+{
+	__u64 cut = started_ns - of->due_ns;
+
+	if (!of->due_ns || cut > of->period_ns)
+		cut = of->period_ns / 2;
+	of->due_ns = of->started_ns = started_ns;
+	of->period_ns = timer->period_ns;
+	return cut;
+}
+
+/* Returns for how many ns an event of the timer stands. */
+static __always_inline __u64 time_of_event(struct sampling *of, const struct pp_sample_timer *timer,
+					   struct task_struct *task, __u64 thread, __u64 now_ns)
+{
+	const __u64 started_ns = timer->started_ns;
+	__u64 cut = 0;
+
+	if (unlikely(started_ns != of->started_ns)) {
+		cut = cut_ns(of, timer, started_ns);
+		if (now_ns - started_ns > of->period_ns + of->period_ns / 2)
+			cut = 0; /* the first event came while the CPU was idle */
+	}
+	return periods_of_event(of, task, thread, now_ns, of->period_ns) * of->period_ns + cut;
+}
+
 /* Deep stacks at a high rate would leave their program little of the CPU. */
 static __always_inline bool sample_is_taken(struct budget *budget, __u64 now_ns, __u32 *ret_shift)
 {
@@ -120,17 +151,19 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct sampl
 	struct task_struct *task = task_current();
 	__u32 task_flags = CURRENT_READ(task, flags), shift;
 	bool hit_user = registers_are_user((struct user_registers *)&ctx->regs);
-	__u64 periods = 1, took_ns;
+	__u32 cpu = bpf_get_smp_processor_id();
+	const struct pp_sample_timer *timer = bpf_map_lookup_elem(&sample_timers, &cpu);
+	__u64 weight = ctx->sample_period, took_ns;
 
-	if (cfg->sample_period_ns)
-		periods = periods_of_event(of, task, thread, now_ns, cfg->sample_period_ns);
+	if (timer && timer->period_ns)
+		weight = time_of_event(of, timer, task, thread, now_ns);
 	if (!identify(w, task, thread, task_flags, hit_user, cfg))
 		return;
 	if (cfg->flags & PP_CONFIG_SEE_RUNNING && !(task_flags & PF_KTHREAD))
 		thread_see(slot);
 	if (!sample_is_taken(&of->budget, now_ns, &shift))
 		return;
-	walk_reset(w, ctx->sample_period * periods << shift, now_ns, PP_SAMPLE_WALK_NS);
+	walk_reset(w, weight << shift, now_ns, PP_SAMPLE_WALK_NS);
 	event_count(ctx, w, slot, task, task_flags, hit_user, cfg);
 	took_ns = bpf_ktime_get_ns() - now_ns;
 	budget_spend(&of->budget, took_ns);

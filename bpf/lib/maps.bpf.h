@@ -301,9 +301,13 @@ struct budget {
 	__u32 spent_ns; /* in this period */
 };
 
+PP_MAP MAP_MMAPABLE(sample_timers, 1, struct pp_sample_timer); /* by CPU (agent) */
+
 /* The state of sampling on one CPU. */
 struct sampling {
 	struct budget budget; /* which only steers */
+	__u64 started_ns;     /* of the timer, as of the last event */
+	__u64 period_ns;      /* which it had */
 	__u64 due_ns;	      /* when the last event was due; 0: not known */
 	__u64 ended_ns;	      /* when its walk had ended; 0: there was none */
 	__u64 thread;	      /* pid and tgid */

@@ -17,6 +17,14 @@ enum pp_config_flag {
 	PP_CONFIG_NMI = 128,	    /* samples may come while this CPU holds a map's lock */
 };
 
+/* The timer of samples on one CPU.  It is started anew at random times with a random period, so
+ * that no program's own rhythm stays in step with it. */
+struct pp_sample_timer {
+	__u64 started_ns; /* CLOCK_MONOTONIC: events come each period from then on */
+	__u32 period_ns;  /* 0: samples are not spaced by time */
+	__u32 padding;
+};
+
 struct pp_config {
 	__u32 flags;	  /* enum pp_config_flag */
 	__u32 window;	  /* counts up */
@@ -27,10 +35,9 @@ struct pp_config {
 	__s64 tokens_kept; /* of these; for samples and waits alone */
 	/* CLOCK_MONOTONIC, by bit 0 of the window: this window and the last */
 	__u64 window_start_ns[2];
-	__u64 wait_min_ns;	/* shorter waits are in the ledger only */
-	__u32 thread_mask;	/* slots of threads[] - 1 */
-	__u32 thread_seed;	/* random: pp_thread_index() */
-	__u32 sample_period_ns; /* from one sample to the next; 0: they are not spaced by time */
+	__u64 wait_min_ns; /* shorter waits are in the ledger only */
+	__u32 thread_mask; /* slots of threads[] - 1 */
+	__u32 thread_seed; /* random: pp_thread_index() */
 	/* what walks may cost in PP_BUDGET_PERIOD_NS */
 	__u32 sample_budget_ns, switch_budget_ns, memory_budget_ns;
 	__u32 memory_shift_min; /* one page in 1 << this at most is walked */

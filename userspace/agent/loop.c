@@ -53,6 +53,7 @@ enum wake {
 	WAKES_STACKS,
 	WAKES_EVENTS,
 	WAKES_SIDEBAND,
+	WAKES_SAMPLING,
 	WAKES_TIMELINE,
 	WAKES_LIVE,
 	WAKES_RELOAD,
@@ -136,6 +137,11 @@ int loop_open(struct loop *loop, const struct agent *agent)
 	if (!err && loop->reload)
 		err = watch(loop, reload_fd(loop->reload), WAKES_RELOAD);
 	return err;
+}
+
+int loop_watch_sampling(const struct loop *loop, const struct agent *agent)
+{
+	return watch(loop, cpu_events_fd(agent->cpu_events), WAKES_SAMPLING);
 }
 
 void loop_close(struct loop *loop)
@@ -386,6 +392,9 @@ int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms)
 			err = serve_processes(agent, loop);
 			if (!err)
 				err = serve_stacks(agent, loop);
+			break;
+		case WAKES_SAMPLING:
+			cpu_events_vary(agent->cpu_events);
 			break;
 		case WAKES_TIMELINE:
 			timeline_tick(agent->timeline);

@@ -57,6 +57,8 @@ struct loop {
 
 /* Watches all that can wake the agent.  Returns 0 or -errno; loop_close() either way. */
 int loop_open(struct loop *loop, const struct agent *agent);
+/* Watches the sampling events, once there are some.  Returns 0 or -errno. */
+int loop_watch_sampling(const struct loop *loop, const struct agent *agent);
 void loop_close(struct loop *loop);
 /* Waits once, and serves what has come.  timeout_ms -1 waits for ever.  Returns 0 or -errno. */
 int loop_serve(struct agent *agent, struct loop *loop, int timeout_ms);

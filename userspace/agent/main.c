@@ -176,6 +176,8 @@ static int run(struct agent *agent, struct loop *loop)
 	if (!err)
 		err = stages_open_sampling(agent);
 	if (!err)
+		err = loop_watch_sampling(loop, agent);
+	if (!err)
 		err = await_sources(agent, loop);
 	if (err)
 		return err;

@@ -191,7 +191,6 @@ static void configure(const struct rate *rate)
 		walk_budgets_of(rate->options, cpu_events_count(rate->events));
 	volatile struct pp_config *config = kernel_side_config(rate->kernel);
 
-	config->sample_period_ns = (uint32_t)cpu_events_period_ns(rate->events);
 	config->sample_budget_ns = budgets.sample_ns;
 	config->switch_budget_ns = budgets.switch_ns;
 	config->memory_budget_ns = budgets.memory_ns;

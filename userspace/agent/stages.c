@@ -489,6 +489,7 @@ int stages_open_sampling(struct agent *agent)
 		.program = kernel_side_parts(agent->services.kernel).sample_program,
 		.hz = options->hz,
 		.use_cycles = options->clock == OPTIONS_CLOCK_CYCLES,
+		.timers = kernel_side_parts(agent->services.kernel).timers,
 		.opener = agent->opener};
 	int err = cpu_events_new(&wanted, &agent->cpu_events);
 
@@ -496,9 +497,6 @@ int stages_open_sampling(struct agent *agent)
 		log_error("this machine has no hardware counter for clock=cycles; use clock=cpu");
 	else if (err)
 		log_error_errno(err, "cannot open the sampling events");
-	else
-		kernel_side_config(agent->services.kernel)->sample_period_ns =
-			(uint32_t)cpu_events_period_ns(agent->cpu_events);
 	agent->rate.events = agent->cpu_events;
 	agent->rate.kernel = agent->services.kernel;
 	rate_init(&agent->rate);

@@ -39,6 +39,7 @@ enum shared_map {
 	SHARED_REST,
 	SHARED_THREADS,
 	SHARED_CPU_SLOTS,
+	SHARED_SAMPLE_TIMERS,
 	SHARED_MAP_SETS,
 	SHARED_USER_SHARES,
 	SHARED_PAGES,
@@ -178,6 +179,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	skeleton->rodata->scratch_levels = SCRATCH_LEVELS;
 	bpf_map__set_max_entries(skeleton->maps.scratch, sizes.places * SCRATCH_LEVELS);
 	bpf_map__set_max_entries(skeleton->maps.cpu_slots, side->cpu_count);
+	bpf_map__set_max_entries(skeleton->maps.sample_timers, side->cpu_count);
 	bpf_map__set_max_entries(skeleton->maps.map_sets, sizes.map_chunks);
 	bpf_map__set_max_entries(skeleton->maps.processes, sizes.processes);
 	bpf_map__set_max_entries(skeleton->maps.contexts, sizes.processes);
@@ -309,6 +311,8 @@ static int map_all(struct kernel_side *side)
 					    : 0},
 		[SHARED_CPU_SLOTS] = {side->skeleton->maps.cpu_slots,
 				      side->cpu_count * sizeof(*side->cpu_place)},
+		[SHARED_SAMPLE_TIMERS] = {side->skeleton->maps.sample_timers,
+					  side->cpu_count * sizeof(struct pp_sample_timer)},
 		[SHARED_MAP_SETS] = {side->skeleton->maps.map_sets,
 				     side->map_chunk_count * sizeof(*side->map_chunk)},
 		[SHARED_USER_SHARES] = {side->skeleton->maps.user_shares,
@@ -456,6 +460,7 @@ struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 		.scratch_levels = skeleton->rodata->scratch_levels,
 		.switch_tells_state = skeleton->rodata->switch_tells_state,
 		.process_room = side->process_room,
+		.timers = side->shared[SHARED_SAMPLE_TIMERS].memory,
 		.user_shares = side->user_share,
 		.rest = side->rest,
 	};

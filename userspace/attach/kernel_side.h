@@ -46,12 +46,13 @@ struct kernel_side_parts {
 	int sample_program;	      /* descriptors, which the object owns */
 	int stacks, events, timeline; /* of rings; timeline: below 0 without it */
 	int ledgers;
-	int locks;		 /* the link of mapping_locks_holder() */
-	uint32_t cpu_count;	 /* possible CPUs */
-	uint32_t places;	 /* of CPUs in `scratch` */
-	uint32_t scratch_levels; /* of walks that each of them has */
-	bool switch_tells_state; /* this kernel's sched_switch has the argument prev_state */
-	uint32_t process_room;	 /* processes that the kernel side's tables hold */
+	int locks;			/* the link of mapping_locks_holder() */
+	uint32_t cpu_count;		/* possible CPUs */
+	uint32_t places;		/* of CPUs in `scratch` */
+	uint32_t scratch_levels;	/* of walks that each of them has */
+	bool switch_tells_state;	/* this kernel's sched_switch has the argument prev_state */
+	uint32_t process_room;		/* processes that the kernel side's tables hold */
+	struct pp_sample_timer *timers; /* mapped memory, by CPU */
 	/* Mapped memory: what each of PP_USER_SHARES users has taken; 2 * PP_REST_ROWS rows. */
 	struct pp_user_share *user_shares;
 	struct pp_count *rest;

@@ -110,6 +110,7 @@ struct host {
 	struct scratch_claims scratch_claims;
 	uint64_t cpu_place;
 	struct sampling sampling;
+	struct pp_sample_timer timer;
 	struct pp_times times[PP_PROGRAM_COUNT];
 	struct pp_thread thread[HOST_THREADS];
 	struct pp_timeline_record timeline_record;
@@ -231,6 +232,8 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 		return array_at(&host->scratch_claims, key, 1, sizeof(host->scratch_claims));
 	if (map == &cpu_slots)
 		return array_at(&host->cpu_place, key, 1, sizeof(host->cpu_place));
+	if (map == &sample_timers)
+		return array_at(&host->timer, key, 1, sizeof(host->timer));
 	if (map == &sampling)
 		return array_at(&host->sampling, key, 1, sizeof(host->sampling));
 	if (map == &times)

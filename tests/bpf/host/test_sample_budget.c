@@ -74,7 +74,8 @@ static struct pp_count counted_at_all(void)
 static void begin_grid(void)
 {
 	begin();
-	host->config.sample_period_ns = sampled.sample_period = GRID_NS;
+	host->timer = (struct pp_sample_timer){.started_ns = 1, .period_ns = GRID_NS};
+	sampled.sample_period = GRID_NS;
 	sample_at(1, 1000);
 }
 
@@ -133,10 +134,52 @@ static void unseen__samples_of_another_clock_are_not_told(void **state)
 {
 	(void)state;
 	begin_grid();
-	host->config.sample_period_ns = 0;
+	host->timer.period_ns = 0;
 	sample_at(9, 0);
 	assert_int_equal(host->losses[PP_LOSS_SAMPLES_UNSEEN], 0);
 	assert_int_equal(counted_at_all().weight, 2 * GRID_NS);
+}
+
+static void restart__gives_the_next_sample_the_time_that_was_cut(void **state)
+{
+	const uint64_t at_ns = 5000000000 + 3 * GRID_NS + GRID_NS / 4;
+
+	(void)state;
+	begin_grid();
+	sample_at(2, 0);
+	sample_at(3, 0);
+	host->timer = (struct pp_sample_timer){.started_ns = at_ns, .period_ns = 2 * GRID_NS};
+	for (uint64_t i = 1; i <= 3; i++) {
+		host->now_ns = at_ns + i * 2 * GRID_NS;
+		sample_now();
+		host_drop_records();
+	}
+	/* All of the time up to the last one, and no sample that others kept from coming. */
+	assert_int_equal(counted_at_all().samples, 6);
+	assert_int_equal(counted_at_all().weight, 3 * GRID_NS + GRID_NS / 4 + 6 * GRID_NS);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_UNSEEN], 0);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_SWALLOWED], 0);
+}
+
+/* Half a period where the event before was the idle task's, nothing where the first one was. */
+static void restart__beside_idle_time_is_right_on_average(void **state)
+{
+	const uint64_t first_ns = 5000000000 + 9 * GRID_NS + GRID_NS / 4;
+	const uint64_t second_ns = first_ns + 9 * GRID_NS;
+
+	(void)state;
+	begin_grid();
+	host->task.nvcsw++;
+	host->timer.started_ns = first_ns;
+	host->now_ns = first_ns + GRID_NS;
+	sample_now();
+	assert_int_equal(counted_at_all().weight, 2 * GRID_NS + GRID_NS / 2);
+	host->task.nvcsw++;
+	host->timer.started_ns = second_ns;
+	host->now_ns = second_ns + 4 * GRID_NS;
+	sample_now();
+	assert_int_equal(counted_at_all().weight, 3 * GRID_NS + GRID_NS / 2);
+	assert_int_equal(host->losses[PP_LOSS_SAMPLES_UNSEEN], 0);
 }
 
 static void unseen__pause_is_none(void **state)
@@ -195,6 +238,8 @@ int main(void)
 		host_test(unseen__samples_are_counted_and_nobodys),
 		host_test(unseen__samples_of_another_clock_are_not_told),
 		host_test(unseen__pause_is_none),
+		host_test(restart__gives_the_next_sample_the_time_that_was_cut),
+		host_test(restart__beside_idle_time_is_right_on_average),
 		host_test(sample__its_time_is_kept),
 		host_test(times__bucket_holds_its_time),
 	};

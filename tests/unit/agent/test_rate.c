@@ -28,12 +28,6 @@ int cpu_events_set_hz(struct cpu_events *unused, uint32_t hz)
 	return events.err;
 }
 
-uint64_t cpu_events_period_ns(const struct cpu_events *unused)
-{
-	(void)unused;
-	return 1000000000ULL / events.hz;
-}
-
 volatile struct pp_config *kernel_side_config(const struct kernel_side *unused)
 {
 	(void)unused;
@@ -69,7 +63,6 @@ static void follow__changes_events_options_and_kernel_together(void **state)
 	rate_follow(&rate);
 	assert_int_equal(events.hz, 400);
 	assert_int_equal(options.hz, 400);
-	assert_int_equal(config.sample_period_ns, 2500000);
 	/* 50 us a sample: 2 % of a period of 10 ms. */
 	assert_int_equal(config.sample_budget_ns, 200000);
 	rate_follow(&rate);

@@ -5,9 +5,12 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pyprofd/config.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "discover/cpus.h"
@@ -22,9 +25,11 @@ static struct {
 	bool has_program[CPUS], is_enabled[CPUS];
 	unsigned int opened;
 	unsigned long refused;		   /* the ioctl() that fails */
+	uint64_t period_ns[CPUS];	   /* that was asked for; 0: none */
 	struct perf_event_request request; /* the last one */
 	int online_error;
 } machine;
+static struct pp_sample_timer timers[CPUS];
 static struct perf_opener *const opener = (struct perf_opener *)&machine;
 
 int cpus_possible_count(uint32_t *ret_count)
@@ -85,7 +90,15 @@ int ioctl(int fd, unsigned long request, ...)
 		machine.has_program[cpu] = true;
 		return 0;
 	}
+	if (request == PERF_EVENT_IOC_PERIOD) {
+		va_start(arguments, request);
+		machine.period_ns[cpu] = *va_arg(arguments, uint64_t *);
+		va_end(arguments);
+		return 0;
+	}
 	assert_int_equal(request, PERF_EVENT_IOC_ENABLE);
+	/* Its first sample has the right weight. */
+	assert_true(timers[cpu].started_ns);
 	assert_true(machine.has_program[cpu]); /* else its first samples are lost */
 	machine.is_enabled[cpu] = true;
 	return 0;
@@ -100,6 +113,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&machine, 0, sizeof(machine));
+	memset(timers, 0, sizeof(timers));
 	for (uint32_t cpu = 0; cpu < CPUS; cpu++)
 		machine.fd[cpu] = -1;
 	machine.is_online[1] = machine.is_online[3] = true;
@@ -108,8 +122,11 @@ static int setup(void **state)
 
 static struct cpu_events *new_events(bool use_cycles)
 {
-	const struct cpu_events_options options = {
-		.program = PROGRAM_FD, .hz = 99, .use_cycles = use_cycles, .opener = opener};
+	const struct cpu_events_options options = {.program = PROGRAM_FD,
+						   .hz = 99,
+						   .use_cycles = use_cycles,
+						   .opener = opener,
+						   .timers = timers};
 	struct cpu_events *events = NULL;
 
 	assert_int_equal(cpu_events_new(&options, &events), 0);
@@ -126,7 +143,8 @@ static void new__each_online_cpu_runs_the_program(void **state)
 	assert_true(machine.is_enabled[1] && machine.is_enabled[3]);
 	assert_int_equal(machine.request.kind, PERF_EVENT_CPU_CLOCK);
 	assert_int_equal(machine.request.hz, 99);
-	assert_int_equal(cpu_events_period_ns(events), NS_PER_SEC / 99);
+	assert_int_equal(timers[1].period_ns, NS_PER_SEC / 99);
+	assert_int_equal(timers[0].period_ns, 0);
 }
 
 static void new__cycles_have_no_period(void **state)
@@ -135,7 +153,8 @@ static void new__cycles_have_no_period(void **state)
 
 	(void)state;
 	assert_int_equal(machine.request.kind, PERF_EVENT_CYCLES);
-	assert_int_equal(cpu_events_period_ns(events), 0);
+	assert_int_equal(timers[1].period_ns, 0);
+	assert_true(timers[1].started_ns);
 }
 
 static void free__closes_all(void **state)
@@ -179,16 +198,68 @@ static void set_hz__replaces_all_events_or_none(void **state)
 	(void)state;
 	machine.error[3] = -EMFILE;
 	assert_int_equal(cpu_events_set_hz(events, 49), -EMFILE);
-	assert_int_equal(cpu_events_period_ns(events), NS_PER_SEC / 99);
+	assert_int_equal(timers[1].period_ns, NS_PER_SEC / 99);
 	assert_true(fcntl(old, F_GETFD) >= 0);
 	assert_false(is_open(1)); /* the new one, at another rate */
 	assert_false(machine.is_enabled[1]);
 	machine.error[3] = 0;
 	assert_int_equal(cpu_events_set_hz(events, 49), 0);
 	assert_int_equal(machine.request.hz, 49);
+	assert_int_equal(timers[1].period_ns, NS_PER_SEC / 49);
 	assert_true(fcntl(old, F_GETFD) < 0);
 	assert_true(is_open(1) && machine.is_enabled[1] && is_open(3) && machine.is_enabled[3]);
 	assert_int_equal(cpu_events_count(events), 2);
+}
+
+static void vary__draws_the_rate_around_the_wanted_one(void **state)
+{
+	OWNED(cpu_events) struct cpu_events *events = new_events(false);
+	double rates = 0, low = 1e9, high = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 1000; i++) {
+		double rate;
+
+		cpu_events_vary(events);
+		assert_int_equal(machine.period_ns[1], timers[1].period_ns);
+		assert_true(timers[1].started_ns <= mono_ns());
+		rate = 1e9 / timers[1].period_ns;
+		rates += rate;
+		low = rate < low ? rate : low;
+		high = rate > high ? rate : high;
+	}
+	/* Of the mean of 1,000, five standard errors. */
+	assert_true(rates / 1000 > 99 - 2.8 && rates / 1000 < 99 + 2.8);
+	assert_true(low > 99 * 0.69 && low < 99 * 0.75 && high > 99 * 1.25 && high < 99 * 1.31);
+	assert_false(machine.period_ns[0]);
+	assert_int_not_equal(timers[1].period_ns, timers[3].period_ns);
+}
+
+static void vary__comes_at_random_times(void **state)
+{
+	OWNED(cpu_events) struct cpu_events *events = new_events(false);
+	struct itimerspec left;
+	long low = LONG_MAX, high = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < 200; i++) {
+		cpu_events_vary(events);
+		assert_int_equal(timerfd_gettime(cpu_events_fd(events), &left), 0);
+		assert_int_equal(left.it_value.tv_sec, 0);
+		low = left.it_value.tv_nsec < low ? left.it_value.tv_nsec : low;
+		high = left.it_value.tv_nsec > high ? left.it_value.tv_nsec : high;
+	}
+	assert_true(low < 120000000 && high > 280000000 && high <= 300000000);
+}
+
+static void vary__leaves_cycles_alone(void **state)
+{
+	OWNED(cpu_events) struct cpu_events *events = new_events(true);
+	struct itimerspec left;
+
+	(void)state;
+	assert_int_equal(timerfd_gettime(cpu_events_fd(events), &left), 0);
+	assert_int_equal(left.it_value.tv_sec + left.it_value.tv_nsec, 0);
 }
 
 /* What fails on one CPU does not cost the others theirs. */
@@ -215,7 +286,7 @@ static void new__event_without_its_program_is_an_error(void **state)
 {
 	static const unsigned long refused[] = {PERF_EVENT_IOC_SET_BPF, PERF_EVENT_IOC_ENABLE};
 	const struct cpu_events_options options = {
-		.program = PROGRAM_FD, .hz = 99, .opener = opener};
+		.program = PROGRAM_FD, .hz = 99, .opener = opener, .timers = timers};
 
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		struct cpu_events *events = NULL;
@@ -252,6 +323,9 @@ int main(void)
 		TEST(free__closes_all),
 		TEST(follow__opens_cpus_that_come_and_closes_those_that_go),
 		TEST(set_hz__replaces_all_events_or_none),
+		TEST(vary__draws_the_rate_around_the_wanted_one),
+		TEST(vary__comes_at_random_times),
+		TEST(vary__leaves_cycles_alone),
 		TEST(follow__tells_the_first_error_and_opens_the_rest),
 	};
 
