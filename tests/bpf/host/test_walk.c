@@ -195,6 +195,7 @@ static void walk_reset__clears_what_the_walk_before_left(void **state)
 	assert_int_equal(w->detail, 0);
 	assert_int_equal(w->has_user, 0);
 	assert_int_equal(w->is_resumable, 0);
+	assert_int_equal(w->is_modest, 0);
 	assert_int_equal(w->by_frame_pointer, 0);
 	assert_int_equal(w->native_stored, 0);
 	assert_int_equal(w->native_count, 0);

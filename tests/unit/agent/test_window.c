@@ -263,6 +263,7 @@ bool top_end(struct top *top, const struct top_facts *facts, const struct slice 
 {
 	(void)top, (void)slice;
 	assert_non_null(facts->modules);
+	assert_true(facts->spent_ns > 0); /* the stages before took some */
 	watched_ns = facts->duration_ns;
 	watched_comment = facts->comment ? "facts" : NULL;
 	call("top_end");

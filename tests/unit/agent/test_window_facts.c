@@ -362,6 +362,18 @@ static void update__adds_the_cpu_time_of_both_children(void **state)
 	assert_int_equal(summary.own_cpu_ns, 3250521000);
 }
 
+/* By hand: the first bucket ends at 288 ns, the ninth goes from 512 to 576 ns, and the second one
+ * from 288 to 320 ns. */
+static void cost__has_walks_by_the_middle_of_their_buckets(void **state)
+{
+	(void)state;
+	times[PP_PROGRAM_SAMPLE].count[0] = 5;
+	times[PP_PROGRAM_SAMPLE].count[8] = 6;
+	times[PP_PROGRAM_COUNT - 1].count[1] = 7;
+	assert_int_equal(window_facts_cost_ns(&facts), 3250500000 + 5 * 144 + 6 * 544 + 7 * 304);
+	assert_int_equal(summary.bpf_cpu_ns, 5 * 144 + 6 * 544 + 7 * 304);
+}
+
 static void update__without_children_counts_nothing_of_them(void **state)
 {
 	(void)state;
@@ -618,6 +630,7 @@ int main(void)
 		TEST(update__adds_the_losses_of_user_space),
 		TEST(update__measures_the_agent_itself),
 		TEST(update__adds_the_cpu_time_of_both_children),
+		TEST(cost__has_walks_by_the_middle_of_their_buckets),
 		TEST(update__without_children_counts_nothing_of_them),
 		TEST(start__begins_with_what_the_host_did_before),
 		TEST(start__of_an_old_kernel_knows_no_steal),

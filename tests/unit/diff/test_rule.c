@@ -34,6 +34,8 @@ static void diff_rule__parts_are_read(void **state)
 	rule = rule_of("  stack self>0% and p<1e-3 ");
 	assert_int_equal(rule.by, DIFF_BY_STACK);
 	assert_true(rule.p < 0.00101);
+	rule = rule_of("self > 0% p < 1");
+	assert_true(rule.p == 1);
 }
 
 static void diff_rule__nonsense_is_einval(void **state)
@@ -51,6 +53,7 @@ static void diff_rule__nonsense_is_einval(void **state)
 					  "self > 3% pz < 0.01",
 					  "self > -3%",
 					  "self < 3%",
+					  "self < 1%",
 					  "self > x%",
 					  "self > nan%",
 					  "self > inf%",
@@ -86,6 +89,22 @@ static void diff_rule__wants_change_and_p(void **state)
 	assert_false(diff_rule_holds(&rule, &row));
 	row.change[DIFF_SELF].share[DIFF_B] = 0.05;
 	assert_true(diff_rule_holds(&shrinks, &row));
+	row.change[DIFF_SELF].p = 0; /* beyond what a number can say */
+	assert_true(diff_rule_holds(&shrinks, &row));
+}
+
+/* A quarter has no rounding. */
+static void diff_rule__change_of_just_that_much_is_none(void **state)
+{
+	struct diff_rule grows = rule_of("self > 25%"), shrinks = rule_of("self < -25%");
+	struct diff_row row = {.change = {{.share = {0.25, 0.5}, .p = 0.001}}};
+
+	(void)state;
+	assert_false(diff_rule_holds(&grows, &row));
+	row.change[DIFF_SELF].share[DIFF_B] = 0.75;
+	assert_true(diff_rule_holds(&grows, &row));
+	row.change[DIFF_SELF].share[DIFF_A] = 1;
+	assert_false(diff_rule_holds(&shrinks, &row));
 }
 
 static struct diff_facts facts_of(const char *writer, const char *facts, int64_t value)
@@ -245,6 +264,7 @@ int main(void)
 		cmocka_unit_test(diff_rule__parts_are_read),
 		cmocka_unit_test(diff_rule__nonsense_is_einval),
 		cmocka_unit_test(diff_rule__wants_change_and_p),
+		cmocka_unit_test(diff_rule__change_of_just_that_much_is_none),
 		cmocka_unit_test(comparable__same_kind_and_rate_are_alike),
 		cmocka_unit_test(comparable__windows_of_other_periods_are_told),
 		cmocka_unit_test(diff_facts__names_and_writers_are_read_whole),

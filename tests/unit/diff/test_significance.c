@@ -16,7 +16,7 @@
 struct windows {
 	struct fixture f;
 	struct diff_data data;
-	int64_t unit; /* value of a sample */
+	int64_t unit, row_unit; /* value of a sample; 0: as others */
 	bool has_no_counts;
 };
 
@@ -44,9 +44,10 @@ static void add_window(struct windows *w, enum diff_side_id side, int64_t row, i
 	if (row < total)
 		add(&w->f, "main;rest", total - row, 0);
 	window.delta_count = w->f.delta_count;
-	window.total = total * w->unit;
 	for (size_t i = 0; i < w->f.delta_count; i++) {
-		w->f.delta[i].value = w->f.delta[i].count * w->unit;
+		w->f.delta[i].value =
+			w->f.delta[i].count * (i || !row || !w->row_unit ? w->unit : w->row_unit);
+		window.total += w->f.delta[i].value;
 		w->f.delta[i].count = w->has_no_counts ? 0 : w->f.delta[i].count;
 	}
 	assert_int_equal(diff_data_add_window(&w->data, side, w->f.profile, &window), 0);
@@ -508,6 +509,95 @@ static void significance__stacks_are_tested_by_self_alone(void **state)
 	}
 }
 
+/* By hand: 800 of 1,000 units on side A, 9,000 of 10,000 on side B, where a sample of the row is
+ * worth ten.  A's events are so small beside those of both sides that nothing is left of its
+ * variance: (1 - 2s) s m + s^2 M = -5.7 for s = 9800 / 11000, m = 90800 / 9800, M = 1. */
+static void significance__variance_is_never_below_0(void **state)
+{
+	CLEANUP(windows_release) struct windows w = windows_new();
+	double s = 9800.0 / 11000, m = 90800.0 / 9800, all = 91000.0 / 10000;
+	double variance = 4 * ((1 - 2 * s) * s * m + s * s * all) / 10000;
+
+	(void)state;
+	w.unit = 1;
+	add_window(&w, DIFF_A, 800, 1000);
+	w.row_unit = 10;
+	add_window(&w, DIFF_B, 900, 1900);
+	assert_near(p_of_row(&w.data), 2 * erfc(0.1 / sqrt(variance) / M_SQRT2));
+}
+
+/* One sample in three of the windows is one, however little ran. */
+static void significance__window_with_one_unit_has_the_row(void **state)
+{
+	CLEANUP(windows_release) struct windows w = windows_new();
+
+	(void)state;
+	w.unit = 1;
+	for (unsigned int i = 0; i < WINDOWS; i++) {
+		add_window(&w, DIFF_A, 91 + i, 1000);
+		add_window(&w, DIFF_B, i < 3 ? 1 : 150 + i, i < 3 ? 10 : 1000);
+	}
+	assert_near(p_of_row(&w.data), 2 * P_APART);
+}
+
+/* Two of nineteen are more than a tenth. */
+static void significance__tenth_of_the_windows_is_rounded_down(void **state)
+{
+	CLEANUP(windows_release) struct windows w = windows_new();
+
+	(void)state;
+	for (unsigned int i = 0; i < WINDOWS; i++) {
+		if (i)
+			add_window(&w, DIFF_A, 91 + i, 1000);
+		add_window(&w, DIFF_B, i < 2 ? 0 : 150 + i, i < 2 ? 10 : 1000);
+	}
+	assert_true(p_of_row(&w.data) > 0.005);
+}
+
+/* Nothing ran in the first windows. */
+static void significance__windows_without_weight_have_no_score(void **state)
+{
+	CLEANUP(windows_release) struct windows w = windows_new();
+
+	(void)state;
+	for (unsigned int i = 0; i < WINDOWS + 3; i++) {
+		add_window(&w, DIFF_A, i < 3 ? 0 : 100 + i, i < 3 ? 0 : 1000);
+		add_window(&w, DIFF_B, i < 3 ? 0 : 500 + i, i < 3 ? 0 : 1000);
+	}
+	assert_near(p_of_row(&w.data), 2 * P_APART);
+}
+
+/* Rows with the same values whose samples are worth more vary more. */
+static void significance__rows_with_other_counts_are_other_tests(void **state)
+{
+	static const int64_t count[] = {100, 10, 100, 10, 50, 100, 10};
+	CLEANUP(windows_release) struct windows w = windows_new();
+	uint32_t tests;
+
+	(void)state;
+	for (unsigned int s = DIFF_A; s < DIFF_SIDES; s++) {
+		struct profile_window window = {.duration_ns = 1000000000, .delta = w.f.delta};
+
+		for (unsigned int i = 0; i < ARRAY_SIZE(count); i++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "row%u", i);
+			add(&w.f, name, 1, 0);
+			w.f.delta[i].value = s ? 300 : 200;
+			w.f.delta[i].count = count[i];
+			window.total += w.f.delta[i].value;
+		}
+		add(&w.f, "rest", 1000, 0);
+		window.delta_count = w.f.delta_count;
+		window.total += 1000 * PERIOD;
+		assert_int_equal(diff_data_add_window(&w.data, s, w.f.profile, &window), 0);
+		w.f.delta_count = 0;
+	}
+	assert_int_equal(significance_of_table(&w.data, DIFF_BY_FUNCTION, &tests), 0);
+	/* 100, 50, 10 and the rest */
+	assert_int_equal(tests, 4);
+}
+
 /* The shares of two windows differ by more than counting explains: 0 and 0.2, 0.2 and 0.6. */
 static void significance__two_windows_that_differ_prove_little(void **state)
 {
@@ -569,6 +659,21 @@ static void significance_of_all__is_time_on_the_cpu_by_time_on_the_clock(void **
 	assert_true(change.low < change.high);
 }
 
+/* Twice as much ran in windows that were twice as long. */
+static void significance_of_all__ranks_are_those_of_the_rate(void **state)
+{
+	CLEANUP(windows_release) struct windows w = windows_new();
+	struct diff_change change;
+
+	(void)state;
+	fill_all(&w, 8, 8);
+	for (unsigned int i = 0; i < 8; i++)
+		w.data.side[DIFF_B].duration[i] *= 2;
+	assert_int_equal(significance_of_all(&w.data, 1e6, &change), 0);
+	assert_near(change.share[DIFF_A], change.share[DIFF_B]);
+	assert_near(change.p, 1);
+}
+
 static void significance_of_all__single_window_has_no_interval(void **state)
 {
 	static const struct {
@@ -610,9 +715,15 @@ int main(void)
 		cmocka_unit_test(significance__alike_windows_without_counts_prove_nothing),
 		cmocka_unit_test(significance__window_of_one_unit_is_one),
 		cmocka_unit_test(significance__stacks_are_tested_by_self_alone),
+		cmocka_unit_test(significance__variance_is_never_below_0),
+		cmocka_unit_test(significance__window_with_one_unit_has_the_row),
+		cmocka_unit_test(significance__tenth_of_the_windows_is_rounded_down),
+		cmocka_unit_test(significance__windows_without_weight_have_no_score),
+		cmocka_unit_test(significance__rows_with_other_counts_are_other_tests),
 		cmocka_unit_test(significance__two_windows_that_differ_prove_little),
 		cmocka_unit_test(significance__what_cannot_be_chance_is_a_test),
 		cmocka_unit_test(significance_of_all__is_time_on_the_cpu_by_time_on_the_clock),
+		cmocka_unit_test(significance_of_all__ranks_are_those_of_the_rate),
 		cmocka_unit_test(significance_of_all__single_window_has_no_interval),
 	};
 

@@ -9,6 +9,9 @@
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "pprof/profile_read.h"
+#include "query/input.h"
+#include "serve/answers.h"
 
 struct fixture {
 	struct intern *strings;
@@ -161,6 +164,28 @@ static void numbers__are_values_and_hostile_names_are_escaped(void **state)
 		      "\"processes\":[],\"processes_more\":0");
 }
 
+/* A foreign profile may have any number of keys. */
+static void keys__beyond_the_most_are_left_out(void **state)
+{
+	static char key[LABELS_KEYS_MAX + 1][8];
+	CLEANUP(fixture_release) struct fixture f;
+	OWNED_MEM char *text = NULL;
+	size_t keys = 0;
+
+	(void)state;
+	fixture_init(&f);
+	for (unsigned int i = 0; i <= LABELS_KEYS_MAX; i++) {
+		snprintf(key[i], sizeof(key[i]), "k%03u", i);
+		add_row(&f, &(struct profile_label){.key = key[i], .is_number = 1}, 1, 5);
+	}
+	text = written(&f);
+	for (const char *at = text; (at = strstr(at, "\"key\":")); at++)
+		keys++;
+	assert_int_equal(keys, LABELS_KEYS_MAX);
+	assert_non_null(strstr(text, "k127"));
+	assert_null(strstr(text, "k128"));
+}
+
 /* gil's default value is 0 for most rows: they are not of this selection. */
 static void sets__without_a_value_are_left_out(void **state)
 {
@@ -175,6 +200,79 @@ static void sets__without_a_value_are_left_out(void **state)
 	assert_null(strstr(text, "idle"));
 	assert_null(strstr(text, "none"));
 	assert_non_null(strstr(text, "busy"));
+}
+
+/* ---- the answer ---- */
+
+static const struct fixture *stored; /* what request_read() finds */
+static int read_err;
+
+int request_read(const struct answer_sources *sources, const struct request *request,
+		 const struct answer_view *view, const struct input_options *wanted,
+		 struct input **ret_input, struct answer *ret_answer)
+{
+	(void)sources, (void)request, (void)view;
+	assert_true(wanted->may_be_none);
+	if (read_err)
+		answer_say(ret_answer, 404, "nothing\n");
+	else
+		*ret_input = (struct input *)stored;
+	return read_err;
+}
+
+struct profile *input_profile(const struct input *input)
+{
+	return ((const struct fixture *)(const void *)input)->profile;
+}
+
+const struct profile_reader *input_reader(const struct input *input)
+{
+	return (const void *)input;
+}
+
+unsigned int profile_reader_value_index(const struct profile_reader *reader)
+{
+	assert_ptr_equal(reader, stored);
+	return 1;
+}
+
+void input_free(struct input *input)
+{
+	assert_true(!input || input == (const void *)stored);
+}
+
+static void assert_answer(const struct request *request, unsigned int status, const char *body)
+{
+	CLEANUP(answer_release) struct answer answer;
+
+	labels_answer(NULL, request, NULL, 9000, &answer);
+	assert_int_equal(answer.status, status);
+	assert_string_equal(answer.body, body);
+}
+
+static void answer__tells_kind_and_range_and_the_labels(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f;
+	struct request request = {.stored = "offcpu", .from_ms = 1234, .until_ms = 5678};
+
+	(void)state;
+	read_err = 0;
+	stored = NULL;
+	assert_answer(&request, 200,
+		      "{\"kind\":\"offcpu\",\"from_ms\":1234,\"until_ms\":5678,\"total\":0,"
+		      "\"labels\":[],\"processes\":[],\"processes_more\":0}\n");
+	fixture_init(&f);
+	add_row(&f, &(struct profile_label){.key = "rank", .is_number = 1, .number = 3}, 1, 5);
+	stored = &f;
+	assert_answer(&request, 200,
+		      "{\"kind\":\"offcpu\",\"from_ms\":1234,\"until_ms\":5678,\"total\":5,"
+		      "\"labels\":[{\"key\":\"rank\",\"values\":[{\"value\":\"3\",\"total\":5}],"
+		      "\"more\":0}],\"processes\":[],\"processes_more\":0}\n");
+	read_err = -ENOENT;
+	assert_answer(&request, 404, "nothing\n");
+	read_err = 0;
+	request.until_ms = 1234;
+	assert_answer(&request, 400, "from is not before until\n");
 }
 
 static void labels__of_no_profile_are_none(void **state)
@@ -200,8 +298,10 @@ int main(void)
 		cmocka_unit_test(process__has_the_name_of_most_of_it),
 		cmocka_unit_test(values__beyond_a_hundred_are_counted),
 		cmocka_unit_test(numbers__are_values_and_hostile_names_are_escaped),
+		cmocka_unit_test(keys__beyond_the_most_are_left_out),
 		cmocka_unit_test(sets__without_a_value_are_left_out),
 		cmocka_unit_test(labels__of_no_profile_are_none),
+		cmocka_unit_test(answer__tells_kind_and_range_and_the_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

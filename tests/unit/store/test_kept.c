@@ -418,6 +418,10 @@ static void link__leaves_out_the_oldest_windows_without_room(void **state)
 	assert_int_equal(result.files, 3);
 	assert_int_equal(result.span_ms, 30000);
 	assert_true(has(state, &result, END_MS - 30000, 10000, "cpu.pb.gz"));
+	request.name.pid++;
+	request.max_bytes = 4 * 30;
+	assert_int_equal(kept_link(store_fd, &request, &result), 0);
+	assert_int_equal(result.files, 3);
 	request.max_bytes = 4 * 9;
 	assert_int_equal(kept_link(store_fd, &request, &result), -EFBIG);
 }

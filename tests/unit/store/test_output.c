@@ -210,25 +210,26 @@ int writer_wait(struct writer *of, uint64_t limit_ns)
 	return is_stuck ? -ETIMEDOUT : of->last_err;
 }
 
-/* What was written when the keeper was told of a window. */
+/* What was written when the keeper was told of a window; the keeper has no other memory. */
 static size_t kept_after;
+#define KEEPER ((struct keeper *)&kept_after)
 
 int keeper_new(const char *store, struct keeper **ret_keeper)
 {
-	(void)store;
-	*ret_keeper = NULL;
+	assert_string_equal(store, "profiles/");
+	*ret_keeper = KEEPER;
 	return 0;
 }
 
 void keeper_free(struct keeper *of)
 {
-	(void)of;
+	assert_true(!of || of == KEEPER);
 }
 
 void keeper_keep(struct keeper *of, struct store *store, const struct writer_window *window)
 {
-	(void)of;
 	(void)window;
+	assert_ptr_equal(of, KEEPER);
 	assert_ptr_equal(store, &disk);
 	kept_after = write_count;
 }
