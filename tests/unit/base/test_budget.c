@@ -239,6 +239,21 @@ static void tick__share_is_that_of_the_busiest_process(void **state)
 	assert_int_equal(share(1), BUDGET_FULL);
 }
 
+/* Whoever comes first. */
+static void tick__process_that_needs_most_is_told(void **state)
+{
+	(void)state;
+	for (uint32_t i = 1; i <= 3; i++)
+		note(i, 0, 0, 0);
+	tick();
+	for (uint32_t i = 1; i <= 3; i++)
+		note(i, i == 2 ? 80000 : 40000, 0, 0);
+	tick();
+	assert_int_equal(budget_now(budget)->payer.tgid, 2);
+	assert_in_range(budget_now(budget)->need_ppm, 4 * PERCENT - 1, 4 * PERCENT + 1);
+	assert_in_range(share(0), 249999, 250001);
+}
+
 static void tick__sources_of_a_higher_rank_are_given_up_first(void **state)
 {
 	(void)state;
@@ -325,8 +340,11 @@ static void tick__process_that_is_gone_is_forgotten(void **state)
 	note(1, 80000, 0, 0);
 	tick();
 	assert_int_equal(budget_now(budget)->payer.tgid, 1);
+	assert_in_range(share(0), 249999, 250001);
 	tick();
 	assert_int_equal(budget_now(budget)->payer.tgid, 0);
+	/* Twice as much at a time. */
+	assert_in_range(share(0), 499998, 500002);
 	/* Another one of that number begins anew. */
 	note(1, 160000, 0, 0);
 	tick();
@@ -396,6 +414,7 @@ int main(void)
 		one_test(tick__unused_source_costs_nothing),
 		process_test(tick__what_a_process_had_before_does_not_count),
 		process_test(tick__share_is_that_of_the_busiest_process),
+		process_test(tick__process_that_needs_most_is_told),
 		process_test(tick__sources_of_a_higher_rank_are_given_up_first),
 		process_test(tick__what_stays_on_takes_from_the_rest_of_its_process),
 		process_test(tick__share_grows_slowly_once_there_is_less),
