@@ -74,16 +74,14 @@ static int compare_scanned(const void *a, const void *b)
 	const struct scanned *left = *(const struct scanned *const *)a;
 	const struct scanned *right = *(const struct scanned *const *)b;
 
-	if (left->id.tgid != right->id.tgid)
-		return left->id.tgid < right->id.tgid ? -1 : 1;
-	return left->tid < right->tid ? -1 : left->tid > right->tid;
+	return ORDER(left->id.tgid, right->id.tgid) ?: ORDER(left->tid, right->tid);
 }
 
 static int compare_ids(const void *a, const void *b)
 {
 	const struct pp_process_id *left = a, *right = b;
 
-	return left->tgid < right->tgid ? -1 : left->tgid > right->tgid;
+	return ORDER(left->tgid, right->tgid);
 }
 
 static int list_swept(struct dump *dump)

@@ -212,14 +212,7 @@ void live_step(struct live *live)
 
 int live_timeout_ms(const struct live *live, int longest_ms)
 {
-	uint64_t now_ns = mono_ns();
-	int ms = 0;
-
-	if (!live || !live->dump)
-		return longest_ms;
-	if (now_ns < live->next_step_ns)
-		ms = (int)((live->next_step_ns - now_ns) / NS_PER_MS) + 1;
-	return ms < longest_ms ? ms : longest_ms;
+	return live && live->dump ? ms_until(live->next_step_ns, longest_ms) : longest_ms;
 }
 
 void live_refresh(struct live *live)

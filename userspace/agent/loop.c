@@ -2,6 +2,7 @@
 #include "agent/loop.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -521,12 +522,11 @@ static int serve_windows(struct agent *agent, struct loop *loop)
 /* Returns how long the loop may sleep. */
 static int find_timeout_ms(const struct agent *agent, const struct loop *loop)
 {
-	const uint64_t now_ns = mono_ns();
 	const uint64_t ends_ns = earlier(find_part_end(agent, loop),
 					 earlier(loop->window_ends_ns, loop->all_ends_ns));
-	int timeout_ms = ends_ns > now_ns ? (int)((ends_ns - now_ns) / NS_PER_MS) + 1 : 0;
 
-	return live_timeout_ms(agent->live, sources_timeout_ms(&agent->sources, timeout_ms));
+	return live_timeout_ms(agent->live,
+			       sources_timeout_ms(&agent->sources, ms_until(ends_ns, INT_MAX)));
 }
 
 int loop_run_windows(struct agent *agent, struct loop *loop)

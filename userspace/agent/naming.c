@@ -164,9 +164,7 @@ static void keep_frame(void *context, packed_frame frame)
 
 static int compare_frames(const void *a, const void *b)
 {
-	const packed_frame left = *(const packed_frame *)a, right = *(const packed_frame *)b;
-
-	return left < right ? -1 : left > right;
+	return ORDER(*(const packed_frame *)a, *(const packed_frame *)b);
 }
 
 static void keep_names(struct naming *naming, const packed_frame *frame, size_t count)

@@ -114,13 +114,6 @@ static bool is_of_python_probe(const struct samples *samples, const struct pp_co
 	       probe_row_is_of_python(&samples->probes.row[key->detail]);
 }
 
-static bool is_of_cuda(const struct pp_count_key *key)
-{
-	return key->kind == PP_KIND_CUDA || key->kind == PP_KIND_CUDA_WAIT ||
-	       key->kind == PP_KIND_CUDA_BYTES || key->kind == PP_KIND_CUDA_HELD ||
-	       key->kind == PP_KIND_CUDA_SEEN;
-}
-
 static int add_sample(const struct samples *samples, struct symbolizer *symbolizer,
 		      const struct counted *counted)
 {
@@ -150,7 +143,7 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 		switch_frames_drop_interpreter(&sample);
 	else if (key->kind != PP_KIND_CPU)
 		switch_frames_drop_tracepoint(samples->strings, &sample);
-	if (is_of_cuda(key))
+	if (CUDA_KINDS & 1U << key->kind)
 		err = cuda_add_kernel(services->sources->state[PP_SOURCE_CUDA], key->detail,
 				      samples->strings, samples->modules, &sample);
 	if (!err)

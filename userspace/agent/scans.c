@@ -337,14 +337,8 @@ static bool source_hurry(void *state)
 static int source_timeout_ms(void *state, int longest_ms)
 {
 	const struct scans *scans = state;
-	const uint64_t now_ns = mono_ns();
-	int ms = 0;
 
-	if (!scans->is_running)
-		return longest_ms;
-	if (now_ns < scans->next_step_ns)
-		ms = (int)((scans->next_step_ns - now_ns) / NS_PER_MS) + 1;
-	return ms < longest_ms ? ms : longest_ms;
+	return scans->is_running ? ms_until(scans->next_step_ns, longest_ms) : longest_ms;
 }
 
 /* A scan that is not done is continued first, within a bound, which is longer for the last

@@ -26,5 +26,13 @@ static inline uint64_t wall_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
 }
+/* Returns in how many ms a time comes, rounded up, or longest_ms if that is earlier. */
+static inline int ms_until(uint64_t due_ns, int longest_ms)
+{
+	const uint64_t now_ns = mono_ns();
+	const uint64_t ms = due_ns > now_ns ? (due_ns - now_ns) / NS_PER_MS + 1 : 0;
+
+	return ms < (uint64_t)longest_ms ? (int)ms : longest_ms;
+}
 
 #endif

@@ -286,14 +286,12 @@ static void source_summarize(void *state, struct summary *summary)
 	summary->loss[PP_LOSS_KERNELS_UNNAMED] = kernel_names_unnamed(cuda->names);
 }
 
-const struct source cuda_source = {
-	.name = "cuda",
-	.bytes = sizeof(struct cuda),
-	.open = source_open,
-	.close = source_close,
-	.collect = source_collect,
-	.add = source_add,
-	.labelled_kinds = 1U << PP_KIND_CUDA | 1U << PP_KIND_CUDA_WAIT | 1U << PP_KIND_CUDA_BYTES |
-			  1U << PP_KIND_CUDA_HELD | 1U << PP_KIND_CUDA_SEEN,
-	.label = source_label,
-	.summarize = source_summarize};
+const struct source cuda_source = {.name = "cuda",
+				   .bytes = sizeof(struct cuda),
+				   .open = source_open,
+				   .close = source_close,
+				   .collect = source_collect,
+				   .add = source_add,
+				   .labelled_kinds = CUDA_KINDS,
+				   .label = source_label,
+				   .summarize = source_summarize};

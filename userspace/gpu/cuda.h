@@ -13,6 +13,11 @@ struct intern;
 struct modules;
 struct profile_sample;
 
+/* The kinds of its counters. */
+#define CUDA_KINDS                                                                                 \
+	(1U << PP_KIND_CUDA | 1U << PP_KIND_CUDA_WAIT | 1U << PP_KIND_CUDA_BYTES |                 \
+	 1U << PP_KIND_CUDA_HELD | 1U << PP_KIND_CUDA_SEEN)
+
 /* What the calls of a counter do; strings are valid until the next call, "" where there is none. */
 #define CUDA_TEXT_BYTES 64U
 struct cuda_call {

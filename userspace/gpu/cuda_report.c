@@ -216,9 +216,7 @@ static int by_process(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
 
-	if (a->process != b->process)
-		return a->process < b->process ? -1 : 1;
-	return (a->place > b->place) - (a->place < b->place);
+	return ORDER(a->process, b->process) ?: ORDER(a->place, b->place);
 }
 
 /* ---- putting ---- */

@@ -337,20 +337,15 @@ static int compare_questions(const void *a, const void *b)
 {
 	const struct question *left = a, *right = b;
 
-	if (left->file != right->file)
-		return left->file < right->file ? -1 : 1;
-	if (left->is_function != right->is_function)
-		return left->is_function ? 1 : -1;
-	return left->vaddr < right->vaddr ? -1 : left->vaddr > right->vaddr;
+	return ORDER(left->file, right->file) ?: ORDER(left->is_function, right->is_function)
+						 ?: ORDER(left->vaddr, right->vaddr);
 }
 
 static int compare_texts(const void *a, const void *b)
 {
 	const struct kernel *left = *(struct kernel *const *)a, *right = *(struct kernel *const *)b;
 
-	return left->handle.id.tgid < right->handle.id.tgid
-		       ? -1
-		       : left->handle.id.tgid > right->handle.id.tgid;
+	return ORDER(left->handle.id.tgid, right->handle.id.tgid);
 }
 
 static int note_all(struct kernel_names *names, const struct counts *counts)

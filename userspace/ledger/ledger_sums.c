@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/user_quota.h"
@@ -95,12 +96,9 @@ int ledger_sums_add(struct ledger_sums *sums, const struct ledger_line *line, co
 static int by_cpu(const void *left, const void *right)
 {
 	const struct ledger_sum *a = left, *b = right;
-	const uint64_t a_ns = a->line.total_ns[PP_LEDGER_CPU];
-	const uint64_t b_ns = b->line.total_ns[PP_LEDGER_CPU];
 
-	if (a_ns != b_ns)
-		return a_ns < b_ns ? 1 : -1;
-	return a->line.id.tgid < b->line.id.tgid ? -1 : 1;
+	return ORDER(b->line.total_ns[PP_LEDGER_CPU], a->line.total_ns[PP_LEDGER_CPU])
+		       ?: ORDER(a->line.id.tgid, b->line.id.tgid);
 }
 
 int ledger_sums_list(const struct ledger_sums *sums, struct ledger_sum **ret_list,

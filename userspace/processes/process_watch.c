@@ -414,7 +414,7 @@ static int compare_events(const void *a, const void *b)
 {
 	const struct pp_event *left = a, *right = b;
 
-	return left->time_ns < right->time_ns ? -1 : left->time_ns > right->time_ns;
+	return ORDER(left->time_ns, right->time_ns);
 }
 
 int process_watch_take_in(struct process_watch *watch)
@@ -537,15 +537,16 @@ void process_watch_follow_cpus(struct process_watch *watch)
 	}
 }
 
-static void read_again(struct process_watch *watch)
+/* Queues the processes of a list, which becomes empty; reads: their mappings are read before. */
+static void queue_again(struct process_watch *watch, struct process_list *list, bool reads)
 {
-	struct process_list again = watch->unread;
+	const struct process_list again = *list;
 
-	watch->unread = (struct process_list){};
+	*list = (struct process_list){};
 	for (size_t i = 0; i < again.count; i++) {
 		struct process *process = process_table_find(watch->sources.processes, again.id[i]);
 
-		if (!process || process->exit_ns || read_maps(watch, process))
+		if (!process || process->exit_ns || (reads && read_maps(watch, process)))
 			continue;
 		process->mappings_changed = true;
 		queue(watch, process);
@@ -572,22 +573,11 @@ static void find_files_again(struct process_watch *watch)
 
 void process_watch_tick(struct process_watch *watch)
 {
-	struct process_list again = watch->unverified;
-
-	read_again(watch);
+	queue_again(watch, &watch->unread, true);
 	find_files_again(watch);
 	process_shares_count(watch->sources.kernel, watch->sources.processes);
-	watch->unverified = (struct process_list){};
-	for (size_t i = 0; i < again.count; i++) {
-		struct process *process = process_table_find(watch->sources.processes, again.id[i]);
-
-		if (!process || process->exit_ns)
-			continue;
-		/* Published again: the place of its thread states may be known only now. */
-		process->mappings_changed = true;
-		queue(watch, process);
-	}
-	free(again.id);
+	/* Published again: the place of their thread states may be known only now. */
+	queue_again(watch, &watch->unverified, false);
 	if (watch->must_rescan && !watch->rescan.is_running)
 		begin_rescan(watch);
 }

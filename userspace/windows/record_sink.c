@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "profile/record.h"
 #include "windows/profiles.h"
 #include "windows/source.h"
@@ -35,25 +36,21 @@ int record_put(const struct record_sink *sink, struct record *record)
 
 static int by_size(const struct record_turn *a, const struct record_turn *b)
 {
-	if (a->size != b->size)
-		return a->size < b->size ? 1 : -1;
-	return a->pid < b->pid ? -1 : a->pid > b->pid;
+	return ORDER(b->size, a->size) ?: ORDER(a->pid, b->pid);
 }
 
 static int by_user(const void *left, const void *right)
 {
 	const struct record_turn *a = left, *b = right;
 
-	if (a->user != b->user)
-		return a->user < b->user ? -1 : 1;
-	return by_size(a, b);
+	return ORDER(a->user, b->user) ?: by_size(a, b);
 }
 
 static int by_turn(const void *left, const void *right)
 {
 	const struct record_turn *a = left, *b = right;
 
-	return a->turn != b->turn ? (a->turn < b->turn ? -1 : 1) : by_size(a, b);
+	return ORDER(a->turn, b->turn) ?: by_size(a, b);
 }
 
 void record_take_turns(struct record_turn *turn, size_t count)
