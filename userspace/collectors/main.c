@@ -45,35 +45,30 @@ static int finish(const char *word, const char *text)
 
 /* ---- the end ---- */
 
-/* Waits for the end of pyprof, or a signal, and removes what is left. */
-static void *follow_reader(void *context)
+static sigset_t end_signals(void)
 {
-	struct place *place = context;
 	sigset_t ends;
-	struct pollfd source[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.events = POLLIN}};
-	char byte;
 
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
 	sigaddset(&ends, SIGHUP);
+	return ends;
+}
+
+/* Waits for the end of pyprof, or a signal, and removes what is left. */
+static void *follow_reader(void *context)
+{
+	struct place *place = context;
+	const sigset_t ends = end_signals();
+	struct pollfd source[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.events = POLLIN}};
+	char byte;
+
 	source[1].fd = signalfd(-1, &ends, SFD_CLOEXEC);
 	while (poll(source, 2, -1) <= 0 || (!source[1].revents && read(STDIN_FILENO, &byte, 1) > 0))
 		continue;
 	place_remove(place);
 	_exit(EXIT_SUCCESS);
-}
-
-static void block_signals(void)
-{
-	sigset_t ends;
-
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGINT);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGHUP);
-	(void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
 }
 
 /* ---- rights ---- */
@@ -152,6 +147,7 @@ int main(int argc, char **argv)
 	CLEANUP(fetch_settings_release) struct fetch_settings settings = {0};
 	CLEANUP(fetch_address_release) struct fetch_address address = {0};
 	OWNED(place) struct place *place = NULL;
+	const sigset_t ends = end_signals();
 	OWNED_FILE FILE *file = NULL;
 	char why[CONFIG_WHY_BYTES] = "no memory";
 	int err;
@@ -166,7 +162,8 @@ int main(int argc, char **argv)
 				"http://NODE:4041\n");
 		return EXIT_USAGE;
 	}
-	block_signals();
+	signal(SIGPIPE, SIG_IGN);
+	(void)pthread_sigmask(SIG_BLOCK, &ends, NULL);
 	err = fetch_settings_read(file, &settings, why);
 	if (!err)
 		err = fetch_address_parse(settings.url, &address, why);

@@ -355,19 +355,6 @@ int push_queue_begin(const struct push_queue *queue, struct push_cursor *ret_cur
 
 #define LABELS_KEPT_MAX (PUSH_LABELS_MAX + 8U)
 
-struct push_content {
-	const struct push_label_choice *choice; /* borrowed */
-	struct store_file file;
-	int fd;			  /* stays open, so that retention takes nothing away half-way */
-	struct window_mark *mark; /* owned; by start */
-	size_t count, capacity;
-	int error; /* of listing the windows */
-	/* Has the file's bytes, and the window that is loaded; owned; NULL: not read yet. */
-	struct profile_reader *reader;
-	bool is_loaded;
-	size_t loaded; /* with is_loaded */
-};
-
 void push_content_free(struct push_content *content)
 {
 	if (!content)
@@ -377,16 +364,6 @@ void push_content_free(struct push_content *content)
 	if (content->fd >= 0)
 		close(content->fd);
 	free(content);
-}
-
-size_t push_content_window_count(const struct push_content *content)
-{
-	return content->count;
-}
-
-const struct window_mark *push_content_window(const struct push_content *content, size_t index)
-{
-	return &content->mark[index];
 }
 
 struct profile *push_content_profile(struct push_content *content)
@@ -552,8 +529,8 @@ void push_job_begin(struct push_job *job, enum pp_profile kind, struct push_cont
 
 const struct window_mark *push_job_window(struct push_job *job)
 {
-	if (job->content && job->window < push_content_window_count(job->content))
-		return push_content_window(job->content, job->window);
+	if (job->content && job->window < job->content->count)
+		return &job->content->mark[job->window];
 	push_job_release(job);
 	return NULL;
 }
@@ -586,7 +563,7 @@ int push_job_encode(struct push_job *job, const struct push_encoding *encoding,
 		    char why[PUSH_WHY_BYTES], struct push_job_counts *ret_counts)
 {
 	CLEANUP(push_division_release) struct push_division division = {0};
-	const struct window_mark *window = push_content_window(job->content, job->window);
+	const struct window_mark *window = &job->content->mark[job->window];
 	const struct push_window facts = {.kind = kind_get(job->kind)->name,
 					  .start_wall_ns = window->start_wall_ns,
 					  .duration_ns = window->duration_ns};
@@ -635,7 +612,7 @@ void push_job_note(const struct push_job *job, bool is_in_flight, struct push_cu
 {
 	cursor->open.is_open = true;
 	cursor->open.kind = job->kind;
-	cursor->open.start_ms = push_content_window(job->content, job->window)->start_ms;
+	cursor->open.start_ms = job->content->mark[job->window].start_ms;
 	cursor->open.requests = job->next;
 	cursor->open.hash = job->hash;
 	cursor->open.is_in_flight = is_in_flight;

@@ -99,7 +99,20 @@ int push_queue_begin(const struct push_queue *queue, struct push_cursor *ret_cur
 #define PUSH_MEMORY_MAX (192U << 20) /* while it is read */
 #define PUSH_WHY_BYTES 256U
 
-struct push_content;
+struct push_content {
+	const struct push_label_choice *choice; /* borrowed */
+	struct store_file file;
+	int fd; /* stays open, so that retention takes nothing away half-way */
+	/* In the order of time; start_ms: as in the name of the file that the window had for
+	 * itself. */
+	struct window_mark *mark; /* owned */
+	size_t count, capacity;
+	int error; /* of listing the windows */
+	/* Has the file's bytes, and the window that is loaded; owned; NULL: not read yet. */
+	struct profile_reader *reader;
+	bool is_loaded;
+	size_t loaded; /* with is_loaded */
+};
 
 /* Opens a file and lists its windows.  choice: the labels that are kept, with those that make a
  * service's name; borrowed.  Returns 0; -ENOENT: the file is gone; -EBADMSG, -EFBIG, -ENODATA,
@@ -108,10 +121,6 @@ int push_content_read(const struct store_entry *entry, const struct push_label_c
 		      char why[PUSH_WHY_BYTES], struct push_content **ret_content);
 void push_content_free(struct push_content *content);
 DEFINE_OWNED(struct push_content, push_content)
-
-/* In the order of time; start_ms: as in the name of the file that the window had for itself. */
-size_t push_content_window_count(const struct push_content *content);
-const struct window_mark *push_content_window(const struct push_content *content, size_t index);
 
 /* Reads one window; the one before is gone.  The file was unpacked with the list, and its bytes are
  * kept, PUSH_MEMORY_MAX at most with what is read of them.  Returns as push_content_read(). */

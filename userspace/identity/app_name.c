@@ -106,33 +106,17 @@ static bool asgi_target(const struct arguments *arguments, size_t first, struct 
  * store_const. */
 static bool is_gunicorn_flag(const char *option)
 {
-	static const char *const flag[] = {"--reload",
-					   "--preload",
-					   "--daemon",
-					   "-D",
-					   "--check-config",
-					   "--print-config",
-					   "--spew",
-					   "--reuse-port",
-					   "--no-sendfile",
-					   "--capture-output",
-					   "--log-syslog",
-					   "--disable-redirect-access-to-syslog",
-					   "--enable-stdio-inheritance",
-					   "-R",
-					   "--initgroups",
-					   "--do-handshake-on-connect",
-					   "--suppress-ragged-eofs",
-					   "--enable-backlog-metric",
-					   "--permit-obsolete-folding",
-					   "--strip-header-spaces",
-					   "--permit-unconventional-http-method",
-					   "--permit-unconventional-http-version",
-					   "--casefold-http-method",
-					   "--no-control-socket"};
+	static const char flags[] =
+		" --reload --preload --daemon -D --check-config --print-config --spew --reuse-port "
+		"--no-sendfile --capture-output --log-syslog --disable-redirect-access-to-syslog "
+		"--enable-stdio-inheritance -R --initgroups --do-handshake-on-connect "
+		"--suppress-ragged-eofs --enable-backlog-metric --permit-obsolete-folding "
+		"--strip-header-spaces --permit-unconventional-http-method "
+		"--permit-unconventional-http-version --casefold-http-method --no-control-socket ";
+	const size_t size = strlen(option);
 
-	for (size_t i = 0; i < ARRAY_SIZE(flag); i++)
-		if (!strcmp(option, flag[i]))
+	for (const char *at = flags; (at = strstr(at, option)); at += size)
+		if (at[-1] == ' ' && at[size] == ' ')
 			return true;
 	return false;
 }

@@ -72,7 +72,7 @@ static void expect_window(struct push_content *content, unsigned int n)
 	profile = push_content_profile(content);
 	assert_int_equal(profile_sample_count(profile), 1);
 	assert_int_equal(profile_row_values(profile, 0)[0], n + 1);
-	assert_int_equal(push_content_window(content, n)->start_ms, START_MS + n * WINDOW_MS);
+	assert_int_equal(content->mark[n].start_ms, START_MS + n * WINDOW_MS);
 	assert_int_equal(profile->options.start_wall_ns, START_NS + n * DURATION_NS);
 }
 
@@ -84,7 +84,7 @@ static void merged_file__is_unpacked_once(void **state)
 	(void)state;
 	write_merged();
 	assert_int_equal(open_merged(&content), 0);
-	assert_int_equal(push_content_window_count(content), WINDOWS);
+	assert_int_equal(content->count, WINDOWS);
 	assert_null(push_content_profile(content));
 	assert_int_equal(truncate(path, 0), 0);
 	for (unsigned int n = 0; n < WINDOWS; n++)

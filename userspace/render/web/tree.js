@@ -53,6 +53,11 @@ class TreeBuilder {
 		}
 		return this.table[at];
 	}
+	add(id, value, base) {
+		this.self[id] += value;
+		if (this.base)
+			this.base[id] += base;
+	}
 	label(text) {
 		this.labels.push(text);
 		return -1 - this.labels.length;
@@ -100,11 +105,8 @@ export function wholeTree(profile, byLine) {
 		for (let i = 1; i < nodeFrame.length; i++)
 			of[i] = builder.child(of[nodeParent[i]], key[nodeFrame[i]]);
 	}
-	for (let i = 0; i < sampleNode.length; i++) {
-		builder.self[of[sampleNode[i]]] += sampleValue[i];
-		if (sampleBase)
-			builder.base[of[sampleNode[i]]] += sampleBase[i];
-	}
+	for (let i = 0; i < sampleNode.length; i++)
+		builder.add(of[sampleNode[i]], sampleValue[i], sampleBase && sampleBase[i]);
 	return builder.finish();
 }
 
@@ -141,9 +143,7 @@ export function groupedTree(profile, byLine, withThreads) {
 			to[node] = at;
 			mark[node] = top;
 		}
-		builder.self[at] += sampleValue[i];
-		if (sampleBase)
-			builder.base[at] += sampleBase[i];
+		builder.add(at, sampleValue[i], sampleBase && sampleBase[i]);
 	}
 	return builder.finish();
 }
@@ -161,9 +161,7 @@ export function calleesTree(tree, profile, wanted) {
 			to[i] = 0;
 		else
 			continue;
-		builder.self[to[i]] += tree.self[i];
-		if (builder.base)
-			builder.base[to[i]] += tree.baseSelf[i];
+		builder.add(to[i], tree.self[i], tree.baseSelf && tree.baseSelf[i]);
 	}
 	return builder.finish();
 }
@@ -184,9 +182,7 @@ export function callersTree(tree, profile, wanted) {
 		let at = 0;
 		for (let node = tree.parent[i]; node > 0 && tree.frame[node] >= 0; node = tree.parent[node])
 			at = builder.child(at, tree.frame[node]);
-		builder.self[at] += value[i];
-		if (base)
-			builder.base[at] += base[i];
+		builder.add(at, value[i], base && base[i]);
 	}
 	return builder.finish();
 }
