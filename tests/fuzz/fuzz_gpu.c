@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/gpu_table.c reader/gpu_calls.c reader/gpu_export.c query/select.c base/regex_copies.c profile/cuda_sums.c profile/record.c render/table.c render/format.c render/totals.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
+/* sources: reader/gpu_table.c reader/gpu_calls.c query/select.c base/regex_copies.c profile/cuda_sums.c profile/record.c render/table.c render/format.c render/totals.c render/code_table.c render/short_paths.c base/json_writer.c base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c */
 /* Profiles of what programs have the GPU do, as `pyprof gpu` reads them: samples and records that
  * need not agree.  The file is read twice, as two windows.
  * runs: 1500 at most in `make check`: each is written in three formats. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: reader/mem_view.c reader/text.c render/table.c render/format.c base/json_writer.c base/io.c render/held.c render/code_table.c render/short_paths.c query/process_memory.c base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/record.c */
+/* sources: reader/mem_view.c reader/text.c render/table.c render/format.c base/json_writer.c base/io.c render/held.c render/code_table.c render/short_paths.c query/machine.c base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c profile/comments.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c profile/record.c */
 /* Profiles of memory, as `pyprof mem` reads them: figures of a file's windows and of processes.
  * The first byte chooses the kind; the rest is a file, which is read twice.
  * runs: 2000 at most in `make check`: each is read twice. */
@@ -12,7 +12,7 @@
 #include "base/kinds.h"
 #include "no_input.h"
 #include "pprof/profile_read.h"
-#include "query/process_memory.h"
+#include "query/machine.h"
 #include "reader/mem_view.h"
 
 #define MAX_BYTES 65536U

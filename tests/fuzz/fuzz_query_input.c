@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: query/input.c query/remote.c base/collectors.c child/spawn.c query/folder.c query/select.c base/regex_copies.c query/watcher.c query/coverage.c profile/comments.c store/store_query.c render/short_paths.c render/code_table.c live/request.c base/io.c base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c child/children.c */
+/* sources: query/input.c query/remote.c base/collectors.c child/spawn.c query/folder.c query/select.c base/regex_copies.c query/coverage.c profile/comments.c store/store_query.c render/short_paths.c render/code_table.c live/request.c base/io.c base/kinds.c pprof/profile_read.c pprof/read_frames.c pprof/read_samples.c pprof/read_windows.c pprof/pprof_tables.c pprof/gzip.c profile/profile.c profile/stack_table.c base/index_table.c base/utf8.c base/intern.c child/children.c */
 /* Profiles of anyone, as a command line selects them: filters, comments, short paths and the title.
  * The first byte selects; the rest is a file, which is read twice.
  * runs: 2000 at most in `make check`: each is read twice. */

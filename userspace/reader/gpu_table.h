@@ -166,7 +166,7 @@ void gpu_groups_release(struct gpu_groups *groups);
 /* Fills zeroed groups with a view other than GPU_VIEW_ALL.  Returns 0 or -ENOMEM. */
 int gpu_groups_fill(struct gpu_groups *groups, const struct gpu_table *table, enum gpu_view view);
 
-/* ---- what is shown (gpu_view.c, gpu_export.c) ---- */
+/* ---- what is shown ---- */
 
 struct gpu_shown {
 	const struct gpu_table *table;
@@ -178,11 +178,9 @@ struct gpu_shown {
 	bool is_scaled; /* launches were counted for a part of the time */
 };
 
-/* Writes it as text.  Returns 0 or -ENOMEM. */
-int gpu_print_text(const struct gpu_shown *shown);
-/* Of gpu_export.c: writes tables for programs, and as Markdown: `lines`, `calls` and `times`, or
- * `rows` of another view.  Columns that end with _error are the standard errors of what is divided
- * by stacks; they are empty, null or NULL where they are not known.  Returns 0 or -ENOMEM. */
+/* Writes tables for programs, and as Markdown: `lines`, `calls` and `times`, or `rows` of another
+ * view.  Columns that end with _error are the standard errors of what is divided by stacks; they
+ * are empty, null or NULL where they are not known.  Returns 0 or -ENOMEM. */
 int gpu_put_tables(const struct gpu_shown *shown, struct table *table);
 
 #endif

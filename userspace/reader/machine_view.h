@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "query/gpu_usage.h"
 #include "query/machine.h"
 
 /* Prints how busy the machine was, and a table of the `rows` processes that used the CPUs most.

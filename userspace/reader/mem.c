@@ -13,7 +13,7 @@
 #include "base/json_writer.h"
 #include "base/kinds.h"
 #include "query/folder.h"
-#include "query/process_memory.h"
+#include "query/machine.h"
 #include "query/select.h"
 #include "reader/mem_view.h"
 #include "reader/read_input.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "profile/profile_data.h"
-#include "query/process_memory.h"
+#include "query/machine.h"
 #include "render/code_table.h"
 #include "render/held.h"
 #include "render/table.h"

@@ -10,7 +10,7 @@
 #include "base/index_table.h"
 #include "pprof/profile_read.h"
 #include "query/gpu_findings.h"
-#include "query/gpu_usage.h"
+#include "query/machine.h"
 #include "reader/gpu_table.h"
 #include "render/table.h"
 
@@ -101,14 +101,6 @@ int why_samples_end(struct why_samples *samples, const struct short_paths *short
 		    bool has_waits);
 /* Judges all processes, and puts those that lose most first.  Nothing may be added afterwards. */
 void why_judge(struct why_processes *processes, bool is_scaled);
-
-/* For who adds: returns whether there is such a process or thread, which is added with `adds`;
- * -ENOMEM.  *ret_process is NULL where there is none, or no room. */
-int why_find_process(struct why_processes *processes, int64_t pid, bool adds,
-		     struct why_process **ret_process);
-/* Sets each finding's lines to those with most weight; sorts the weights. */
-int why_take_lines(struct why_processes *processes, const struct code_table *code,
-		   struct why_weight *weight, uint32_t count);
 
 /* ---- what is shown (why_view.c) ---- */
 

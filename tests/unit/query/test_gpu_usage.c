@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "query/gpu_usage.h"
+#include "query/machine.h"
 
 #include <cmocka.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "query/process_memory.h"
+#include "query/machine.h"
 
 #include <cmocka.h>
 #include <math.h>
