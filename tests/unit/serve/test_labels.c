@@ -164,6 +164,21 @@ static void numbers__are_values_and_hostile_names_are_escaped(void **state)
 		      "\"processes\":[],\"processes_more\":0");
 }
 
+/* Its first sample may lack them. */
+static void process__has_the_first_name_that_is_told(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f;
+	OWNED_MEM char *text = NULL;
+
+	(void)state;
+	fixture_init(&f);
+	add_row(&f, &(struct profile_label){.key = "pid", .is_number = 1, .number = 7}, 1, 90);
+	add(&f, 7, 7, "python3", "train.py", 10);
+	text = written(&f);
+	assert_non_null(strstr(text, "\"processes\":[{\"pid\":7,\"comm\":\"python3\","
+				     "\"app\":\"train.py\",\"total\":100}]"));
+}
+
 /* A foreign profile may have any number of keys. */
 static void keys__beyond_the_most_are_left_out(void **state)
 {
@@ -174,6 +189,8 @@ static void keys__beyond_the_most_are_left_out(void **state)
 
 	(void)state;
 	fixture_init(&f);
+	/* That of processes is none of them. */
+	add_row(&f, &(struct profile_label){.key = "pid", .is_number = 1, .number = 7}, 1, 5);
 	for (unsigned int i = 0; i <= LABELS_KEYS_MAX; i++) {
 		snprintf(key[i], sizeof(key[i]), "k%03u", i);
 		add_row(&f, &(struct profile_label){.key = key[i], .is_number = 1}, 1, 5);
@@ -298,6 +315,7 @@ int main(void)
 		cmocka_unit_test(process__has_the_name_of_most_of_it),
 		cmocka_unit_test(values__beyond_a_hundred_are_counted),
 		cmocka_unit_test(numbers__are_values_and_hostile_names_are_escaped),
+		cmocka_unit_test(process__has_the_first_name_that_is_told),
 		cmocka_unit_test(keys__beyond_the_most_are_left_out),
 		cmocka_unit_test(sets__without_a_value_are_left_out),
 		cmocka_unit_test(labels__of_no_profile_are_none),

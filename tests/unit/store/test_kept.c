@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fixture.h"
 
+#include <dirent.h>
+
 #include "base/cleanup.h"
 #include "store/kept.h"
 #include "store/store_query.h"
@@ -132,8 +134,10 @@ static void list__has_our_names_by_time(void **state)
 	OWNED_FD int store_fd = open_store(state);
 	char path[PATH_CHARS];
 
+	list.count = list.bytes = 7;
 	assert_int_equal(kept_list(store_fd, &list), 0);
 	assert_int_equal(list.count, 0);
+	assert_int_equal(list.bytes, 0);
 	put(state, SIGNAL_NAME, "12345");
 	put(state, "2025-01-01T000000Z-oom-7-0-a", "123");
 	put(state, "notes", "not ours");
@@ -186,18 +190,35 @@ static void add(struct room *room, uint32_t uid, const char *comm, off_t bytes)
 	assert_int_equal(truncate(in_directory(room->state, file, path), bytes), 0);
 }
 
-/* Asserts which ones go, as a string of '-' and 'x'. */
+static size_t count_names(void **state)
+{
+	char path[PATH_CHARS];
+	DIR *directory = opendir(in_directory(state, KEPT_DIRECTORY, path));
+	size_t count = 0;
+
+	assert_non_null(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count - 2; /* itself and its parent */
+}
+
+/* Asserts which ones go, as a string of '-' and 'x'; of those nothing is left. */
 static void assert_gone(const struct room *room, uint64_t max_bytes, const char *newest,
 			const char *expected)
 {
 	OWNED_FD int store_fd = open_store(room->state);
 	char gone[65] = "";
+	size_t names = count_names(room->state);
 	uint64_t bytes;
 
 	assert_int_equal(kept_trim(store_fd, max_bytes, newest, &bytes), 0);
-	for (size_t i = 0; i < room->count; i++)
+	for (size_t i = 0; i < room->count; i++) {
 		gone[i] = is_there(room->state, room->name[i]) ? '-' : 'x';
+		names -= gone[i] == 'x';
+	}
 	assert_string_equal(gone, expected);
+	assert_int_equal(count_names(room->state), names);
 }
 
 static void room__that_is_enough_costs_nothing(void **state)
@@ -318,11 +339,15 @@ static void trim__takes_what_is_half(void **state)
 	put(state, OOM_NAME, "123");
 	put(state, "." OOM_NAME ".tmp", "half");
 	put(state, ".notes.tmp", "not ours");
+	put(state, "x" OOM_NAME ".tmp", "not ours");
+	put(state, "." OOM_NAME ".tmq", "not ours");
 	assert_int_equal(kept_trim(store_fd, 1000, NULL, &bytes), 0);
 	assert_int_equal(bytes, 3);
 	assert_false(is_there(state, "." OOM_NAME ".tmp"));
 	assert_true(is_there(state, OOM_NAME));
 	assert_true(is_there(state, ".notes.tmp"));
+	assert_true(is_there(state, "x" OOM_NAME ".tmp"));
+	assert_true(is_there(state, "." OOM_NAME ".tmq"));
 }
 
 /* ---- linking ---- */

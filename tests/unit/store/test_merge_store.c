@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,6 +31,24 @@ int unlinkat(int fd, const char *name, int flags)
 		(int (*)(int, const char *, int))dlsym(RTLD_NEXT, "unlinkat");
 
 	return ends_here() ? -1 : next(fd, name, flags);
+}
+
+static const char *unreadable; /* the file that the disk does not give */
+
+int openat(int fd, const char *name, int flags, ...)
+{
+	int (*next)(int, const char *, int, ...) =
+		(int (*)(int, const char *, int, ...))dlsym(RTLD_NEXT, "openat");
+	va_list rest;
+	int mode;
+
+	va_start(rest, flags);
+	mode = flags & O_CREAT ? va_arg(rest, int) : 0;
+	va_end(rest);
+	if (!unreadable || strcmp(name, unreadable) != 0)
+		return next(fd, name, flags, mode);
+	errno = EIO;
+	return -1;
 }
 
 static struct store_file file_of(uint64_t start_ms, const char *kind)
@@ -313,6 +332,40 @@ static void merge_store__broken_file_leaves_its_group_alone(void **state)
 	assert_int_equal(refused.count, 1);
 }
 
+static void merge_store__file_that_the_disk_does_not_give_is_a_broken_one(void **state)
+{
+	struct merge_refused refused = {0};
+	const struct merge_pass pass = {.refused = &refused};
+
+	fill(*state);
+	unreadable = "1795273220000-10000-cpu.pb.gz";
+	assert_int_equal(merge_store(*state, NOW_MS, &pass), 0);
+	unreadable = NULL;
+	assert_int_equal(refused.count, 1);
+	assert_string_equal(refused.group[0].kind, "cpu");
+	assert_int_equal(count_files(*state, false), WINDOWS);
+	assert_int_equal(count_files(*state, true), 1); /* of gil */
+}
+
+/* Of so many as are remembered the oldest is forgotten first. */
+static void merge_store__what_was_refused_is_left_alone_for_long(void **state)
+{
+	struct merge_refused refused = {0};
+	const struct merge_pass pass = {.refused = &refused};
+
+	fill(*state);
+	merge_refuse(&refused, "cpu", START_MS);
+	for (uint64_t i = 1; i < MERGE_REFUSED_MAX; i++)
+		merge_refuse(&refused, "cpu", i);
+	assert_int_equal(merge_store(*state, NOW_MS, &pass), 0);
+	assert_int_equal(count_files(*state, false), WINDOWS);
+	assert_int_equal(count_files(*state, true), 1); /* of gil */
+	merge_refuse(&refused, "gil", START_MS);
+	assert_int_equal(merge_store(*state, NOW_MS, &pass), 0);
+	assert_int_equal(count_files(*state, false), 0);
+	assert_int_equal(count_files(*state, true), 2);
+}
+
 /* The clock was set back after the first windows had been merged. */
 static void merge_store__second_merge_of_the_same_minutes_keeps_both(void **state)
 {
@@ -388,6 +441,8 @@ int main(void)
 		TEST(merge_store__killed_at_any_call_loses_and_doubles_nothing),
 		TEST(merge_store__full_disk_ends_the_pass_and_leaves_the_windows),
 		TEST(merge_store__broken_file_leaves_its_group_alone),
+		TEST(merge_store__file_that_the_disk_does_not_give_is_a_broken_one),
+		TEST(merge_store__what_was_refused_is_left_alone_for_long),
 		TEST(merge_store__second_merge_of_the_same_minutes_keeps_both),
 		TEST(merge_store__merging_file_that_is_broken_deletes_nothing),
 		TEST(merge_store__what_cannot_be_finished_is_not_merged_anew),

@@ -33,6 +33,7 @@ static void put_window(const char *store, const struct store_file *file)
 	OWNED_MEM void *bytes = NULL;
 	struct fixture f = {0};
 	struct frame frame;
+	char own[32];
 	size_t size;
 
 	assert_int_equal(intern_new(&f.strings), 0);
@@ -44,6 +45,9 @@ static void put_window(const char *store, const struct store_file *file)
 				   add_module(&f, path, "", 0x1000, 0x2000, 0), 0x1100);
 		add_sample(&f, &frame, 1, 10 + 10 * i, 7 + i, NULL);
 	}
+	snprintf(own, sizeof(own), "start=%lu", (unsigned long)file->start_ms);
+	assert_int_equal(profile_add_comment(f.profile, own), 0);
+	assert_int_equal(profile_add_comment(f.profile, "host=a"), 0);
 	assert_int_equal(profile_encode_pprof(f.profile, &bytes, &size), 0);
 	write_bytes(store, file, bytes, size);
 	fixture_release(&f);
@@ -143,6 +147,34 @@ static void merged_file__samples_are_by_stack(void **state)
 	pprof_free(p);
 }
 
+static bool has_comment(const pprof *p, const char *wanted)
+{
+	for (size_t i = 0; i < p->n_comment; i++)
+		if (!strcmp(text(p, p->comment[i]), wanted))
+			return true;
+	return false;
+}
+
+/* A comment of one window bears its offset. */
+static void merged_file__comment_of_all_windows_is_there_once(void **state)
+{
+	struct store_file file;
+	char own[64];
+	pprof *p;
+
+	put_windows(*state, "cpu");
+	assert_int_equal(merge_all(*state), 0);
+	p = read_merged(*state, &file);
+	assert_int_equal(p->n_comment, 3 /* marks */ + 3 + 1);
+	assert_true(has_comment(p, "host=a"));
+	for (uint64_t i = 0; i < 3; i++) {
+		snprintf(own, sizeof(own), "window=%lu start=%lu", (unsigned long)i * 10000,
+			 (unsigned long)(START_MS + i * 10000));
+		assert_true(has_comment(p, own));
+	}
+	pprof_free(p);
+}
+
 /* More milliseconds than a number has: the end of time. */
 static void merged_file__window_without_an_end_ends_with_time(void **state)
 {
@@ -165,6 +197,7 @@ int main(void)
 		TEST(merged_file__lasts_to_the_end_of_the_last_window),
 		TEST(merged_file__program_that_ran_most_is_the_first_mapping),
 		TEST(merged_file__samples_are_by_stack),
+		TEST(merged_file__comment_of_all_windows_is_there_once),
 		TEST(merged_file__window_without_an_end_ends_with_time),
 	};
 

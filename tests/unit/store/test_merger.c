@@ -29,22 +29,25 @@ static void say(enum merge_what what, uint64_t start_ms, int err)
 		_exit(3);
 }
 
-/* Dies at the second group, unless it was told to leave that one alone. */
+/* Dies at the second group, and at the third one, unless it was told to leave these alone. */
 static _Noreturn void die_at_a_group(void)
 {
 	struct merge_message message = {0};
 
 	say(MERGE_BEGINS, 1000, 0);
 	say(MERGE_DONE, 1000, 0);
-	if (recv(CHILD_STORE_SOCKET_FD, &message, sizeof(message), MSG_DONTWAIT) <= 0 ||
-	    message.what != MERGE_LEAVE_ALONE || message.start_ms != 2000) {
-		say(MERGE_BEGINS, 2000, 0);
-		_exit(1);
-	}
+	for (uint64_t start_ms = 2000; start_ms <= 2500; start_ms += 500)
+		if (recv(CHILD_STORE_SOCKET_FD, &message, sizeof(message), MSG_DONTWAIT) <= 0 ||
+		    message.what != MERGE_LEAVE_ALONE || message.start_ms != start_ms) {
+			say(MERGE_BEGINS, start_ms, 0);
+			_exit(1);
+		}
 	say(MERGE_BEGINS, 3000, 0);
 	say(MERGE_DONE, 3000, -EBADMSG);
 	say(MERGE_BEGINS, 4000, 0);
 	say(MERGE_DONE, 4000, -ENOENT);
+	say(MERGE_BEGINS, 5000, 0);
+	say(MERGE_DONE, 5000, 0);
 	for (;;)
 		pause();
 }
@@ -120,8 +123,9 @@ static void turn_until(struct fixture *f, const struct merger_stats *wanted)
 
 static void merger__child_that_dies_is_replaced_and_spared_the_group(void **state)
 {
-	/* Merged twice, as the second child begins anew; refused: the fatal one, the broken one. */
-	static const struct merger_stats wanted = {.starts = 2, .merged = 2, .refused = 2};
+	/* The first one thrice, as each child begins anew, and the last one; refused: two fatal
+	 * ones, the broken one. */
+	static const struct merger_stats wanted = {.starts = 3, .merged = 4, .refused = 3};
 	struct fixture f;
 
 	(void)state;
