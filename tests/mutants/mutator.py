@@ -37,6 +37,8 @@ BOUNDED = re.compile(r"(\S+) (?:<|>)=? (\S+) \? (?:" + CAST + r"\2 : " + CAST + 
 # So is `if (x > MOST)` before `x = MOST;`.
 CLAMP = re.compile(r"if \((\S+) ([<>]) (-?)" + CAST + r"(\w[\w.>-]*)\)\n(\S+) = (-?)" + CAST +
                    r"(\w[\w.>-]*);$")
+# So is `if (x > y)` before `sum += x - y;`.
+ADDS = re.compile(r"if \((.+) > (.+)\)\n\S+ \+= (.+) - (.+);$")
 # Who sorts looks at the sign alone.
 SIGN = re.compile(r"^\t+return .*\? -?1 : (-?1;|0;|.* \? |[\w.>-]+ > [\w.>-]+;)")
 # No call gives descriptor 0 while standard input is open, and each negative number is as good as
@@ -97,6 +99,10 @@ def changes(line, clean, previous, following, agrees):
     if clamp and clamp.group(1, 3, 4) == clamp.group(5, 6, 7):
         indentation = len(clean) - len(clean.lstrip())
         spans.append((indentation + clamp.start(2), indentation + clamp.end(2)))
+
+    adds = ADDS.match(clean.strip() + "\n" + following)
+    if adds and adds.group(1, 2) == adds.group(3, 4):
+        spans.append((clean.index(" > ") + 1, clean.index(" > ") + 2))
 
     # `if (a != b)` before `return a < b ? -1 : 1`: they are not equal there.
     unequal = re.match(r"if \((\S+) != (\S+)\)$", previous)

@@ -126,14 +126,13 @@ static void temporary_name(const char *name, char temporary[TEMPORARY_CHARS])
 
 static bool is_temporary(const char *name)
 {
-	const size_t size = strlen(name), suffix_size = strlen(TEMPORARY_SUFFIX);
+	const char *suffix = strrchr(name, '.');
 	char inner[KEPT_NAME_CHARS];
 	struct kept_name kept;
 
-	if (name[0] != '.' || size < 1 + suffix_size || size - 1 - suffix_size >= sizeof(inner) ||
-	    strcmp(name + size - suffix_size, TEMPORARY_SUFFIX))
+	if (name[0] != '.' || suffix == name || strcmp(suffix, TEMPORARY_SUFFIX))
 		return false;
-	snprintf(inner, sizeof(inner), "%.*s", (int)(size - 1 - suffix_size), name + 1);
+	snprintf(inner, sizeof(inner), "%.*s", (int)(suffix - name - 1), name + 1);
 	return kept_name_parse(inner, &kept);
 }
 

@@ -316,6 +316,21 @@ static void several__state_in_registers_or_on_the_stack(void **state)
 	assert_int_equal(host->losses[PP_LOSS_STATES_GUESSED], 0);
 }
 
+/* The words of a stack are aligned, even where its pointer is not. */
+static void several__stack_begins_at_the_word_of_its_pointer(void **state)
+{
+	(void)state;
+	several_begin(PP_CHAIN_FRAME_OBJECT, 9);
+	put_word(state_address + TS_FRAME, heap_take(128));
+	put_word(other_state + TS_FRAME, heap_take(128));
+	put_word(STACK + 0x1000, other_state); /* below it */
+	host->walk.sp = STACK + 0x100c;
+	put_word(STACK + 0x1100, state_address);
+	assert_true(finds(state_address));
+	put_word(STACK + 0x1008, other_state);
+	assert_true(finds(other_state));
+}
+
 static void several__a_guess_is_counted(void **state)
 {
 	(void)state;
@@ -387,6 +402,7 @@ int main(void)
 		host_test(thread_state__is_looked_up_and_no_more_where_a_lock_may_be_held),
 		host_test(several__innermost_activation_wins),
 		host_test(several__state_in_registers_or_on_the_stack),
+		host_test(several__stack_begins_at_the_word_of_its_pointer),
 		host_test(several__a_guess_is_counted),
 		host_test(several__lists_without_an_end_are_bounded),
 		host_test(several__one_interpreter_costs_one_read),

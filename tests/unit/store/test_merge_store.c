@@ -347,6 +347,47 @@ static void merge_store__file_that_the_disk_does_not_give_is_a_broken_one(void *
 	assert_int_equal(count_files(*state, true), 1); /* of gil */
 }
 
+static char calls[256];
+
+static void call(const char *what, const struct store_file *first, int err)
+{
+	const size_t used = strlen(calls);
+
+	snprintf(calls + used, sizeof(calls) - used, "%s %s %lu+%lu %d, ", what, first->kind,
+		 (unsigned long)(first->start_ms - START_MS), (unsigned long)first->duration_ms,
+		 err);
+}
+
+static void begins(void *context, const struct store_file *first)
+{
+	assert_ptr_equal(context, calls);
+	call("begins", first, 0);
+}
+
+static void done(void *context, const struct store_file *first, int err)
+{
+	assert_ptr_equal(context, calls);
+	call("done", first, err);
+}
+
+/* cpu is the last one. */
+static void merge_store__tells_each_kind_by_its_first_window(void **state)
+{
+	struct merge_refused refused = {0};
+	const struct merge_pass pass = {
+		.refused = &refused, .begins = begins, .done = done, .context = calls};
+
+	fill(*state);
+	put_window(*state, START_MS, "cuda");
+	put_window(*state, START_MS + 10000, "cuda");
+	calls[0] = '\0';
+	assert_int_equal(merge_store(*state, NOW_MS, &pass), 0);
+	if (strcmp(calls, "begins cuda 0+10000 0, done cuda 0+10000 0, "
+			  "begins gil 0+10000 0, done gil 0+10000 0, "
+			  "begins cpu 0+10000 0, done cpu 0+10000 0, ") != 0)
+		fail_msg("%s", calls);
+}
+
 /* Of so many as are remembered the oldest is forgotten first. */
 static void merge_store__what_was_refused_is_left_alone_for_long(void **state)
 {
@@ -442,6 +483,7 @@ int main(void)
 		TEST(merge_store__full_disk_ends_the_pass_and_leaves_the_windows),
 		TEST(merge_store__broken_file_leaves_its_group_alone),
 		TEST(merge_store__file_that_the_disk_does_not_give_is_a_broken_one),
+		TEST(merge_store__tells_each_kind_by_its_first_window),
 		TEST(merge_store__what_was_refused_is_left_alone_for_long),
 		TEST(merge_store__second_merge_of_the_same_minutes_keeps_both),
 		TEST(merge_store__merging_file_that_is_broken_deletes_nothing),

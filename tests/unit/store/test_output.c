@@ -435,6 +435,16 @@ static void output_write__store_that_stays_full_does_not_fill_the_log(void **sta
 	disk.is_full = false;
 	assert_int_equal(put(output, "cpu", WAITING_MAX + 1001, false), 0);
 	assert_int_equal(end_capture(&capture, "again; 1000 profiles were dropped"), 1);
+	/* The next time is told by its own: 1 and 2 are dropped. */
+	capture = begin_capture();
+	disk.is_full = true;
+	for (uint64_t window = 1; window <= WAITING_MAX + 2; window++)
+		assert_int_equal(put(output, "cpu", WAITING_MAX + 1001 + window, false), 0);
+	assert_int_equal(end_capture(&capture, "(1002 so far)"), 2);
+	capture = begin_capture();
+	disk.is_full = false;
+	assert_int_equal(put(output, "cpu", 2 * WAITING_MAX + 1004, false), 0);
+	assert_int_equal(end_capture(&capture, "again; 2 profiles were dropped"), 1);
 	output_free(output);
 }
 
