@@ -20,7 +20,7 @@ static bool parse_number(const char *word, uint32_t most, uint32_t *ret_number)
 	const size_t digits = strspn(word, "0123456789");
 	unsigned long number;
 
-	if (!digits || word[digits] || digits > 10 || (*word == '0' && digits > 1))
+	if (!digits || word[digits] || (*word == '0' && digits > 1))
 		return false;
 	number = strtoul(word, NULL, 10);
 	*ret_number = (uint32_t)number;

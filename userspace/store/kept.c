@@ -67,28 +67,13 @@ void kept_name_format(const struct kept_name *kept, char name[KEPT_NAME_CHARS])
 		snprintf(name, KEPT_NAME_CHARS, "%s" SIGNAL, text);
 }
 
-/* Reads "NUMBER-". */
-static bool parse_number(const char **text, uint32_t *ret_number)
+/* Reads PID-UID-COMM; what is not written like that does not come back when it is printed. */
+static void parse_victim(const char *text, struct kept_name *kept)
 {
-	unsigned long long number;
-	char *end;
+	int comm = 0;
 
-	if (**text < '0' || **text > '9')
-		return false;
-	number = strtoull(*text, &end, 10);
-	if (*end != '-' || number > UINT32_MAX)
-		return false;
-	*text = end + 1;
-	*ret_number = (uint32_t)number;
-	return true;
-}
-
-static bool parse_victim(const char *text, struct kept_name *kept)
-{
-	if (!parse_number(&text, &kept->pid) || !parse_number(&text, &kept->uid))
-		return false;
-	kept_comm(text, kept->comm);
-	return true;
+	(void)sscanf(text, "%" SCNu32 "-%" SCNu32 "-%n", &kept->pid, &kept->uid, &comm);
+	kept_comm(text + comm, kept->comm);
 }
 
 bool kept_name_parse(const char *name, struct kept_name *ret_kept)
@@ -109,8 +94,7 @@ bool kept_name_parse(const char *name, struct kept_name *ret_kept)
 	name += TIME_CHARS;
 	if (!strncmp(name, OOM, strlen(OOM))) {
 		kept.reason = KEPT_OOM;
-		if (!parse_victim(name + strlen(OOM), &kept))
-			return false;
+		parse_victim(name + strlen(OOM), &kept);
 	}
 	kept_name_format(&kept, printed);
 	if (strcmp(printed, name - TIME_CHARS))

@@ -186,6 +186,7 @@ static void thread_state__is_asked_for_once_and_used_when_answered(void **state)
 	event = host->record[0].data;
 	assert_ptr_equal(host->record[0].ring, &events);
 	assert_int_equal(event->type, PP_EVENT_THREAD_STATE);
+	assert_int_equal(host->losses[PP_LOSS_EVENTS_FULL], 0);
 	assert_int_equal(event->tid, 71);
 	assert_int_equal(event->id.tgid, 70);
 	assert_false(finds_state());

@@ -154,6 +154,8 @@ static void govern__rate_never_falls_below_1_hz(void **state)
 	log_set_level(LOG_LEVEL_ERROR);
 	for (unsigned int i = 1; i <= RATE_STEPS_MAX + 3; i++) {
 		rate_govern(&rate, i * second, i * second);
+		/* The first look only begins; the one after the last step finds no more. */
+		assert_int_equal(rate.is_floor_told, i > 1 + RATE_STEPS_MAX);
 		rate_follow(&rate);
 	}
 	assert_int_equal(options.hz, 1);

@@ -137,7 +137,8 @@ static void comparable__windows_of_other_periods_are_told(void **state)
 		int64_t period;
 		enum comparable says;
 	} cases[] = {{10000000, COMPARABLE},	 {10100000, COMPARABLE},    {9900000, COMPARABLE},
-		     {10100001, NOT_COMPARABLE}, {9899999, NOT_COMPARABLE}, {0, COMPARABLE}};
+		     {10100001, NOT_COMPARABLE}, {9899999, NOT_COMPARABLE}, {0, COMPARABLE},
+		     {1, NOT_COMPARABLE}};
 	char why[DIFF_WHY_BYTES];
 
 	(void)state;

@@ -77,6 +77,7 @@ static void request__what_is_wrong_is_refused_and_changes_nothing(void **state)
 		{"pyprofd 1 dump 1,0", -EINVAL},
 		{"pyprofd 1 dump 01", -EINVAL},
 		{"pyprofd 1 dump 41943040", -EINVAL},
+		{"pyprofd 1 dump 42949672970000000000000000000001", -EINVAL},
 		{"pyprofd 1 dump all raw", -EINVAL},
 		{"pyprofd 1 dump all\r", -EINVAL},
 		{"pyprofd 1 erase all", -EINVAL},
@@ -97,6 +98,14 @@ static void request__what_is_wrong_is_refused_and_changes_nothing(void **state)
 
 		if (parse(cases[i].line, &request) != cases[i].err)
 			fail_msg("'%s'", cases[i].line);
+		assert_int_equal(request.pid_count, 99);
+	}
+	/* A line ends where its size says. */
+	{
+		static const char line[] = "pyprofd 1 all\0dump";
+		struct live_request request = {.pid_count = 99};
+
+		assert_int_equal(live_request_parse(line, sizeof(line) - 1, &request), -EINVAL);
 		assert_int_equal(request.pid_count, 99);
 	}
 }

@@ -133,7 +133,8 @@ static void values__beyond_a_hundred_are_counted(void **state)
 	fixture_init(&f);
 	for (unsigned int i = 1; i <= LABELS_VALUES_SHOWN + 3; i++) {
 		snprintf(comm, sizeof(comm), "c%u", i);
-		add(&f, i, i, comm, NULL, i);
+		/* The key before has a value of its own. */
+		add(&f, i, i, comm, "one", i);
 	}
 	text = written(&f);
 	assert_non_null(strstr(text, "{\"value\":\"c103\",\"total\":103}"));

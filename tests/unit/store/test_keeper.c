@@ -243,6 +243,8 @@ static void finish__without_a_window_counts_what_is_left(void **state)
 	keeper_add_signal(keeper, 1001 * NS_PER_SEC);
 	keeper_finish(keeper);
 	assert_stats(0, 1, 0);
+	write_window(1010 * NS_PER_SEC, true);
+	assert_int_equal(asked_count, 0);
 	keeper_finish(NULL);
 }
 

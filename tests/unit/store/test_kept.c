@@ -266,6 +266,16 @@ static void room__is_made_by_the_oldest_of_equal_users(void **state)
 	assert_gone(&room, 100, room.name[2], "x--");
 }
 
+/* The least that there can be. */
+static void room__of_one_byte_is_made_by_another_user(void **state)
+{
+	struct room room = {.state = state};
+
+	add(&room, 1, "a", 1);
+	add(&room, 2, "b", 1);
+	assert_gone(&room, 1, room.name[1], "x-");
+}
+
 static void room__newest_stays_though_its_user_takes_most(void **state)
 {
 	struct room room = {.state = state};
@@ -511,6 +521,7 @@ int main(void)
 		in_a_store(room__is_made_by_the_oldest),
 		in_a_store(room__is_made_by_who_takes_most),
 		in_a_store(room__is_made_by_the_oldest_of_equal_users),
+		in_a_store(room__of_one_byte_is_made_by_another_user),
 		in_a_store(room__newest_stays_though_its_user_takes_most),
 		in_a_store(room__of_a_file_is_shared_by_its_links),
 		in_a_store(directories__are_bounded_in_number),

@@ -59,6 +59,8 @@ static struct store_file file_of(uint64_t start_ms, const char *kind)
 	return file;
 }
 
+static int64_t period = 7;
+
 /* Writes a window with two samples, of which one is of this window alone, of so many types. */
 static void put_window_of(const char *store, uint64_t start_ms, const char *kind, size_t types)
 {
@@ -72,7 +74,7 @@ static void put_window_of(const char *store, uint64_t start_ms, const char *kind
 						.value_count = types,
 						.default_value_type = type.type,
 						.period_type = {"cpu", "nanoseconds"},
-						.period = 7,
+						.period = period,
 						.start_wall_ns = start_ms * 1000000 + 5,
 						.duration_ns = 10000000003ULL};
 	struct intern *strings;
@@ -301,14 +303,18 @@ static void merge_store__killed_at_any_call_loses_and_doubles_nothing(void **sta
 
 static void merge_store__full_disk_ends_the_pass_and_leaves_the_windows(void **state)
 {
+	static const int of_disk[] = {ENOSPC, EDQUOT, EROFS, EIO};
+
 	fill(*state);
 	read_kind(*state, "cpu", &before);
-	failing_err = ENOSPC;
-	calls_left = 1;
-	assert_int_equal(merge_all(*state, NOW_MS), -ENOSPC);
-	read_kind(*state, "cpu", &after);
-	assert_string_equal(after.text, before.text);
-	assert_int_equal(count_files(*state, true), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(of_disk); i++) {
+		failing_err = of_disk[i];
+		calls_left = 1;
+		assert_int_equal(merge_all(*state, NOW_MS), -of_disk[i]);
+		read_kind(*state, "cpu", &after);
+		assert_string_equal(after.text, before.text);
+		assert_int_equal(count_files(*state, true), 0);
+	}
 	failing_err = 0;
 	assert_int_equal(merge_all(*state, NOW_MS), 0);
 	assert_int_equal(count_files(*state, true), 2);
@@ -386,6 +392,38 @@ static void merge_store__tells_each_kind_by_its_first_window(void **state)
 			  "begins gil 0+10000 0, done gil 0+10000 0, "
 			  "begins cpu 0+10000 0, done cpu 0+10000 0, ") != 0)
 		fail_msg("%s", calls);
+}
+
+/* The list of windows has no such number. */
+static void merge_store__window_of_a_negative_period_stays_as_it_is(void **state)
+{
+	put_window(*state, START_MS, "cpu");
+	period = -7;
+	put_window(*state, START_MS + 10000, "cpu");
+	period = 7;
+	assert_int_equal(merge_all(*state, NOW_MS), 0);
+	assert_int_equal(count_files(*state, false), 2);
+}
+
+/* A thousand are tried. */
+static void merge_store__name_that_is_taken_is_lengthened(void **state)
+{
+	struct store_file taken = file_of(START_MS, "cpu");
+
+	taken.is_merged = true;
+	taken.duration_ms = 20000;
+	put_window(*state, START_MS, "cpu");
+	put_window(*state, START_MS + 10000, "cpu");
+	for (unsigned int i = 0; i < STORE_RENAMES_MAX; i++, taken.duration_ms++)
+		if (i != 999)
+			write_bytes(*state, &taken, "", 0);
+	assert_int_equal(merge_all(*state, NOW_MS), 0);
+	assert_int_equal(count_files(*state, false), 0);
+	assert_int_equal(count_files(*state, true), 1000);
+	put_window(*state, START_MS, "cpu");
+	put_window(*state, START_MS + 10000, "cpu");
+	assert_int_equal(merge_all(*state, NOW_MS), 0);
+	assert_int_equal(count_files(*state, false), 2);
 }
 
 /* Of so many as are remembered the oldest is forgotten first. */
@@ -484,6 +522,8 @@ int main(void)
 		TEST(merge_store__broken_file_leaves_its_group_alone),
 		TEST(merge_store__file_that_the_disk_does_not_give_is_a_broken_one),
 		TEST(merge_store__tells_each_kind_by_its_first_window),
+		TEST(merge_store__window_of_a_negative_period_stays_as_it_is),
+		TEST(merge_store__name_that_is_taken_is_lengthened),
 		TEST(merge_store__what_was_refused_is_left_alone_for_long),
 		TEST(merge_store__second_merge_of_the_same_minutes_keeps_both),
 		TEST(merge_store__merging_file_that_is_broken_deletes_nothing),

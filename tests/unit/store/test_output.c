@@ -66,10 +66,13 @@ int store_open(const char *directory, const struct store_limits *limits, struct 
 	return 0;
 }
 
+static unsigned int limit_calls;
+
 void store_set_limits(struct store *store, const struct store_limits *limits)
 {
 	assert_ptr_equal(store, &disk);
 	assert_int_equal(limits->max_age_ms, 0);
+	limit_calls++;
 }
 
 int store_directory_fd(const struct store *store)
@@ -279,6 +282,20 @@ static void assert_write(size_t index, const char *kind, uint64_t start_wall_ns)
 	assert_string_equal(writes[index].kind, kind);
 	assert_int_equal(writes[index].start_wall_ns, start_wall_ns);
 	assert_string_equal(writes[index].text, kind);
+}
+
+static void output_write__store_has_the_limits_of_each_window(void **state)
+{
+	struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output_open(&directory, &output), 0);
+	limit_calls = 0;
+	for (unsigned int i = 1; i <= 2; i++) {
+		assert_int_equal(put(output, "cpu", i, false), 0);
+		assert_int_equal(limit_calls, i);
+	}
+	output_free(output);
 }
 
 static void output_write__store_gets_each_profile_under_its_kind(void **state)
@@ -638,6 +655,7 @@ static void output_write__none_is_written_nowhere(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(output_write__store_has_the_limits_of_each_window),
 		TEST(output_write__store_gets_each_profile_under_its_kind),
 		TEST(output_write__kind_without_samples_has_no_file_beside_cpu),
 		TEST(output_write__one_file_gets_whichever_profile_there_is),
