@@ -375,6 +375,38 @@ static void row_store_load__out_of_space_evicts_what_is_not_used(void **state)
 	free_fixture(&fixture);
 }
 
+/* No page that was loaded since the last tick may go, at whatever number it lies. */
+static void row_store_load__fresh_pages_stay_wherever_they_lie(void **state)
+{
+	static const uint64_t gaps[] = {0, 61, 130};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(gaps); i++) {
+		struct fixture fixture = {0};
+		struct row_store_stats stats;
+		uint32_t page0, files = 0;
+
+		open_dense(&fixture, 3);
+		new_store(&fixture, 256, 1, 64);
+		if (gaps[i])
+			assert_int_equal(
+				row_store_add_file(fixture.store, 0, 0, gaps[i] * PAGE, &page0), 0);
+		for (int err = 0; !err && files < 16; files += !err) {
+			assert_int_equal(
+				row_store_add_file(fixture.store, 0, 0, BUILT_SIZE, &page0), 0);
+			err = load(fixture.store, page0, fixture.cfi, BUILT_TEXT, BUILT_SIZE);
+		}
+		assert_int_equal(files, 4095 / DENSE_GRANULES);
+		row_store_get_stats(fixture.store, &stats);
+		assert_int_equal(stats.evicted_pages, 0);
+		row_store_tick(fixture.store);
+		row_store_tick(fixture.store);
+		row_store_get_stats(fixture.store, &stats);
+		assert_true(stats.evicted_pages > 0);
+		free_fixture(&fixture);
+	}
+}
+
 static void mark_used(const struct fixture *fixture, uint32_t page0)
 {
 	for (uint64_t vaddr = 0; vaddr < BUILT_SIZE; vaddr += PAGE)
@@ -597,6 +629,7 @@ int main(void)
 			row_store_load__page_that_begins_without_information_keeps_its_only_rule),
 		cmocka_unit_test(row_store_add_file__ranges_are_apart_and_rest_two_ticks),
 		cmocka_unit_test(row_store_load__out_of_space_evicts_what_is_not_used),
+		cmocka_unit_test(row_store_load__fresh_pages_stay_wherever_they_lie),
 		cmocka_unit_test(row_store_load__greedy_user_does_not_displace_others),
 		cmocka_unit_test(row_store_add_file__user_leaves_pages_to_others),
 		cmocka_unit_test(row_store_load__user_leaves_rules_to_others),
