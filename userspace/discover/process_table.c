@@ -4,12 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#ifndef HASH_NONFATAL_OOM
-#define HASH_NONFATAL_OOM 1
-#endif
-#include <uthash.h>
-
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/intern.h"
 #include "discover/mapping_set.h"
 

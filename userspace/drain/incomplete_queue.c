@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef HASH_NONFATAL_OOM
-#define HASH_NONFATAL_OOM 1
-#endif
-#include <uthash.h>
 #include <utlist.h>
+
+#include "base/hash.h"
 
 /* A user who has stacks in the queue. */
 struct queue_user {

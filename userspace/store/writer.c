@@ -145,25 +145,19 @@ static size_t unwritten(const struct writer *writer)
 int writer_wait(struct writer *writer, uint64_t limit_ns)
 {
 	struct background_patience patience;
-	int err;
+	LOCKED(&writer->background.mutex);
 
-	pthread_mutex_lock(&writer->background.mutex);
 	background_hurry(&writer->background, limit_ns, &patience);
 	while (unwritten(writer) && background_wait(&writer->background, &patience))
 		;
-	err = unwritten(writer) ? -ETIMEDOUT : writer->last_err;
-	pthread_mutex_unlock(&writer->background.mutex);
-	return err;
+	return unwritten(writer) ? -ETIMEDOUT : writer->last_err;
 }
 
 size_t writer_waiting(struct writer *writer)
 {
-	size_t count;
+	LOCKED(&writer->background.mutex);
 
-	pthread_mutex_lock(&writer->background.mutex);
-	count = unwritten(writer);
-	pthread_mutex_unlock(&writer->background.mutex);
-	return count;
+	return unwritten(writer);
 }
 
 bool writer_free(struct writer *writer, uint64_t limit_ns)
