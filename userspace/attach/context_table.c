@@ -333,11 +333,6 @@ static void fill_python(struct context_table *table, struct process *process,
 
 /* ---- processes ---- */
 
-static struct process_tables *tables_of(const struct process *process)
-{
-	return process->tables;
-}
-
 static int tables_get(struct process *process, struct process_tables **ret_tables)
 {
 	if (!process->tables)
@@ -416,7 +411,7 @@ static struct file *unread_file(const struct context_table *table, const struct 
 bool context_table_ask_again(struct context_table *table, const struct process *process,
 			     const struct slice *slice)
 {
-	const struct process_tables *tables = tables_of(process);
+	const struct process_tables *tables = process->tables;
 	uint32_t unread = 0;
 
 	if (!tables || !tables->unread)
@@ -514,7 +509,7 @@ int context_table_publish(struct context_table *table, struct process *process, 
 int context_table_fork(struct context_table *table, const struct process *parent,
 		       struct process *child)
 {
-	const struct process_tables *from = tables_of(parent);
+	const struct process_tables *from = parent->tables;
 	struct process_tables *to;
 	int err;
 
@@ -545,7 +540,7 @@ int context_table_fork(struct context_table *table, const struct process *parent
 
 void context_table_retire(struct context_table *table, struct process *process)
 {
-	struct process_tables *tables = tables_of(process);
+	struct process_tables *tables = process->tables;
 
 	if (!tables)
 		return;
@@ -560,7 +555,7 @@ void context_table_retire(struct context_table *table, struct process *process)
 
 void context_table_release(struct context_table *table, struct process *process)
 {
-	struct process_tables *tables = tables_of(process);
+	struct process_tables *tables = process->tables;
 
 	context_table_retire(table, process);
 	if (tables)
@@ -571,14 +566,14 @@ void context_table_release(struct context_table *table, struct process *process)
 
 struct process_python *context_table_python(struct process *process)
 {
-	struct process_tables *tables = tables_of(process);
+	struct process_tables *tables = process->tables;
 
 	return tables ? &tables->python : NULL;
 }
 
 uint16_t context_table_flags(const struct process *process)
 {
-	const struct process_tables *tables = tables_of(process);
+	const struct process_tables *tables = process->tables;
 
 	return tables ? tables->context.flags : 0;
 }

@@ -178,35 +178,26 @@ int file_table_descriptor(struct file_table *table, struct file *file, int *ret_
 
 /* ---- what the child says of it ---- */
 
-/* A file that the child is asked about. */
-struct question {
-	struct file_table *table;
-	struct file *file;
-};
-
 static int find_descriptor(void *context, int *ret_fd)
 {
-	const struct question *question = context;
+	struct file *file = context;
 
-	return file_table_descriptor(question->table, question->file, ret_fd);
+	return file_table_descriptor(file->table, file, ret_fd);
 }
 
-static struct foreign_file ask_about(struct question *question)
+static struct foreign_file ask_about(struct file *file)
 {
-	const struct file *file = question->file;
-
 	/* What root has made is parsed for whoever comes first, and for all. */
 	return (struct foreign_file){.number = file->id,
 				     .user = file->uid,
 				     .payer = file->identity.owner ? file->uid : 0,
 				     .descriptor = find_descriptor,
-				     .context = question};
+				     .context = file};
 }
 
 static void ask_facts(struct file_table *table, struct file *file)
 {
-	struct question question = {.table = table, .file = file};
-	const struct foreign_file asked = ask_about(&question);
+	const struct foreign_file asked = ask_about(file);
 	const bool was_refused = file->error == -ETIMEDOUT;
 
 	file_facts_ask(table->foreign, &asked, file);
@@ -217,8 +208,7 @@ static void ask_facts(struct file_table *table, struct file *file)
 
 static int load_rows(struct file_table *table, struct file *file)
 {
-	struct question question = {.table = table, .file = file};
-	const struct foreign_file asked = ask_about(&question);
+	const struct foreign_file asked = ask_about(file);
 
 	return file_rows_load(&table->rows, file, &asked);
 }
@@ -264,6 +254,7 @@ static int create(struct file_table *table, const char *path, struct file **ret_
 
 	if (!file)
 		return -ENOMEM;
+	file->table = table;
 	file->fd = -1;
 	file->error = -ENODATA;
 	file->unused_since_ns = mono_ns();
@@ -610,8 +601,7 @@ int file_table_load_at(struct file_table *table, struct file *named, uint64_t va
 {
 	/* Shared rows belong to the file that they were compiled from. */
 	struct file *file = named->rows_of ? named->rows_of : named;
-	struct question question = {.table = table, .file = file};
-	const struct foreign_file asked = ask_about(&question);
+	const struct foreign_file asked = ask_about(file);
 
 	return file_rows_load_at(&table->rows, file, &asked, vaddr);
 }
@@ -620,53 +610,58 @@ int file_rule_at(struct file_table *table, struct file *named, uint64_t vaddr,
 		 struct pp_rule *ret_rule)
 {
 	struct file *file = named->rows_of ? named->rows_of : named;
-	struct question question = {.table = table, .file = file};
-	const struct foreign_file asked = ask_about(&question);
+	const struct foreign_file asked = ask_about(file);
 
 	return file_rows_rule_at(&table->rows, file, &asked, vaddr, ret_rule);
 }
 
 /* ---- names ---- */
 
-int file_table_functions(struct file_table *table, struct file *file, const uint64_t *vaddr,
-			 size_t count, foreign_function_handler *found, void *context)
+/* What are asked for. */
+enum names { NAMES_OF_FUNCTIONS, NAMES_OF_KERNELS, NAMES_OF_KERNELS_AROUND };
+
+static int ask_names(struct file *file, enum names which, const uint64_t *vaddr, size_t count,
+		     foreign_function_handler *found, void *context)
 {
 	CLEANUP(debug_files_release) struct debug_files debug = DEBUG_FILES_NONE;
-	struct question question = {.table = table, .file = file};
-	struct foreign_file asked = ask_about(&question);
+	struct foreign *foreign = file->table->foreign;
+	struct foreign_file asked = ask_about(file);
+	int err;
 
 	if (file->is_refused)
 		return -E2BIG;
 	if (file->debug)
 		debug_files_open(file->debug, "/", file->path, file->identity.owner, &debug);
 	asked.debug = &debug;
-	return file_facts_soften(file, foreign_names(table->foreign, &asked, vaddr, count, found,
-						     context));
+	if (which == NAMES_OF_FUNCTIONS)
+		err = foreign_names(foreign, &asked, vaddr, count, found, context);
+	else
+		err = foreign_kernels(foreign, &asked, vaddr, count, which == NAMES_OF_KERNELS,
+				      found, context);
+	return file_facts_soften(file, err);
+}
+
+int file_table_functions(struct file_table *table, struct file *file, const uint64_t *vaddr,
+			 size_t count, foreign_function_handler *found, void *context)
+{
+	(void)table;
+	return ask_names(file, NAMES_OF_FUNCTIONS, vaddr, count, found, context);
 }
 
 int file_table_kernels(struct file_table *table, struct file *file, const uint64_t *vaddr,
 		       size_t count, bool are_functions, foreign_function_handler *found,
 		       void *context)
 {
-	CLEANUP(debug_files_release) struct debug_files debug = DEBUG_FILES_NONE;
-	struct question question = {.table = table, .file = file};
-	struct foreign_file asked = ask_about(&question);
-
-	if (file->is_refused)
-		return -E2BIG;
-	if (file->debug)
-		debug_files_open(file->debug, "/", file->path, file->identity.owner, &debug);
-	asked.debug = &debug;
-	return file_facts_soften(file, foreign_kernels(table->foreign, &asked, vaddr, count,
-						       are_functions, found, context));
+	(void)table;
+	return ask_names(file, are_functions ? NAMES_OF_KERNELS : NAMES_OF_KERNELS_AROUND, vaddr,
+			 count, found, context);
 }
 
 int file_table_probes(struct file_table *table, struct file *file,
 		      const struct probe_wanted *wanted, size_t count,
 		      struct probe_sites *ret_sites)
 {
-	struct question question = {.table = table, .file = file};
-	const struct foreign_file asked = ask_about(&question);
+	const struct foreign_file asked = ask_about(file);
 
 	if (file->is_refused)
 		return -E2BIG;

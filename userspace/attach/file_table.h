@@ -41,6 +41,7 @@ struct file_place {
 };
 
 struct file {
+	struct file_table *table;      /* borrowed */
 	uint32_t id;		       /* as in struct pp_range */
 	struct file_identity identity; /* set once it was opened */
 	uint8_t build_id[BUILD_ID_MAX_BYTES];

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/safe_file.h"
 #include "elf/elf_symbols.h"
@@ -89,27 +90,25 @@ void debug_files_open(const struct debug_names *names, const char *root, const c
 
 #define FIRST_OUTPUT_BYTES (1U << 20)
 
-struct debuglink {
-	char name[NAME_MAX + 1];
-	uint32_t crc;
-};
-
-static int read_debuglink(const struct elf_image *image, struct debuglink *ret_link)
+/* Returns 0 with the name, which ends in its room, and the CRC of .gnu_debuglink; -ENOENT. */
+static int read_debuglink(const struct elf_image *image, char ret_name[NAME_MAX + 1],
+			  uint32_t *ret_crc)
 {
 	struct elf_section section;
-	struct debuglink link = {0};
 	size_t crc_at, name_size;
 
 	if (elf_image_section(image, ".gnu_debuglink", &section) || !section.data)
 		return -ENOENT;
-	memcpy(link.name, section.data, section.size < NAME_MAX ? section.size : NAME_MAX);
-	name_size = strlen(link.name);
+	memset(ret_name, 0, NAME_MAX + 1);
+	memcpy(ret_name, section.data, section.size < NAME_MAX ? section.size : NAME_MAX);
+	name_size = strlen(ret_name);
 	crc_at = (name_size + 1 + 3) & ~(size_t)3;
-	if (!name_size || strchr(link.name, '/') || crc_at + sizeof(link.crc) > section.size)
-		return -ENOENT;
-	memcpy(&link.crc, section.data + crc_at, sizeof(link.crc));
-	*ret_link = link;
-	return 0;
+	if (name_size && !strchr(ret_name, '/') && crc_at + sizeof(*ret_crc) <= section.size) {
+		*ret_crc = load_u32(section.data + crc_at);
+		return 0;
+	}
+	ret_name[0] = '\0';
+	return -ENOENT;
 }
 
 static uint32_t file_crc(const struct elf_image *debug)
@@ -120,33 +119,32 @@ static uint32_t file_crc(const struct elf_image *debug)
 	return (uint32_t)crc32(crc, debug->data, (uInt)debug->size);
 }
 
-/* link: NULL when the path was found by the build-id. */
+/* crc: NULL when the path was found by the build-id. */
 static bool belongs_to(const struct elf_image *debug, const struct elf_image *image,
-		       const struct debuglink *link)
+		       const uint32_t *crc)
 {
 	if (debug->machine != image->machine)
 		return false;
 	if (debug->build_id && image->build_id)
 		return debug->build_id_size == image->build_id_size &&
 		       !memcmp(debug->build_id, image->build_id, image->build_id_size);
-	return link && debug->size <= DEBUG_CRC_MAX_BYTES && elf_image_is_whole(debug) &&
-	       elf_work_pay(debug->work, debug->size, 1) && file_crc(debug) == link->crc;
+	return crc && debug->size <= DEBUG_CRC_MAX_BYTES && elf_image_is_whole(debug) &&
+	       elf_work_pay(debug->work, debug->size, 1) && file_crc(debug) == *crc;
 }
 
 void debug_names_read(const struct elf_image *image, struct debug_names *ret_names)
 {
-	struct debuglink link;
+	uint32_t crc;
 
 	*ret_names = (struct debug_names){.link = ""};
 	if (image->build_id && image->build_id_size <= sizeof(ret_names->build_id)) {
 		memcpy(ret_names->build_id, image->build_id, image->build_id_size);
 		ret_names->build_id_bytes = image->build_id_size;
 	}
-	if (!read_debuglink(image, &link))
-		memcpy(ret_names->link, link.name, sizeof(link.name));
+	(void)read_debuglink(image, ret_names->link, &crc);
 }
 
-static int try_file(const struct elf_image *image, int fd, const struct debuglink *link,
+static int try_file(const struct elf_image *image, int fd, const uint32_t *crc,
 		    struct elf_image **ret_debug)
 {
 	OWNED(elf_image) struct elf_image *debug = NULL;
@@ -154,7 +152,7 @@ static int try_file(const struct elf_image *image, int fd, const struct debuglin
 
 	if (err)
 		return err == -ENOMEM ? err : -ENOENT;
-	if (!belongs_to(debug, image, link))
+	if (!belongs_to(debug, image, crc))
 		return -ENOENT;
 	*ret_debug = TAKE(debug);
 	return 0;
@@ -163,16 +161,17 @@ static int try_file(const struct elf_image *image, int fd, const struct debuglin
 int debug_file_open(const struct elf_image *image, const struct debug_files *files,
 		    struct elf_image **ret_debug)
 {
-	struct debuglink link;
+	char name[NAME_MAX + 1];
+	uint32_t crc;
 	bool has_link;
 	int err = -ENOENT;
 
 	if (!files)
 		return err;
 	err = try_file(image, files->fd[0], NULL, ret_debug);
-	has_link = !read_debuglink(image, &link);
+	has_link = !read_debuglink(image, name, &crc);
 	for (size_t i = 1; has_link && err == -ENOENT && i < DEBUG_FILES_MAX; i++)
-		err = try_file(image, files->fd[i], &link, ret_debug);
+		err = try_file(image, files->fd[i], &crc, ret_debug);
 	return err;
 }
 

@@ -186,9 +186,7 @@ static int read_program_header(struct elf_image *image, const Elf64_Phdr *header
 		image->dynamic_size = header->p_filesz;
 		return 0;
 	case PT_GNU_EH_FRAME:
-		image->eh_frame_hdr_offset = header->p_offset;
-		image->eh_frame_hdr_vaddr = header->p_vaddr;
-		image->eh_frame_hdr_size = header->p_filesz;
+		image->eh_frame_hdr = *header;
 		return 0;
 	default:
 		return 0;
@@ -433,46 +431,35 @@ int elf_image_section(const struct elf_image *image, const char *name,
 	return -ENOENT;
 }
 
+static int fill_segment(const struct elf_image *image, const Elf64_Phdr *header, uint32_t type,
+			struct elf_section *ret_section)
+{
+	const Elf64_Shdr section = {.sh_type = type,
+				    .sh_offset = header->p_offset,
+				    .sh_size = header->p_filesz,
+				    .sh_addr = header->p_vaddr};
+
+	return fill_section(image, &section, ret_section);
+}
+
 int elf_image_note_segment(const struct elf_image *image, uint32_t index,
 			   struct elf_section *ret_section)
 {
 	Elf64_Phdr header;
-	const uint8_t *data;
 
 	if (index >= image->program_count)
 		return -ENOENT;
 	memcpy(&header, image->data + image->program_offset + index * sizeof(header),
 	       sizeof(header));
-	if (header.p_type != PT_NOTE)
-		return -ENOENT;
-	data = bytes_at(image, header.p_offset, header.p_filesz);
-	if (!data)
-		return -EBADMSG;
-	*ret_section = (struct elf_section){
-		.data = data,
-		.size = header.p_filesz,
-		.vaddr = header.p_vaddr,
-		.type = SHT_NOTE,
-	};
-	return 0;
+	return header.p_type == PT_NOTE ? fill_segment(image, &header, SHT_NOTE, ret_section)
+					: -ENOENT;
 }
 
 int elf_image_eh_frame_hdr(const struct elf_image *image, struct elf_section *ret_section)
 {
-	const uint8_t *data;
-
-	if (!image->eh_frame_hdr_size)
-		return -ENOENT;
-	data = bytes_at(image, image->eh_frame_hdr_offset, image->eh_frame_hdr_size);
-	if (!data)
-		return -EBADMSG;
-	*ret_section = (struct elf_section){
-		.data = data,
-		.size = image->eh_frame_hdr_size,
-		.vaddr = image->eh_frame_hdr_vaddr,
-		.type = SHT_PROGBITS,
-	};
-	return 0;
+	return image->eh_frame_hdr.p_filesz
+		       ? fill_segment(image, &image->eh_frame_hdr, SHT_PROGBITS, ret_section)
+		       : -ENOENT;
 }
 
 const uint8_t *elf_image_at(const struct elf_image *image, uint64_t vaddr, size_t size)

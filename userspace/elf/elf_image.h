@@ -110,8 +110,7 @@ struct elf_image {
 	uint64_t program_offset, section_offset;
 	uint16_t program_count, section_count, section_names;
 	uint64_t dynamic_vaddr, dynamic_size; /* of PT_DYNAMIC */
-	uint64_t eh_frame_hdr_offset, eh_frame_hdr_vaddr,
-		eh_frame_hdr_size; /* of PT_GNU_EH_FRAME */
+	Elf64_Phdr eh_frame_hdr;	      /* PT_GNU_EH_FRAME; zeros: none */
 	bool is_mapped;
 };
 

@@ -27,6 +27,7 @@ struct thread_place {
 	uint64_t dict_type, str_type; /* of sys.modules and of its key "threading"; 0: not known */
 	size_t word_count;	      /* 0: not known */
 	struct python_word word[THREAD_PLACE_WORDS];
+	struct python_key name, native_id; /* of attributes of its threads */
 };
 
 static void add_word(struct thread_place *place, struct python_word word)
@@ -153,7 +154,11 @@ static int thread_place_find(const struct python_memory *memory, const struct py
 	int err;
 
 	_Static_assert(2 + PYTHON_DICT_STAMP_WORDS <= THREAD_PLACE_WORDS, "next, modules, stamp");
-	*place = (struct thread_place){.interpreter = interpreter};
+	*place = (struct thread_place){
+		.interpreter = interpreter,
+		.name.name = info->bpf.major == 2 ? "_Thread__name" : "_name",
+		.native_id.name = "_native_id",
+	};
 	err = follow(memory, place, interpreter + info->interp_next, &place->next);
 	if (!err)
 		err = follow(memory, place, interpreter + info->interp_modules, &modules);
@@ -180,12 +185,6 @@ static int thread_place_find(const struct python_memory *memory, const struct py
  * idents. */
 #define MAX_HASHED_INT ((1ULL << 61) - 1)
 
-/* What is remembered of one interpreter. */
-struct known_place {
-	struct thread_place place;
-	struct python_key name, native_id;
-};
-
 /* Where a look begins, and goes on after its slice was over. */
 struct look_part {
 	size_t active, entry; /* indexes of the first dictionary and its first entry */
@@ -196,7 +195,7 @@ struct look_part {
 
 struct python_names_known {
 	const struct python_info *info; /* of the last look; only compared */
-	struct known_place *place;	/* owned; in the order of the interpreters */
+	struct thread_place *place;	/* owned; in the order of the interpreters */
 	size_t place_count;
 	uint64_t fingerprint; /* of all entries, when all their names were read; 0: not known */
 	bool is_cut;	      /* the last look was, and the next one begins at: */
@@ -288,7 +287,7 @@ static int read_name(const struct thread_names *names, uint64_t str_type, uint64
 	return 0;
 }
 
-static int add_thread(struct thread_names *names, struct known_place *known, uint64_t ident,
+static int add_thread(struct thread_names *names, struct thread_place *known, uint64_t ident,
 		      uint64_t object)
 {
 	OWNED_PYTHON_DICT struct python_dict attributes = {0};
@@ -302,7 +301,7 @@ static int add_thread(struct thread_names *names, struct known_place *known, uin
 	found = python_dict_find(&names->memory, &attributes, &known->name);
 	if (!found)
 		return -ENODATA;
-	err = read_name(names, known->place.str_type, found->value, thread.name);
+	err = read_name(names, known->str_type, found->value, thread.name);
 	if (err)
 		return err;
 	found = names->has_native_id
@@ -331,7 +330,7 @@ static void cut(struct thread_names *names, size_t active, size_t entry)
 static int add_active(struct thread_names *names, size_t index)
 {
 	const struct active_dict *active = &names->active[index];
-	struct known_place *known = &names->known->place[active->place];
+	struct thread_place *known = &names->known->place[active->place];
 	const size_t most = MAX_THREADS - names->part.given;
 	size_t at = index == names->part.active ? names->part.entry : 0;
 
@@ -369,7 +368,7 @@ static uint64_t find_thread(const struct python_dict *active, uint64_t ident)
 static int keep_active(struct thread_names *names, size_t first, const struct active_dict *active)
 {
 	OWNED_PYTHON_DICT struct python_dict now = {0};
-	const struct thread_place *place = &names->known->place[active->place].place;
+	const struct thread_place *place = &names->known->place[active->place];
 	struct python_dict_head head;
 	size_t kept = first;
 	int err = thread_place_read_dict(&names->memory, place, place->active, &head, &now);
@@ -432,18 +431,18 @@ void python_names_hint_release(struct python_names_hint *hint)
 /* Moves the interpreter's entry to this index, after those of the interpreters before it: new
  * interpreters are at the start of the list. */
 static int get_place(struct python_names_known *known, size_t index, uint64_t interpreter,
-		     struct known_place **ret_place)
+		     struct thread_place **ret_place)
 {
-	struct known_place here, *grown;
+	struct thread_place here, *grown;
 	size_t at = index;
 
-	while (at < known->place_count && known->place[at].place.interpreter != interpreter)
+	while (at < known->place_count && known->place[at].interpreter != interpreter)
 		at++;
 	if (at == known->place_count) {
 		grown = realloc(known->place, (at + 1) * sizeof(*known->place));
 		if (!grown)
 			return -ENOMEM;
-		grown[at] = (struct known_place){0};
+		grown[at] = (struct thread_place){0};
 		known->place = grown;
 		known->place_count++;
 	}
@@ -455,28 +454,24 @@ static int get_place(struct python_names_known *known, size_t index, uint64_t in
 }
 
 static int find_place(const struct thread_names *names, uint64_t interpreter,
-		      struct known_place *known)
+		      struct thread_place *known)
 {
-	if (known->place.interpreter == interpreter &&
-	    thread_place_holds(&names->memory, &known->place))
-		return known->place.active ? 0 : -EAGAIN;
-	known->name = (struct python_key){.name = names->info->bpf.major == 2 ? "_Thread__name"
-									      : "_name"};
-	known->native_id = (struct python_key){.name = "_native_id"};
-	return thread_place_find(&names->memory, names->info, interpreter, &known->place);
+	if (known->interpreter == interpreter && thread_place_holds(&names->memory, known))
+		return known->active ? 0 : -EAGAIN;
+	return thread_place_find(&names->memory, names->info, interpreter, known);
 }
 
 /* Reads one interpreter's dictionary.  All dictionaries are held until the last is read, with as
  * many entries in all as a single one may have. */
 static int add_interpreter(struct thread_names *names, uint64_t interpreter, size_t index,
-			   struct known_place *known)
+			   struct thread_place *known)
 {
 	struct active_dict *active = &names->active[names->active_count];
 	int err = find_place(names, interpreter, known);
 
 	if (!err)
-		err = thread_place_read_dict(&names->memory, &known->place, known->place.active,
-					     &active->head, &active->dict);
+		err = thread_place_read_dict(&names->memory, known, known->active, &active->head,
+					     &active->dict);
 	if (err)
 		return err;
 	if (names->active_entries + active->dict.count > PYTHON_MAX_DICT_ENTRIES) {
@@ -497,7 +492,7 @@ static int add_interpreters(struct thread_names *names, uint64_t interpreter)
 	size_t index = 0;
 
 	for (; interpreter && index < MAX_INTERPRETERS; index++) {
-		struct known_place *known;
+		struct thread_place *known;
 		int err = get_place(names->known, index, interpreter, &known);
 
 		if (!err)
@@ -510,7 +505,7 @@ static int add_interpreters(struct thread_names *names, uint64_t interpreter)
 			names->is_partial = true;
 		if (result)
 			result = err;
-		interpreter = known->place.next;
+		interpreter = known->next;
 	}
 	names->known->place_count = index; /* the others no longer exist */
 	return result;
