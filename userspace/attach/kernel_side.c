@@ -32,31 +32,19 @@
 #define SCRATCH_LEVELS 2U /* interrupt and NMI: no program can be preempted */
 #define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
 
-/* Maps that are memory of both sides. */
-enum shared_map {
-	SHARED_CONFIG,
-	SHARED_FILLS,
-	SHARED_REST,
-	SHARED_THREADS,
-	SHARED_CPU_SLOTS,
-	SHARED_SAMPLE_TIMERS,
-	SHARED_MAP_SETS,
-	SHARED_USER_SHARES,
-	SHARED_PAGES,
-	SHARED_RULES,
-	SHARED_ROWS,
-	SHARED_COUNT
-};
+#define SHARED_MAX 11U
+
+/* A map that is memory of both sides. */
 struct shared {
-	struct bpf_map *map;
-	size_t bytes; /* 0: it is not mapped */
-	void *memory; /* owned; NULL before it was mapped */
+	void *memory;
+	size_t bytes;
 };
 
 struct kernel_side {
 	struct pyprofd *skeleton;
-	struct shared shared[SHARED_COUNT]; /* the pointers below are into it */
-	uint64_t *other_map_bytes;	    /* owned; of objects that share maps, beside those */
+	struct shared shared[SHARED_MAX]; /* owned; the pointers below are into it */
+	size_t shared_count;
+	uint64_t *other_map_bytes; /* owned; of objects that share maps, beside those */
 	uint32_t map_chunk_count;
 	uint32_t process_room;		  /* entries of `processes` and of `contexts` */
 	struct pp_user_share *user_share; /* PP_USER_SHARES */
@@ -68,6 +56,7 @@ struct kernel_side {
 	struct pp_count *rest;
 	struct pp_thread *thread;     /* NULL without waits */
 	volatile uint64_t *cpu_place; /* by CPU: 1 + its place; 0: none */
+	struct pp_sample_timer *timers;
 	struct pp_map_chunk *map_chunk;
 	uint32_t *row;
 	struct row_store_memory memory;
@@ -284,60 +273,51 @@ static size_t whole_pages(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-static int map_shared(struct shared *shared)
+/* Returns the memory of a map; NULL where there is none, or when *err is set. */
+static void *map_memory(struct kernel_side *side, const struct bpf_map *map, size_t bytes, int *err)
 {
 	void *memory;
 
-	if (!shared->bytes)
-		return 0;
-	memory = mmap(NULL, whole_pages(shared->bytes), PROT_READ | PROT_WRITE, MAP_SHARED,
-		      bpf_map__fd(shared->map), 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	shared->memory = memory;
-	return 0;
+	if (*err || !bytes)
+		return NULL;
+	bytes = whole_pages(bytes);
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (memory == MAP_FAILED) {
+		*err = -errno;
+		return NULL;
+	}
+	side->shared[side->shared_count++] = (struct shared){memory, bytes};
+	return memory;
 }
 
 static int map_all(struct kernel_side *side)
 {
-	const struct row_store_memory *rows = &side->memory;
-	const struct shared shared[SHARED_COUNT] = {
-		[SHARED_CONFIG] = {side->skeleton->maps.config, sizeof(*side->config)},
-		[SHARED_FILLS] = {side->skeleton->maps.fills, PP_FILL_COUNT * sizeof(*side->fill)},
-		[SHARED_REST] = {side->skeleton->maps.rest, 2 * PP_REST_ROWS * sizeof(*side->rest)},
-		[SHARED_THREADS] = {side->skeleton->maps.threads,
-				    side->thread_count > 1
-					    ? side->thread_count * sizeof(*side->thread)
-					    : 0},
-		[SHARED_CPU_SLOTS] = {side->skeleton->maps.cpu_slots,
-				      side->cpu_count * sizeof(*side->cpu_place)},
-		[SHARED_SAMPLE_TIMERS] = {side->skeleton->maps.sample_timers,
-					  side->cpu_count * sizeof(struct pp_sample_timer)},
-		[SHARED_MAP_SETS] = {side->skeleton->maps.map_sets,
-				     side->map_chunk_count * sizeof(*side->map_chunk)},
-		[SHARED_USER_SHARES] = {side->skeleton->maps.user_shares,
-					PP_USER_SHARES * sizeof(*side->user_share)},
-		[SHARED_PAGES] = {side->skeleton->maps.pages,
-				  rows->page_count * sizeof(*rows->pages)},
-		[SHARED_RULES] = {side->skeleton->maps.rules,
-				  rows->rule_count * sizeof(*rows->rules)},
-		[SHARED_ROWS] = {side->skeleton->maps.rows, rows->shard_count * SHARD_BYTES},
-	};
+	const __typeof__(side->skeleton->maps) *maps = &side->skeleton->maps;
+	const size_t threads = side->thread_count > 1 ? side->thread_count : 0;
+	struct row_store_memory *rows = &side->memory;
+	int err = 0;
 
-	for (size_t i = 0; i < SHARED_COUNT; i++) {
-		int err;
-
-		side->shared[i] = shared[i];
-		err = map_shared(&side->shared[i]);
-		if (err)
-			return err;
-	}
-	return 0;
+	side->config = map_memory(side, maps->config, sizeof(*side->config), &err);
+	side->fill = map_memory(side, maps->fills, PP_FILL_COUNT * sizeof(*side->fill), &err);
+	side->rest = map_memory(side, maps->rest, 2 * PP_REST_ROWS * sizeof(*side->rest), &err);
+	side->thread = map_memory(side, maps->threads, threads * sizeof(*side->thread), &err);
+	side->cpu_place =
+		map_memory(side, maps->cpu_slots, side->cpu_count * sizeof(*side->cpu_place), &err);
+	side->timers = map_memory(side, maps->sample_timers,
+				  side->cpu_count * sizeof(*side->timers), &err);
+	side->map_chunk = map_memory(side, maps->map_sets,
+				     side->map_chunk_count * sizeof(*side->map_chunk), &err);
+	side->user_share = map_memory(side, maps->user_shares,
+				      PP_USER_SHARES * sizeof(*side->user_share), &err);
+	rows->pages = map_memory(side, maps->pages, rows->page_count * sizeof(*rows->pages), &err);
+	rows->rules = map_memory(side, maps->rules, rows->rule_count * sizeof(*rows->rules), &err);
+	side->row = map_memory(side, maps->rows, rows->shard_count * SHARD_BYTES, &err);
+	return err;
 }
 
 static void set_config(struct kernel_side *side)
 {
-	struct pp_config *config = side->shared[SHARED_CONFIG].memory;
+	struct pp_config *config = side->config;
 	uint64_t secret;
 	uint32_t seed;
 
@@ -348,12 +328,10 @@ static void set_config(struct kernel_side *side)
 	if (getrandom(&secret, sizeof(secret), 0) == sizeof(secret))
 		config->name_secret = secret;
 	config->name_secret |= 1;
-	side->config = config;
 }
 
 static void set_fills(struct kernel_side *side)
 {
-	side->fill = side->shared[SHARED_FILLS].memory;
 	for (uint32_t i = 0; i < PP_FILL_COUNT; i++)
 		side->fill[i].half =
 			bpf_map__max_entries(table_of(side, (enum pp_table)(i / 2), i)) / 2;
@@ -368,14 +346,6 @@ static int share_memory(struct kernel_side *side)
 		return err;
 	set_config(side);
 	set_fills(side);
-	side->rest = side->shared[SHARED_REST].memory;
-	side->thread = side->shared[SHARED_THREADS].memory;
-	side->cpu_place = side->shared[SHARED_CPU_SLOTS].memory;
-	side->map_chunk = side->shared[SHARED_MAP_SETS].memory;
-	side->user_share = side->shared[SHARED_USER_SHARES].memory;
-	rows->pages = side->shared[SHARED_PAGES].memory;
-	rows->rules = side->shared[SHARED_RULES].memory;
-	side->row = side->shared[SHARED_ROWS].memory;
 	rows->shard = calloc(rows->shard_count, sizeof(*rows->shard));
 	if (!rows->shard)
 		return -ENOMEM;
@@ -429,9 +399,8 @@ void kernel_side_free(struct kernel_side *side)
 {
 	if (!side)
 		return;
-	for (size_t i = 0; i < SHARED_COUNT; i++)
-		if (side->shared[i].memory)
-			munmap(side->shared[i].memory, whole_pages(side->shared[i].bytes));
+	for (size_t i = 0; i < side->shared_count; i++)
+		munmap(side->shared[i].memory, side->shared[i].bytes);
 	free(side->memory.shard);
 	free(side->other_map_bytes);
 	pyprofd__destroy(side->skeleton);
@@ -460,7 +429,7 @@ struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 		.scratch_levels = skeleton->rodata->scratch_levels,
 		.switch_tells_state = skeleton->rodata->switch_tells_state,
 		.process_room = side->process_room,
-		.timers = side->shared[SHARED_SAMPLE_TIMERS].memory,
+		.timers = side->timers,
 		.user_shares = side->user_share,
 		.rest = side->rest,
 	};

@@ -290,6 +290,14 @@ int mapping_set_drop_older(struct process *process, uint64_t cut_ns, uint64_t re
 	return 0;
 }
 
+static void move_mappings(struct process *to, const struct process *from)
+{
+	to->mapping = from->mapping;
+	to->mapping_count = from->mapping_count;
+	to->mapping_capacity = from->mapping_capacity;
+	to->mappings_changed = true;
+}
+
 int mapping_set_share(struct process *to, const struct process *from, uint64_t newest_ns)
 {
 	struct process partial = {0};
@@ -302,10 +310,7 @@ int mapping_set_share(struct process *to, const struct process *from, uint64_t n
 		return 0;
 	if (old == from->mapping_count) {
 		block_of(from)->share_count++;
-		to->mapping = from->mapping;
-		to->mapping_count = from->mapping_count;
-		to->mapping_capacity = from->mapping_capacity;
-		to->mappings_changed = true;
+		move_mappings(to, from);
 		return 0;
 	}
 	err = make_own(&partial, old);
@@ -314,9 +319,6 @@ int mapping_set_share(struct process *to, const struct process *from, uint64_t n
 	for (size_t i = 0; i < from->mapping_count; i++)
 		if (from->mapping[i].time_ns <= newest_ns)
 			partial.mapping[partial.mapping_count++] = from->mapping[i];
-	to->mapping = partial.mapping;
-	to->mapping_count = partial.mapping_count;
-	to->mapping_capacity = partial.mapping_capacity;
-	to->mappings_changed = true;
+	move_mappings(to, &partial);
 	return 0;
 }

@@ -178,8 +178,6 @@ static size_t leading_underscores(const struct symbol_function *function, size_t
 	return count;
 }
 
-/* Returns whether `a` is the better of two names for one address: has a size, is global, has fewer
- * leading underscores, is shorter, comes first. */
 bool symbol_function_is_better(const struct symbol_function *a, const struct symbol_function *b)
 {
 	size_t a_size, b_size, a_underscores, b_underscores;

@@ -228,15 +228,21 @@ static bool on_note(void *context, const struct usdt_note *note)
 	return elf_work_pay(finding->image->work, finding->wanted_count, ELF_WORK_PER_HEADER);
 }
 
+/* Returns whether static probes, or functions, are wanted. */
+static bool wants(const struct finding *finding, bool is_usdt)
+{
+	for (size_t i = 0; i < finding->wanted_count; i++)
+		if ((finding->wanted[i].kind == PROBE_WANTED_USDT) == is_usdt)
+			return true;
+	return false;
+}
+
 static int find_probes(struct finding *finding)
 {
 	struct usdt_refused refused;
-	bool is_wanted = false;
 	int err;
 
-	for (size_t i = 0; i < finding->wanted_count; i++)
-		is_wanted |= finding->wanted[i].kind == PROBE_WANTED_USDT;
-	if (!is_wanted)
+	if (!wants(finding, true))
 		return 0;
 	err = usdt_notes_read(finding->image, on_note, finding, &refused);
 	if (err)
@@ -411,12 +417,9 @@ static int find_in_table(struct finding *finding, uint32_t type)
 
 static int find_functions(struct finding *finding)
 {
-	bool is_wanted = false;
 	int err;
 
-	for (size_t i = 0; i < finding->wanted_count; i++)
-		is_wanted |= finding->wanted[i].kind != PROBE_WANTED_USDT;
-	if (!is_wanted)
+	if (!wants(finding, false))
 		return 0;
 	sort_by_first(finding);
 	err = find_in_table(finding, SHT_DYNSYM);

@@ -383,27 +383,19 @@ static void read_section(struct reading *reading, const struct elf_section *sect
 }
 
 /* Where section headers are stripped, a note may still be in a segment. */
-static void read_segments(struct reading *reading)
+static void read_all(struct reading *reading)
 {
 	const struct elf_image *image = reading->image;
+	const bool has_sections = image->section_count;
+	const uint32_t count = has_sections ? image->section_count : image->program_count;
 	struct elf_section section;
 
-	for (uint32_t i = 0; i < image->program_count && !reading->is_over &&
-			     elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER);
+	for (uint32_t i = has_sections;
+	     i < count && !reading->is_over && elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER);
 	     i++)
-		if (!elf_image_note_segment(image, i, &section))
-			read_section(reading, &section);
-}
-
-static void read_sections(struct reading *reading)
-{
-	const struct elf_image *image = reading->image;
-	struct elf_section section;
-
-	for (uint32_t i = 1; i < image->section_count && !reading->is_over &&
-			     elf_work_pay(image->work, 1, ELF_WORK_PER_HEADER);
-	     i++)
-		if (!elf_image_section_by_index(image, i, &section) && section.type == SHT_NOTE)
+		if (!(has_sections ? elf_image_section_by_index(image, i, &section)
+				   : elf_image_note_segment(image, i, &section)) &&
+		    section.type == SHT_NOTE)
 			read_section(reading, &section);
 }
 
@@ -417,10 +409,7 @@ int usdt_notes_read(const struct elf_image *image, usdt_note_handler *found, voi
 		reading.has_base = true;
 		reading.base_vaddr = base.vaddr;
 	}
-	if (image->section_count)
-		read_sections(&reading);
-	else
-		read_segments(&reading);
+	read_all(&reading);
 	if (elf_work_is_over(image->work))
 		return -E2BIG;
 	*ret_refused = reading.refused;

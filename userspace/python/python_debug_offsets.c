@@ -9,8 +9,6 @@
 #include "base/bytes.h"
 
 #define COOKIE "xdebugpy"
-/* The kernel side reads no more of a frame, because its page may end there. */
-#define INTERPRETER_FRAME_BYTES 88U
 #define INTERPRETER_MAX_BYTES (1U << 22) /* PyInterpreterState and _PyRuntime: 250-450 KiB */
 
 /* Numbers of the words that we use; 0: this version has no such word. */
@@ -75,10 +73,10 @@ static const struct debug_words words_of[] = {
 	X(ts_frame, 8, PP_TSTATE_READ_BYTES)                                                       \
 	X(ts_thread_id, 8, PP_TSTATE_READ_BYTES)                                                   \
 	X(ts_native_id, 8, PP_TSTATE_READ_BYTES)                                                   \
-	X(frame_previous, 8, INTERPRETER_FRAME_BYTES)                                              \
-	X(frame_code, 8, INTERPRETER_FRAME_BYTES)                                                  \
-	X(frame_instr, 8, INTERPRETER_FRAME_BYTES)                                                 \
-	X(frame_owner, 1, INTERPRETER_FRAME_BYTES)                                                 \
+	X(frame_previous, 8, PYTHON_FRAME_BYTES)                                                   \
+	X(frame_code, 8, PYTHON_FRAME_BYTES)                                                       \
+	X(frame_instr, 8, PYTHON_FRAME_BYTES)                                                      \
+	X(frame_owner, 1, PYTHON_FRAME_BYTES)                                                      \
 	X(code_line_table, 8, PP_CODE_READ_BYTES)                                                  \
 	X(ob_type, 8, code < 64 ? code : 64)                                                       \
 	X(code_filename, 8, code)                                                                  \
@@ -168,7 +166,7 @@ static void read_objects(struct debug_reader *reader, const struct debug_words *
 	bpf->code_flags = bpf->code_first_line - flags_before_line;
 	if (bpf->flags & PP_PYTHON_FREE_THREADED && words->code_tlbc) {
 		bpf->frame_tlbc_index =
-			word(reader, words->frame_tlbc_index, 4, INTERPRETER_FRAME_BYTES - 4);
+			word(reader, words->frame_tlbc_index, 4, PYTHON_FRAME_BYTES - 4);
 		bpf->code_tlbc = word(reader, words->code_tlbc, 8, 4096);
 	}
 	/* PyCompactUnicodeObject adds utf8_length and utf8. */
@@ -248,7 +246,7 @@ static bool do_objects_fit(const struct pp_python *bpf)
 		   fits(bpf->str_compact_data, 8, 256 + 16);
 
 	if (bpf->frame_tlbc_index != PP_NO_OFFSET)
-		fit = fit && fits(bpf->frame_tlbc_index, 4, INTERPRETER_FRAME_BYTES - 4);
+		fit = fit && fits(bpf->frame_tlbc_index, 4, PYTHON_FRAME_BYTES - 4);
 	if (bpf->code_tlbc != PP_NO_OFFSET)
 		fit = fit && fits(bpf->code_tlbc, 8, 4096);
 #define OBJECT_FITS(member, bytes, limit) fit = fit && fits(bpf->member, bytes, limit);

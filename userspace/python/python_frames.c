@@ -10,9 +10,8 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/page_cache.h"
+#include "python/python_info.h"
 
-/* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: the memory after a frame may not be readable. */
-#define INTERPRETER_FRAME_BYTES 88U
 #define MAX_TLS_MODULES 4096U
 #define MAX_PTHREAD_KEYS 1024U
 #define MAX_TLBC_COPIES 4096U
@@ -378,8 +377,7 @@ static void find_first_frame(struct walk *walk)
 
 static size_t head_bytes(const struct pp_python *layout)
 {
-	return layout->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES
-						      : INTERPRETER_FRAME_BYTES;
+	return layout->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES : PYTHON_FRAME_BYTES;
 }
 
 static void walk_frames(struct walk *walk)

@@ -19,6 +19,10 @@
 size_t python_eval_ranges(const struct elf_image *image, const char *name,
 			  struct pp_eval_range ret_range[PP_MAX_EVAL_RANGES]);
 
+/* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: no more is read of a frame, because the memory
+ * after it may not be readable.  PyFrameObject is longer than what is read. */
+#define PYTHON_FRAME_BYTES 88U
+
 /* Addresses in the file of symbols that later steps need; 0: no such symbol. */
 struct python_symbols {
 	uint64_t runtime;	       /* _PyRuntime, 3.7+ */

@@ -294,15 +294,11 @@ static bool is_shim(const struct pp_python *bpf, const uint8_t *head)
 	return bpf->chain >= PP_CHAIN_CFRAME_SHIM && head[bpf->frame_owner] >= bpf->shim_owner;
 }
 
-/* sizeof(_PyInterpreterFrame) of 3.14 and 3.15: the kernel side reads no more, because what follows
- * a frame may not be readable.  PyFrameObject is longer than what is read. */
-#define INTERPRETER_FRAME_BYTES 88U
-
 static void test_thread(struct self_test *test, uint64_t state)
 {
 	const struct pp_python *bpf = test->bpf;
 	const size_t size =
-		bpf->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES : INTERPRETER_FRAME_BYTES;
+		bpf->chain <= PP_CHAIN_FRAME_CFRAME ? PP_FRAME_READ_BYTES : PYTHON_FRAME_BYTES;
 	uint8_t head[PP_FRAME_READ_BYTES] = {0};
 	uint64_t frame;
 
