@@ -149,28 +149,22 @@ static int take_line(struct remote *remote, const struct remote_ask *ask, const 
 		     char why[WHY_BYTES])
 {
 	const struct watcher *watcher = ask->watcher;
-	const char *path = behind(line, "directory");
+	const char *path = behind(line, "directory") ?: behind(line, "file");
+	const char *numbers = behind(line, "progress"), *note = behind(line, "note");
+	const char *none = behind(line, "none");
 
-	if (!path)
-		path = behind(line, "file");
 	if (path) {
 		remote->path = strdup(path);
 		return remote->path ? 0 : -ENOMEM;
 	}
-	if (behind(line, "progress")) {
-		pass_progress(watcher, behind(line, "progress"));
+	if (numbers)
+		pass_progress(watcher, numbers);
+	if (note && watcher->note)
+		watcher->note(watcher->context, note);
+	if (numbers || note)
 		return 1;
-	}
-	if (behind(line, "note")) {
-		if (watcher->note)
-			watcher->note(watcher->context, behind(line, "note"));
-		return 1;
-	}
-	if (behind(line, "none")) {
-		say_why(why, "%s", behind(line, "none"));
-		return -ENOENT;
-	}
-	return say_why(why, "%s", behind(line, "error") ? behind(line, "error") : line);
+	(void)say_why(why, "%s", none ?: behind(line, "error") ?: line);
+	return none ? -ENOENT : -EINVAL;
 }
 
 static int wait_for_all(struct remote *remote, const struct remote_ask *ask, char why[WHY_BYTES])

@@ -58,17 +58,9 @@ static void check(struct argp_state *argp, void *verb)
 
 /* ---- printing ---- */
 
-static const char *bold(const struct dump *dump)
+static const char *paint(const struct dump *dump, enum text_color color)
 {
-	return text_color(dump->color, TEXT_BOLD);
-}
-static const char *dim(const struct dump *dump)
-{
-	return text_color(dump->color, TEXT_DIM);
-}
-static const char *plain(const struct dump *dump)
-{
-	return text_color(dump->color, TEXT_PLAIN);
+	return text_color(dump->color, color);
 }
 
 static const char *place_of(const struct dump *dump, const struct live_process *process,
@@ -100,7 +92,7 @@ static void print_frame(const struct dump *dump, const struct live_process *proc
 	text_fit(text_room(FRAME_INDENT), &name, &place, &cut);
 	printf("%*s%s", (int)FRAME_INDENT, "", name);
 	if (place[0])
-		printf("  %s%s%s", dim(dump), place, plain(dump));
+		printf("  %s%s%s", paint(dump, TEXT_DIM), place, paint(dump, TEXT_PLAIN));
 	printf("\n");
 }
 
@@ -112,7 +104,7 @@ static void print_stack(const struct dump *dump, const struct live_process *proc
 	for (size_t i = 0; live_process_frame(process, thread->stack, i, &frame); i++)
 		print_frame(dump, process, &frame);
 	if (!thread->stack)
-		printf("      %s[no stack]%s\n", dim(dump), plain(dump));
+		printf("      %s[no stack]%s\n", paint(dump, TEXT_DIM), paint(dump, TEXT_PLAIN));
 }
 
 /* A head is longer than a line where many threads share a stack: it goes on in the next line, but
@@ -181,7 +173,7 @@ static void print_group(const struct dump *dump, const struct live_process *proc
 	size_t shown = count < THREADS_SHOWN ? count : THREADS_SHOWN;
 	char text[FORMAT_BYTES] = "  thread";
 
-	printf("%s", bold(dump));
+	printf("%s", paint(dump, TEXT_BOLD));
 	if (count > 1)
 		snprintf(text, sizeof(text), "  %zu threads", count);
 	print_part(&head, text);
@@ -189,7 +181,7 @@ static void print_group(const struct dump *dump, const struct live_process *proc
 		print_thread(&head, process, &thread[i], i + 1 == count);
 	if (count > shown)
 		print_part(&head, " ...");
-	printf("%s", plain(dump));
+	printf("%s", paint(dump, TEXT_PLAIN));
 	print_state(&head, process, thread);
 	print_stack(dump, process, thread);
 }
@@ -274,8 +266,8 @@ static void on_process(void *context, const struct live_process *process)
 		return;
 	}
 	printf("%s%sprocess %" PRIu64 " %s%s, uid %" PRIu64 ": %zu thread%s\n",
-	       dump->processes ? "\n" : "", bold(dump), process->pid,
-	       live_process_string(process, process->name), plain(dump), process->uid,
+	       dump->processes ? "\n" : "", paint(dump, TEXT_BOLD), process->pid,
+	       live_process_string(process, process->name), paint(dump, TEXT_PLAIN), process->uid,
 	       process->thread_count, process->thread_count == 1 ? "" : "s");
 	dump->processes++;
 	if (process->thread_count)

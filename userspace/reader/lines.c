@@ -150,15 +150,6 @@ static int show_files(struct lines *lines, const struct input *input, struct tab
 			lines->view.function ? lines->view.function : "");
 }
 
-/* The file's name is nobody's: it is gone when we end. */
-static void print_exact_head(const struct profile_read_totals *totals)
-{
-	char recorded[FORMAT_BYTES];
-
-	printf("lines, exact: %s recorded\n",
-	       format_value((int64_t)totals->duration_ns, "nanoseconds", recorded));
-}
-
 static int write_page(struct lines *lines, const struct input *input)
 {
 	int err;
@@ -172,12 +163,15 @@ static int write_page(struct lines *lines, const struct input *input)
 static int write_table(struct lines *lines, const struct input *input,
 		       const struct profile_read_totals *totals)
 {
+	char recorded[FORMAT_BYTES];
 	struct table table;
 	int err;
 
 	table_open(&table, stdout, (enum table_format)lines->shared.format, text_wants_color());
 	if (lines->shared.select.records && table_is_for_people(&table))
-		print_exact_head(totals);
+		/* The file's name is nobody's: it is gone when we end. */
+		printf("lines, exact: %s recorded\n",
+		       format_value((int64_t)totals->duration_ns, "nanoseconds", recorded));
 	else
 		text_table_head(&table, input);
 	if (!table_is_for_people(&table))

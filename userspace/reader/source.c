@@ -141,21 +141,14 @@ static int refuse(const char *why, const char **ret_why)
 
 static int explain(int err, bool with_lent_rights, const char **ret_why)
 {
-	switch (err) {
-	case -ENOMEM:
+	if (err == -ENOMEM)
 		return err;
-	case -ENOENT:
-	case -ENOTDIR:
-		return refuse("is not here", ret_why);
-	case -EINVAL:
-		return refuse("is not a regular file", ret_why);
-	case -EACCES:
-		if (with_lent_rights)
-			return refuse("may not be read by the user who called sudo", ret_why);
-		return refuse("cannot be read", ret_why);
-	default:
-		return refuse("cannot be read", ret_why);
-	}
+	return refuse(err == -ENOENT || err == -ENOTDIR ? "is not here"
+		      : err == -EINVAL			? "is not a regular file"
+		      : err == -EACCES && with_lent_rights
+			      ? "may not be read by the user who called sudo"
+			      : "cannot be read",
+		      ret_why);
 }
 
 static int open_named_by_user(const char *path, int *ret_fd, const char **ret_why)
