@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: collectors/settings.c collectors/http_client.c base/collectors.c config/url.c config/secret.c store/store_query.c base/utf8.c base/io.c base/task.c base/safe_file.c */
+/* sources: collectors/settings.c collectors/http_client.c base/collectors.c config/url.c config/secret.c config/config.c store/store_query.c base/utf8.c base/io.c base/task.c base/safe_file.c */
 /* What pyprof hands over to pyprof-fetch, and a URL in it. */
 #include <assert.h>
 #include <stdlib.h>
