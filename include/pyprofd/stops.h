@@ -75,6 +75,12 @@
 	X(MEMORY_LATE, "memory_late", "reads of a process' memory without an answer within 0.1 s") \
 	X(MEMORY_LEFT_ALONE, "memory_left_alone",                                                  \
 	  "reads of a process' memory not tried: it, or its user's processes, were late before")   \
+	X(OPENS_LATE, "opens_late",                                                                \
+	  "files or perf maps whose file system did not answer within 0.1 s")                      \
+	X(OPENS_LEFT_ALONE, "opens_left_alone",                                                    \
+	  "files not opened: their process, user or file system did not answer before")            \
+	X(CHILDREN_STUCK, "children_stuck",                                                        \
+	  "children of pyprofd that cannot be ended, as a file system does not answer them")       \
 	X(FILES_REFUSED, "files_refused",                                                          \
 	  "an ELF file was given up: too much work, huge pages, or no answer")                     \
 	X(FILES_LOST, "files_lost",                                                                \

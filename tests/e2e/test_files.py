@@ -9,6 +9,7 @@ import time
 
 import harness
 from test_quotas import WORK, build
+from test_service import child_named
 
 FILES, DESCRIPTORS = 400, 256
 
@@ -37,7 +38,19 @@ int main(int count, char **path)
 """
 
 
+def open_files(pid):
+    folder = "/proc/%d/fd" % pid
+    found = []
+    for name in os.listdir(folder):
+        try:
+            found.append(os.readlink(os.path.join(folder, name)))
+        except FileNotFoundError:
+            pass
+    return found
+
+
 def test_more_files_than_descriptors():
+    """The child that opens them has them, and the agent none."""
     directory = harness.temporary()
     library = build(directory, "library.so", LIBRARY, "-shared", "-fPIC")
     caller = build(directory, "caller", CALLER)
@@ -52,9 +65,11 @@ def test_more_files_than_descriptors():
             process = harness.start(out, program.pid, 499, preexec_fn=lambda: resource.setrlimit(
                 resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)))
             harness.sampling(process)
+            opener = child_named(process.pid, "pyprofd: opener")
             most, end = 0, harness.cpu_of(program.pid) + 2
             while harness.cpu_of(program.pid) < end and process.poll() is None:
-                most = max(most, len(os.listdir("/proc/%d/fd" % process.pid)))
+                most = max(most, len(open_files(opener)))
+                assert not [path for path in open_files(process.pid) if path in copies]
                 time.sleep(0.05)
             run = harness.finish(process, signal_number=2)
         finally:

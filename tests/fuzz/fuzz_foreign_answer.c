@@ -25,9 +25,10 @@ struct worker {
 };
 static struct worker child;
 
-int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker)
+int worker_new(const struct worker_kind *kind, const char *program, int peer,
+	       struct worker **ret_worker)
 {
-	(void)kind, (void)program;
+	(void)kind, (void)program, (void)peer;
 	*ret_worker = &child;
 	return 0;
 }
@@ -68,16 +69,61 @@ const uint8_t *worker_memory(const struct worker *worker)
 	return worker->memory;
 }
 
-void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats)
+void worker_get_stats(struct worker *worker, struct worker_stats *ret_stats)
 {
 	(void)worker;
 	*ret_stats = (struct worker_stats){0};
 }
 
-static int no_descriptor(void *context, int *ret_fd)
+uint64_t worker_child(const struct worker *worker)
+{
+	(void)worker;
+	return 2;
+}
+
+/* No file is opened. */
+int opener_new(const char *program, struct opener **ret_opener)
+{
+	(void)program;
+	*ret_opener = NULL;
+	return 0;
+}
+
+bool opener_await(struct opener *opener)
+{
+	return !opener;
+}
+
+void opener_free(struct opener *opener)
+{
+	(void)opener;
+}
+
+int opener_peer(const struct opener *opener)
+{
+	(void)opener;
+	return -1;
+}
+
+void opener_get_stats(const struct opener *opener, struct opener_stats *ret_stats)
+{
+	(void)opener;
+	*ret_stats = (struct opener_stats){0};
+}
+
+int opener_hand(struct opener *opener, const struct opener_file *file,
+		const struct opener_debug *debug, uint32_t *ret_number, uint32_t *ret_files)
+{
+	(void)opener, (void)file, (void)debug;
+	*ret_number = 1;
+	*ret_files = FOREIGN_FILE_BIT;
+	return 0;
+}
+
+static int find_nothing(void *context, struct foreign_source *ret_source)
 {
 	(void)context;
-	*ret_fd = 0;
+	ret_source->fd = 0;
 	return 0;
 }
 
@@ -270,7 +316,7 @@ static void check_probes(struct foreign *foreign, const struct foreign_file *fil
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct foreign_file file = {.number = 1, .descriptor = no_descriptor};
+	const struct foreign_file file = {.number = 1, .find = find_nothing};
 	OWNED(foreign) struct foreign *foreign = NULL;
 
 	if (size < sizeof(child.reply) + 1 || size > SHARED_BYTES)

@@ -5,6 +5,7 @@ else."""
 import ctypes
 import mmap
 import os
+import signal
 import struct
 import sys
 import time
@@ -195,6 +196,84 @@ def answer_fuse(fd):
             fd,
             struct.pack("<IiQ", 16 + len(answer or b""), 0 if answer is not None or code in (18, 25)
                         else -38, unique) + (answer or b""))
+
+
+FOLDER_FILE, FOLDER_S = "code", 40  # in a folder of mount_folder()
+
+
+def mount_folder(device, path, user=0, more=b""):
+    """Mounts a folder with one file there, as mount_fuse(); more: options that begin with a comma.
+    For serve_folder()."""
+    fd = os.open(device, os.O_RDWR)
+    check(
+        libc.mount(b"folder", path.encode(), b"fuse", 0,
+                   b"fd=%d,rootmode=40755,user_id=%d,group_id=%d" % (fd, user, user) + more),
+        "mount of a FUSE")
+    return fd
+
+
+def folder_answer(code, node, request, data):
+    """What is said to a request; below 0: -errno."""
+    is_file = node == 2
+
+    def attributes(is_file):
+        number, mode = (2, 0o100755) if is_file else (1, 0o40755)
+        return struct.pack("<QQQQQQIIIIIIIIII", number, len(data), 64, 0, 0, 0, 0, 0, 0, mode, 1, 0,
+                           0, 0, PAGE, 0)
+
+    if code == 1:  # LOOKUP
+        if request[40:].rstrip(b"\0") != FOLDER_FILE.encode():
+            return -2
+        return struct.pack("<QQQQII", 2, 0, 0, 0, 0, 0) + attributes(True)
+    if code == 15:  # READ
+        offset, size = struct.unpack_from("<QI", request, 48)
+        return data[offset:offset + size]
+    return {
+        26: struct.pack("<IIIIHHIIHHIII", 7, 31, 0, 0, 16, 12, PAGE, 1, 0, 0, 0, 0, 0)
+        + bytes(20),  # INIT
+        3: struct.pack("<QII", 0, 0, 0) + attributes(is_file),  # GETATTR
+        14: struct.pack("<QII", 1, 0, 0),  # OPEN
+        27: struct.pack("<QII", 1, 0, 0),  # OPENDIR
+        17: bytes(48) + struct.pack("<II", 255, PAGE) + bytes(24)  # STATFS
+    }.get(code, b"" if code in (18, 25, 28, 29) else -38)
+
+
+def serve_folder(fd, path, begin=None):
+    """Starts a process that answers for a folder with the file's data, until somebody looks for
+    `stop` there; then it says nothing, for as long as it lives: FOLDER_S at most.  Its pid."""
+    pid = os.fork()
+    if pid:
+        return pid
+    os.setsid()  # who attacks is killed, and this goes on
+    os.closerange(3, fd)
+    os.closerange(fd + 1, 256)
+    signal.alarm(FOLDER_S)
+    with open(path, "rb") as file:
+        data = file.read()
+    if begin:
+        begin()
+    while True:
+        request = os.read(fd, 1 << 17)
+        _, code, unique, node = struct.unpack_from("<IIQQ", request)
+        if code in (2, 36, 42):  # what has no answer
+            continue
+        answer = folder_answer(code, node, request, data)
+        error, text = (answer, b"") if isinstance(answer, int) else (0, answer)
+        os.write(fd, struct.pack("<IiQ", 16 + len(text), error, unique) + text)
+        while code == 1 and request[40:].rstrip(b"\0") == b"stop":
+            os.read(fd, 1 << 17)
+
+
+def map_stopped(path):
+    """Maps code of a file in such a folder, all of whose data is there, when nobody answers any
+    more."""
+    fd = os.open(os.path.join(path, FOLDER_FILE), os.O_RDONLY)
+    os.read(fd, 1 << 20)
+    os.path.exists(os.path.join(path, "stop"))
+    at = libc.mmap(None, PAGE, 5, 2, fd, PAGE)  # the descriptor stays: closing asks, too
+    if at in (None, ctypes.c_void_p(-1).value):
+        raise OSError(ctypes.get_errno(), "mmap of " + path)
+    return at
 
 
 # sizeof(PyCodeObject) of CPython 3.11, which an interpreter's file must agree with.

@@ -7,7 +7,7 @@ BEGIN {
 	allowed["identity"] = "discover" # docs/design/configuration.md
 	allowed["unwind"] = "elf"
 	allowed["python"] = "discover elf unwind"
-	allowed["files"] = "child elf unwind python" # docs/design/files.md
+	allowed["files"] = "child discover elf unwind python" # docs/design/files.md
 	allowed["attach"] = "child discover files unwind python"
 	allowed["drain"] = "python" # docs/design/agent.md
 	allowed["symbolize"] = "discover files python drain"

@@ -23,6 +23,7 @@
 #include "child/perf_opener.h"
 #include "doctor/doctor.h"
 #include "files/client.h"
+#include "files/opening.h"
 #include "files/serve.h"
 #include "gauges/child.h"
 #include "options/host_check.h"
@@ -235,6 +236,10 @@ static void print_summary(struct agent *agent)
 	log_debug("elf child: %" PRIu64 " late, %" PRIu64 " ended, %" PRIu64 " without it, %" PRIu64
 		  " starts",
 		  parsing.late, parsing.ended, parsing.none, parsing.starts);
+	log_debug("opener child: %" PRIu64 " requests, %" PRIu64 " late, %" PRIu64
+		  " starts, %" PRIu64 " us of CPU time",
+		  parsing.opener.asked, parsing.opener.late, parsing.opener.starts,
+		  (uint64_t)(parsing.opener.cpu_ns / NS_PER_US));
 	peek_get_stats(agent->peek, &reads);
 	log_debug("memory child: %" PRIu64 " reads, %" PRIu64 " starts, %" PRIu64 " us of CPU time",
 		  reads.reads, reads.starts, (uint64_t)(reads.cpu_ns / NS_PER_US));
@@ -355,9 +360,9 @@ static int run_agent(struct options *options)
 static void be_child(enum child_kind kind)
 {
 	static void (*const child_main[CHILD_KINDS])(void) = {
-		[CHILD_MEMORY] = peek_child_main,   [CHILD_FILES] = foreign_child_main,
-		[CHILD_EVENTS] = perf_child_main,   [CHILD_STORE] = merge_child_main,
-		[CHILD_GAUGES] = gauges_child_main,
+		[CHILD_MEMORY] = peek_child_main,   [CHILD_OPENER] = opening_child_main,
+		[CHILD_FILES] = foreign_child_main, [CHILD_EVENTS] = perf_child_main,
+		[CHILD_STORE] = merge_child_main,   [CHILD_GAUGES] = gauges_child_main,
 	};
 
 	if (kind < CHILD_KINDS && child_main[kind])

@@ -327,7 +327,6 @@ static void jit_refresh(struct naming *naming, struct jit *jit)
 	struct perf_map_source source = {0};
 	struct proc_status status;
 	const uint64_t now_ns = mono_ns();
-	char root[32];
 	size_t used;
 	pid_t tid;
 
@@ -342,8 +341,7 @@ static void jit_refresh(struct naming *naming, struct jit *jit)
 		note_refusal(naming, jit, process, "all such files took too much memory");
 		return;
 	}
-	snprintf(root, sizeof(root), "/proc/%d/root", tid);
-	source.root = root;
+	source.tid = tid;
 	source.inner_pid = process->inner_pid ? process->inner_pid : process->id.tgid;
 	source.uid = status.uid;
 	source.started_s = (int64_t)((wall_ns() - (now_ns - process->start_ns)) / NS_PER_SEC);

@@ -202,9 +202,26 @@ static void tell(struct user_quota *quota, const char *what, const char *counter
 			 uid, what, counter);
 }
 
+static void tell_unopened(struct file_table *files)
+{
+	struct file_unopened unopened;
+
+	if (!file_table_tell_unopened(files, &unopened))
+		return;
+	log_warn("'%s', which process %u has mapped, cannot be opened: %s%s; its code has no names "
+		 "and, if it is Python, no frames (told once for this error; files_unopened)",
+		 unopened.path, unopened.tgid,
+		 unopened.error == -ETIMEDOUT ? "its file system does not answer"
+					      : strerror(-unopened.error),
+		 unopened.error == -EACCES ? " to root (a user's own FUSE, NFS with root_squash)"
+					   : "");
+}
+
 void window_facts_tell_quotas(const struct window_facts *facts)
 {
 	const struct row_store_quotas rows = row_store_quotas(facts->rows);
+
+	tell_unopened(facts->services->files);
 
 	tell(rows.pages, "more files are mapped and get no unwind rows", "text_refused");
 	tell(rows.rows, "unwind rows are not loaded, or dropped", "rows_refused");
@@ -290,6 +307,9 @@ static void add_own_losses(const struct window_facts *facts, const struct foreig
 	loss[PP_LOSS_TEXTS_REFUSED] = text_table_refused(facts->services->texts);
 	loss[PP_LOSS_MEMORY_LATE] = reads->late;
 	loss[PP_LOSS_MEMORY_LEFT_ALONE] = reads->left_alone;
+	loss[PP_LOSS_OPENS_LATE] = parsing->opener.late;
+	loss[PP_LOSS_OPENS_LEFT_ALONE] = parsing->opener.left_alone;
+	loss[PP_LOSS_CHILDREN_STUCK] = reads->stuck + parsing->stuck + parsing->opener.stuck;
 }
 
 void window_facts_update(const struct window_facts *facts)
@@ -304,7 +324,8 @@ void window_facts_update(const struct window_facts *facts)
 	peek_get_stats(facts->peek, &reads);
 	foreign_get_stats(facts->services->foreign, &parsing);
 	memcpy(summary->asked, parsing.count, sizeof(summary->asked));
-	summary->own_cpu_ns += reads.cpu_ns + parsing.count[FOREIGN_COST_CPU_NS];
+	summary->own_cpu_ns +=
+		reads.cpu_ns + parsing.count[FOREIGN_COST_CPU_NS] + parsing.opener.cpu_ns;
 	summary->early_swaps = facts->tables->early_swaps;
 	(void)kernel_side_get_losses(facts->services->kernel, summary->loss);
 	add_own_losses(facts, &parsing, &reads, summary->loss);

@@ -1,35 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "attach/btrfs_devices.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "files/vouch.h"
 
 /* Some 30,000 mounts.  Beyond it a device counts as btrfs, which costs time and no name. */
 #define MOUNTINFO_MAX_BYTES (4U << 20)
 
 bool mountinfo_is_btrfs(const char *text, uint32_t major, uint32_t minor)
 {
-	static const char separator[] = " - ", type[] = " - btrfs ";
+	char type[16];
 
-	for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
-		uint32_t line_major, line_minor;
-		const char *found;
-
-		end = strchrnul(line, '\n');
-		if (sscanf(line, "%*u %*u %" SCNu32 ":%" SCNu32, &line_major, &line_minor) != 2 ||
-		    line_major != major || line_minor != minor)
-			continue;
-		/* Blanks in paths are escaped, so the first lone hyphen ends the optional
-		 * fields. */
-		found = memmem(line, (size_t)(end - line), separator, sizeof(separator) - 1);
-		if (found && !strncmp(found, type, sizeof(type) - 1))
-			return true;
-	}
-	return false;
+	return mountinfo_type(text, major, minor, type, sizeof(type)) && !strcmp(type, "btrfs");
 }
 
 static bool is_mounted_btrfs(uint32_t minor)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the descriptors of mapped files.  At most half of the descriptors that the agent may have
- * are files; where there are more files, those used least are closed, and opened again by a mapping
- * of theirs.  An open file also keeps its file system from being unmounted, so those of ended
- * programs are closed too.  Private to file_table.c. */
+/* Keeps mapped files open, in the child that has them (files/opener.h).  At most half of the
+ * descriptors that it may have are files; where there are more files, those used least are closed,
+ * and opened again by a mapping of theirs, as all are when there is another child.  An open file
+ * also keeps its file system from being unmounted, so those of ended programs are closed too.
+ * Private to file_table.c. */
 #ifndef ATTACH_FILE_DESCRIPTORS_H
 #define ATTACH_FILE_DESCRIPTORS_H
 
@@ -13,22 +14,32 @@
 struct file;
 struct foreign;
 struct mapping;
+struct opener_file;
 struct process;
 
 struct file_descriptors {
 	struct file *least_used; /* of the open ones, a list by use */
+	struct file *torn;	 /* those that were open in a child that is no more */
 	size_t open, max;
+	uint64_t child;		 /* opener_child(), when the open ones were */
 	struct foreign *foreign; /* borrowed; it closes the files too */
 	uint64_t lost;		 /* times that a file was not there to be opened again */
 };
 /* Sets the bound by RLIMIT_NOFILE, as it is now. */
 void file_descriptors_init(struct file_descriptors *descriptors, struct foreign *foreign);
 
-/* Gives a file its open descriptor, which belongs to it from now on; may close others. */
-void file_descriptors_put(struct file_descriptors *descriptors, struct file *file, int fd);
-/* Finds a file's descriptor, which is valid until the next call, and opens the file again if it was
- * closed.  Returns 0; -ENODATA: it was never opened; -ESTALE: it is gone, or another one. */
-int file_descriptors_get(struct file_descriptors *descriptors, struct file *file, int *ret_fd);
+/* Notes that the files of a child that is no more are closed.  To be called before it is asked
+ * whether one is open, with which this and the next calls begin. */
+void file_descriptors_update(struct file_descriptors *descriptors);
+/* Opens files again that were open in such a child, the last used ones first, until a time
+ * (CLOCK_MONOTONIC) is over: who maps them may end, and then nobody can. */
+void file_descriptors_reopen(struct file_descriptors *descriptors, uint64_t until_ns);
+/* Gives a file what was opened, which belongs to it from now on; may close others. */
+void file_descriptors_put(struct file_descriptors *descriptors, struct file *file,
+			  const struct opener_file *opened);
+/* Makes sure that a file is open until the next call: it is opened again if it was closed.
+ * Returns 0; -ENODATA: it was never opened; -ESTALE: it is gone, or another one. */
+int file_descriptors_get(struct file_descriptors *descriptors, struct file *file);
 /* Closes a file, in the child that parses it too. */
 void file_descriptors_close(struct file_descriptors *descriptors, struct file *file);
 

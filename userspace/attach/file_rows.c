@@ -8,7 +8,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include "attach/file_identity.h"
 #include "attach/file_table.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -265,9 +264,9 @@ static int reserve_pages(struct file_rows *rows, struct file *file)
 {
 	int err = 0;
 
-	if (file->fd >= 0)
-		err = file_text_check(file->fd, &file->identity, file->segment,
-				      file->segment_count);
+	if (file_is_open(file))
+		err = opener_check_text(foreign_opener(rows->foreign), &file->opened,
+					&file->identity, file->segment, file->segment_count);
 	if (!err)
 		err = row_store_add_file(rows->store, file->uid, file->min_vaddr, file->max_vaddr,
 					 &file->page0);

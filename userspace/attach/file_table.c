@@ -10,10 +10,13 @@
 #include "attach/file_names.h"
 #include "attach/file_rows.h"
 #include "base/clock.h"
-#include "discover/file_open.h"
 #include "discover/mapping_set.h"
 #include "discover/proc_scan.h"
 #include "files/client.h"
+#include "files/opening.h"
+
+#define NOTED_WORDS 4U /* all of Linux' errno */
+#define REOPEN_NS 20000000ULL
 
 struct file_table {
 	struct foreign *foreign;  /* borrowed */
@@ -26,6 +29,8 @@ struct file_table {
 	struct file_rows rows;
 	struct file_table_stats stats;
 	uint64_t unread_due_ns; /* when files are asked about again; 0: there never was one */
+	uint64_t noted_errors[NOTED_WORDS]; /* by errno, those of opening files */
+	struct file_unopened unopened;	    /* error 0: none to be told */
 };
 
 /* Its descriptor is closed already, or it has none. */
@@ -168,21 +173,34 @@ static void table_drop(struct file_table *table, struct file *file)
 	file_free(file);
 }
 
+static struct opener *opener_of(const struct file_table *table)
+{
+	return foreign_opener(table->foreign);
+}
+
 int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd)
 {
-	if (file != table->vdso || table->vdso_fd < 0)
-		return file_descriptors_get(&table->descriptors, file, ret_fd);
-	*ret_fd = table->vdso_fd;
-	return 0;
+	const pid_t tid = (pid_t)file->last_place.tgid;
+	int err = file_descriptors_get(&table->descriptors, file);
+
+	return err ? err : opener_give(opener_of(table), &file->opened, tid ? tid : 1, ret_fd);
 }
 
 /* ---- what the child says of it ---- */
 
-static int find_descriptor(void *context, int *ret_fd)
+static int find_source(void *context, struct foreign_source *ret_source)
 {
 	struct file *file = context;
+	struct file_table *table = file->table;
+	int err;
 
-	return file_table_descriptor(file->table, file, ret_fd);
+	if (file == table->vdso && table->vdso_fd >= 0) {
+		ret_source->fd = table->vdso_fd;
+		return 0;
+	}
+	err = file_descriptors_get(&table->descriptors, file);
+	ret_source->opened = file->opened;
+	return err;
 }
 
 static struct foreign_file ask_about(struct file *file)
@@ -191,7 +209,7 @@ static struct foreign_file ask_about(struct file *file)
 	return (struct foreign_file){.number = file->id,
 				     .user = file->uid,
 				     .payer = file->identity.owner ? file->uid : 0,
-				     .descriptor = find_descriptor,
+				     .find = find_source,
 				     .context = file};
 }
 
@@ -255,7 +273,7 @@ static int create(struct file_table *table, const char *path, struct file **ret_
 	if (!file)
 		return -ENOMEM;
 	file->table = table;
-	file->fd = -1;
+	file->opened.fd = -1;
 	file->error = -ENODATA;
 	file->unused_since_ns = mono_ns();
 	file->path = strdup(path);
@@ -273,27 +291,62 @@ static int create(struct file_table *table, const char *path, struct file **ret_
 
 /* A file opened for a mapping. */
 struct opened {
-	int fd; /* owned */
+	struct opener *opener;
+	struct opener_file file; /* owned */
 	struct file_identity identity;
 	bool is_of_mapping; /* the mapping's key certainly belongs to this file */
 };
 
 static void opened_release(struct opened *opened)
 {
-	if (opened->fd >= 0)
-		close(opened->fd);
+	if (opened->file.fd >= 0)
+		opener_close(opened->opener, &opened->file);
 }
 
-static int open_mapped(const struct process *process, const struct mapping *mapping,
-		       struct opened *opened)
+/* Notes an error, of each kind but those of what is gone the first one: why a file's code has no
+ * names. */
+static void note_unopened(struct file_table *table, const struct process *process,
+			  const struct mapping *mapping, int err)
 {
-	int err = file_open(process->id.tgid, mapping, &opened->fd);
+	struct file_unopened *unopened = &table->unopened;
+	uint64_t *const noted = &table->noted_errors[-err / 64 % NOTED_WORDS];
 
-	if (!err)
-		err = file_identity_read(opened->fd, &opened->identity);
-	if (err)
+	if (err == -ENOENT || err == -ESRCH || err == -ESTALE || err == -EINVAL ||
+	    unopened->error || *noted >> -err % 64 & 1)
+		return;
+	*noted |= 1ULL << -err % 64;
+	unopened->error = err;
+	unopened->tgid = process->id.tgid;
+	snprintf(unopened->path, sizeof(unopened->path), "%s", mapping->path);
+}
+
+bool file_table_tell_unopened(struct file_table *table, struct file_unopened *ret_unopened)
+{
+	if (!table->unopened.error)
+		return false;
+	*ret_unopened = table->unopened;
+	table->unopened.error = 0;
+	return true;
+}
+
+static int open_mapped(struct file_table *table, const struct process *process,
+		       const struct mapping *mapping, struct opened *opened)
+{
+	const uint32_t user = process_user(process);
+	struct opened_file found;
+	int err = opener_open_mapped(opener_of(table), process->id.tgid, user, mapping, &found);
+
+	if (err) {
+		note_unopened(table, process, mapping, err);
 		return err;
-	opened->is_of_mapping = file_identity_is_of(opened->fd, &opened->identity, &mapping->key);
+	}
+	opened->opener = opener_of(table);
+	opened->file = (struct opener_file){.child = opener_child(opened->opener),
+					    .fd = found.fd,
+					    .user = user,
+					    .place = opener_place(&mapping->key)};
+	opened->identity = found.identity;
+	opened->is_of_mapping = found.is_of_mapping;
 	return 0;
 }
 
@@ -306,12 +359,13 @@ static struct file *with_build_id(const struct file_table *table, const struct f
 
 static bool is_stood_for(struct file_table *table, struct file *known, const struct file *file)
 {
-	int fd;
+	bool must_compare;
 
-	if (file_table_descriptor(table, known, &fd))
+	if (!file_may_stand_for(&known->identity, &file->identity, &must_compare))
 		return false;
-	return file_stands_for((struct open_file){.fd = fd, .identity = &known->identity},
-			       (struct open_file){.fd = file->fd, .identity = &file->identity});
+	return !must_compare || (!file_descriptors_get(&table->descriptors, known) &&
+				 opener_is_equal(opener_of(table), &known->opened, &file->opened,
+						 file->identity.size));
 }
 
 /* Finds the file whose rows fit this one: the same inode under another path, or an equal file.
@@ -357,6 +411,14 @@ static int take_in(struct file_table *table, struct file *file)
 	return err;
 }
 
+static void put_opened(struct file_table *table, struct file *file, struct opened *opened)
+{
+	const struct opener_file taken = opened->file;
+
+	opened->file.fd = -1;
+	file_descriptors_put(&table->descriptors, file, &taken);
+}
+
 /* Gives a new file its slot, or `unopened` its contents. */
 static int get_created(struct file_table *table, const struct process *process, const char *path,
 		       struct opened *opened, struct file *unopened, struct file **ret_file)
@@ -366,7 +428,7 @@ static int get_created(struct file_table *table, const struct process *process, 
 
 	if (err)
 		return err;
-	file_descriptors_put(&table->descriptors, file, TAKE_FD(opened->fd));
+	put_opened(table, file, opened);
 	file->identity = opened->identity;
 	file->uid = process_user(process);
 	ask_facts(table, file);
@@ -388,8 +450,8 @@ static int get_opened(struct file_table *table, const struct process *process, c
 	int err;
 
 	if (file && file != unopened) {
-		if (file->fd < 0 && is_same_inode(&file->identity, &opened->identity))
-			file_descriptors_put(&table->descriptors, file, TAKE_FD(opened->fd));
+		if (!file_is_open(file) && is_same_inode(&file->identity, &opened->identity))
+			put_opened(table, file, opened);
 		*ret_file = file;
 		return 0;
 	}
@@ -461,10 +523,8 @@ static struct file *unopened_for(const struct numbered *known, const struct open
  * knows. */
 static bool keeps_number(struct file_table *table, struct file *file, const struct file_key *key)
 {
-	int fd;
-
-	return key->inode_generation || file->fd >= 0 || !file->was_opened ||
-	       !file_table_descriptor(table, file, &fd);
+	return key->inode_generation || file_is_open(file) || !file->was_opened ||
+	       !file_descriptors_get(&table->descriptors, file);
 }
 
 /* The process has ended, or its file is gone: only the numbers are left. */
@@ -488,12 +548,12 @@ static int get_new(struct file_table *table, const struct process *process,
 		   const struct mapping *mapping, const struct numbered *known,
 		   struct file **ret_file)
 {
-	CLEANUP(opened_release) struct opened opened = {.fd = -1};
+	CLEANUP(opened_release) struct opened opened = {.file.fd = -1};
 	struct file *file = NULL;
 	int err;
 
 	/* An ended process' file is looked for by path and number below our own root. */
-	if (open_mapped(process, mapping, &opened) ||
+	if (open_mapped(table, process, mapping, &opened) ||
 	    (!is_believed(known, &opened.identity, process) && has_ended(process)))
 		return get_by_number(table, process, mapping, known, ret_file);
 	err = get_opened(table, process, mapping->path, &opened, unopened_for(known, &opened),
@@ -563,11 +623,12 @@ int file_table_get(struct file_table *table, const struct process *process,
 		*ret_file = NULL;
 		return 0;
 	}
+	file_descriptors_update(&table->descriptors);
 	known = find_numbered(table, mapping);
 	file = known.file;
 	/* A file without a descriptor was closed, or the process that mapped it first was gone
 	 * before we could open it. */
-	if (!file || file->fd < 0 || known.may_be_another) {
+	if (!file || !file_is_open(file) || known.may_be_another) {
 		err = get_new(table, process, mapping, &known, &file);
 		if (err == -ENOSPC) {
 			table->stats.no_space++;
@@ -589,6 +650,7 @@ int file_table_get(struct file_table *table, const struct process *process,
 
 bool file_table_is_due(struct file_table *table, uint64_t now_ns)
 {
+	file_descriptors_reopen(&table->descriptors, now_ns + REOPEN_NS);
 	if (!table->unread_due_ns || now_ns < table->unread_due_ns)
 		return false;
 	table->unread_due_ns = now_ns + FILE_RETRY_NS;
@@ -623,16 +685,15 @@ enum names { NAMES_OF_FUNCTIONS, NAMES_OF_KERNELS, NAMES_OF_KERNELS_AROUND };
 static int ask_names(struct file *file, enum names which, const uint64_t *vaddr, size_t count,
 		     foreign_function_handler *found, void *context)
 {
-	CLEANUP(debug_files_release) struct debug_files debug = DEBUG_FILES_NONE;
+	const struct opener_debug debug = {
+		.names = file->debug, .path = file->path, .owner = file->identity.owner};
 	struct foreign *foreign = file->table->foreign;
 	struct foreign_file asked = ask_about(file);
 	int err;
 
 	if (file->is_refused)
 		return -E2BIG;
-	if (file->debug)
-		debug_files_open(file->debug, "/", file->path, file->identity.owner, &debug);
-	asked.debug = &debug;
+	asked.debug = file->debug ? &debug : NULL;
 	if (which == NAMES_OF_FUNCTIONS)
 		err = foreign_names(foreign, &asked, vaddr, count, found, context);
 	else

@@ -12,11 +12,12 @@
 #include <stdint.h>
 
 #include "attach/file_descriptors.h"
-#include "attach/file_identity.h"
 #include "attach/file_names.h"
 #include "base/cleanup.h"
 #include "discover/process.h"
 #include "files/client.h"
+#include "files/identity.h"
+#include "files/opener.h"
 #include "files/protocol.h"
 #include "python/python_info.h"
 #include "unwind/row_store.h"
@@ -49,11 +50,12 @@ struct file {
 	struct file_link *names;   /* owned by the table */
 	struct debug_names *debug; /* owned; NULL: it has symbols of its own, or none was asked */
 	char *path;		   /* as its processes see it */
-	int fd;			   /* owned; -1: it is closed, or could never be opened */
+	struct opener_file opened; /* fd -1: it is closed, or could never be opened */
 	bool was_opened;	   /* it has an identity, and can be opened again */
 	struct file_place first_place, last_place;
 	uint64_t lost_ns; /* when it was not there to be opened again; 0: it was */
 	struct file *less_used, *more_used; /* of the open ones; file_descriptors.c */
+	bool is_torn;			    /* it was open in a child that is no more */
 	int error;			    /* why it has no rows: 0 or -errno */
 	struct foreign_segment segment[FOREIGN_MAX_SEGMENTS]; /* executable ones */
 	size_t segment_count;
@@ -86,6 +88,12 @@ struct file {
 	uint32_t sharers;	   /* files whose rows_of it is */
 	uint64_t unused_since_ns;  /* when references, or then sharers, fell to 0 */
 };
+
+/* Returns whether a file is open, as far as file_descriptors_update() knows. */
+static inline bool file_is_open(const struct file *file)
+{
+	return file->opened.fd >= 0;
+}
 
 /* How often the child may be late, or end, at a file before it is refused.  It is left alone for
  * LATE_ALONE_NS each time. */
@@ -125,7 +133,8 @@ struct file *file_table_in_slot(const struct file_table *table, uint32_t slot);
 /* Returns the load bias of a mapping of this file. */
 uint64_t file_bias(const struct file *file, const struct mapping *mapping);
 
-/* Returns true once a second from the first file on that the child has not examined: who maps them
+/* Opens files again that are in use and were open in a child that is no more, for 20 ms at most.
+ * Returns true once a second from the first file on that the child has not examined: who maps them
  * is to ask for them again, as file_table_get() does. */
 bool file_table_is_due(struct file_table *table, uint64_t now_ns);
 
@@ -146,8 +155,9 @@ int file_table_kernels(struct file_table *table, struct file *file, const uint64
 int file_table_probes(struct file_table *table, struct file *file,
 		      const struct probe_wanted *wanted, size_t count,
 		      struct probe_sites *ret_sites);
-/* Finds the descriptor of a file, valid until the next call; opens it again if it was closed.
- * Returns 0; -ENODATA: it could never be opened; -ESTALE: it is gone. */
+/* Gets a descriptor of a file, the caller's, for breakpoints that the kernel puts there.  Returns
+ * 0; -ENODATA: it could never be opened; -ESTALE: it is gone; -EPERM: a program or a network
+ * answers for its file system, and may never do so; -ETIMEDOUT: it did not now. */
 int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd);
 /* Sets the bit of its slot in `ret_slots`, FILE_SLOTS bits, for each open file that no live process
  * has mapped since before_ns.  Returns whether there is one. */
@@ -163,6 +173,14 @@ void file_table_tidy(struct file_table *table, uint64_t before_ns);
  * stack in the dictionary refers to them: bit `slot` of `named`, FILE_SLOTS bits. */
 void file_table_end_epoch(struct file_table *table, const uint64_t *named);
 bool file_table_has_resting(const struct file_table *table);
+/* A file that cannot be opened, although it is there. */
+struct file_unopened {
+	int error; /* -errno; -ETIMEDOUT: its file system does not answer */
+	uint32_t tgid;
+	char path[256];
+};
+/* Returns whether there is one whose error was not told before. */
+bool file_table_tell_unopened(struct file_table *table, struct file_unopened *ret_unopened);
 void file_table_get_stats(const struct file_table *table, struct file_table_stats *ret_stats);
 
 #endif

@@ -291,21 +291,6 @@ int process_read_maps(pid_t tid, size_t max_bytes, char **ret_text, size_t *ret_
 	return read_file(path, max_bytes, ret_text, ret_size);
 }
 
-int process_open_mapped(pid_t tid, uint64_t start, uint64_t end, int *ret_path_fd)
-{
-	char path[80];
-	int fd;
-
-	if (others.by)
-		return others.by->open_mapped(others.context, tid, start, end, ret_path_fd);
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid, start, end);
-	fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*ret_path_fd = fd;
-	return 0;
-}
-
 const char *process_text_name(enum process_text which)
 {
 	static const char *const names[] = {[PROCESS_COMMAND_LINE] = "cmdline",

@@ -82,11 +82,9 @@ typedef int process_reader(void *context, pid_t tid, const struct process_piece 
 /* How to look at other processes. */
 struct process_access {
 	process_reader *read;
-	/* As process_read_maps() and process_open_mapped(). */
+	/* As process_read_maps(). */
 	int (*read_maps)(void *context, pid_t tid, size_t max_bytes, char **ret_text,
 			 size_t *ret_size);
-	int (*open_mapped)(void *context, pid_t tid, uint64_t start, uint64_t end,
-			   int *ret_path_fd);
 	/* As process_read_text() and process_list_logs(). */
 	int (*read_text)(void *context, pid_t tid, enum process_text which, size_t max_bytes,
 			 char **ret_text, size_t *ret_size);
@@ -112,9 +110,6 @@ int process_read_pieces(pid_t pid, const struct process_piece *piece, size_t cou
 
 /* Reads /proc/TID/maps, as read_file() does; also returns -ETIMEDOUT. */
 int process_read_maps(pid_t tid, size_t max_bytes, char **ret_text, size_t *ret_size);
-/* Opens, with O_PATH, the file that a task has mapped at these addresses (/proc/TID/map_files).
- * Returns 0; -ENOENT: it has no such mapping; -ETIMEDOUT; -errno. */
-int process_open_mapped(pid_t tid, uint64_t start, uint64_t end, int *ret_path_fd);
 /* Reads at most max_bytes, PROCESS_TEXT_MAX_BYTES at most, of a text into a heap buffer with a NUL
  * behind it; what is behind that is left out.  Returns 0; -ESRCH; -ETIMEDOUT; -errno. */
 int process_read_text(pid_t tid, enum process_text which, size_t max_bytes, char **ret_text,

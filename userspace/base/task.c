@@ -67,6 +67,18 @@ int capabilities_keep(uint64_t kept, uint64_t inherited)
 	return syscall(SYS_capset, &sets.header, sets.word) ? -errno : 0;
 }
 
+int capabilities_raise(void)
+{
+	struct capability_sets sets;
+	int err = read_sets(&sets);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < ARRAY_SIZE(sets.word); i++)
+		sets.word[i].effective = sets.word[i].permitted;
+	return syscall(SYS_capset, &sets.header, sets.word) ? -errno : 0;
+}
+
 /* ---- costs ---- */
 
 /* Where code of this program lies in the program's file. */

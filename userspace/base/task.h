@@ -44,5 +44,8 @@ bool capabilities_are_held(uint64_t mask);
  * inheritable ones that are not in `inherited`: ambient ones are both.  Adds none.  The bounding
  * set stays, so a program that root starts may have them again.  Returns 0 or -errno. */
 int capabilities_keep(uint64_t kept, uint64_t inherited);
+/* Makes all permitted capabilities effective, which a change of the user ends.  Returns 0 or
+ * -errno. */
+int capabilities_raise(void);
 
 #endif

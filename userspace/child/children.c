@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/fs.h>
 #include <linux/landlock.h>
+#include <linux/nsfs.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,6 +24,13 @@
 /* Of the children that add no memory. */
 static const struct child_limit memory_limits[] = {
 	{RLIMIT_FSIZE, 0}, {RLIMIT_CORE, 0}, {RLIMIT_NPROC, 0}, {RLIMIT_AS, 0}, {RLIMIT_NOFILE, 8},
+};
+/* As many files may be open as pyprofd may have; texts of /proc are read whole. */
+static const struct child_limit opener_limits[] = {
+	{RLIMIT_FSIZE, 0},
+	{RLIMIT_CORE, 0},
+	{RLIMIT_NPROC, 0},
+	{RLIMIT_DATA, 64 * MIB},
 };
 /* Mapped files are not bounded: RLIMIT_AS would count them.  .gnu_debugdata unpacks to 64 MiB; its
  * buffer may be copied as it grows, by a decoder that takes 34 MiB more. */
@@ -67,7 +76,22 @@ static const struct call_rule memory_calls[] = {
 	CALL(process_vm_readv), CALL(pread64), CALL(getdents64), CALL(recvmsg), CALL(sendmsg),
 	CALL(close), CALL(exit_group), CALL(rt_sigreturn),
 	CALL_WHEN(openat, "to read", {CALL_EQUALS, 2, CHILD_OPEN_TEXT}),
-	CALL_WHEN(openat, "to name", {CALL_EQUALS, 2, CHILD_OPEN_PATH}),
+};
+
+/* It looks at files, and becomes other users for that. */
+static const struct call_rule opener_calls[] = {
+	CALL(recvmsg), CALL(sendmsg), CALL(close), CALL(exit_group), CALL(rt_sigreturn),
+	CALL_WHEN(openat, "to read",
+		  {CALL_LACKS, 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND}),
+	CALL(openat2), CALL(fstat), CALL(newfstatat), CALL(statx), CALL_OLDER(stat), CALL(statfs),
+	CALL(fstatfs), CALL(readlinkat), CALL_OLDER(readlink), CALL(read), CALL(pread64),
+	CALL(lseek),
+	CALL_WHEN(ioctl, "for a file's generation", {CALL_EQUALS, 1, (uint32_t)FS_IOC_GETVERSION}),
+	CALL_WHEN(ioctl, "for a namespace's owner", {CALL_EQUALS, 1, NS_GET_USERNS}),
+	CALL(geteuid), CALL(setresuid), CALL(setresgid), CALL(capget), CALL(capset),
+	CALL(getrandom), /* malloc() */
+	CALL(clock_gettime), CALL(brk), CALL(munmap), CALL(mremap), CALL(madvise), CALL(futex),
+	CALL_WHEN(mmap, "of data", {CALL_LACKS, 2, PROT_EXEC}),
 };
 
 /* Nothing is opened; memory is added, and what was given is mapped. */
@@ -181,7 +205,6 @@ static const struct child_path network_paths[] = {
 /* It ends with its starter, also with one that is killed. */
 #define OF_STARTER .is_confined = true, .ignores_signals = true, .death_signal = SIGKILL
 static const struct child_row rows[CHILD_KINDS] = {
-	/* CAP_CHECKPOINT_RESTORE is for /proc/PID/map_files, whose directory is the owner's. */
 	[CHILD_MEMORY] = {.name = "pyprofd: memory",
 			  .why = "reads other processes' memory, mappings and texts below /proc: a "
 				 "page that never comes, or a lock that is never released, blocks "
@@ -191,18 +214,37 @@ static const struct child_row rows[CHILD_KINDS] = {
 			  RESTART(1, 1, 1),
 			  OF_STARTER,
 			  .capabilities = CAPABILITY_BIT(CAP_SYS_PTRACE) |
-					  CAPABILITY_BIT(CAP_DAC_READ_SEARCH) |
-					  CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE),
+					  CAPABILITY_BIT(CAP_DAC_READ_SEARCH),
 			  LIMITS(memory_limits),
 			  CALLS(memory_calls),
 			  .is_killed_by_others = true},
+	/* CAP_CHECKPOINT_RESTORE is for /proc/PID/map_files, whose directory is the owner's;
+	 * CAP_SETUID and CAP_SETGID are for files that root may not open. */
+	[CHILD_OPENER] =
+		{.name = "pyprofd: opener",
+		 .why = "opens mapped files, their debug files and perf maps, looks at them and "
+			"hands them to the next one: a file system that never answers blocks "
+			"this process alone",
+		 FDS({CHILD_SOCKET_FD, "a socket to pyprofd"},
+		     {CHILD_MEMORY_FD, "memory that both share"},
+		     {CHILD_PEER_FD, "a socket to `pyprofd: files`"}),
+		 RESTART(1, 1, 1),
+		 OF_STARTER,
+		 .capabilities = CAPABILITY_BIT(CAP_SYS_PTRACE) |
+				 CAPABILITY_BIT(CAP_DAC_READ_SEARCH) |
+				 CAPABILITY_BIT(CAP_CHECKPOINT_RESTORE) |
+				 CAPABILITY_BIT(CAP_SETUID) | CAPABILITY_BIT(CAP_SETGID),
+		 LIMITS(opener_limits),
+		 CALLS(opener_calls),
+		 .is_killed_by_others = true},
 	[CHILD_FILES] =
 		{.name = "pyprofd: files",
 		 .why = "parses mapped files, their debug files, perf maps and code objects: "
 			"whatever their bytes do to it, they do to a process that may do "
 			"nothing",
-		 FDS({CHILD_SOCKET_FD, "a socket to pyprofd, over which files come"},
-		     {CHILD_MEMORY_FD, "memory that both share"}),
+		 FDS({CHILD_SOCKET_FD, "a socket to pyprofd"},
+		     {CHILD_MEMORY_FD, "memory that both share"},
+		     {CHILD_PEER_FD, "a socket to `pyprofd: opener`, over which files come"}),
 		 RESTART(1, 1, 1),
 		 OF_STARTER,
 		 LIMITS(files_limits),

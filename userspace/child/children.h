@@ -13,20 +13,20 @@
 /* Descriptors as the children have them. */
 #define CHILD_SOCKET_FD 3 /* of those that answer requests: child/worker.h */
 #define CHILD_MEMORY_FD 4
+#define CHILD_PEER_FD 5 /* a socket between the two that handle files */
 #define CHILD_GAUGES_FD 3
 #define CHILD_STORE_FD 3
 #define CHILD_STORE_SOCKET_FD 4
 #define CHILD_SETTINGS_FD 3
 #define CHILD_CAPTURE_FD 3
 
-/* How the child that reads other processes may open what lies below /proc: to read it, and to name
- * it to the agent. */
+/* How the child that reads other processes may open what lies below /proc. */
 #define CHILD_OPEN_TEXT (O_RDONLY | O_CLOEXEC)
-#define CHILD_OPEN_PATH (O_PATH | O_CLOEXEC)
 
 enum child_kind {
 	CHILD_MEMORY,	 /* reads other processes' memory */
-	CHILD_FILES,	 /* parses other people's files */
+	CHILD_OPENER,	 /* opens other people's files */
+	CHILD_FILES,	 /* parses them */
 	CHILD_EVENTS,	 /* opens perf events */
 	CHILD_STORE,	 /* merges a store's files */
 	CHILD_GAUGES,	 /* loads NVML */

@@ -62,7 +62,14 @@ bool late_table_has_user(const struct late_table *table, uid_t user, uint64_t no
 
 bool late_table_suspects(const struct late_table *table, uid_t user, uint64_t now_ns)
 {
-	const struct late_entry *entry = find(table->user, user);
+	const struct late_entry *entry =
+		now_ns < table->suspects_until_ns ? find(table->user, user) : NULL;
 
 	return entry && now_ns - entry->since_ns < LATE_USER_ALONE_NS;
+}
+
+bool late_table_forbids(const struct late_table *table, uint32_t id, uid_t user, uint64_t now_ns)
+{
+	return late_table_has_task(table, (pid_t)id, now_ns) ||
+	       (now_ns < table->users_until_ns && late_table_has_user(table, user, now_ns));
 }

@@ -35,7 +35,7 @@ int perf_opener_new(const char *program, const char *paranoid_path, struct perf_
 	if (!opener)
 		return -ENOMEM;
 	if (needs_admin(paranoid_path) && capabilities_are_held(CAPABILITY_BIT(CAP_SYS_ADMIN)))
-		err = worker_new(&child_kind, program, &opener->worker);
+		err = worker_new(&child_kind, program, -1, &opener->worker);
 	if (!err)
 		*ret_opener = TAKE(opener);
 	return err;

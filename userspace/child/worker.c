@@ -107,9 +107,8 @@ uint64_t child_cpu_ns(const struct child *child)
 
 /* ---- messages, with descriptors ---- */
 
-/* Returns whether all of it was sent. */
-static bool send_message(int socket, const void *data, size_t bytes, const int *fd, size_t fd_count,
-			 int flags)
+bool child_send(int socket, const void *data, size_t bytes, const int *fd, size_t fd_count,
+		int flags)
 {
 	union {
 		struct cmsghdr header;
@@ -131,15 +130,24 @@ static bool send_message(int socket, const void *data, size_t bytes, const int *
 
 /* ---- workers ---- */
 
+/* A child that was killed and has not ended. */
+struct stuck {
+	pid_t pid; /* 0: none */
+	uint64_t killed_ns;
+	bool is_counted;
+	struct worker_blame blame;
+};
+
 struct worker {
 	const struct worker_kind *kind;
 	char *program; /* owned */
+	int peer;      /* borrowed */
 	struct child child;
-	int socket_fd;		       /* owned */
-	uint8_t *memory;	       /* mapped; kind->memory_bytes */
-	bool is_ready;		       /* it has said CHILD_HELLO */
-	bool is_awaited;	       /* we have waited for that once */
-	pid_t stuck[WORKER_STUCK_MAX]; /* killed and not yet ended; 0: free */
+	int socket_fd;	 /* owned */
+	uint8_t *memory; /* mapped; kind->memory_bytes */
+	bool is_ready;	 /* it has said CHILD_HELLO */
+	bool is_awaited; /* we have waited for that once */
+	struct stuck stuck[WORKER_STUCK_MAX];
 	uint32_t serial;
 	struct worker_stats stats;
 };
@@ -157,23 +165,50 @@ static void forget_child(struct worker *worker)
 
 static void reap_stuck(struct worker *worker)
 {
-	for (size_t i = 0; i < WORKER_STUCK_MAX; i++)
-		if (worker->stuck[i] && waitpid(worker->stuck[i], NULL, WNOHANG))
-			worker->stuck[i] = 0;
+	for (struct stuck *stuck = worker->stuck; stuck < worker->stuck + WORKER_STUCK_MAX;
+	     stuck++) {
+		if (stuck->pid && waitpid(stuck->pid, NULL, WNOHANG))
+			stuck->pid = 0;
+		if (!stuck->pid || stuck->is_counted ||
+		    mono_ns() - stuck->killed_ns < WORKER_STUCK_NS)
+			continue;
+		stuck->is_counted = true;
+		worker->stats.stuck++;
+	}
 }
 
-static pid_t *free_stuck(struct worker *worker)
+static struct stuck *free_stuck(struct worker *worker)
 {
 	for (size_t i = 0; i < WORKER_STUCK_MAX; i++)
-		if (!worker->stuck[i])
+		if (!worker->stuck[i].pid)
 			return &worker->stuck[i];
 	return NULL;
 }
 
-/* Kills the child. It ends when what it waits for lets it: see WORKER_STUCK_MAX. */
-static void end_child(struct worker *worker)
+bool worker_is_held_up(struct worker *worker, const struct worker_blame *blame)
 {
-	pid_t *stuck = free_stuck(worker);
+	unsigned int of_all = 0, of_user = 0;
+
+	reap_stuck(worker);
+	for (size_t i = 0; i < WORKER_STUCK_MAX; i++) {
+		const struct worker_blame *held = &worker->stuck[i].blame;
+
+		if (!worker->stuck[i].pid)
+			continue;
+		if ((blame->what && held->what == blame->what) ||
+		    (blame->place && held->place == blame->place))
+			return true;
+		of_all++;
+		of_user += held->user == blame->user;
+	}
+	return blame->user &&
+	       (of_user >= WORKER_STUCK_OF_USER_MAX || of_all >= WORKER_STUCK_MAX - 1);
+}
+
+/* Kills the child. It ends when what it waits for lets it: see WORKER_STUCK_MAX. */
+static void end_child(struct worker *worker, const struct worker_blame *blame)
+{
+	struct stuck *stuck = free_stuck(worker);
 
 	if (!worker->child.pid)
 		return;
@@ -181,7 +216,8 @@ static void end_child(struct worker *worker)
 	child_kill(&worker->child);
 	/* A child is only started while a place is free. */
 	if (stuck)
-		*stuck = worker->child.pid;
+		*stuck = (struct stuck){
+			.pid = worker->child.pid, .killed_ns = mono_ns(), .blame = *blame};
 	forget_child(worker);
 	reap_stuck(worker);
 }
@@ -190,7 +226,7 @@ void worker_free(struct worker *worker)
 {
 	if (!worker)
 		return;
-	end_child(worker);
+	end_child(worker, &(struct worker_blame){0});
 	free(worker->program);
 	free(worker);
 }
@@ -228,10 +264,11 @@ static int start(struct worker *worker)
 		return -errno;
 	err = share_memory(worker->kind, &memory_fd, &worker->memory);
 	if (!err)
-		err = child_start(&worker->child,
-				  &(struct child_start){.program = worker->program,
-							.fd = (const int[]){theirs, memory_fd}},
-				  mono_ns());
+		err = child_start(
+			&worker->child,
+			&(struct child_start){.program = worker->program,
+					      .fd = (const int[]){theirs, memory_fd, worker->peer}},
+			mono_ns());
 	if (!err)
 		worker->stats.starts++;
 	return err;
@@ -327,13 +364,15 @@ static int need_child(struct worker *worker)
 	return -ETIMEDOUT;
 }
 
-int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker)
+int worker_new(const struct worker_kind *kind, const char *program, int peer,
+	       struct worker **ret_worker)
 {
 	OWNED(worker) struct worker *worker = calloc(1, sizeof(*worker));
 
 	if (!worker)
 		return -ENOMEM;
 	worker->kind = kind;
+	worker->peer = peer;
 	worker->socket_fd = -1;
 	child_init(&worker->child, kind->kind);
 	worker->program = strdup(program);
@@ -356,7 +395,7 @@ bool worker_await(struct worker *worker)
 	}
 	if (err == -EPIPE) {
 		note_end(worker);
-		end_child(worker);
+		end_child(worker, &(struct worker_blame){0});
 	}
 	return !err;
 }
@@ -395,8 +434,8 @@ static int exchange(struct worker *worker, const struct worker_request *request,
 	int err;
 
 	memcpy(request->message, &serial, sizeof(serial));
-	if (!send_message(worker->socket_fd, request->message, request->bytes, request->fd,
-			  request->fd_count, MSG_DONTWAIT))
+	if (!child_send(worker->socket_fd, request->message, request->bytes, request->fd,
+			request->fd_count, MSG_DONTWAIT))
 		return -EPIPE;
 	err = await_reply(worker, request->limit_ms, cpu_ns);
 	return err ? err : await(worker, serial, 0, answer);
@@ -409,6 +448,8 @@ int worker_ask(struct worker *worker, const struct worker_request *request,
 	bool is_to_blame = true; /* what is asked, not the start of children */
 	int err = -EPIPE;
 
+	if (worker_is_held_up(worker, &request->blame))
+		return -ETIMEDOUT;
 	for (int i = 0; i < 2 && err == -EPIPE; i++) {
 		err = need_child(worker);
 		if (!err)
@@ -422,7 +463,7 @@ int worker_ask(struct worker *worker, const struct worker_request *request,
 		if (err == -EPIPE)
 			note_end(worker);
 		if (err)
-			end_child(worker);
+			end_child(worker, &request->blame);
 	}
 	if (err)
 		worker_answer_release(&answer);
@@ -442,8 +483,14 @@ void worker_wipe(struct worker *worker, size_t bytes)
 		explicit_bzero(worker->memory, bytes);
 }
 
-void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats)
+uint64_t worker_child(const struct worker *worker)
 {
+	return 2 * worker->stats.starts + !worker->child.pid;
+}
+
+void worker_get_stats(struct worker *worker, struct worker_stats *ret_stats)
+{
+	reap_stuck(worker);
 	*ret_stats = worker->stats;
 	ret_stats->cpu_ns += child_cpu_ns(&worker->child);
 }
@@ -452,7 +499,7 @@ void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stat
 
 bool child_answer(const struct child_reply *reply, int fd)
 {
-	return send_message(CHILD_SOCKET_FD, reply, sizeof(*reply), &fd, fd >= 0, 0);
+	return child_send(CHILD_SOCKET_FD, reply, sizeof(*reply), &fd, fd >= 0, 0);
 }
 
 _Noreturn void child_run(enum child_kind kind, bool (*serve)(void *context), void *context)

@@ -56,6 +56,8 @@ uint64_t child_cpu_ns(const struct child *child);
 #define WORKER_FDS_MAX 6U	      /* that go to a child with a request */
 #define WORKER_RUNNING_MAX 4U	      /* so often a child that has no CPU is awaited once more */
 #define WORKER_STUCK_MAX 4U	      /* children that were killed and have not ended */
+#define WORKER_STUCK_OF_USER_MAX 2U   /* ... at what one user other than root has */
+#define WORKER_STUCK_NS 1000000000ULL /* a child that takes longer to end is counted */
 #define WORKER_START_NS 5000000000ULL /* a child that is not ready by then is replaced */
 #define WORKER_HELLO_NS 100000000ULL  /* awaited when a request comes to a new child */
 
@@ -89,19 +91,33 @@ struct worker_kind {
 struct worker_stats {
 	uint64_t starts; /* of children */
 	uint64_t cpu_ns; /* of all children */
+	uint64_t stuck;	 /* killed, and not ended WORKER_STUCK_NS later */
 };
 
 struct worker;
-/* program: what children are, "/proc/self/exe" for the agent's own.  Starts the first one, if that
- * can be done.  kind is borrowed.  Returns 0 or -ENOMEM. */
-int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker);
+/* program: what children are, "/proc/self/exe" for the agent's own.  peer: a socket that each of
+ * them gets as CHILD_PEER_FD, -1: none.  Starts the first one, if that can be done.  kind and peer
+ * are borrowed.  Returns 0 or -ENOMEM. */
+int worker_new(const struct worker_kind *kind, const char *program, int peer,
+	       struct worker **ret_worker);
 /* Waits until the child is ready, WORKER_START_NS at most.  Returns whether it is. */
 bool worker_await(struct worker *worker);
 /* Ends the child. */
 void worker_free(struct worker *worker);
 DEFINE_OWNED(struct worker, worker)
 
+/* What is to blame when a child is late.  As long as a child that was killed for it has not ended,
+ * because a file system does not answer (state D), the same is not asked again: neither about what
+ * it was, nor about what lies in that place; for two such children, about nothing of the user's;
+ * and for all places but one, about nothing of anybody's but root's. */
+struct worker_blame {
+	uint64_t what;	/* a process or a file; 0: unknown */
+	uint64_t place; /* the device of a file system; 0: unknown */
+	uid_t user;
+};
+
 struct worker_request {
+	struct worker_blame blame;
 	void *message; /* begins with a uint32_t, which becomes its serial */
 	size_t bytes;
 	const int *fd; /* borrowed; go to the child */
@@ -118,18 +134,26 @@ void worker_answer_release(struct worker_answer *answer);
 
 /* Sends a request and awaits its reply.  When the child ends meanwhile, another one is asked.
  * Returns 0: it has answered, perhaps with an error; -ETIME: it was late, and is replaced; -EPIPE:
- * two children in a row have ended at the request; -ETIMEDOUT: no child is to be had now. */
+ * two children in a row have ended at the request; -ETIMEDOUT: no child is to be had now, or what
+ * is to blame holds one up. */
 int worker_ask(struct worker *worker, const struct worker_request *request,
 	       struct worker_answer *ret_answer);
+/* Returns whether a child has not ended for what would be to blame again, and so is not asked. */
+bool worker_is_held_up(struct worker *worker, const struct worker_blame *blame);
 /* The shared memory as it is now: the child may write to it at any time. */
 const uint8_t *worker_memory(const struct worker *worker);
 /* Overwrites the first bytes of it, so that what an answer brought does not stay. */
 void worker_wipe(struct worker *worker, size_t bytes);
-void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats);
+/* Returns a number that no other child of it has, nor the time without one. */
+uint64_t worker_child(const struct worker *worker);
+void worker_get_stats(struct worker *worker, struct worker_stats *ret_stats);
 
 /* What the agent's children have in common: each is this program, started again, and answers
  * requests from CHILD_SOCKET_FD until the agent closes it. */
 
+/* Sends a message with descriptors; flags: of sendmsg(2).  Returns whether all of it was sent. */
+bool child_send(int socket, const void *data, size_t bytes, const int *fd, size_t fd_count,
+		int flags);
 /* Sends a reply, with a descriptor unless it is -1. Returns false when the agent has gone. */
 bool child_answer(const struct child_reply *reply, int fd);
 /* Begins as that child, says hello, answers requests, and ends the process: what libraries do at an
@@ -167,5 +191,7 @@ bool late_table_has_task(const struct late_table *table, pid_t tid, uint64_t now
 bool late_table_has_user(const struct late_table *table, uid_t user, uint64_t now_ns);
 /* Returns whether a process of the user was late within LATE_USER_ALONE_NS. */
 bool late_table_suspects(const struct late_table *table, uid_t user, uint64_t now_ns);
+/* Returns whether a task, or its user's, is to be left alone now. */
+bool late_table_forbids(const struct late_table *table, uint32_t id, uid_t user, uint64_t now_ns);
 
 #endif

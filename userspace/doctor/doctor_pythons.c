@@ -13,11 +13,12 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "discover/file_open.h"
 #include "discover/mapping_set.h"
 #include "discover/proc_maps.h"
 #include "discover/proc_scan.h"
 #include "files/client.h"
+#include "files/opener.h"
+#include "files/opening.h"
 #include "peek/client.h"
 #include "python/python_process.h"
 
@@ -221,7 +222,6 @@ void doctor_probes_tell(struct findings *findings, const char *path, uint32_t mi
 struct mapped_file {
 	struct file_key key;
 	struct file file; /* what the child says of it */
-	int fd;		  /* while the child looks at it */
 	uint32_t processes;
 	bool is_tested;			  /* the self-test of one process has ended */
 	const char *wrong;		  /* what it says; NULL: nothing */
@@ -237,11 +237,11 @@ struct search {
 	uint32_t tgid; /* of the process that is being read */
 };
 
-static int descriptor(void *context, int *ret_fd)
+static int find_source(void *context, struct foreign_source *ret_source)
 {
 	const struct mapped_file *mapped = context;
 
-	*ret_fd = mapped->fd;
+	ret_source->opened = mapped->file.opened;
 	return 0;
 }
 
@@ -258,7 +258,9 @@ static struct mapped_file *find(struct search *search, const struct mapping *map
 static struct mapped_file *examine(struct search *search, const struct mapping *mapping)
 {
 	struct mapped_file *mapped;
-	struct foreign_file asked = {.descriptor = descriptor};
+	struct opener *opener = foreign_opener(search->foreign);
+	struct foreign_file asked = {.find = find_source};
+	struct opened_file found;
 
 	if (search->count == FILES_MAX) {
 		search->is_cut = true;
@@ -267,9 +269,10 @@ static struct mapped_file *examine(struct search *search, const struct mapping *
 	if (ARRAY_RESERVE(search->file, search->count, search->capacity))
 		return NULL;
 	mapped = &search->file[search->count];
-	*mapped = (struct mapped_file){.key = mapping->key, .fd = -1};
-	if (file_open(search->tgid, mapping, &mapped->fd))
+	*mapped = (struct mapped_file){.key = mapping->key};
+	if (opener_open_mapped(opener, search->tgid, 0, mapping, &found))
 		return NULL;
+	mapped->file.opened = (struct opener_file){.child = opener_child(opener), .fd = found.fd};
 	search->count++;
 	mapped->file.path = strdup(mapping->path);
 	asked.number = (uint32_t)search->count;
@@ -278,8 +281,7 @@ static struct mapped_file *examine(struct search *search, const struct mapping *
 	if (mapped->file.python)
 		doctor_probes_ask(search->foreign, &asked, &mapped->probes);
 	foreign_done(search->foreign, asked.number);
-	close_owned_fd(&mapped->fd);
-	mapped->fd = -1;
+	opener_close(opener, &mapped->file.opened);
 	return mapped;
 }
 

@@ -310,6 +310,24 @@ static bool is_in_huge_pages(int fd)
 	return !fstatfs(fd, &system) && (uint64_t)system.f_type == HUGETLBFS_MAGIC;
 }
 
+/* A file system of one user's (FUSE) tells that user alone: then it is known how long the file is,
+ * and no hole. */
+static int read_status(int fd, struct stat *ret_status)
+{
+	off_t size;
+
+	if (!fstat(fd, ret_status))
+		return 0;
+	size = errno == EACCES ? lseek(fd, 0, SEEK_END) : -1;
+	if (size < 0)
+		return -errno;
+	*ret_status = (struct stat){.st_mode = S_IFREG,
+				    .st_size = size,
+				    .st_blocks = size / BLOCK_BYTES + 1,
+				    .st_uid = UINT32_MAX};
+	return 0;
+}
+
 int elf_image_open(int fd, struct elf_image **ret_image)
 {
 	OWNED(elf_image) struct elf_image *image = NULL;
@@ -317,8 +335,9 @@ int elf_image_open(int fd, struct elf_image **ret_image)
 	void *data;
 	int err;
 
-	if (fstat(fd, &status))
-		return -errno;
+	err = read_status(fd, &status);
+	if (err)
+		return err;
 	if (!S_ISREG(status.st_mode) || status.st_size < (off_t)sizeof(Elf64_Ehdr))
 		return -ENOEXEC;
 	if (is_in_huge_pages(fd))

@@ -37,13 +37,13 @@ bool foreign_probes_are_sound(const struct foreign_probes *probes, size_t bytes,
 
 /* ---- how the files of files/client.h put one question to the child ---- */
 
-/* Sends a request about a file, with its descriptor if the child is not known to have it.  The
+/* Sends a request about a file, which comes along if the child is not known to have it.  The
  * answer is in shared memory: the caller copies, and then checks it.  Returns as the questions of
  * files/client.h. */
 int foreign_ask(struct foreign *foreign, const struct foreign_file *file,
 		struct foreign_request *message, uint32_t *ret_size);
-/* The same of a file that the child keeps nothing of.  is_alone: all is in the message, and the
- * descriptor stays here. */
+/* The same of a file that the child keeps nothing of.  is_alone: all is in the message, and no
+ * file comes along. */
 int foreign_ask_once(struct foreign *foreign, const struct foreign_file *file,
 		     struct foreign_request *message, bool is_alone, uint32_t *ret_size);
 /* Returns our own copy of an answer of `size` bytes, with room for its head in any case; NULL: no

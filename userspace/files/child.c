@@ -8,6 +8,7 @@
 
 #include "child/worker.h"
 #include "elf/elf_image.h"
+#include "files/opening.h"
 
 #define SORTED_BYTES 4096U /* more than qsort() keeps on the stack */
 
@@ -21,24 +22,50 @@ static void brought_release(struct brought *brought)
 {
 	for (size_t i = 0; i < brought->count; i++)
 		close(brought->fd[i]);
+	brought->count = 0;
 }
 
-static void take_descriptors(struct msghdr *message, struct brought *brought)
-{
-	const struct cmsghdr *header = CMSG_FIRSTHDR(message);
-
-	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
-		return;
-	brought->count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	memcpy(brought->fd, CMSG_DATA(header), brought->count * sizeof(int));
-}
-
-static bool serve(void *server)
+/* Receives a message with its descriptors.  Returns its size, or below 0. */
+static ssize_t receive(int socket, void *data, size_t bytes, int flags, struct brought *brought)
 {
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(WORKER_FDS_MAX * sizeof(int))];
 	} control = {0};
+	struct iovec part = {.iov_base = data, .iov_len = bytes};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	const ssize_t size = recvmsg(socket, &message, flags | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *header = size > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+	if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+		return size;
+	brought->count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	memcpy(brought->fd, CMSG_DATA(header), brought->count * sizeof(int));
+	return size;
+}
+
+/* Takes what the child that opens files has sent for a request.  What came before is for one that
+ * was never put, because the child before this one had ended. */
+static bool take_handed(const struct foreign_request *request, struct brought *brought)
+{
+	struct opening_handed handed;
+
+	if (!request->handed || !request->files)
+		return true;
+	while (receive(CHILD_PEER_FD, &handed, sizeof(handed), MSG_DONTWAIT, brought) ==
+	       (ssize_t)sizeof(handed)) {
+		if (handed.number == request->handed)
+			return handed.files == request->files;
+		brought_release(brought);
+	}
+	return true; /* without them it is not in its slot */
+}
+
+static bool serve(void *server)
+{
 	CLEANUP(brought_release) struct brought brought = {.count = 0};
 	union {
 		struct foreign_request request;
@@ -46,22 +73,22 @@ static bool serve(void *server)
 	} room = {0};
 	struct foreign_files files;
 	struct child_reply reply;
-	struct iovec part = {.iov_base = &room, .iov_len = sizeof(room)};
-	struct msghdr message = {.msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
-	const ssize_t size = recvmsg(CHILD_SOCKET_FD, &message, MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	const ssize_t size = receive(CHILD_SOCKET_FD, &room, sizeof(room), 0, &brought);
 
 	if (size < 0 && errno == EINTR)
 		return true;
-	if (size > 0)
-		take_descriptors(&message, &brought);
 	if ((size_t)size > sizeof(room) || /* a negative one, too */
 	    !foreign_request_is_sound(&room.request, (size_t)size) ||
-	    !foreign_files_sort(&room.request, brought.fd, brought.count, &files))
+	    !take_handed(&room.request, &brought))
+		return false;
+	if (room.request.handed && !brought.count)
+		room.request.files = 0;
+	if (!foreign_files_sort(&room.request, brought.fd, brought.count, &files))
 		return false;
 	foreign_serve(server, &room.request, &files, &reply);
+	/* Before the answer: closing asks a file system, too, and whoever it is has to be
+	 * blamed. */
+	brought_release(&brought);
 	return child_answer(&reply, -1);
 }
 

@@ -27,9 +27,10 @@ struct first_rows {
 };
 
 struct foreign {
+	struct opener *opener; /* owned */
 	struct worker *worker; /* owned */
 	struct held held[FOREIGN_SLOTS];
-	uint64_t starts; /* of children, when `held` was true */
+	uint64_t child; /* when `held` was true */
 	uint64_t asked;
 	struct first_rows first;
 	int codes_fd; /* owned; a memory file with code objects for the child; -1: not made */
@@ -50,7 +51,9 @@ int foreign_new(const char *program, struct foreign **ret_foreign)
 	if (!foreign)
 		return -ENOMEM;
 	foreign->codes_fd = -1;
-	err = worker_new(&kind, program, &foreign->worker);
+	err = opener_new(program, &foreign->opener);
+	if (!err)
+		err = worker_new(&kind, program, opener_peer(foreign->opener), &foreign->worker);
 	if (err)
 		return err;
 	*ret_foreign = TAKE(foreign);
@@ -59,7 +62,14 @@ int foreign_new(const char *program, struct foreign **ret_foreign)
 
 bool foreign_await(struct foreign *foreign)
 {
-	return worker_await(foreign->worker);
+	const bool has_opener = opener_await(foreign->opener);
+
+	return worker_await(foreign->worker) && has_opener;
+}
+
+struct opener *foreign_opener(const struct foreign *foreign)
+{
+	return foreign->opener;
 }
 
 void foreign_free(struct foreign *foreign)
@@ -67,6 +77,7 @@ void foreign_free(struct foreign *foreign)
 	if (!foreign)
 		return;
 	worker_free(foreign->worker);
+	opener_free(foreign->opener);
 	for (size_t i = 0; i < REASONS_MAX; i++)
 		free(foreign->reason[i]);
 	free(foreign->first.rows.row);
@@ -78,12 +89,9 @@ void foreign_free(struct foreign *foreign)
 
 static void forget_old_child(struct foreign *foreign)
 {
-	struct worker_stats stats;
-
-	worker_get_stats(foreign->worker, &stats);
-	if (stats.starts != foreign->starts)
+	if (worker_child(foreign->worker) != foreign->child)
 		memset(foreign->held, 0, sizeof(foreign->held));
-	foreign->starts = stats.starts;
+	foreign->child = worker_child(foreign->worker);
 }
 
 /* Returns the slot of a file; of one that is not held, that which was not used for longest. */
@@ -102,11 +110,11 @@ static struct held *slot_of(struct foreign *foreign, uint32_t number)
 
 /* ---- one request ---- */
 
-static int codes_descriptor(void *context, int *ret_fd)
+static int find_codes(void *context, struct foreign_source *ret_source)
 {
 	const struct foreign *foreign = context;
 
-	*ret_fd = foreign->codes_fd;
+	*ret_source = (struct foreign_source){.fd = foreign->codes_fd};
 	return 0;
 }
 
@@ -114,44 +122,32 @@ static int codes_descriptor(void *context, int *ret_fd)
  * round. */
 static struct late_table *late_of(struct foreign *foreign, const struct foreign_file *file)
 {
-	const bool is_file = file->descriptor && file->descriptor != codes_descriptor;
+	const bool is_file = file->find && file->find != find_codes;
 
 	return is_file ? &foreign->late : &foreign->late_codes;
-}
-
-static bool is_left_alone(struct foreign *foreign, const struct foreign_file *file)
-{
-	const struct late_table *late = late_of(foreign, file);
-	const uint64_t now_ns = mono_ns();
-
-	return late_table_has_task(late, (pid_t)file->number, now_ns) ||
-	       (now_ns < late->users_until_ns && late_table_has_user(late, file->user, now_ns));
 }
 
 /* Returns 0; -ETIMEDOUT, -EAGAIN: as the questions. */
 static int may_ask(struct foreign *foreign, const struct foreign_file *file)
 {
-	if (is_left_alone(foreign, file)) {
+	const uint64_t now_ns = mono_ns();
+
+	if (late_table_forbids(late_of(foreign, file), file->number, file->user, now_ns)) {
 		foreign->stats.none++;
 		return -ETIMEDOUT;
 	}
-	if (!user_times_allow(&foreign->times, file->payer, mono_ns())) {
+	if (!user_times_allow(&foreign->times, file->payer, now_ns)) {
 		foreign->stats.put_off++;
 		return -EAGAIN;
 	}
 	return 0;
 }
 
-static bool is_suspected(const struct late_table *late, uid_t user, uint64_t now_ns)
-{
-	return now_ns < late->suspects_until_ns && late_table_suspects(late, user, now_ns);
-}
-
 static unsigned int limit_ms(const struct foreign *foreign, const struct foreign_file *file)
 {
 	const uint64_t now_ns = mono_ns();
-	const bool is_suspect = is_suspected(&foreign->late, file->user, now_ns) ||
-				is_suspected(&foreign->late_codes, file->user, now_ns);
+	const bool is_suspect = late_table_suspects(&foreign->late, file->user, now_ns) ||
+				late_table_suspects(&foreign->late_codes, file->user, now_ns);
 
 	return is_suspect ? FOREIGN_SUSPECT_MS : FOREIGN_DEADLINE_MS;
 }
@@ -183,28 +179,46 @@ static int ask_worker(struct foreign *foreign, const struct foreign_file *file,
 	return err;
 }
 
+/* Has what the request needs handed over by the child that opens files, or adds a file of the
+ * agent's own to it. */
+static int bring_files(struct foreign *foreign, const struct foreign_file *file, bool has_file,
+		       struct foreign_request *message, struct worker_request *request, int *ret_fd)
+{
+	struct foreign_source source = {.fd = -1, .opened = {.fd = -1, .number = file->number}};
+	int err = has_file ? 0 : file->find(file->context, &source);
+
+	message->files = message->handed = 0;
+	if (err)
+		return err;
+	if (source.fd >= 0) {
+		*ret_fd = source.fd;
+		message->files = FOREIGN_FILE_BIT;
+		request->fd_count = 1;
+	} else if (!has_file || file->debug) {
+		source.opened.user = file->user;
+		return opener_hand(foreign->opener, &source.opened, file->debug, &message->handed,
+				   &message->files);
+	}
+	return 0;
+}
+
 /* Sends a request, with the file if the child is not known to have it.  Returns what the child
  * says, or as worker_ask(). */
 static int send_once(struct foreign *foreign, const struct foreign_file *file,
 		     struct foreign_request *message, bool has_file, uint32_t *ret_size)
 {
 	CLEANUP(worker_answer_release) struct worker_answer answer = {.fd = -1};
-	struct worker_request request = {.message = message,
+	int fd = -1;
+	struct worker_request request = {.blame = {.what = file->find ? file->number : 0,
+						   .user = file->user},
+					 .message = message,
 					 .bytes = request_bytes(message),
+					 .fd = &fd,
 					 .limit_ms = limit_ms(foreign, file)};
-	int fd[1 + DEBUG_FILES_MAX], err = has_file ? 0 : file->descriptor(file->context, &fd[0]);
+	int err = bring_files(foreign, file, has_file, message, &request, &fd);
 
 	if (err)
 		return err;
-	request.fd = fd;
-	message->files = has_file ? 0 : FOREIGN_FILE_BIT;
-	request.fd_count = !has_file;
-	for (size_t i = 0; file->debug && i < DEBUG_FILES_MAX; i++) {
-		if (file->debug->fd[i] < 0)
-			continue;
-		message->files |= 1U << (1 + i);
-		fd[request.fd_count++] = file->debug->fd[i];
-	}
 	foreign->stats.count[message->kind]++;
 	err = ask_worker(foreign, file, &request, &answer);
 	if (err == -ETIME)
@@ -214,7 +228,8 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 	foreign->stats.none += err == -ETIMEDOUT;
 	if (err)
 		return err;
-	foreign->stats.count[FOREIGN_COST_FILES] += request.fd_count;
+	foreign->stats.count[FOREIGN_COST_FILES] +=
+		(unsigned int)__builtin_popcount(message->files);
 	foreign->stats.count[FOREIGN_COST_BYTES] += answer.reply.size;
 	*ret_size = answer.reply.size;
 	err = answer.reply.error;
@@ -596,7 +611,7 @@ int foreign_codes(struct foreign *foreign, const struct foreign_file *file,
 	err = put_codes(foreign, raw, count, bytes);
 	if (err)
 		return err;
-	codes_file.descriptor = codes_descriptor;
+	codes_file.find = find_codes;
 	codes_file.context = foreign;
 	message.high = bytes;
 	err = foreign_ask_once(foreign, &codes_file, &message, false, &size);
@@ -663,5 +678,7 @@ void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_
 	worker_get_stats(foreign->worker, &worker);
 	*ret_stats = foreign->stats;
 	ret_stats->starts = worker.starts;
+	ret_stats->stuck = worker.stuck;
+	opener_get_stats(foreign->opener, &ret_stats->opener);
 	ret_stats->count[FOREIGN_COST_CPU_NS] = worker.cpu_ns;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agent's side of the child that parses files.  A file at which the child is late, or ends
- * twice, costs one deadline, and is bad from then on; after some of them its user's files are left
- * alone for a time.  One thread. */
+/* The agent's side of the child that parses files, to which the one that opens them hands them.  A
+ * file at which the child is late, or ends twice, costs one deadline, and is bad from then on;
+ * after some of them its user's files are left alone for a time.  One thread. */
 #ifndef FILES_CLIENT_H
 #define FILES_CLIENT_H
 
@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 #include "base/cleanup.h"
-#include "elf/debug_file.h"
 #include "elf/probe_sites.h"
+#include "files/opener.h"
 #include "files/questions.h"
 #include "python/python_code.h"
 #include "python/python_info.h"
@@ -34,29 +34,39 @@ struct foreign_stats {
 	uint64_t none;	  /* requests for which there was no child */
 	uint64_t put_off; /* requests not made: the user had used up a share of the time */
 	uint64_t starts;  /* of children */
+	uint64_t stuck;	  /* children that did not end when they were killed */
+	struct opener_stats opener;
 };
 
 struct foreign;
-/* program: what children are, "/proc/self/exe" for the agent's own.  Starts the first one, if that
- * can be done.  Returns 0 or -ENOMEM. */
+/* program: what children are, "/proc/self/exe" for the agent's own.  Starts the first ones, if that
+ * can be done.  Returns 0; -ENOMEM; -errno. */
 int foreign_new(const char *program, struct foreign **ret_foreign);
-/* Waits until the first child is ready.  Returns whether it is: if not, no file is parsed until one
- * can be started. */
+/* Waits until the first children are ready.  Returns whether they are: if not, no file is parsed
+ * until they can be started. */
 bool foreign_await(struct foreign *foreign);
-/* Ends the child. */
+/* Ends the children. */
 void foreign_free(struct foreign *foreign);
 DEFINE_OWNED(struct foreign, foreign)
+/* Returns what opens the files; borrowed. */
+struct opener *foreign_opener(const struct foreign *foreign);
+
+/* Where a file is open. */
+struct foreign_source {
+	int fd; /* of the agent's own files; borrowed until the next call; -1: by the child */
+	struct opener_file opened;
+};
 
 /* A file that is asked about. */
 struct foreign_file {
 	uint32_t number; /* not 0; no other file has it, nor will soon */
 	uid_t user;	 /* who is suspected when the child is late */
 	uid_t payer;	 /* whose share of the child's time it takes; 0: nobody's */
-	/* Finds the descriptor, which is borrowed until the next call.  Returns 0 or -errno, which
-	 * is what the question about the file then gives. */
-	int (*descriptor)(void *context, int *ret_fd); /* foreign_texts(): NULL */
+	/* Finds where it is open.  Returns 0 or -errno, which is what the question about the file
+	 * then gives. */
+	int (*find)(void *context, struct foreign_source *ret_source); /* foreign_texts(): NULL */
 	void *context;
-	const struct debug_files *debug; /* for foreign_names(); NULL: none */
+	const struct opener_debug *debug; /* for foreign_names(); NULL: none */
 };
 
 struct foreign_facts;
@@ -109,7 +119,7 @@ int foreign_probes(struct foreign *foreign, const struct foreign_file *file,
 		   const struct probe_wanted *wanted, size_t count, struct probe_sites *ret_sites);
 struct foreign_lines;
 /* Reads the complete lines in [low, high) of a JIT's perf map, as many as fit into an answer.  The
- * descriptor is asked for each time.  *ret_lines is the caller's, checked; no lines, and next ==
+ * file is handed over each time.  *ret_lines is the caller's, checked; no lines, and next ==
  * low: there are none yet.  -errno: it cannot be read; -ENOMEM. */
 int foreign_lines(struct foreign *foreign, const struct foreign_file *file, uint64_t low,
 		  uint64_t high, struct foreign_lines **ret_lines);

@@ -38,9 +38,13 @@ struct foreign_request {
 	uint64_t low, high;
 	/* Which descriptors come, in this order: bit 0, the file; bit 1 + i, debug file i. */
 	uint32_t files;
+	/* 0: they come with this message; else over the socket to the child that opens files, under
+	 * this number. */
+	uint32_t handed;
 	/* FOREIGN_NAMES, FOREIGN_KERNELS: addresses, ascending; FOREIGN_PROBES: the words of struct
 	 * probe_wanted; FOREIGN_TEXTS: texts, each with its NUL, and zeros */
 	uint32_t vaddr_count;
+	uint32_t padding;
 	uint64_t vaddr[];
 };
 #define FOREIGN_FILE_BIT 1U

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,24 +34,24 @@ static int read_by_id(const struct peek_request *request, uint8_t *memory)
 	return (size_t)got == here.iov_len ? 0 : -EFAULT;
 }
 
-static int open_path(const char *path, int flags)
+static int open_text(const char *path)
 {
-	const int fd = openat(AT_FDCWD, path, flags);
+	const int fd = openat(AT_FDCWD, path, CHILD_OPEN_TEXT);
 
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_proc(pid_t tid, const char *name, int flags)
+static int open_proc(pid_t tid, const char *name)
 {
 	char path[80];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	return open_path(path, flags);
+	return open_text(path);
 }
 
 static int read_by_file(const struct peek_request *request, uint8_t *memory)
 {
-	OWNED_FD int fd = open_proc(request->tid, "mem", CHILD_OPEN_TEXT);
+	OWNED_FD int fd = open_proc(request->tid, "mem");
 	int err = fd < 0 ? fd : 0;
 
 	for (uint32_t i = 0; i < request->count && !err; i++) {
@@ -87,7 +86,7 @@ static int open_maps(pid_t tid)
 	if (maps.tid)
 		close(maps.fd);
 	maps.tid = 0;
-	maps.fd = open_proc(tid, "maps", CHILD_OPEN_TEXT);
+	maps.fd = open_proc(tid, "maps");
 	if (maps.fd < 0)
 		return maps.fd;
 	maps.tid = tid;
@@ -118,20 +117,6 @@ static int read_maps(const struct peek_request *request, uint8_t *memory, uint32
 	return err;
 }
 
-static int open_mapped(const struct peek_request *request, int *ret_fd)
-{
-	char name[48];
-	int fd;
-
-	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, request->piece[0].address,
-		 request->piece[1].address);
-	fd = open_proc(request->tid, name, CHILD_OPEN_PATH);
-	if (fd < 0)
-		return fd;
-	*ret_fd = fd;
-	return 0;
-}
-
 /* ---- texts and directories ---- */
 
 static int read_text(const struct peek_request *request, uint8_t *memory, size_t *ret_size)
@@ -141,8 +126,7 @@ static int read_text(const struct peek_request *request, uint8_t *memory, size_t
 
 	if (piece->address >= PROCESS_TEXTS)
 		return -EINVAL;
-	fd = open_proc(request->tid, process_text_name((enum process_text)piece->address),
-		       CHILD_OPEN_TEXT);
+	fd = open_proc(request->tid, process_text_name((enum process_text)piece->address));
 	if (fd < 0)
 		return fd == -ENOENT ? -ESRCH : fd;
 	return pread_up_to(fd, memory, piece->size, ret_size);
@@ -153,25 +137,20 @@ static int list_logs(const struct peek_request *request, uint8_t *memory, size_t
 	const struct peek_piece *piece = &request->piece[0];
 	const bool is_pods = piece->address == PROCESS_LOGS_PODS;
 	OWNED_FD int fd =
-		open_path(process_log_path(is_pods ? PROCESS_LOGS_PODS : PROCESS_LOGS_CONTAINERS),
-			  CHILD_OPEN_TEXT);
+		open_text(process_log_path(is_pods ? PROCESS_LOGS_PODS : PROCESS_LOGS_CONTAINERS));
 
 	return fd < 0 ? fd : list_up_to(fd, memory, piece->size, ret_size);
 }
 
 void peek_child_do(const struct peek_request *request, uint8_t *memory,
-		   struct child_reply *ret_reply, int *ret_fd)
+		   struct child_reply *ret_reply)
 {
 	size_t size = 0;
 
-	*ret_fd = -1;
 	*ret_reply = (struct child_reply){.serial = request->serial};
 	switch ((enum peek_kind)request->kind) {
 	case PEEK_MAPS:
 		ret_reply->error = read_maps(request, memory, &ret_reply->size);
-		return;
-	case PEEK_MAPPED_FILE:
-		ret_reply->error = open_mapped(request, ret_fd);
 		return;
 	case PEEK_TEXT:
 		ret_reply->error = read_text(request, memory, &size);
@@ -191,7 +170,6 @@ static bool serve(void *memory)
 {
 	struct peek_request request = {0};
 	struct child_reply reply;
-	OWNED_FD int fd = -1;
 	struct iovec part = {.iov_base = &request, .iov_len = sizeof(request)};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	const ssize_t size = recvmsg(CHILD_SOCKET_FD, &message, 0);
@@ -200,8 +178,8 @@ static bool serve(void *memory)
 		return true;
 	if (size <= 0 || !peek_request_is_sound(&request, (size_t)size))
 		return false;
-	peek_child_do(&request, memory, &reply, &fd);
-	return child_answer(&reply, fd);
+	peek_child_do(&request, memory, &reply);
+	return child_answer(&reply, -1);
 }
 
 /* The sandbox lets no memory be added, which the stack's growth is. */

@@ -24,9 +24,6 @@ enum peek_kind {
 	PEEK_READ,
 	/* Read /proc/TID/maps from the offset piece[0].address on, at most piece[0].size bytes. */
 	PEEK_MAPS,
-	/* Open the file that is mapped from piece[0].address to piece[1].address, with O_PATH; the
-	 * reply brings the descriptor. */
-	PEEK_MAPPED_FILE,
 	/* Read enum process_text piece[0].address of the task, at most piece[0].size bytes. */
 	PEEK_TEXT,
 	/* List enum process_log_directory piece[0].address, at most piece[0].size bytes; the task
@@ -59,12 +56,8 @@ static inline bool peek_count_fits_kind(uint32_t kind, uint32_t count)
 	switch (kind) {
 	case PEEK_READ:
 		return count && count <= PROCESS_PIECES_MAX;
-	case PEEK_MAPS:
-	case PEEK_TEXT:
-	case PEEK_LOGS:
-		return count == 1;
 	default:
-		return kind == PEEK_MAPPED_FILE && count == 2;
+		return kind < PEEK_KINDS && count == 1;
 	}
 }
 
@@ -86,9 +79,8 @@ static inline bool peek_request_is_sound(const struct peek_request *request, siz
 _Noreturn void peek_child_main(void);
 
 /* Carries out a sound request into `memory`, PEEK_MEMORY_BYTES. Sets ret_reply's error (0;
- * -EFAULT when part of a piece is not mapped; -ESRCH; -errno) and size, and *ret_fd, which the
- * caller closes; -1: there is none. */
+ * -EFAULT when part of a piece is not mapped; -ESRCH; -errno) and size. */
 void peek_child_do(const struct peek_request *request, uint8_t *memory,
-		   struct child_reply *ret_reply, int *ret_fd);
+		   struct child_reply *ret_reply);
 
 #endif

@@ -28,7 +28,7 @@ int peek_new(const char *program, struct peek **ret_peek)
 
 	if (!peek)
 		return -ENOMEM;
-	err = worker_new(&kind, program, &peek->worker);
+	err = worker_new(&kind, program, -1, &peek->worker);
 	if (err)
 		return err;
 	*ret_peek = TAKE(peek);
@@ -69,7 +69,8 @@ static bool is_suspect(const struct peek *peek, pid_t tid)
 /* Returns what the child says; -ETIME when it was late; -ETIMEDOUT when there is none. */
 static int exchange(struct peek *peek, struct peek_request *message, struct worker_answer *answer)
 {
-	const struct worker_request request = {.message = message,
+	const struct worker_request request = {.blame.what = (uint64_t)message->tid,
+					       .message = message,
 					       .bytes = peek_request_bytes(message->count),
 					       .limit_ms = is_suspect(peek, message->tid)
 								   ? PEEK_SUSPECT_MS
@@ -227,24 +228,6 @@ int peek_read_maps(void *context, pid_t tid, size_t max_bytes, char **ret_text, 
 	return 0;
 }
 
-int peek_open_mapped(void *context, pid_t tid, uint64_t start, uint64_t end, int *ret_path_fd)
-{
-	CLEANUP(worker_answer_release) struct worker_answer answer = {.fd = -1};
-	struct peek *peek = context;
-	struct peek_request request = {.tid = tid,
-				       .kind = PEEK_MAPPED_FILE,
-				       .count = 2,
-				       .piece = {{.address = start}, {.address = end}}};
-	int err = is_left_alone(peek, tid) ? -ETIMEDOUT : exchange(peek, &request, &answer);
-
-	err = note_read(peek, tid, err);
-	if (!err && answer.fd < 0)
-		err = -EBADMSG;
-	if (!err)
-		*ret_path_fd = TAKE_FD(answer.fd);
-	return err;
-}
-
 /* ---- texts and directories ---- */
 
 /* Sends a request of one answer, and copies that out: it may hold secrets, which do not stay. */
@@ -319,7 +302,6 @@ int peek_list_logs(void *context, enum process_log_directory which, char **ret_e
 
 const struct process_access peek_access = {.read = peek_read,
 					   .read_maps = peek_read_maps,
-					   .open_mapped = peek_open_mapped,
 					   .read_text = peek_read_text,
 					   .list_logs = peek_list_logs};
 
@@ -333,4 +315,5 @@ void peek_get_stats(const struct peek *peek, struct peek_stats *ret_stats)
 	*ret_stats = peek->stats;
 	ret_stats->starts = worker.starts;
 	ret_stats->cpu_ns = worker.cpu_ns;
+	ret_stats->stuck = worker.stuck;
 }

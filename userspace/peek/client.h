@@ -27,6 +27,7 @@ struct peek_stats {
 	uint64_t left_alone;  /* reads that were not tried: of who was late, or without a child */
 	uint64_t starts;      /* of children */
 	uint64_t cpu_ns;      /* of all children */
+	uint64_t stuck;	      /* children that did not end when they were killed */
 };
 
 struct peek;
@@ -44,10 +45,9 @@ DEFINE_OWNED(struct peek, peek)
  * Returns 0; -EFAULT when part of them is not mapped; -ESRCH; -ETIMEDOUT when the process did not
  * answer in time or is left alone; -errno. */
 int peek_read(void *peek, pid_t tid, const struct process_piece *piece, size_t count);
-/* As process_read_maps() and process_open_mapped(): who takes the lock of another process' mappings
- * waits for whoever holds it, and that may be for a page that never comes. */
+/* As process_read_maps(): who takes the lock of another process' mappings waits for whoever holds
+ * it, and that may be for a page that never comes. */
 int peek_read_maps(void *peek, pid_t tid, size_t max_bytes, char **ret_text, size_t *ret_size);
-int peek_open_mapped(void *peek, pid_t tid, uint64_t start, uint64_t end, int *ret_path_fd);
 /* As process_read_text() and process_list_logs(): the memory of a process again, and a directory on
  * a disk that may be slow. */
 int peek_read_text(void *peek, pid_t tid, enum process_text which, size_t max_bytes,

@@ -375,7 +375,8 @@ static int attach(struct exact *exact, const struct process *process, struct fil
 				    .file = file->id,
 				    .cpu_ns = process_cpu_ns((pid_t)process->id.tgid),
 				    .delay_ns = process_delay_ns((pid_t)process->id.tgid)};
-	int fd, err;
+	OWNED_FD int fd = -1;
+	int err;
 
 	if (must_wait(exact))
 		return -EAGAIN;

@@ -2,7 +2,6 @@
 #include "probes/probe_names.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +13,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "files/client.h"
+#include "files/opener.h"
+#include "files/opening.h"
 #include "options/values.h"
 #include "probes/probe_plan.h"
 
@@ -98,20 +99,20 @@ void probe_wants_list_path(const struct probe_plan *plan, const char *path,
 	wants->row_count = wants->count;
 }
 
-static int descriptor(void *context, int *ret_fd)
+static int find_source(void *context, struct foreign_source *ret_source)
 {
-	*ret_fd = *(const int *)context;
+	ret_source->opened = *(const struct opener_file *)context;
 	return 0;
 }
 
-int probe_wants_ask(struct foreign *foreign, int fd, const struct probe_wants *wants,
-		    struct probe_sites *ret_sites)
+int probe_wants_ask(struct foreign *foreign, struct opener_file *opened,
+		    const struct probe_wants *wants, struct probe_sites *ret_sites)
 {
 	const struct foreign_file file = {
-		.number = FILE_NUMBER, .descriptor = descriptor, .context = &fd};
+		.number = opened->number, .find = find_source, .context = opened};
 	int err = foreign_probes(foreign, &file, wants->wanted, wants->count, ret_sites);
 
-	foreign_close(foreign, FILE_NUMBER);
+	foreign_close(foreign, file.number);
 	return err;
 }
 
@@ -153,16 +154,19 @@ static int look_on_host(const struct probe_plan *plan, uint32_t row, struct fore
 {
 	const struct probe_row *probe = &plan->row[row];
 	OWNED_MEM struct probe_wants *wants = calloc(1, sizeof(*wants));
-	OWNED_FD int fd = open(probe->real_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct probe_sites sites = {};
+	struct opener_file file;
+	struct opened_file found;
 	int err;
 
 	if (!wants)
 		return -ENOMEM;
-	if (fd < 0)
-		return -errno;
+	err = opener_open_path(foreign_opener(foreign), probe->real_path, &found, &file);
+	if (err)
+		return err;
 	probe_wants_row(plan, row, wants);
-	err = probe_wants_ask(foreign, fd, wants, &sites);
+	err = probe_wants_ask(foreign, &file, wants, &sites);
+	opener_close(foreign_opener(foreign), &file);
 	if (err)
 		return err;
 	for (size_t i = 0; i < wants->count; i++)

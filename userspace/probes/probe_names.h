@@ -13,6 +13,7 @@
 
 struct file;
 struct foreign;
+struct opener_file;
 struct probe_sites;
 
 struct probe_wants {
@@ -35,10 +36,9 @@ void probe_wants_list(const struct probe_plan *plan, const struct file *file,
 void probe_wants_list_path(const struct probe_plan *plan, const char *path,
 			   struct probe_wants *wants);
 
-/* Asks the parser's child about a file that is open here and in no table.  The descriptor is
- * borrowed.  As foreign_probes(). */
-int probe_wants_ask(struct foreign *foreign, int fd, const struct probe_wants *wants,
-		    struct probe_sites *ret_sites);
+/* Asks the parser's child about an open file that is in no table.  As foreign_probes(). */
+int probe_wants_ask(struct foreign *foreign, struct opener_file *file,
+		    const struct probe_wants *wants, struct probe_sites *ret_sites);
 
 struct foreign;
 

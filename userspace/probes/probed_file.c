@@ -3,18 +3,17 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/magic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "discover/mapping_set.h"
 #include "elf/probe_sites.h"
+#include "files/opener.h"
+#include "files/opening.h"
 #include "probes/cuda_functions.h"
 #include "probes/probe_bounds.h"
 #include "probes/probe_groups.h"
@@ -22,25 +21,28 @@
 #include "probes/probe_plan.h"
 #include "probes/probe_worker.h"
 
-int command_file_open(const char *command, char *ret_path, size_t path_size)
+int command_file_open(struct opener *opener, const char *command, struct opened_file *ret_found,
+		      struct opener_file *ret_file)
 {
 	const char *const all = getenv("PATH");
 	const char *from = all ? all : "/usr/bin:/bin";
-	int fd = -1;
+	char path[PATH_MAX];
+	int err = -ENOENT;
 
-	if (strchr(command, '/')) {
-		snprintf(ret_path, path_size, "%s", command);
-		return open(command, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
-	while (fd < 0 && *from) {
+	if (strchr(command, '/'))
+		return opener_open_path(opener, command, ret_found, ret_file);
+	while (err && *from) {
 		const size_t size = strcspn(from, ":");
 
-		snprintf(ret_path, path_size, "%.*s/%s", (int)size, from, command);
-		if (!access(ret_path, X_OK))
-			fd = open(ret_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		snprintf(path, sizeof(path), "%.*s/%s", (int)size, from, command);
+		err = opener_open_path(opener, path, ret_found, ret_file);
+		if (!err && !ret_found->is_executable) {
+			opener_close(opener, ret_file);
+			err = -EACCES;
+		}
 		from += size + (from[size] == ':');
 	}
-	return fd;
+	return err;
 }
 
 /* Of one place of the interpreter's own probes in a file.  A CPython has one or two, and the kernel
@@ -206,20 +208,11 @@ void probed_file_free(struct probed_file *file)
 	free(file);
 }
 
-void probed_file_note_inode(struct probed_file *file, int fd)
+void probed_file_note_inode(struct probed_file *file, const struct file_identity *identity)
 {
-	struct statfs system;
-	struct stat stat;
-
-	if (fstat(fd, &stat) || fstatfs(fd, &system))
-		return;
-	file->device = stat.st_dev;
-	file->inode = stat.st_ino;
-	file->is_roots = !stat.st_uid;
-	file->is_layered = (uint64_t)system.f_type == (uint64_t)OVERLAYFS_SUPER_MAGIC;
-	/* The kernel waits for the page of a breakpoint for as long as the program wants that is
-	 * the file system. */
-	file->is_refused = (uint64_t)system.f_type == (uint64_t)FUSE_SUPER_MAGIC;
+	file->key = identity->key;
+	file->is_roots = !identity->owner;
+	file->is_layered = identity->is_layered;
 }
 
 static bool sites_are_equal(const struct probed_file *a, const struct probed_file *b)
@@ -237,8 +230,8 @@ static bool sites_are_equal(const struct probed_file *a, const struct probed_fil
 
 bool probed_file_is_same_code(const struct probed_file *a, const struct probed_file *b)
 {
-	return a->id == b->id || (a->inode && a->device == b->device && a->inode == b->inode &&
-				  sites_are_equal(a, b));
+	return a->id == b->id ||
+	       (a->key.inode && file_key_equal(&a->key, &b->key) && sites_are_equal(a, b));
 }
 
 void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2])

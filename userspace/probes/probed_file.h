@@ -13,7 +13,12 @@
 
 #include "base/cleanup.h"
 #include "base/user_quota.h"
+#include "discover/process.h"
 
+struct file_identity;
+struct opened_file;
+struct opener;
+struct opener_file;
 struct probe_bounds;
 struct probe_plan;
 struct probe_sites;
@@ -35,7 +40,7 @@ struct probed_file {
 	bool has_driver, has_runtime; /* functions of CUDA's libraries */
 	/* What breakpoints are put into.  One inode may be several files (docs/design/files.md): a
 	 * process with another root shows another path. */
-	uint64_t device, inode;
+	struct file_key key;
 	bool is_roots;
 	bool is_layered; /* on overlayfs, where several inodes may be one that lies below */
 	char path[256];	 /* for messages */
@@ -56,17 +61,18 @@ int probed_file_number_sites(struct probed_file *file, const struct probed_file_
 			     const struct probe_sites *sites, struct probe_wants *list);
 /* Gives all numbers back. */
 void probed_file_drop_sites(struct probed_file *file, struct site_numbers *numbers);
-/* Notes into what the links of an open file will go, and whether they may. */
-void probed_file_note_inode(struct probed_file *file, int fd);
+/* Notes into what the links of a file will go. */
+void probed_file_note_inode(struct probed_file *file, const struct file_identity *identity);
 /* Returns whether links of one are hit where those of the other are: each hit would count twice. */
 bool probed_file_is_same_code(const struct probed_file *a, const struct probed_file *b);
 /* Tells which functions of a library of CUDA's are not probed before Linux 6.6: once for the driver
  * and once for the runtime. */
 void probed_file_tell_left_out(const struct probed_file *file, bool is_told[2]);
 
-/* Finds the file that a command executes, as execvp(3) does, and opens it.  Returns its descriptor,
- * and its path; below 0: there is none. */
-int command_file_open(const char *command, char *ret_path, size_t path_size);
+/* Finds the file that a command executes, as execvp(3) does, and opens it: *ret_file is to be
+ * closed. Returns 0 or -errno. */
+int command_file_open(struct opener *opener, const char *command, struct opened_file *ret_found,
+		      struct opener_file *ret_file);
 
 /* ---- numbers of the places at which probes are attached ----
  * sites[] of the kernel side has PP_SITES_MAX. The numbers of a file that is gone are used again,

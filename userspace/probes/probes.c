@@ -2,10 +2,9 @@
 #include "probes/probes.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <pyprofd/config.h>
 #include <pyprofd/sample.h>
@@ -17,9 +16,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/user_quota.h"
+#include "discover/mapping_set.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/text_table.h"
+#include "files/client.h"
+#include "files/opening.h"
 #include "options/options.h"
 #include "probes/cuda_events.h"
 #include "probes/probe_bounds.h"
@@ -128,9 +130,6 @@ static int add_answer(struct probes *probes, struct probed_file *made,
 {
 	int err;
 
-	if (made->is_refused && sites->site_count)
-		probe_warn_refused(&probes->warnings, made->path, 0,
-				   "a program (FUSE) makes up the file, and may never answer");
 	if (made->is_refused)
 		return 0;
 	err = take_answer(probes, sites, list, made);
@@ -144,6 +143,21 @@ static int add_answer(struct probes *probes, struct probed_file *made,
 	return 0;
 }
 
+/* Refuses breakpoints in a file for which others than the kernel answer: it waits for the page of
+ * one for as long as they want.  Returns 0; -ETIMEDOUT: nobody knows now. */
+static int judge(struct probes *probes, struct file *file, struct probed_file *made)
+{
+	OWNED_FD int fd = -1;
+	int err = file_table_descriptor(probes->services->files, file, &fd);
+
+	made->is_refused = err == -EPERM;
+	if (!made->is_refused)
+		return err == -ETIMEDOUT ? err : 0;
+	probe_warn_refused(&probes->warnings, made->path, 0,
+			   "a program (FUSE) or a network answers for it, and may never do so");
+	return 0;
+}
+
 /* Looks into a file.  Returns 0; -EAGAIN: the child was late or has no time for it now; -errno. */
 static int look_into(struct probes *probes, struct file *file, uint32_t uid,
 		     struct probed_file **ret_file)
@@ -151,19 +165,18 @@ static int look_into(struct probes *probes, struct file *file, uint32_t uid,
 	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
 	struct probe_sites sites = {};
 	struct probed_file *made;
-	int fd, err;
+	int err = list ? add_file(probes, file, uid, file->path, &made) : -ENOMEM;
 
-	if (!list)
-		return -ENOMEM;
-	probe_wants_list(&probes->plan, file, list);
-	err = add_file(probes, file, uid, file->path, &made);
 	if (err)
 		return err;
+	probe_wants_list(&probes->plan, file, list);
 	err = file_table_probes(probes->services->files, file, list->wanted, list->count, &sites);
 	if (!err) {
-		if (!file_table_descriptor(probes->services->files, file, &fd))
-			probed_file_note_inode(made, fd);
-		err = add_answer(probes, made, &sites, list);
+		probed_file_note_inode(made, &file->identity);
+		if (sites.site_count)
+			err = judge(probes, file, made);
+		if (!err)
+			err = add_answer(probes, made, &sites, list);
 		probe_sites_release(&sites);
 	}
 	if (err) {
@@ -176,26 +189,22 @@ static int look_into(struct probes *probes, struct file *file, uint32_t uid,
 
 /* ---- attaching ---- */
 
-/* *ret_job is untouched on failure. */
+/* fd: owned by the job from now on, or closed.  *ret_job is untouched on failure. */
 static int make_job(struct probes *probes, int fd, const struct probed_file *known, pid_t pid,
 		    uint32_t *ret_job)
 {
-	struct probe_job job = {.file = -1, .pid = pid, .site_count = known->site_count};
+	struct probe_job job = {.file = fd, .pid = pid, .site_count = known->site_count};
 	uint32_t id;
 	int err;
 
 	job.uid = known->is_roots ? 0 : known->uid;
 	job.allocator = known->has_allocator ? known->id : 0;
 	job.site = calloc(known->site_count, sizeof(*job.site));
-	if (!job.site)
+	if (!job.site) {
+		close(fd);
 		return -ENOMEM;
-	memcpy(job.site, known->site, known->site_count * sizeof(*job.site));
-	job.file = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (job.file < 0) {
-		err = -errno;
-		free(job.site);
-		return err;
 	}
+	memcpy(job.site, known->site, known->site_count * sizeof(*job.site));
 	job.id = id = probes->next_job++;
 	snprintf(job.what, sizeof(job.what), "%s", known->path);
 	err = probe_worker_attach(probes->worker, &job);
@@ -282,8 +291,8 @@ static bool take_prepared(struct probes *probes, const struct process *process,
 {
 	struct probed_file *prepared = probes->prepared;
 
-	if (!prepared || process->id.tgid != probes->prepared_id.tgid || !known->inode ||
-	    known->device != prepared->device || known->inode != prepared->inode)
+	if (!prepared || process->id.tgid != probes->prepared_id.tgid || !known->key.inode ||
+	    !file_key_equal(&known->key, &prepared->key))
 		return false;
 	*ret_job = prepared->job;
 	probes->prepared = NULL;
@@ -471,54 +480,54 @@ static void source_forget_process(void *state, struct pp_process_id id)
 
 /* ---- a command, before it begins ---- */
 
-static int prepare_file(struct probes *probes, int fd, const char *path, pid_t pid)
+static int prepare_file(struct probes *probes, struct opener_file *file,
+			const struct opened_file *found, pid_t pid)
 {
 	const struct process *process =
 		process_table_find_tgid(probes->services->processes, (uint32_t)pid);
 	OWNED_MEM struct probe_wants *list = calloc(1, sizeof(*list));
 	OWNED(probed_file) struct probed_file *made = calloc(1, sizeof(*made));
 	struct probe_sites sites = {};
-	struct stat stat;
-	int err;
+	int fd, err;
 
-	if (!list || !made)
-		return -ENOMEM;
-	if (!process)
-		return -ESRCH;
-	if (fstat(fd, &stat) || !S_ISREG(stat.st_mode))
-		return -ENOENT;
-	snprintf(made->path, sizeof(made->path), "%.*s", (int)sizeof(made->path) - 1, path);
-	made->device = stat.st_dev;
-	made->inode = stat.st_ino;
-	probe_wants_list_path(&probes->plan, path, list);
+	if (!process || !list || !made)
+		return process ? -ENOMEM : -ESRCH;
+	snprintf(made->path, sizeof(made->path), "%.*s", (int)sizeof(made->path) - 1, found->path);
+	made->key = found->identity.key;
+	probe_wants_list_path(&probes->plan, found->path, list);
 	if (!list->count)
 		return -ENOENT;
-	err = probe_wants_ask(probes->services->foreign, fd, list, &sites);
+	err = probe_wants_ask(probes->services->foreign, file, list, &sites);
 	if (!err)
 		err = take_answer(probes, &sites, list, made);
 	probe_sites_release(&sites);
-	if (!err && made->site_count)
-		err = make_job(probes, fd, made, pid, &made->job);
-	if (!err && made->site_count) {
-		probes->prepared_id = process->id;
-		probes->prepared = TAKE(made);
-	}
-	return err;
+	if (err || !made->site_count)
+		return err;
+	err = opener_give(foreign_opener(probes->services->foreign), file, getpid(), &fd)
+		      ?: make_job(probes, fd, made, pid, &made->job);
+	if (err)
+		return err;
+	probes->prepared_id = process->id;
+	probes->prepared = TAKE(made);
+	return 0;
 }
 
 /* The first calls and imports of a command are seen.  pid: its process, which will execute it. */
 static void source_prepare(void *state, pid_t pid, const char *command)
 {
-	char link[4096], path[4096];
-	OWNED_FD int fd = command_file_open(command, link, sizeof(link));
+	struct probes *probes = state;
+	struct opener *opener = foreign_opener(probes->services->foreign);
+	struct opened_file found;
+	struct opener_file file;
 	int err;
 
-	if (fd < 0 || !realpath(link, path))
+	if (command_file_open(opener, command, &found, &file))
 		return;
 	/* Where that fails, the process gets its links as others do. */
-	err = prepare_file(state, fd, path, pid);
+	err = prepare_file(probes, &file, &found, pid);
+	opener_close(opener, &file);
 	if (err)
-		log_debug("probes of '%s' are not attached before it begins: %s", path,
+		log_debug("probes of '%s' are not attached before it begins: %s", found.path,
 			  strerror(-err));
 }
 

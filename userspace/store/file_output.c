@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #define OPEN_TRIES 16U
 #define MAX_PID_BYTES 32U
+#define STATUS_MAX_BYTES 16384U
 #define LOCK_MODE 0640
 
 /* Tries without O_CREAT first: with fs.protected_regular even root may not open another user's file
@@ -57,6 +59,31 @@ static void write_pid(int fd)
 		(void)!pwrite(fd, text, (size_t)size, 0);
 }
 
+/* Reads a line of hexadecimal signals in a /proc/PID/status. */
+static bool has_kill(const char *status, const char *name)
+{
+	const char *line = strstr(status, name);
+
+	return line && strtoull(line + strlen(name), NULL, 16) >> (SIGKILL - 1) & 1;
+}
+
+/* Returns whether who holds the lock was killed: a thread of it waits for what cannot be
+ * interrupted, or only its main thread has ended. */
+static bool is_of_killed(int fd)
+{
+	OWNED_MEM char *status = NULL;
+	char text[MAX_PID_BYTES] = "", path[32];
+	size_t size;
+
+	if (pread_up_to(fd, text, sizeof(text) - 1, &size))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%ld/status", strtol(text, NULL, 10));
+	if (read_file(path, STATUS_MAX_BYTES, &status, NULL))
+		return false;
+	return strstr(status, "\nState:\tZ") || has_kill(status, "\nSigPnd:") ||
+	       has_kill(status, "\nShdPnd:");
+}
+
 int lock_file_take(int dir_fd, const char *name, int *ret_fd)
 {
 	int opened = -EBUSY;
@@ -74,7 +101,9 @@ int lock_file_take(int dir_fd, const char *name, int *ret_fd)
 		if (fstat(fd, &stat) || !S_ISREG(stat.st_mode))
 			return -EINVAL;
 		if (flock(fd, LOCK_EX | LOCK_NB))
-			return errno == EWOULDBLOCK ? -EBUSY : -errno;
+			return errno != EWOULDBLOCK ? -errno
+			       : is_of_killed(fd)   ? -EOWNERDEAD
+						    : -EBUSY;
 		if (!is_current(dir_fd, name, fd))
 			continue;
 		write_pid(fd);

@@ -12,6 +12,7 @@
 
 /* Creates the file (mode 0640) when it does not exist, and locks it; never follows a symbolic link.
  * Returns 0 and a descriptor whose closing unlocks; -EBUSY: another process holds the lock;
+ * -EOWNERDEAD: one that was killed and does not end, as a file system does not answer it;
  * -errno. */
 int lock_file_take(int dir_fd, const char *name, int *ret_fd);
 /* Removes the file, then unlocks it.  fd may be -1. */

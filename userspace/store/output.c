@@ -135,6 +135,13 @@ static int explain_open(const char *path, int err)
 {
 	if (err == -EBUSY)
 		log_error("another pyprofd writes to '%s': give this one its own --output", path);
+	else if (err == -EOWNERDEAD)
+		log_error(
+			"a pyprofd that was killed still has '%s', as a file system does not "
+			"answer "
+			"it: `ps -eo pid,stat,wchan:30,args` shows it in state D; end what answers "
+			"for that file system, or give this one another --output",
+			path);
 	else
 		log_error_errno(err, "cannot write to '%s'", path);
 	return err;

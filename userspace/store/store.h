@@ -25,7 +25,8 @@ struct store_limits {
 
 /* Creates DIR when it does not exist, and takes its lock file (flock on DIR/.lock) against a second
  * instance.
- * Returns 0; -EBUSY: another instance writes here; -EACCES, -EROFS, -ENOTDIR, -errno. */
+ * Returns 0; -EBUSY: another instance writes here; -EOWNERDEAD: as
+ * lock_file_take(); -EACCES, -EROFS, -ENOTDIR, -errno. */
 int store_open(const char *directory, const struct store_limits *limits, struct store **ret_store);
 void store_free(struct store *store);
 /* Holds from the next file on. */

@@ -2,16 +2,13 @@
 #include "symbolize/perf_map.h"
 
 #include <errno.h>
-#include <linux/magic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/array.h"
-#include "base/safe_file.h"
+#include "discover/mapping_set.h"
 #include "files/client.h"
+#include "files/opening.h"
 #include "files/protocol.h"
 
 #define ASK_BYTES (1U << 20) /* of the file at once */
@@ -30,11 +27,8 @@ struct perf_map {
 	char *names; /* owned */
 	size_t names_size, names_capacity;
 	/* How far the file was read: the start of its first incomplete line. */
-	dev_t device;
-	ino_t inode;
-	off_t offset;
-	struct timespec changed;
-	off_t size;
+	uint64_t offset;
+	struct opening_seen seen;
 	bool is_behind; /* there are more complete lines to read */
 	const char *refusal;
 };
@@ -161,48 +155,18 @@ int perf_map_add(struct perf_map *map, const struct foreign_lines *lines)
 
 /* ---- the file ---- */
 
-/* Returns whether reading files of this type can have side effects, block, or show what is nobody's
- * file. */
-static bool is_special(long type)
+static const char *refusal_text(uint32_t refusal)
 {
-	static const long special[] = {
-		PROC_SUPER_MAGIC, SYSFS_MAGIC,	      TRACEFS_MAGIC,	   DEBUGFS_MAGIC,
-		BPF_FS_MAGIC,	  CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,
-		SELINUX_MAGIC,	  PSTOREFS_MAGIC,     EFIVARFS_MAGIC,	   FUSE_SUPER_MAGIC,
+	static const char *const text[OPENING_REFUSALS] = {
+		[OPENING_IS_LINK] = "a link leads to it",
+		[OPENING_NOT_REGULAR] = "it is not a regular file",
+		[OPENING_OF_ANOTHER] = "it is another user's",
+		[OPENING_WRITABLE] = "anybody may write it",
+		[OPENING_HAS_NAMES] = "the file has other names",
+		[OPENING_PSEUDO] = "it lies in a pseudo file system",
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(special); i++)
-		if (type == special[i])
-			return true;
-	return false;
-}
-
-/* Returns why the file must not be read; NULL: it may be. */
-static const char *find_refusal(int path_fd, const struct stat *status, uint32_t uid)
-{
-	struct statfs system;
-
-	if (status->st_uid != uid)
-		return "it is another user's";
-	if (status->st_mode & S_IWOTH)
-		return "anybody may write it";
-	if (status->st_nlink != 1)
-		return "the file has other names";
-	if (fstatfs(path_fd, &system) || is_special((long)system.f_type))
-		return "it lies in a pseudo file system";
-	return NULL;
-}
-
-static const char *look_refusal(int err)
-{
-	switch (err) {
-	case -ELOOP:
-		return "a link leads to it";
-	case -EINVAL:
-		return "it is not a regular file";
-	default:
-		return NULL;
-	}
+	return text[refusal];
 }
 
 static int refuse(struct perf_map *map, const char *why)
@@ -211,68 +175,32 @@ static int refuse(struct perf_map *map, const char *why)
 	return -EPERM;
 }
 
-/* Looks the file up, checks it, and opens that same file. */
-static int open_judged(struct perf_map *map, const struct perf_map_source *source,
-		       struct stat *status, int *ret_fd)
-{
-	OWNED_FD int path_fd = -1;
-	char path[64];
-	int err;
-
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", source->inner_pid);
-	map->refusal = NULL;
-	err = root_file_look(source->root, path, ROOT_FILE_NO_LINKS, &path_fd);
-	if (err)
-		return look_refusal(err) ? refuse(map, look_refusal(err)) : err;
-	if (fstat(path_fd, status))
-		return -errno;
-	map->refusal = find_refusal(path_fd, status, source->uid);
-	if (map->refusal)
-		return -EPERM;
-	if (status->st_mtim.tv_sec < source->started_s)
-		return -ENOENT;
-	return root_file_open_seen(path_fd, ret_fd);
-}
-
-static bool is_same_file(const struct perf_map *map, const struct stat *status)
-{
-	return map->device == status->st_dev && map->inode == status->st_ino &&
-	       status->st_size >= map->size;
-}
-
-static bool is_unchanged(const struct perf_map *map, const struct stat *status)
-{
-	return is_same_file(map, status) && map->size == status->st_size && !map->is_behind &&
-	       map->changed.tv_sec == status->st_mtim.tv_sec &&
-	       map->changed.tv_nsec == status->st_mtim.tv_nsec;
-}
-
 /* The file that the child is asked about. */
-static int find_descriptor(void *context, int *ret_fd)
+static int find_source(void *context, struct foreign_source *ret_source)
 {
-	*ret_fd = *(const int *)context;
+	ret_source->opened = *(const struct opener_file *)context;
 	return 0;
 }
 
 /* Returns whether there is more of it, as it was when it was opened. */
 static bool has_more(const struct perf_map *map)
 {
-	return map->offset < (off_t)PERF_MAP_MAX_FILE_BYTES && map->offset < map->size &&
+	return map->offset < PERF_MAP_MAX_FILE_BYTES && map->offset < map->seen.size &&
 	       !is_full(map);
 }
 
 /* Reads complete lines from map->offset on. */
-static int read_new_lines(struct perf_map *map, const struct perf_map_source *source, int fd,
-			  size_t *ret_bytes)
+static int read_new_lines(struct perf_map *map, const struct perf_map_source *source,
+			  struct opener_file *opened, size_t *ret_bytes)
 {
 	const struct foreign_file file = {.number = source->number,
 					  .user = source->uid,
 					  .payer = source->uid,
-					  .descriptor = find_descriptor,
-					  .context = &fd};
+					  .find = find_source,
+					  .context = opened};
 
 	while (has_more(map)) {
-		const uint64_t from = (uint64_t)map->offset;
+		const uint64_t from = map->offset;
 		OWNED_MEM struct foreign_lines *lines = NULL;
 		size_t left = source->max_bytes - *ret_bytes;
 		int err;
@@ -290,43 +218,72 @@ static int read_new_lines(struct perf_map *map, const struct perf_map_source *so
 		if (lines->next == from)
 			return 0;
 		*ret_bytes += lines->next - from;
-		map->offset = (off_t)lines->next;
+		map->offset = lines->next;
 	}
 	return 0;
+}
+
+/* Opens the file, if it has changed: *opened has fd -1 where it has not. */
+static int open_changed(struct perf_map *map, const struct perf_map_source *source,
+			struct opened_file *found, struct opener_file *opened)
+{
+	static const struct opening_seen nothing;
+	struct opener *opener = foreign_opener(source->foreign);
+	const struct opener_perf_map wanted = {.tid = source->tid,
+					       .inner_pid = source->inner_pid,
+					       .user = source->uid,
+					       .started_s = source->started_s};
+	int err = opener_open_perf_map(opener, &wanted, map->is_behind ? &nothing : &map->seen,
+				       found);
+
+	map->refusal = err ? NULL : refusal_text(found->refusal);
+	if (err || map->refusal)
+		return err ?: -EPERM;
+	*opened = (struct opener_file){.child = opener_child(opener),
+				       .fd = found->fd,
+				       .number = source->number,
+				       .user = source->uid,
+				       .place = opener_place(&found->identity.key)};
+	return 0;
+}
+
+/* Notes the file as it is now.  Returns whether it is another one than before. */
+static bool take_identity(struct perf_map *map, const struct file_identity *identity)
+{
+	const bool is_same =
+		file_key_equal(&map->seen.key, &identity->key) && identity->size >= map->seen.size;
+
+	if (!is_same)
+		forget(map);
+	map->seen = (struct opening_seen){
+		.key = identity->key, .size = identity->size, .modified_ns = identity->modified_ns};
+	map->is_behind = false;
+	return !is_same;
 }
 
 int perf_map_refresh(struct perf_map *map, const struct perf_map_source *source,
 		     size_t *ret_read_bytes)
 {
-	OWNED_FD int fd = -1;
-	struct stat status;
-	size_t count = map->count;
-	bool is_new = false;
-	int err = open_judged(map, source, &status, &fd);
+	struct opener_file opened = {.fd = -1};
+	struct opened_file found;
+	const size_t before = map->count;
+	size_t count = before;
+	int err = open_changed(map, source, &found, &opened);
 
 	*ret_read_bytes = 0;
-	if (err)
+	if (err || opened.fd < 0)
 		return err;
-	if (is_unchanged(map, &status))
-		return 0;
-	if (!is_same_file(map, &status)) {
-		is_new = count > 0;
-		forget(map);
+	if (take_identity(map, &found.identity))
 		count = 0;
-	}
-	map->device = status.st_dev;
-	map->inode = status.st_ino;
-	map->changed = status.st_mtim;
-	map->size = status.st_size;
-	map->is_behind = false;
-	err = read_new_lines(map, source, fd, ret_read_bytes);
+	err = read_new_lines(map, source, &opened, ret_read_bytes);
+	opener_close(foreign_opener(source->foreign), &opened);
 	/* What there is of it stays; the next refresh goes on. */
 	map->is_behind |= err != 0;
 	if (err == -ETIME)
 		return refuse(map, "the process that parses it was late, or ended");
 	if (err)
 		return err;
-	return is_new || count != map->count;
+	return count != map->count || count != before;
 }
 
 const char *perf_map_refusal(const struct perf_map *map)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names code without a file from the /tmp/perf-PID.map that a JIT writes: one "START SIZE name" per
- * line, hexadecimal, only ever appended to.  Who may have written it is judged here; the child that
- * parses files reads the lines (files/decode.h).  One object per process, one thread. */
+ * line, hexadecimal, only ever appended to.  The child that opens files judges who may have written
+ * it (files/opening.h), the one that parses them reads the lines (files/decode.h).  One object per
+ * process, one thread. */
 #ifndef SYMBOLIZE_PERF_MAP_H
 #define SYMBOLIZE_PERF_MAP_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 
@@ -23,7 +25,7 @@ void perf_map_free(struct perf_map *map);
 DEFINE_OWNED(struct perf_map, perf_map)
 
 struct perf_map_source {
-	const char *root;   /* "/proc/PID/root" */
+	pid_t tid;	    /* of a task that shows the process' root */
 	uint32_t inner_pid; /* its pid in its own namespace */
 	uint32_t uid;	    /* under which the process acts now, as the host sees it */
 	int64_t started_s;  /* wall clock; a file last written before that is another process's */
@@ -32,14 +34,13 @@ struct perf_map_source {
 	uint32_t number;	 /* of the file, as in struct foreign_file */
 };
 
-/* Reads the new part of ROOT/tmp/perf-INNER_PID.map, or all of it when the file was replaced or
- * shrank.  Cheap when nothing changed.  Call it at most once a window.
- * Anyone may create that file, and in a mount namespace of their own may mount anything there.  So
- * it is checked before it is opened, and read only if no link leads to it, it is a regular file
- * with one name that uid owns and others cannot write, and it does not lie in a file system of the
- * kernel's own (procfs, sysfs, tracefs, ...) or of a program (FUSE).
- * *ret_read_bytes: how much of max_bytes was used.
- * Returns 1 when names changed (earlier strings are invalid), 0; -ENOENT; -EPERM:
+/* Reads the new part of /tmp/perf-INNER_PID.map in the process' root, or all of it when the file
+ * was replaced or shrank.  Cheap when nothing changed.  Call it at most once a window. Anyone may
+ * create that file, and in a mount namespace of their own may mount anything there.  So it is
+ * checked before it is opened, and read only if no link leads to it, it is a regular file with one
+ * name that uid owns and others cannot write, and it does not lie in a file system of the kernel's
+ * own (procfs, sysfs, tracefs, ...) or of a program (FUSE). *ret_read_bytes: how much of max_bytes
+ * was used. Returns 1 when names changed (earlier strings are invalid), 0; -ENOENT; -EPERM:
  * perf_map_refusal() says why; -ETIMEDOUT: there is no child, -EAGAIN: its user has used up a share
  * of the child's time; the next call goes on; -ENOMEM; -errno. */
 int perf_map_refresh(struct perf_map *map, const struct perf_map_source *source,

@@ -296,6 +296,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	facts.bounded = 26;
 	tables.early_swaps = 27;
 	asked.put_off = 31;
+	asked.opener = (struct opener_stats){.late = 44, .left_alone = 45, .stuck = 46};
 	window_facts_update(&facts);
 	window_facts_update(&facts); /* sums are read, not added to */
 	assert_int_equal(summary.loss[PP_LOSS_RING_FULL], 7);
@@ -307,6 +308,9 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LATE], 29);
 	assert_int_equal(summary.loss[PP_LOSS_TEXTS_REFUSED], 37);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LEFT_ALONE], 30);
+	assert_int_equal(summary.loss[PP_LOSS_OPENS_LATE], 44);
+	assert_int_equal(summary.loss[PP_LOSS_OPENS_LEFT_ALONE], 45);
+	assert_int_equal(summary.loss[PP_LOSS_CHILDREN_STUCK], 46);
 	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_FULL], 25);
 	assert_int_equal(summary.loss[PP_LOSS_ROWS_BOUNDED], 26);
 	assert_int_equal(summary.early_swaps, 27);
@@ -609,6 +613,7 @@ static void tell__has_every_reason(void **state)
 	dictionary.users_refused = 32;
 	facts.bounded = 26;
 	asked.put_off = 31;
+	asked.opener = (struct opener_stats){.late = 44, .left_alone = 45, .stuck = 46};
 	tell(&told);
 	for (unsigned int i = 0; i < PP_LOSS_COUNT; i++) {
 		snprintf(name, sizeof(name), "lost_%s", names[i]);

@@ -13,11 +13,20 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "../files/here.h"
 #include "files/client.h"
+#include "files/opener.h"
 
 #define FILES 12U
 
-static size_t closed; /* in the child too */
+static size_t closed; /* in the child that parses, too */
+static struct opener *opener;
+
+struct opener *foreign_opener(const struct foreign *foreign)
+{
+	(void)foreign;
+	return opener;
+}
 
 void foreign_close(struct foreign *foreign, uint32_t number)
 {
@@ -63,14 +72,14 @@ static int write_file(const char *path)
 static void take(struct fixture *fixture, size_t i)
 {
 	struct file *file = &fixture->file[i];
+	struct opener_file opened = {.child = opener_child(opener)};
 	struct mapping mapping;
-	int fd;
 
-	*file = (struct file){.id = PP_FILE_FIRST + (uint32_t)i, .fd = -1, .references = 1};
+	*file = (struct file){.id = PP_FILE_FIRST + (uint32_t)i, .opened.fd = -1, .references = 1};
 	file->path = fixture->path[i];
-	fd = write_file(file->path);
-	assert_int_equal(file_identity_read(fd, &file->identity), 0);
-	file_descriptors_put(&fixture->descriptors, file, fd);
+	opened.fd = write_file(file->path);
+	assert_int_equal(file_identity_read(opened.fd, &file->identity), 0);
+	file_descriptors_put(&fixture->descriptors, file, &opened);
 	mapping = mapping_of(file);
 	file_descriptors_note(file, self(), &mapping);
 }
@@ -87,6 +96,8 @@ static int setup(void **state)
 		snprintf(fixture->path[i], sizeof(fixture->path[i]), "%s/%zu", fixture->directory,
 			 i);
 	closed = 0;
+	assert_int_equal(opener_new("", &opener), 0);
+	file_descriptors_update(&fixture->descriptors);
 	*state = fixture;
 	return 0;
 }
@@ -103,6 +114,7 @@ static int teardown(void **state)
 	assert_int_equal(fixture->descriptors.open, 0);
 	assert_null(fixture->descriptors.least_used);
 	assert_int_equal(rmdir(fixture->directory), 0);
+	opener_free(opener);
 	free(fixture);
 	return 0;
 }
@@ -129,19 +141,17 @@ static void init__leaves_half_of_the_limit_to_others(void **state)
 static void put__beyond_the_bound_closes_what_was_used_least(void **state)
 {
 	struct fixture *fixture = *state;
-	int fd;
-
 	for (size_t i = 0; i < 8; i++)
 		take(fixture, i);
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, &fixture->file[0], &fd), 0);
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, &fixture->file[0]), 0);
 	take(fixture, 8);
 	assert_int_equal(fixture->descriptors.open, 8);
-	assert_true(fixture->file[0].fd >= 0);
-	assert_int_equal(fixture->file[1].fd, -1);
+	assert_true(fixture->file[0].opened.fd >= 0);
+	assert_int_equal(fixture->file[1].opened.fd, -1);
 	assert_int_equal(closed, 1);
 	take(fixture, 9);
-	assert_int_equal(fixture->file[2].fd, -1);
-	assert_true(fixture->file[3].fd >= 0);
+	assert_int_equal(fixture->file[2].opened.fd, -1);
+	assert_true(fixture->file[3].opened.fd >= 0);
 }
 
 static void get__opens_a_closed_file_again(void **state)
@@ -149,14 +159,12 @@ static void get__opens_a_closed_file_again(void **state)
 	struct fixture *fixture = *state;
 	struct file *file = &fixture->file[0];
 	struct stat status;
-	int fd;
 
 	take(fixture, 0);
 	file_descriptors_close(&fixture->descriptors, file);
-	assert_int_equal(file->fd, -1);
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, file, &fd), 0);
-	assert_int_equal(fd, file->fd);
-	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(file->opened.fd, -1);
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, file), 0);
+	assert_int_equal(fstat(file->opened.fd, &status), 0);
 	assert_int_equal(status.st_ino, file->identity.key.inode);
 	assert_int_equal(fixture->descriptors.lost, 0);
 }
@@ -164,10 +172,9 @@ static void get__opens_a_closed_file_again(void **state)
 static void get__of_a_file_that_was_never_opened_has_no_data(void **state)
 {
 	struct fixture *fixture = *state;
-	struct file file = {.fd = -1, .path = (char *)"/nothing"};
-	int fd;
+	struct file file = {.opened.fd = -1, .path = (char *)"/nothing"};
 
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, &file, &fd), -ENODATA);
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, &file), -ENODATA);
 	assert_int_equal(fixture->descriptors.lost, 0);
 }
 
@@ -175,19 +182,17 @@ static void get__of_a_file_that_is_gone_is_lost(void **state)
 {
 	struct fixture *fixture = *state;
 	struct file *file = &fixture->file[0];
-	int fd;
-
 	take(fixture, 0);
 	file_descriptors_close(&fixture->descriptors, file);
 	assert_int_equal(unlink(file->path), 0);
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, file, &fd), -ESTALE);
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, file), -ESTALE);
 	assert_int_equal(fixture->descriptors.lost, 1);
 	/* For a second nobody looks again. */
 	close(write_file(file->path));
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, file, &fd), -ESTALE);
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, file), -ESTALE);
 	assert_int_equal(fixture->descriptors.lost, 1);
 	file->lost_ns -= 2000000000;
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, file, &fd), -ESTALE);
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, file), -ESTALE);
 	assert_int_equal(fixture->descriptors.lost, 2);
 }
 
@@ -195,14 +200,12 @@ static void get__does_not_take_another_file_of_that_name(void **state)
 {
 	struct fixture *fixture = *state;
 	struct file *file = &fixture->file[0];
-	int fd;
-
 	take(fixture, 0);
 	close(write_file(fixture->path[1]));
 	file_descriptors_close(&fixture->descriptors, file);
 	assert_int_equal(rename(fixture->path[1], fixture->path[0]), 0);
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, file, &fd), -ESTALE);
-	assert_int_equal(file->fd, -1);
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, file), -ESTALE);
+	assert_int_equal(file->opened.fd, -1);
 	assert_int_equal(fixture->descriptors.lost, 1);
 }
 
@@ -212,20 +215,18 @@ static void get__does_not_take_another_file_of_that_number(void **state)
 {
 	struct fixture *fixture = *state;
 	struct file *file = &fixture->file[0];
-	int fd;
-
 	take(fixture, 0);
 	file_descriptors_close(&fixture->descriptors, file);
 	file->identity.changed_ns--;
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, file, &fd),
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, file),
 			 file->identity.key.inode_generation ? 0 : -ESTALE);
 	file_descriptors_close(&fixture->descriptors, file);
 	file->identity.changed_ns++;
 	file->lost_ns = 0;
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, file, &fd), 0);
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, file), 0);
 	file_descriptors_close(&fixture->descriptors, file);
 	file->identity.key.inode_generation++;
-	assert_int_equal(file_descriptors_get(&fixture->descriptors, file, &fd), -ESTALE);
+	assert_int_equal(file_descriptors_get(&fixture->descriptors, file), -ESTALE);
 }
 
 /* The first process that mapped it has ended since, or the last one. */
@@ -233,13 +234,11 @@ static void get__tries_the_first_place_and_the_last(void **state)
 {
 	struct fixture *fixture = *state;
 	struct file *file = &fixture->file[0];
-	int fd;
-
 	take(fixture, 0);
 	for (unsigned int first_lives = 0; first_lives < 2; first_lives++) {
 		file_descriptors_close(&fixture->descriptors, file);
 		(first_lives ? &file->last_place : &file->first_place)->key.inode++;
-		assert_int_equal(file_descriptors_get(&fixture->descriptors, file, &fd), 0);
+		assert_int_equal(file_descriptors_get(&fixture->descriptors, file), 0);
 		(first_lives ? &file->last_place : &file->first_place)->key.inode--;
 	}
 }
@@ -278,10 +277,10 @@ static void unused__files_are_found_and_closed(void **state)
 	fixture->file[3].unused_since_ns = 10;
 	assert_true(file_descriptors_find_unused(&fixture->descriptors, 1000, slots));
 	file_descriptors_close_all(&fixture->descriptors, slots);
-	assert_true(fixture->file[0].fd >= 0);
-	assert_int_equal(fixture->file[1].fd, -1);
-	assert_true(fixture->file[2].fd >= 0);
-	assert_int_equal(fixture->file[3].fd, -1);
+	assert_true(fixture->file[0].opened.fd >= 0);
+	assert_int_equal(fixture->file[1].opened.fd, -1);
+	assert_true(fixture->file[2].opened.fd >= 0);
+	assert_int_equal(fixture->file[3].opened.fd, -1);
 	assert_int_equal(fixture->descriptors.open, 2);
 	free(slots);
 }

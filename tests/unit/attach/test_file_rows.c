@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "attach/btrfs_devices.h"
-#include "attach/file_identity.h"
 #include "base/clock.h"
-#include "discover/file_open.h"
 #include "discover/proc_scan.h"
 #include "files/client.h"
+#include "files/opener.h"
+#include "files/opening.h"
 
 #define FILES 8U
 #define FDS 256
@@ -48,14 +48,27 @@ static int text_result;
 static uint32_t user;
 static unsigned int btrfs_forgotten;
 
-int file_open(uint32_t tgid, const struct mapping *mapping, int *ret_fd)
+struct opener *foreign_opener(const struct foreign *foreign)
 {
-	(void)tgid;
+	(void)foreign;
+	return NULL;
+}
+
+int opener_open_mapped(struct opener *opener, uint32_t tgid, uid_t owner,
+		       const struct mapping *mapping, struct opened_file *ret_opened)
+{
+	static int last;
+
+	(void)opener, (void)tgid;
+	assert_int_equal(owner, user);
 	if (disk[mapping->offset].is_gone)
 		return -ENOENT;
-	*ret_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
-	assert_in_range(*ret_fd, 100, FDS - 1);
-	file_of_fd[*ret_fd] = 1 + (int)mapping->offset;
+	memset(ret_opened, 0, sizeof(*ret_opened));
+	ret_opened->fd = 100 + last++ % (FDS - 100);
+	assert_int_equal(file_of_fd[ret_opened->fd], 0);
+	file_of_fd[ret_opened->fd] = 1 + (int)mapping->offset;
+	ret_opened->identity = disk[mapping->offset].identity;
+	ret_opened->is_of_mapping = !disk[mapping->offset].is_not_of_mapping;
 	opened++;
 	return 0;
 }
@@ -64,36 +77,65 @@ static unsigned int number_of(int fd)
 {
 	assert_in_range(fd, 0, FDS - 1);
 	assert_true(file_of_fd[fd] > 0);
-	assert_true(fcntl(fd, F_GETFD) >= 0);
 	return (unsigned int)file_of_fd[fd] - 1;
 }
 
-int file_identity_read(int fd, struct file_identity *ret_identity)
+uint64_t opener_child(const struct opener *opener)
 {
-	*ret_identity = disk[number_of(fd)].identity;
+	(void)opener;
+	return 2;
+}
+
+uint64_t opener_place(const struct file_key *key)
+{
+	return key->inode;
+}
+
+int opener_give(struct opener *opener, const struct opener_file *file, pid_t tid, int *ret_fd)
+{
+	(void)opener, (void)tid;
+	*ret_fd = file->fd;
 	return 0;
 }
 
-bool file_identity_is_of(int fd, const struct file_identity *identity,
-			 const struct file_key *mapping)
+bool opener_is_equal(struct opener *opener, const struct opener_file *a,
+		     const struct opener_file *b, uint64_t bytes)
 {
-	(void)identity, (void)mapping;
-	return !disk[number_of(fd)].is_not_of_mapping;
-}
-
-bool file_stands_for(struct open_file known, struct open_file other)
-{
-	assert_int_not_equal(number_of(known.fd), number_of(other.fd));
+	(void)opener, (void)bytes;
+	assert_int_not_equal(number_of(a->fd), number_of(b->fd));
 	return stands_for;
 }
 
-int file_text_check(int fd, const struct file_identity *identity,
-		    const struct foreign_segment *segment, size_t count)
+int opener_check_text(struct opener *opener, const struct opener_file *file,
+		      const struct file_identity *identity, const struct foreign_segment *segment,
+		      size_t count)
 {
-	assert_int_equal(identity->key.inode, disk[number_of(fd)].identity.key.inode);
+	(void)opener;
+	assert_int_equal(identity->key.inode, disk[number_of(file->fd)].identity.key.inode);
 	assert_non_null(segment);
 	assert_true(count);
 	return text_result;
+}
+
+void opener_close(struct opener *opener, struct opener_file *file)
+{
+	(void)opener;
+	file_of_fd[file->fd] = 0;
+	file->fd = -1;
+}
+
+void opener_close_many(struct opener *opener, struct opener_file *const *file, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		opener_close(opener, file[i]);
+}
+
+bool file_may_stand_for(const struct file_identity *known, const struct file_identity *other,
+			bool *ret_must_compare)
+{
+	(void)known, (void)other;
+	*ret_must_compare = true;
+	return true;
 }
 
 bool btrfs_devices_have(struct btrfs_devices *devices, uint32_t major, uint32_t minor)
@@ -128,17 +170,21 @@ static struct {
 	uint32_t last_done, last_closed;
 	uid_t user, payer;
 	int rows_error, names_error;
-	const struct debug_files *debug;
+	bool has_debug;
+	char own[4]; /* the first bytes of a file of the agent's own */
 } child;
 
 static unsigned int asked_about(const struct foreign_file *asked)
 {
-	int fd = -1;
+	struct foreign_source source = {.fd = -1};
 
-	assert_int_equal(asked->descriptor(asked->context, &fd), 0);
+	assert_int_equal(asked->find(asked->context, &source), 0);
 	child.user = asked->user;
 	child.payer = asked->payer;
-	return file_of_fd[fd] ? number_of(fd) : FILES;
+	if (source.fd < 0)
+		return number_of(source.opened.fd);
+	assert_int_equal(pread(source.fd, child.own, sizeof(child.own), 0), sizeof(child.own));
+	return FILES;
 }
 
 int foreign_examine(struct foreign *foreign, const struct foreign_file *asked,
@@ -183,6 +229,12 @@ int foreign_names(struct foreign *foreign, const struct foreign_file *asked, con
 {
 	(void)foreign, (void)found;
 	asked_about(asked);
+	child.has_debug = asked->debug != NULL;
+	if (asked->debug) {
+		assert_string_equal(asked->debug->names->link, "a.debug");
+		assert_string_equal(asked->debug->path, "/lib/a");
+		assert_int_equal(asked->debug->owner, 1001);
+	}
 	assert_int_equal(vaddr[0], 0x1234);
 	assert_int_equal(count, 1);
 	assert_ptr_equal(context, &child);
@@ -196,7 +248,6 @@ int foreign_kernels(struct foreign *foreign, const struct foreign_file *asked,
 {
 	(void)foreign, (void)found, (void)context;
 	asked_about(asked);
-	assert_non_null(asked->debug);
 	assert_int_equal(*vaddr, 0x1234);
 	assert_int_equal(count, 1);
 	assert_true(are_functions);
@@ -239,27 +290,6 @@ void foreign_close_all(struct foreign *foreign)
 void python_info_free(struct python_info *info)
 {
 	free(info);
-}
-
-static struct {
-	unsigned int opened, released;
-	uint32_t owner;
-} debug;
-
-void debug_files_open(const struct debug_names *names, const char *root, const char *path,
-		      uint32_t owner, struct debug_files *ret_files)
-{
-	assert_string_equal(names->link, "a.debug");
-	assert_string_equal(root, "/");
-	assert_string_equal(path, "/lib/a");
-	debug.opened++;
-	debug.owner = owner;
-	ret_files->fd[0] = 4711;
-}
-
-void debug_files_release(struct debug_files *files)
-{
-	debug.released += files->fd[0] == 4711;
 }
 
 /* ---- rows ---- */
@@ -335,7 +365,6 @@ static int setup(void **state)
 	memset(file_of_fd, 0, sizeof(file_of_fd));
 	memset(&child, 0, sizeof(child));
 	memset(&store, 0, sizeof(store));
-	memset(&debug, 0, sizeof(debug));
 	for (unsigned int i = 0; i < FILES; i++) {
 		disk[i].identity = (struct file_identity){
 			.key = {.major = 8, .minor = 1, .inode = 100 + i}, .is_settled = true};
@@ -358,8 +387,7 @@ static int teardown(void **state)
 	(void)state;
 	file_table_free(table);
 	for (int fd = 0; fd < FDS; fd++)
-		if (file_of_fd[fd])
-			assert_int_equal(fcntl(fd, F_GETFD), -1);
+		assert_int_equal(file_of_fd[fd], 0);
 	return 0;
 }
 
@@ -515,12 +543,12 @@ static void get__file_that_was_closed_is_taken_up_again(void **state)
 	assert_non_null(slots);
 	memset(slots, 0xff, FILE_SLOTS / 8);
 	file_table_close(table, slots);
-	assert_int_equal(file->fd, -1);
+	assert_int_equal(file->opened.fd, -1);
 	assert_ptr_equal(get(0, "/lib/a"), file);
 	assert_int_equal(opened, 2);
-	assert_true(file->fd >= 0);
+	assert_true(file->opened.fd >= 0);
 	assert_int_equal(file_table_descriptor(table, file, &fd), 0);
-	assert_int_equal(fd, file->fd);
+	assert_int_equal(fd, file->opened.fd);
 	assert_int_equal(child.examined, 1);
 }
 
@@ -926,16 +954,14 @@ static void functions__debug_files_are_looked_for_where_symbols_are_missing(void
 	disk[0].identity.owner = 1001;
 	file = get(0, "/lib/a");
 	assert_int_equal(functions(file), 0);
-	assert_int_equal(debug.opened, 0);
+	assert_false(child.has_debug);
 	disk[1] = disk[0];
 	disk[1].identity.key.inode = 101;
 	disk[1].facts.has_symbols = 0;
 	file_table_tidy(table, UINT64_MAX);
 	file = get(1, "/lib/a");
 	assert_int_equal(functions(file), 0);
-	assert_int_equal(debug.opened, 1);
-	assert_int_equal(debug.released, 1);
-	assert_int_equal(debug.owner, 1001);
+	assert_true(child.has_debug);
 	assert_int_equal(child.named, 2);
 	/* A child that is late at it may be asked again. */
 	child.names_error = -ETIME;
@@ -989,15 +1015,13 @@ static void descriptor__of_the_vdso_is_a_copy_of_ours(void **state)
 {
 	const struct mapping mapping = {.start = 0x1000, .end = 0x2000, .path = "[vdso]"};
 	struct file *vdso = get_mapping(&mapping), *file = get(0, "/lib/a");
-	char magic[4] = "";
 	int fd = -1;
 
 	(void)state;
 	assert_non_null(vdso);
 	assert_ptr_equal(get_mapping(&mapping), vdso);
-	assert_int_equal(file_table_descriptor(table, vdso, &fd), 0);
-	assert_int_equal(pread(fd, magic, 4, 0), 4);
-	assert_memory_equal(magic,
+	assert_int_equal(file_table_descriptor(table, vdso, &fd), -ENODATA);
+	assert_memory_equal(child.own,
 			    "\x7f"
 			    "ELF",
 			    4);

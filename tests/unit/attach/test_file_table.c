@@ -595,7 +595,7 @@ static void file_table_get__file_that_is_gone_is_a_file_without_rows(void **stat
 	struct pp_rule rule;
 
 	assert_non_null(file);
-	assert_int_equal(file->fd, -1);
+	assert_int_equal(file->opened.fd, -1);
 	assert_false(file->has_pages);
 	assert_int_not_equal(file->error, 0);
 	assert_int_equal(stats_of(fixture).open_failures, 1);
@@ -640,7 +640,7 @@ static struct file *know_first_of_two(struct fixture *fixture, char path[PATH_MA
 	build_library(fixture, NULL);
 	*mapping = mapping_of(fixture, 'a', fixture->elf.data, BUILT_SIZE, path);
 	first = get(fixture, mapping);
-	assert_true(first->fd >= 0);
+	assert_true(first->opened.fd >= 0);
 	snprintf(away, sizeof(away), "%s/b", fixture->directory);
 	assert_int_equal(rename(path, away), 0);
 	return first;
@@ -716,7 +716,7 @@ static void file_table_get__file_opened_later_on_btrfs_is_not_that_of_an_ended_p
 	assert_int_equal(chown(path, 1000, 1000), 0);
 	later = get(fixture, &mapping);
 	assert_ptr_not_equal(later, ended);
-	assert_int_equal(ended->fd, -1);
+	assert_int_equal(ended->opened.fd, -1);
 	assert_true(later->is_whole);
 	assert_ptr_equal(get(fixture, &mapping), later);
 }
@@ -736,22 +736,22 @@ static void file_table_close__file_is_the_same_when_it_is_mapped_again(void **st
 {
 	struct fixture *fixture = *state;
 	struct file *file;
-	int fd;
+	OWNED_FD int fd = -1;
 
 	file = get_library(fixture);
 	file->references = 1;
 	close_unused(fixture);
-	assert_true(file->fd >= 0);
+	assert_true(file->opened.fd >= 0);
 	file->references = 0;
 	close_unused(fixture);
-	assert_int_equal(file->fd, -1);
+	assert_int_equal(file->opened.fd, -1);
 	/* For names, and for a process. */
 	assert_int_equal(file_table_descriptor(fixture->table, file, &fd), 0);
-	assert_true(file->fd >= 0);
+	assert_true(file->opened.fd >= 0);
 	close_unused(fixture);
-	assert_int_equal(file->fd, -1);
+	assert_int_equal(file->opened.fd, -1);
 	assert_ptr_equal(get(fixture, &fixture->mapping), file);
-	assert_true(file->fd >= 0);
+	assert_true(file->opened.fd >= 0);
 	assert_int_equal(stats_of(fixture).lost, 0);
 	assert_int_equal(stats_of(fixture).created, 1);
 }
@@ -760,7 +760,7 @@ static void file_table_close__file_that_was_replaced_is_another_one(void **state
 {
 	struct fixture *fixture = *state;
 	struct file *file;
-	int fd;
+	OWNED_FD int fd = -1;
 
 	file = get_library(fixture);
 	close_unused(fixture);
@@ -1139,7 +1139,7 @@ static void tidy__deleted_file_can_still_be_read(void **state)
 {
 	struct fixture *fixture = *state;
 	struct file *file;
-	int fd;
+	OWNED_FD int fd = -1;
 
 	file = get_library(fixture);
 	file->references = 1;
@@ -1147,6 +1147,29 @@ static void tidy__deleted_file_can_still_be_read(void **state)
 	file_table_tidy(fixture->table, UINT64_MAX);
 	assert_int_equal(file_table_descriptor(fixture->table, file, &fd), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_END), BUILT_SIZE);
+}
+
+/* The files that the child had are closed with it, and opened again while a process maps them. */
+static void file_table_is_due__files_of_an_ended_opener_are_opened_again(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mapping other;
+	struct file *file, *unused;
+	char path[PATH_MAX];
+
+	file = get_library(fixture);
+	file->references = 1;
+	build_library(fixture, "\1\2\3\4\5\6\7\10");
+	other = mapping_of(fixture, 'b', fixture->elf.data, BUILT_SIZE, path);
+	unused = get(fixture, &other);
+	here_openers++;
+	assert_false(file_table_is_due(fixture->table, mono_ns()));
+	assert_true(file_is_open(file));
+	assert_int_equal(file->opened.child, opener_child(foreign_opener(fixture->foreign)));
+	assert_false(file_is_open(unused));
+	assert_int_equal(stats_of(fixture).lost, 0);
+	assert_ptr_equal(get(fixture, &other), unused);
+	assert_true(file_is_open(unused));
 }
 
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -1194,6 +1217,7 @@ int main(void)
 		test(rule_at__code_without_room_is_asked_about_once),
 		test(tidy__forgets_what_is_unused_for_long),
 		test(tidy__deleted_file_can_still_be_read),
+		test(file_table_is_due__files_of_an_ended_opener_are_opened_again),
 	};
 
 	return cmocka_run_group_tests_name("attach/file_table", tests, NULL, NULL);

@@ -358,7 +358,7 @@ static int teardown(void **state)
 
 static void start(void)
 {
-	assert_int_equal(worker_new(&kind, PROGRAM, &worker), 0);
+	assert_int_equal(worker_new(&kind, PROGRAM, -1, &worker), 0);
 }
 
 /* Asks, and expects this; an answer is released. */

@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../files/here.h"
 #include "base/io.h"
-#include "discover/file_open.h"
 #include "discover/proc_maps.h"
+#include "files/opener.h"
+#include "files/opening.h"
 
 static const char secret[] = "in the child's memory";
 static int told[2];
@@ -100,6 +102,19 @@ static void leaderless__its_memory_is_read(void **state)
 	assert_int_equal(process_read(pid, 1, copy, sizeof(copy)), -EFAULT);
 }
 
+static struct opener *opener;
+
+/* Opens a mapping's file in the child, which is a part of this program. */
+static int file_open(uint32_t tgid, const struct mapping *mapping, int *ret_fd)
+{
+	struct opened_file opened;
+	int err = opener_open_mapped(opener, tgid, 0, mapping, &opened);
+
+	if (!err)
+		*ret_fd = opened.fd;
+	return err;
+}
+
 static int open_it(void *context, const struct mapping *mapping)
 {
 	uint32_t pid = *(uint32_t *)context;
@@ -115,7 +130,9 @@ static int open_it(void *context, const struct mapping *mapping)
 
 static void leaderless__its_mappings_are_found_and_opened(void **state)
 {
+	assert_int_equal(opener_new("", &opener), 0);
 	assert_int_equal(proc_maps_read(*(uint32_t *)*state, open_it, *state, NULL), 1);
+	opener_free(opener);
 }
 
 static void ended__is_esrch(void **state)

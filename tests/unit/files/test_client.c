@@ -18,6 +18,7 @@
 #include "base/io.h"
 #include "child/worker.h"
 #include "elf/elf_symbols.h"
+#include "files/opening.h"
 #include "files/protocol.h"
 #include "files/serve.h"
 #include "peek/child.h"
@@ -224,11 +225,11 @@ static struct foreign_stats stats_of(const struct foreign *foreign)
 
 static int given; /* how often the descriptor was asked for */
 
-static int open_libc(void *context, int *ret_fd)
+static int open_libc(void *context, struct foreign_source *ret_source)
 {
 	given++;
-	*ret_fd = *(int *)context;
-	return *ret_fd < 0 ? -ESTALE : 0;
+	ret_source->fd = *(int *)context;
+	return ret_source->fd < 0 ? -ESTALE : 0;
 }
 
 static int find_libc(struct dl_phdr_info *info, size_t size, void *fd)
@@ -245,7 +246,7 @@ static int libc = -1;
 static struct foreign_file file_of(int *fd, uint32_t number, uid_t user)
 {
 	return (struct foreign_file){
-		.number = number, .user = user, .descriptor = open_libc, .context = fd};
+		.number = number, .user = user, .find = open_libc, .context = fd};
 }
 
 static int examine(struct foreign *foreign, const struct foreign_file *file,
@@ -259,7 +260,7 @@ static int examine(struct foreign *foreign, const struct foreign_file *file,
 	return err;
 }
 
-/* The only child of this process. */
+/* The last child of this process: the one that opens files began before. */
 static pid_t find_child(void)
 {
 	OWNED_MEM char *text = NULL;
@@ -267,7 +268,9 @@ static pid_t find_child(void)
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
 	assert_int_equal(read_file(path, 4096, &text, NULL), 0);
-	return (pid_t)atoi(text);
+	for (char *end = text + strlen(text); end > text && end[-1] == ' ';)
+		*--end = '\0';
+	return (pid_t)atoi(strrchr(text, ' ') ? strrchr(text, ' ') + 1 : text);
 }
 
 /* ---- what is true ---- */
@@ -878,6 +881,8 @@ int main(int argc, char **argv)
 	};
 
 	(void)argc;
+	if (child_named(argv[0]) == CHILD_OPENER)
+		opening_child_main();
 	if (child_named(argv[0]) == CHILD_FILES)
 		be_child();
 	dl_iterate_phdr(find_libc, &libc);

@@ -20,6 +20,7 @@
 
 #define NUMBER 1U
 #define USER 1000U
+#define PEER 70
 #define FILE_FD 90 /* and the debug files' from there on */
 #define PAGE (1ULL << PP_PAGE_SHIFT)
 #define FIRST (2 * PAGE) /* from there on are the rows that come with the facts */
@@ -32,6 +33,54 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	(void)clock;
 	*time = (struct timespec){.tv_sec = (time_t)(now_ns / NS_PER_SEC),
 				  .tv_nsec = (long)(now_ns % NS_PER_SEC)};
+	return 0;
+}
+
+/* ---- the child that opens files ---- */
+
+static struct {
+	const struct opener_debug *debug; /* of the last request */
+	unsigned int asked;
+	int fd;
+} hand;
+
+int opener_new(const char *program, struct opener **ret_opener)
+{
+	(void)program;
+	*ret_opener = (struct opener *)&hand;
+	return 0;
+}
+
+bool opener_await(struct opener *opener)
+{
+	return opener == (struct opener *)&hand;
+}
+
+void opener_free(struct opener *opener)
+{
+	(void)opener;
+}
+
+int opener_peer(const struct opener *opener)
+{
+	(void)opener;
+	return PEER;
+}
+
+void opener_get_stats(const struct opener *opener, struct opener_stats *ret_stats)
+{
+	(void)opener;
+	*ret_stats = (struct opener_stats){0};
+}
+
+int opener_hand(struct opener *opener, const struct opener_file *file,
+		const struct opener_debug *debug, uint32_t *ret_number, uint32_t *ret_files)
+{
+	(void)opener;
+	hand.debug = debug;
+	hand.fd = file->fd;
+	*ret_number = ++hand.asked;
+	*ret_files = (file->fd >= 0 ? FOREIGN_FILE_BIT : 0) | (debug ? FOREIGN_FILE_BIT << 2 : 0);
 	return 0;
 }
 
@@ -67,9 +116,11 @@ ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
 	return syscall(SYS_pwrite64, fd, buffer, size < 1000 ? size : 1000, offset);
 }
 
-int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker)
+int worker_new(const struct worker_kind *kind, const char *program, int peer,
+	       struct worker **ret_worker)
 {
 	assert_int_equal(kind->kind, CHILD_FILES);
+	assert_int_equal(peer, PEER);
 	assert_int_equal(kind->memory_bytes, FOREIGN_MEMORY_BYTES);
 	assert_true(kind->is_computing);
 	if (strcmp(program, "/a/program") != 0)
@@ -99,7 +150,13 @@ const uint8_t *worker_memory(const struct worker *worker)
 	return shared;
 }
 
-void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats)
+uint64_t worker_child(const struct worker *worker)
+{
+	assert_ptr_equal(worker, the_worker);
+	return child.starts;
+}
+
+void worker_get_stats(struct worker *worker, struct worker_stats *ret_stats)
 {
 	assert_ptr_equal(worker, the_worker);
 	*ret_stats = (struct worker_stats){.starts = child.starts, .cpu_ns = child.cpu_ns};
@@ -114,7 +171,7 @@ int worker_ask(struct worker *worker, const struct worker_request *asked,
 	assert_ptr_equal(worker, the_worker);
 	assert_true(at < REQUESTS);
 	assert_true(foreign_request_is_sound(request, asked->bytes));
-	assert_int_equal(asked->fd_count, __builtin_popcount(request->files));
+	assert_int_equal(asked->fd_count, request->handed ? 0 : __builtin_popcount(request->files));
 	child.request[at] = *request;
 	memcpy(child.vaddr, request->vaddr, request->vaddr_count * sizeof(child.vaddr[0]));
 	if (asked->fd_count)
@@ -165,16 +222,23 @@ void python_code_text_release(struct python_code_text *text)
 static struct foreign *foreign;
 static int descriptor_result;
 
-static int descriptor(void *context, int *ret_fd)
+static int find(void *context, struct foreign_source *ret_source)
 {
 	assert_ptr_equal(context, &child);
-	*ret_fd = FILE_FD;
+	ret_source->fd = FILE_FD;
 	return descriptor_result;
+}
+
+static int find_opened(void *context, struct foreign_source *ret_source)
+{
+	assert_ptr_equal(context, &child);
+	ret_source->opened.fd = 33;
+	return 0;
 }
 
 static struct foreign_file file_of(uint32_t number)
 {
-	return (struct foreign_file){.number = number, .descriptor = descriptor, .context = &child};
+	return (struct foreign_file){.number = number, .find = find, .context = &child};
 }
 
 static int setup(void **state)
@@ -880,12 +944,15 @@ static void names__last_address_is_not_asked_about(void **state)
 	assert_int_equal(child.asked, 1);
 }
 
-static void names__debug_files_come_with_the_request(void **state)
+static void names__files_are_handed_over_with_their_debug_files(void **state)
 {
-	const struct debug_files debug = {.fd = {-1, FILE_FD + 1, -1, 0}};
+	const struct debug_names names = {.link = "a"};
+	const struct opener_debug debug = {.names = &names};
 	struct foreign_file file = file_of(NUMBER);
 
 	(void)state;
+	hand.asked = 0;
+	file.find = find_opened;
 	file.debug = &debug;
 	child.answer = put_names;
 	names_max = 100;
@@ -895,15 +962,15 @@ static void names__debug_files_come_with_the_request(void **state)
 		assert_int_equal(foreign_names(foreign, &file, asked_vaddr, 1, on_function, &named),
 				 0);
 	}
-	assert_int_equal(child.request[0].files, FOREIGN_FILE_BIT | 1U << 2 | 1U << 4);
-	assert_int_equal(child.fd[0][0], FILE_FD);
-	assert_int_equal(child.fd[0][1], FILE_FD + 1);
-	assert_int_equal(child.fd[0][2], 0);
+	assert_int_equal(child.request[0].files, FOREIGN_FILE_BIT | 1U << 2);
+	assert_int_equal(child.request[0].handed, 1);
 	/* The file is there, they are not kept. */
-	assert_int_equal(child.request[1].files, 1U << 2 | 1U << 4);
-	assert_int_equal(child.fd[1][0], FILE_FD + 1);
-	assert_int_equal(child.fd[1][1], 0);
-	assert_int_equal(stats().count[FOREIGN_COST_FILES], 5);
+	assert_int_equal(child.request[1].files, 1U << 2);
+	assert_int_equal(child.request[1].handed, 2);
+	assert_int_equal(hand.asked, 2);
+	assert_int_equal(hand.fd, -1);
+	assert_ptr_equal(hand.debug, &debug);
+	assert_int_equal(stats().count[FOREIGN_COST_FILES], 3);
 }
 
 static void put_no_names(const struct foreign_request *request, struct child_reply *reply)
@@ -1244,7 +1311,7 @@ int main(void)
 		TEST(names__come_for_each_address_in_turn),
 		TEST(names__may_be_as_long_as_the_child_leaves_them),
 		TEST(names__last_address_is_not_asked_about),
-		TEST(names__debug_files_come_with_the_request),
+		TEST(names__files_are_handed_over_with_their_debug_files),
 		TEST(names__errors_end_the_question),
 		TEST(lines__are_read_from_a_file_that_is_not_kept),
 		TEST(codes__as_many_as_go_into_a_request_are_decoded),

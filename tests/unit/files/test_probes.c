@@ -20,9 +20,9 @@ static struct made_elf elf;
 
 /* ---- both sides ---- */
 
-static int descriptor(void *context, int *ret_fd)
+static int find(void *context, struct foreign_source *ret_source)
 {
-	*ret_fd = *(const int *)context;
+	ret_source->fd = *(const int *)context;
 	return 0;
 }
 
@@ -30,7 +30,7 @@ static int ask(struct foreign *foreign, const struct probe_wanted *wanted, size_
 	       struct probe_sites *ret_sites)
 {
 	OWNED_FD int fd = memfd_create("elf", MFD_CLOEXEC);
-	const struct foreign_file file = {.number = 1, .descriptor = descriptor, .context = &fd};
+	const struct foreign_file file = {.number = 1, .find = find, .context = &fd};
 
 	assert_int_equal(write_full(fd, elf.data, MADE_BYTES), 0);
 	return foreign_probes(foreign, &file, wanted, count, ret_sites);

@@ -17,6 +17,7 @@
 #include "child/children.h"
 #include "drain/thread_slots.h"
 #include "files/client.h"
+#include "files/opening.h"
 #include "files/serve.h"
 #include "finish/scan.h"
 #include "finish/scan_walk.h"
@@ -479,6 +480,8 @@ int main(int argc, char **argv)
 
 	int failed;
 
+	if (argc && child_named(argv[0]) == CHILD_OPENER)
+		opening_child_main();
 	if (argc && child_named(argv[0]) == CHILD_FILES)
 		foreign_child_main();
 	if (geteuid()) {

@@ -153,7 +153,7 @@ int foreign_texts(struct foreign *foreign, const struct foreign_file *whose,
 	const struct foreign_function function = {.name = fake.demangled, .system_name = ""};
 
 	assert_non_null(foreign);
-	assert_null(whose->descriptor);
+	assert_null(whose->find);
 	assert_int_equal(whose->user, 1000);
 	assert_int_equal(whose->payer, 1000);
 	assert_int_not_equal(whose->number, 0);

@@ -58,12 +58,14 @@ static struct {
 static uint8_t shared[PEEK_MEMORY_BYTES];
 static struct worker *const the_worker = (struct worker *)&child;
 
-int worker_new(const struct worker_kind *kind, const char *program, struct worker **ret_worker)
+int worker_new(const struct worker_kind *kind, const char *program, int peer,
+	       struct worker **ret_worker)
 {
 	assert_int_equal(kind->kind, CHILD_MEMORY);
 	assert_int_equal(kind->memory_bytes, PEEK_MEMORY_BYTES);
 	/* What it reads may come late; its own time says nothing. */
 	assert_false(kind->is_computing);
+	assert_int_equal(peer, -1);
 	if (strcmp(program, "/a/program") != 0)
 		return -ENOMEM;
 	*ret_worker = the_worker;
@@ -100,7 +102,7 @@ void worker_wipe(struct worker *worker, size_t bytes)
 	memset(shared, 0, bytes);
 }
 
-void worker_get_stats(const struct worker *worker, struct worker_stats *ret_stats)
+void worker_get_stats(struct worker *worker, struct worker_stats *ret_stats)
 {
 	assert_ptr_equal(worker, the_worker);
 	*ret_stats = (struct worker_stats){.starts = 3, .cpu_ns = 4000};
@@ -325,7 +327,6 @@ static void peek_read__user_of_several_late_ones_is_left_alone(void **state)
 {
 	char *text = NULL;
 	size_t size;
-	int fd = -1;
 
 	(void)state;
 	for (unsigned int i = 0; i < LATE_USER_MAX; i++)
@@ -333,9 +334,8 @@ static void peek_read__user_of_several_late_ones_is_left_alone(void **state)
 	now_ns += LATE_ALONE_NS;
 	assert_int_equal(read_of(120), -ETIMEDOUT);
 	assert_int_equal(peek_read_maps(peek, 120, 100, &text, &size), -ETIMEDOUT);
-	assert_int_equal(peek_open_mapped(peek, 120, 1, 2, &fd), -ETIMEDOUT);
 	assert_int_equal(child.asked, LATE_USER_MAX);
-	assert_int_equal(stats().left_alone, 3);
+	assert_int_equal(stats().left_alone, 2);
 	assert_int_equal(read_of(TASK), 0);
 	assert_int_equal(read_of(200), 0);
 	now_ns += LATE_USER_ALONE_NS - LATE_ALONE_NS - 1;
@@ -393,32 +393,6 @@ static void peek_read_maps__text_comes_in_parts(void **state)
 	assert_int_equal(stats().left_alone, 1);
 }
 
-static void peek_open_mapped__answer_has_a_descriptor(void **state)
-{
-	int fd = -7;
-
-	(void)state;
-	child.fd = dup(STDERR_FILENO);
-	assert_int_equal(peek_open_mapped(peek, TASK, 0x1000, 0x3000, &fd), 0);
-	assert_int_equal(fd, child.fd);
-	close(fd);
-	assert_int_equal(child.request[0].kind, PEEK_MAPPED_FILE);
-	assert_int_equal(child.request[0].tid, TASK);
-	assert_int_equal(child.request[0].piece[0].address, 0x1000);
-	assert_int_equal(child.request[0].piece[1].address, 0x3000);
-	fd = -7;
-	child.fd = -1;
-	assert_int_equal(peek_open_mapped(peek, TASK, 0x1000, 0x3000, &fd), -EBADMSG);
-	assert_int_equal(fd, -7);
-	/* One that came with an error is closed. */
-	child.error = -ENOENT;
-	child.fd = dup(STDERR_FILENO);
-	assert_int_equal(peek_open_mapped(peek, TASK, 0x1000, 0x3000, &fd), -ENOENT);
-	assert_int_equal(fd, -7);
-	assert_int_equal(close(child.fd), -1);
-	assert_int_equal(stats().reads, 3);
-}
-
 static void peek_get_stats__childs_figures_are_in_it(void **state)
 {
 	struct peek_stats untouched = {.reads = 77};
@@ -430,7 +404,6 @@ static void peek_get_stats__childs_figures_are_in_it(void **state)
 	assert_int_equal(untouched.reads, 77);
 	assert_ptr_equal(peek_access.read, peek_read);
 	assert_ptr_equal(peek_access.read_maps, peek_read_maps);
-	assert_ptr_equal(peek_access.open_mapped, peek_open_mapped);
 }
 
 /* ---- late_table ---- */
@@ -571,7 +544,6 @@ int main(void)
 		TEST(peek_read__users_others_have_less_time),
 		TEST(peek_read__user_of_several_late_ones_is_left_alone),
 		TEST(peek_read_maps__text_comes_in_parts),
-		TEST(peek_open_mapped__answer_has_a_descriptor),
 		TEST(peek_get_stats__childs_figures_are_in_it),
 		TEST(peek_read_text__leaves_nothing_behind),
 		TEST(peek_list_logs__is_given_up_before_all_children_are_stuck),

@@ -215,34 +215,6 @@ static void peek_read_maps__longer_text_than_wanted_is_efbig(void **state)
 	assert_null(text);
 }
 
-static void peek_open_mapped__file_comes_with_the_reply(void **state)
-{
-	OWNED(peek) struct peek *peek = with_child(NULL);
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	OWNED_FD int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), path_fd = -1;
-	struct stat wanted, got;
-	uint8_t *memory = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
-	const uint64_t start = (uintptr_t)memory;
-
-	(void)state;
-	if (geteuid()) {
-		print_message("skipped: map_files needs root\n");
-		skip();
-	}
-	assert_true(memory != MAP_FAILED);
-	assert_int_equal(peek_open_mapped(peek, US, start, start + page, &path_fd), 0);
-	assert_int_equal(fstat(fd, &wanted), 0);
-	assert_int_equal(fstat(path_fd, &got), 0);
-	assert_int_equal(got.st_ino, wanted.st_ino);
-	assert_int_equal(got.st_dev, wanted.st_dev);
-	assert_int_equal(fcntl(path_fd, F_GETFL) & O_PATH, O_PATH);
-	assert_int_equal(fcntl(path_fd, F_GETFD), FD_CLOEXEC);
-	close(TAKE_FD(path_fd));
-	assert_int_equal(peek_open_mapped(peek, US, start, start + 2 * page, &path_fd), -ENOENT);
-	assert_int_equal(path_fd, -1);
-	munmap(memory, page);
-}
-
 /* ---- texts and directories ---- */
 
 static void peek_read_text__both_texts_are_those_of_the_process(void **state)
@@ -316,16 +288,14 @@ static void mappings__of_a_process_that_was_late_are_left_alone(void **state)
 	OWNED(peek) struct peek *peek = with_child("silent");
 	char *text = NULL;
 	size_t size;
-	int fd = -1;
 
 	(void)state;
 	assert_int_equal(peek_read_maps(peek, US, 64U << 20, &text, &size), -ETIMEDOUT);
 	assert_int_equal(stats_of(peek).late, 1);
 	unsetenv("TEST_CHILD");
 	assert_int_equal(peek_read_maps(peek, US, 64U << 20, &text, &size), -ETIMEDOUT);
-	assert_int_equal(peek_open_mapped(peek, US, 0, 1, &fd), -ETIMEDOUT);
 	assert_int_equal(stats_of(peek).late, 1);
-	assert_int_equal(stats_of(peek).left_alone, 2);
+	assert_int_equal(stats_of(peek).left_alone, 1);
 	assert_int_equal(stats_of(peek).starts, 1);
 }
 
@@ -628,7 +598,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(peek_await__child_that_ends_is_not_awaited),
 		cmocka_unit_test(peek_read_maps__text_is_that_of_the_process),
 		cmocka_unit_test(peek_read_maps__longer_text_than_wanted_is_efbig),
-		cmocka_unit_test(peek_open_mapped__file_comes_with_the_reply),
 		cmocka_unit_test(peek_read_text__both_texts_are_those_of_the_process),
 		cmocka_unit_test(peek_read_text__is_cut_where_it_is_too_long),
 		cmocka_unit_test(peek_read_text__process_that_has_ended_is_esrch),

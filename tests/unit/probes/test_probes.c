@@ -25,6 +25,7 @@
 #include "discover/process_table.h"
 #include "drain/text_table.h"
 #include "files/client.h"
+#include "files/opening.h"
 #include "options/options.h"
 #include "probes/probe_bounds.h"
 #include "probes/probe_worker.h"
@@ -274,6 +275,8 @@ static int answer(const struct probe_wanted *wanted, size_t count, struct probe_
 	return 0;
 }
 
+static int descriptor_error;
+
 int file_table_probes(struct file_table *table, struct file *file,
 		      const struct probe_wanted *wanted, size_t count,
 		      struct probe_sites *ret_sites)
@@ -287,17 +290,51 @@ int file_table_probes(struct file_table *table, struct file *file,
 int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd)
 {
 	(void)table;
-	*ret_fd = file->fd;
-	return file->fd < 0 ? -ENOENT : 0;
+	if (descriptor_error)
+		return descriptor_error;
+	*ret_fd = dup(file->opened.fd);
+	return *ret_fd < 0 ? -ENOENT : 0;
+}
+
+struct opener *foreign_opener(const struct foreign *foreign)
+{
+	(void)foreign;
+	return NULL;
+}
+
+int opener_open_path(struct opener *opener, const char *wanted, struct opened_file *ret_opened,
+		     struct opener_file *ret_file)
+{
+	(void)opener;
+	if (access(wanted, R_OK))
+		return -errno;
+	memset(ret_opened, 0, sizeof(*ret_opened));
+	snprintf(ret_opened->path, sizeof(ret_opened->path), "%s", wanted);
+	ret_opened->is_executable = 1;
+	*ret_file = (struct opener_file){.fd = 77};
+	return 0;
+}
+
+int opener_give(struct opener *opener, const struct opener_file *file, pid_t tid, int *ret_fd)
+{
+	(void)opener, (void)file, (void)tid;
+	*ret_fd = dup(STDERR_FILENO);
+	return 0;
+}
+
+void opener_close(struct opener *opener, struct opener_file *file)
+{
+	(void)opener;
+	file->fd = -1;
 }
 
 int foreign_probes(struct foreign *foreign, const struct foreign_file *file,
 		   const struct probe_wanted *wanted, size_t count, struct probe_sites *ret_sites)
 {
-	int fd;
+	struct foreign_source source;
 
 	(void)foreign;
-	assert_int_equal(file->descriptor(file->context, &fd), 0);
+	assert_int_equal(file->find(file->context, &source), 0);
 	return answer(wanted, count, ret_sites);
 }
 
@@ -381,13 +418,14 @@ static int setup(void **state)
 	is_entry = true;
 	has_result = false;
 	late = NULL;
-	uid_of_process = 0;
+	uid_of_process = descriptor_error = 0;
 	can_share = true;
 	held = 0;
 	for (uint32_t i = 0; i < FILES; i++)
 		files[i] = (struct file){.id = PP_FILE_FIRST + i,
 					 .path = path,
-					 .fd = memfd_create("x", MFD_CLOEXEC)};
+					 .identity.key.inode = 100 + i,
+					 .opened.fd = memfd_create("x", MFD_CLOEXEC)};
 	return 0;
 }
 
@@ -399,7 +437,7 @@ static int teardown(void **state)
 	for (size_t i = 0; i < options.probe_count; i++)
 		probe_spec_release(&specs[i]);
 	for (uint32_t i = 0; i < FILES; i++)
-		close(files[i].fd);
+		close(files[i].opened.fd);
 	return 0;
 }
 
@@ -468,11 +506,26 @@ static void returns__of_what_cannot_be_entered_are_left_out(void **state)
 
 /* By another root one inode has another path, so it is another file; two links would count each hit
  * twice. */
+/* A file for which a program answers, which may never do so, or which does not now. */
+static void file_of_strangers__gets_no_link(void **state)
+{
+	(void)state;
+	open_one(true, "uprobe:x.so:f");
+	descriptor_error = -EPERM;
+	see(7, 0);
+	see(8, 0);
+	assert_string_equal(called(), "look f; ");
+	descriptor_error = -ETIMEDOUT;
+	see(7, 1);
+	descriptor_error = 0;
+	see(7, 1);
+	assert_string_equal(called(), "look f; look f; attach 1 pid 7 1:100; ");
+}
+
 static void files_of_one_inode__share_a_link(void **state)
 {
 	(void)state;
-	close(files[1].fd);
-	files[1].fd = dup(files[0].fd);
+	files[1].identity = files[0].identity;
 	open_one(false, "uprobe:x.so:f");
 	see(7, 0);
 	see(8, 1);
@@ -489,8 +542,7 @@ static void files_of_one_inode__share_a_link(void **state)
 static void files_of_one_inode__are_attached_once_a_process(void **state)
 {
 	(void)state;
-	close(files[1].fd);
-	files[1].fd = dup(files[0].fd);
+	files[1].identity = files[0].identity;
 	open_one(true, "uprobe:x.so:f");
 	see(7, 0);
 	see(7, 1);
@@ -871,6 +923,7 @@ int main(void)
 		TEST(returns__have_two_places),
 		TEST(free__tells_when_the_worker_is_left),
 		TEST(returns__of_what_cannot_be_entered_are_left_out),
+		TEST(file_of_strangers__gets_no_link),
 		TEST(files_of_one_inode__share_a_link),
 		TEST(files_of_one_inode__are_attached_once_a_process),
 		TEST(runtime__is_probed_where_there_is_no_driver),

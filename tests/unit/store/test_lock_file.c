@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fixture.h"
 
+#include <sys/wait.h>
+
 #include "libc.h"
 
 #include "base/cleanup.h"
@@ -141,6 +143,27 @@ static void lock_file_take__says_why_it_cannot_be_locked(void **state)
 	assert_int_equal(lock_file_take(directory, "lock", &(int){-1}), -EBUSY);
 }
 
+/* One that was killed, and of which a thread waits for a file system, cannot end and keeps it: here
+ * its main thread is all that has ended. */
+static void lock_file_take__of_one_that_was_killed_is_told_apart(void **state)
+{
+	OWNED_FD int directory = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	const pid_t pid = fork();
+	siginfo_t info;
+	char text[32];
+
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	libc_begin();
+	assert_int_equal(lock_file_take(directory, "lock", &fd), 0);
+	snprintf(text, sizeof(text), "%d\n", pid);
+	assert_int_equal(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+	assert_int_equal(lock_file_take(directory, "lock", &(int){-1}), -EOWNERDEAD);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(lock_file_take(directory, "lock", &(int){-1}), -EBUSY);
+}
+
 /* The lock is what counts; without room for the pid the file is empty, and nobody else's pid is
  * in it. */
 static void lock_file_take__needs_no_room_for_the_pid(void **state)
@@ -192,6 +215,7 @@ int main(void)
 		TEST(lock_file_take__tries_again_when_the_file_was_replaced),
 		TEST(lock_file_take__tries_again_when_the_file_comes_or_goes),
 		TEST(lock_file_take__says_why_it_cannot_be_locked),
+		TEST(lock_file_take__of_one_that_was_killed_is_told_apart),
 		TEST(lock_file_take__needs_no_room_for_the_pid),
 		TEST(lock_file_take__descriptor_0_is_one),
 	};

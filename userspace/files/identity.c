@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "attach/file_identity.h"
+#include "files/identity.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
-#include "discover/file_open.h"
 #include "files/protocol.h"
 
 /* Tells code from claims: a file of a few KiB may say that its code spans terabytes.  No state. */
@@ -50,11 +52,16 @@ static uint64_t count_data(int fd, uint64_t offset, uint64_t size, unsigned int 
 	return bytes;
 }
 
+/* A FUSE file's program may never answer, and says what it likes: the quota bounds it. */
+bool file_is_dense(const struct file_identity *identity)
+{
+	return identity->is_fuse || identity->disk_bytes >= identity->size;
+}
+
 int file_text_check(int fd, const struct file_identity *identity,
 		    const struct foreign_segment *segment, size_t count)
 {
-	/* A FUSE file's program may never answer, and says what it likes: the quota bounds it. */
-	const bool is_dense = identity->is_fuse || identity->disk_bytes >= identity->size;
+	const bool is_dense = file_is_dense(identity);
 	uint64_t low = UINT64_MAX, high = 0, bytes = 0;
 	unsigned int extents = TEXT_EXTENTS_MAX;
 
@@ -75,6 +82,42 @@ int file_text_check(int fd, const struct file_identity *identity,
 #define COMPARE_CHUNK_BYTES 65536U
 #define OWN_MAPS_MAX_BYTES (4U << 20)
 
+#define INODE_LOW_BITS 0xffffffffffffULL
+
+int file_key_from_fd(int fd, struct file_key *ret_key)
+{
+	struct file_key key = {0};
+	struct stat status;
+	int generation = 0;
+
+	if (fstat(fd, &status) != 0)
+		return -errno;
+	key.major = major(status.st_dev);
+	key.minor = minor(status.st_dev);
+	key.inode = status.st_ino;
+	/* The kernel stores an int, although the ioctl's name says long. */
+	if (ioctl(fd, FS_IOC_GETVERSION, &generation) == 0)
+		key.inode_generation = (uint32_t)generation;
+	*ret_key = key;
+	return 0;
+}
+
+bool file_key_is_of_mapping(const struct file_key *file, const struct file_key *mapping)
+{
+	if (!mapping->inode)
+		return true;
+	if (file->major == mapping->major && file->minor == mapping->minor)
+		return file->inode == mapping->inode &&
+		       (!file->inode_generation || !mapping->inode_generation ||
+			file->inode_generation == mapping->inode_generation);
+	return !((file->inode ^ mapping->inode) & INODE_LOW_BITS);
+}
+
+static uint64_t time_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * NS_PER_SEC + (uint64_t)time->tv_nsec;
+}
+
 int file_identity_read(int fd, struct file_identity *ret_identity)
 {
 	struct file_identity identity = {0};
@@ -87,14 +130,21 @@ int file_identity_read(int fd, struct file_identity *ret_identity)
 	if (fstat(fd, &status) || fstatfs(fd, &system))
 		return -errno;
 	identity.size = (uint64_t)status.st_size;
-	identity.changed_ns =
-		(uint64_t)status.st_ctim.tv_sec * NS_PER_SEC + (uint64_t)status.st_ctim.tv_nsec;
+	identity.changed_ns = time_ns(&status.st_ctim);
+	identity.modified_ns = time_ns(&status.st_mtim);
 	identity.owner = status.st_uid;
 	identity.disk_bytes = (uint64_t)status.st_blocks * 512; /* stat(2) */
 	identity.is_fuse = (uint32_t)system.f_type == FUSE_SUPER_MAGIC;
+	identity.is_layered = (uint32_t)system.f_type == OVERLAYFS_SUPER_MAGIC;
 	identity.is_settled = !(status.st_mode & (S_IWGRP | S_IWOTH)) && !identity.is_fuse;
 	*ret_identity = identity;
 	return 0;
+}
+
+bool file_identity_is_sound(const struct file_identity *identity)
+{
+	return identity->size <= INT64_MAX && identity->is_settled <= 1 && identity->is_fuse <= 1 &&
+	       identity->is_layered <= 1;
 }
 
 /* ---- the file of a mapping ---- */
@@ -166,10 +216,11 @@ bool file_identity_is_of(int fd, const struct file_identity *identity,
 
 /* ---- files that are the same ---- */
 
-static bool same_bytes(int a, int b, uint64_t size)
+bool file_is_equal(int a, int b, uint64_t size)
 {
 	OWNED_MEM char *left = malloc(COMPARE_CHUNK_BYTES);
 	OWNED_MEM char *right = malloc(COMPARE_CHUNK_BYTES);
+	const uint64_t end_ns = mono_ns() + FILE_COMPARE_NS;
 
 	if (!left || !right)
 		return false;
@@ -178,22 +229,20 @@ static bool same_bytes(int a, int b, uint64_t size)
 		const size_t chunk =
 			rest < COMPARE_CHUNK_BYTES ? (size_t)rest : COMPARE_CHUNK_BYTES;
 
-		if (pread_full(a, left, chunk, (off_t)at) ||
+		if (mono_ns() > end_ns || pread_full(a, left, chunk, (off_t)at) ||
 		    pread_full(b, right, chunk, (off_t)at) || memcmp(left, right, chunk) != 0)
 			return false;
 	}
 	return true;
 }
 
-bool file_stands_for(struct open_file known, struct open_file other)
+bool file_may_stand_for(const struct file_identity *known, const struct file_identity *other,
+			bool *ret_must_compare)
 {
-	const struct file_identity *a = known.identity, *b = other.identity;
-
 	/* A file whose contents a program makes up could block the comparison. */
-	if (known.fd < 0 || other.fd < 0 || a->size != b->size || !a->is_settled ||
-	    !b->is_settled || (a->owner && a->owner != b->owner))
+	if (known->size != other->size || !known->is_settled || !other->is_settled ||
+	    (known->owner && known->owner != other->owner))
 		return false;
-	if (a->size <= FILE_COMPARE_MAX_BYTES)
-		return same_bytes(known.fd, other.fd, a->size);
-	return !a->owner && !b->owner;
+	*ret_must_compare = known->size <= FILE_COMPARE_MAX_BYTES;
+	return *ret_must_compare || (!known->owner && !other->owner);
 }

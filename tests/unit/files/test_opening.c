@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "discover/file_open.h"
+#include "files/opening.h"
 
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +18,22 @@
 
 #include "base/io.h"
 #include "discover/proc_maps.h"
+#include "files/opener.h"
+#include "files/vouch.h"
+#include "here.h"
+
+static struct opener *opener;
+
+/* Opens a mapping's file in the child, which is a part of this program. */
+static int file_open(uint32_t tgid, const struct mapping *mapping, int *ret_fd)
+{
+	struct opened_file opened;
+	int err = opener_open_mapped(opener, tgid, 0, mapping, &opened);
+
+	if (!err)
+		*ret_fd = opened.fd;
+	return err;
+}
 
 /* A directory for one test, and the one mapping that the test looks for. */
 struct fixture {
@@ -324,6 +341,181 @@ static void file_key_is_of_mapping__layers_and_generations(void **state)
 	assert_true(file_key_is_of_mapping(&file, &(struct file_key){0}));
 }
 
+/* ---- between open files ---- */
+
+static struct opener_file opened_of(int fd)
+{
+	return (struct opener_file){.child = opener_child(opener), .fd = fd, .number = 1};
+}
+
+static int memory_file(const char *bytes, size_t size)
+{
+	int fd = memfd_create("opening", MFD_CLOEXEC);
+
+	assert_true(fd > CHILD_PEER_FD);
+	assert_int_equal(write_full(fd, bytes, size), 0);
+	return fd;
+}
+
+static void opener_is_equal__is_by_bytes_of_this_child(void **state)
+{
+	static char bytes[200000];
+	struct opener_file a = opened_of(memory_file(bytes, sizeof(bytes))), b, c;
+
+	(void)state;
+	b = opened_of(memory_file(bytes, sizeof(bytes)));
+	bytes[150000] = 1;
+	c = opened_of(memory_file(bytes, sizeof(bytes)));
+	assert_true(opener_is_equal(opener, &a, &b, sizeof(bytes)));
+	assert_false(opener_is_equal(opener, &a, &c, sizeof(bytes)));
+	assert_true(opener_is_equal(opener, &a, &c, 150000));
+	a.child++;
+	assert_false(opener_is_equal(opener, &a, &b, sizeof(bytes)));
+	a.child--;
+	opener_close(opener, &a);
+	assert_int_equal(a.fd, -1);
+	opener_close_many(opener, (struct opener_file *[]){&b, &c}, 2);
+	assert_int_equal(b.fd & c.fd, -1);
+}
+
+static void opener_give__only_what_the_kernel_answers_for(void **state)
+{
+	struct opener_file file = opened_of(memory_file("x", 1));
+	OWNED_FD int fd = -1;
+
+	(void)state;
+	assert_int_equal(opener_give(opener, &file, getpid(), &fd), 0);
+	assert_int_not_equal(fd, file.fd);
+	opener_close(opener, &file);
+	file = opened_of(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+	close_owned_fd(&fd);
+	fd = -1;
+	assert_int_equal(opener_give(opener, &file, getpid(), &fd), -EPERM);
+	assert_int_equal(fd, -1);
+	opener_close(opener, &file);
+	assert_int_equal(opener_give(opener, &file, getpid(), &fd), -ESTALE);
+}
+
+static void opener_open_path__leads_to_the_file_behind_links(void **state)
+{
+	struct opened_file opened;
+	struct opener_file file;
+	struct fixture fixture;
+	char link_path[128];
+
+	(void)state;
+	start(&fixture, "text");
+	snprintf(link_path, sizeof(link_path), "%s/link", fixture.directory);
+	assert_int_equal(symlink("lib.so", link_path), 0);
+	assert_int_equal(opener_open_path(opener, link_path, &opened, &file), 0);
+	assert_string_equal(opened.path, fixture.path);
+	assert_int_equal(opened.is_executable, 1);
+	expect_text(file.fd, "text");
+	assert_int_equal(opener_open_path(opener, "/dev/null", &opened, &file), -EINVAL);
+	assert_int_equal(opener_open_path(opener, "/nothing", &opened, &file), -ENOENT);
+	unlink(link_path);
+	finish(&fixture);
+}
+
+/* ---- who answers for a file system ---- */
+
+static const char mounts[] =
+	"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n"
+	"30 27 0:40 / /home rw - nfs server:/home rw,addr=1.2.3.4\n"
+	"31 27 0:41 / /over rw shared:3 - overlay overlay "
+	"rw,lowerdir=/a\\040b:/c\\:d::l/X,upperdir=/up,workdir=/w,context=u:o:t\n"
+	"32 27 0:42 / /none rw - fuse.sshfs me@there:/ rw\n";
+
+static void mountinfo_type__is_that_of_the_device(void **state)
+{
+	char type[16];
+
+	(void)state;
+	assert_true(mountinfo_type(mounts, 254, 0, type, sizeof(type)));
+	assert_string_equal(type, "ext4");
+	assert_true(file_system_name_is_local(type));
+	assert_true(mountinfo_type(mounts, 0, 41, type, sizeof(type)));
+	assert_true(file_system_name_is_local(type));
+	assert_true(mountinfo_type(mounts, 0, 42, type, sizeof(type)));
+	assert_false(file_system_name_is_local(type));
+	assert_true(mountinfo_type(mounts, 0, 40, type, sizeof(type)));
+	assert_false(file_system_name_is_local(type));
+	assert_false(mountinfo_type(mounts, 254, 1, type, sizeof(type)));
+	assert_false(mountinfo_type("", 0, 0, type, sizeof(type)));
+}
+
+static void mount_options_next_layer__layers_are_decoded(void **state)
+{
+	static const char *const wanted[] = {"/a b", "/c:d", "l/X", "/up", "o", "t"};
+	char path[32];
+	size_t bytes, at = 0;
+	const char *options = mountinfo_options(mounts, 31, &bytes);
+
+	(void)state;
+	assert_non_null(options);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		assert_true(mount_options_next_layer(options, bytes, &at, path, sizeof(path)));
+		assert_string_equal(path, wanted[i]);
+	}
+	assert_false(mount_options_next_layer(options, bytes, &at, path, sizeof(path)));
+	assert_null(mountinfo_options(mounts, 3, &bytes));
+	assert_null(mountinfo_options("31 27 0:41 / /over rw\n", 31, &bytes));
+}
+
+static void file_system_is_local__programs_and_networks_are_not(void **state)
+{
+	(void)state;
+	assert_true(file_system_is_local(EXT4_SUPER_MAGIC));
+	assert_true(file_system_is_local(TMPFS_MAGIC));
+	assert_false(file_system_is_local(FUSE_SUPER_MAGIC));
+	assert_false(file_system_is_local(NFS_SUPER_MAGIC));
+	assert_false(file_system_is_local(OVERLAYFS_SUPER_MAGIC));
+	assert_false(file_system_is_local(V9FS_MAGIC));
+}
+
+/* ---- the protocol ---- */
+
+static void opening_request_is_sound__what_cannot_be_is_refused(void **state)
+{
+	struct opening_request request = {
+		.kind = OPENING_MAPPED, .tid = 7, .path = "/a", .fd_count = 0};
+	const size_t size = opening_request_bytes(&request);
+
+	(void)state;
+	assert_true(opening_request_is_sound(&request, size));
+	assert_false(opening_request_is_sound(&request, size - 1));
+	assert_false(opening_request_is_sound(&request, 20));
+	request.tid = 0;
+	assert_false(opening_request_is_sound(&request, size));
+	request.kind = OPENING_COMPARE;
+	request.fd[0] = request.fd[1] = CHILD_PEER_FD + 1;
+	request.fd_count = 1;
+	assert_false(opening_request_is_sound(&request, size));
+	request.fd_count = 2;
+	assert_true(opening_request_is_sound(&request, size));
+	request.fd[1] = CHILD_PEER_FD;
+	assert_false(opening_request_is_sound(&request, size));
+	request.fd[1]++;
+	request.identity.is_fuse = 2;
+	assert_false(opening_request_is_sound(&request, size));
+	request.identity.is_fuse = 0;
+	request.kind = OPENING_KINDS;
+	assert_false(opening_request_is_sound(&request, size));
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	return opener_new("", &opener);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	opener_free(opener);
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -334,7 +526,14 @@ int main(void)
 		cmocka_unit_test(file_open__names_are_those_of_the_process_root),
 		cmocka_unit_test(file_open__overlay_of_another_mount_namespace),
 		cmocka_unit_test(file_key_is_of_mapping__layers_and_generations),
+		cmocka_unit_test(opener_is_equal__is_by_bytes_of_this_child),
+		cmocka_unit_test(opener_give__only_what_the_kernel_answers_for),
+		cmocka_unit_test(opener_open_path__leads_to_the_file_behind_links),
+		cmocka_unit_test(mountinfo_type__is_that_of_the_device),
+		cmocka_unit_test(mount_options_next_layer__layers_are_decoded),
+		cmocka_unit_test(file_system_is_local__programs_and_networks_are_not),
+		cmocka_unit_test(opening_request_is_sound__what_cannot_be_is_refused),
 	};
 
-	return cmocka_run_group_tests_name("discover/file_open", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("files/opening", tests, setup, teardown);
 }
