@@ -8,12 +8,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "files/opener.h"
+#include "files/opening.h"
 #include "options/options.h"
 #include "probes/cuda_functions.h"
 
 #define CUDA_ROWS_MAX 20U
 _Static_assert(OPTIONS_MAX_PROBES + 8 + CUDA_ROWS_MAX < PP_PROBES_MAX, "each probe has a number");
-_Static_assert(sizeof(((struct probe_row *)0)->real_path) >= 4096, "realpath() writes PATH_MAX");
 
 /* Python's own probes: X(what captures them, label, name of the beginning, what it does, name of
  * the end, what that does).  Include/pydtrace.d of CPython 3.6 to 3.15. */
@@ -253,8 +254,6 @@ static void add_spec(struct probe_plan *plan, const struct probe_spec *spec)
 		row->leg[0].does = PP_SITE_COUNT;
 		return;
 	}
-	if (!realpath(spec->binary, row->real_path))
-		row->real_path[0] = '\0';
 	if (spec->kind == PROBE_SPEC_USDT) {
 		row->leg[0] = usdt_leg(spec->group, spec->name, PP_SITE_COUNT);
 		row->leg[0].wanted.wants_nearest = 1;
@@ -264,6 +263,26 @@ static void add_spec(struct probe_plan *plan, const struct probe_spec *spec)
 		row->leg_count = 2;
 	} else {
 		row->leg[0] = function_leg(spec, PP_SITE_COUNT, false);
+	}
+}
+
+void probe_plan_find_binaries(struct probe_plan *plan, struct opener *opener)
+{
+	for (uint32_t i = 0; i < plan->count; i++) {
+		struct probe_row *row = &plan->row[i];
+		struct opened_file found;
+		struct opener_file file;
+		int err;
+
+		if (row->place != PROBE_IN_BINARY || !opener_await(opener))
+			continue;
+		err = opener_open_path(opener, row->spec->binary, &found, &file);
+		/* One that is there and cannot be read is told of when it is looked into. */
+		if (err != -ENOENT)
+			snprintf(row->real_path, sizeof(row->real_path), "%s",
+				 err ? row->spec->binary : found.path);
+		if (!err)
+			opener_close(opener, &file);
 	}
 }
 

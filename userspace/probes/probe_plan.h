@@ -75,9 +75,12 @@ bool probe_row_is_of_python(const struct probe_row *row);
 /* Returns whether the row's probes need that. */
 bool probe_row_needs_line(const struct probe_row *row);
 
+struct opener;
 /* takes_all: false where each place of code has a link of its own: of CUDA's functions only the
  * first ones are probed, without their twins.  Returns 0 or -ENOMEM. */
 int probe_plan_make(const struct options *options, bool takes_all, struct probe_plan *ret_plan);
+/* Finds the rows' binaries on the host. */
+void probe_plan_find_binaries(struct probe_plan *plan, struct opener *opener);
 void probe_plan_release(struct probe_plan *plan);
 /* Returns what a function of a row of allocators does, by its place among the leg's names; NULL: of
  * another row. */

@@ -703,6 +703,7 @@ static int source_open(void *state)
 	err = probe_plan_make(services->options, probes->takes_all, &probes->plan);
 	if (err || !probes->plan.count)
 		return err ? err : 1;
+	probe_plan_find_binaries(&probes->plan, foreign_opener(services->foreign));
 	probes->known = calloc(probes->plan.count, sizeof(*probes->known));
 	if (!probes->known)
 		return -ENOMEM;

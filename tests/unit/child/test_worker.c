@@ -319,6 +319,8 @@ static unsigned int open_fds(void)
 	return count;
 }
 
+static struct worker_blame blame; /* of what is asked */
+
 static int setup(void **state)
 {
 	(void)state;
@@ -333,6 +335,7 @@ static int setup(void **state)
 	interrupts = polls = 0;
 	state_text = "70000 (a) name) S 1";
 	kind.is_computing = false;
+	blame = (struct worker_blame){0};
 	worker = NULL;
 	fds_before = open_fds();
 	return 0;
@@ -368,8 +371,10 @@ static void ask(int expected)
 		uint32_t serial;
 		char text[12];
 	} message = {.serial = 4711, .text = "a request"};
-	const struct worker_request request = {
-		.message = &message, .bytes = sizeof(message), .limit_ms = LIMIT_MS};
+	const struct worker_request request = {.blame = blame,
+					       .message = &message,
+					       .bytes = sizeof(message),
+					       .limit_ms = LIMIT_MS};
 	struct worker_answer answer = {.fd = -7};
 
 	polls = 0;
@@ -618,6 +623,50 @@ static void worker_ask__late_children_that_do_not_end_are_four_at_most(void **st
 		assert_int_equal(children.awaited[i], 1);
 }
 
+/* Asks about that; act: what the child does that is asked. */
+static void ask_about(struct worker_blame about, enum act act, int expected)
+{
+	blame = about;
+	/* After a late one another one is started. */
+	children.act[worker_child(worker) % 2 ? children.started : last()] = act;
+	ask(expected);
+}
+
+static uint64_t stuck(void)
+{
+	struct worker_stats stats;
+
+	worker_get_stats(worker, &stats);
+	return stats.stuck;
+}
+
+static void worker_ask__what_holds_a_child_up_is_not_asked_again(void **state)
+{
+	(void)state;
+	start();
+	children.is_stuck = true;
+	ask_about((struct worker_blame){.what = 1, .user = 5}, IS_SILENT, -ETIME);
+	ask_about((struct worker_blame){.what = 1, .user = 5}, ANSWERS, -ETIMEDOUT);
+	ask_about((struct worker_blame){.what = 2, .place = 9, .user = 5}, IS_SILENT, -ETIME);
+	/* Two are of this user's; and the file system is nobody's to ask. */
+	ask_about((struct worker_blame){.what = 3, .user = 5}, ANSWERS, -ETIMEDOUT);
+	ask_about((struct worker_blame){.what = 3, .place = 9, .user = 6}, ANSWERS, -ETIMEDOUT);
+	ask_about((struct worker_blame){.what = 3, .place = 9}, ANSWERS, -ETIMEDOUT);
+	ask_about((struct worker_blame){.what = 3, .place = 8, .user = 6}, ANSWERS, 0);
+	ask_about((struct worker_blame){.what = 3, .place = 8, .user = 6}, IS_SILENT, -ETIME);
+	/* The last one is root's. */
+	ask_about((struct worker_blame){.what = 4, .user = 7}, ANSWERS, -ETIMEDOUT);
+	assert_true(worker_is_held_up(worker, &blame));
+	ask_about((struct worker_blame){.what = 4}, ANSWERS, 0);
+	assert_int_equal(starts(), 4);
+	assert_int_equal(stuck(), 0);
+	now_ns += WORKER_STUCK_NS;
+	assert_int_equal(stuck(), 3);
+	children.is_stuck = false;
+	ask_about((struct worker_blame){.what = 1, .place = 9, .user = 5}, ANSWERS, 0);
+	assert_int_equal(stuck(), 3);
+}
+
 /* ---- bad ones ---- */
 
 static void worker_ask__two_children_that_end_at_it_are_epipe(void **state)
@@ -830,6 +879,7 @@ int main(void)
 		TEST(worker_ask__child_without_a_cpu_is_awaited_four_times_more),
 		TEST(worker_ask__computing_child_is_late_by_its_own_time),
 		TEST(worker_ask__late_children_that_do_not_end_are_four_at_most),
+		TEST(worker_ask__what_holds_a_child_up_is_not_asked_again),
 		TEST(worker_ask__two_children_that_end_at_it_are_epipe),
 		TEST(worker_ask__socket_that_fails_is_a_child_that_has_ended),
 		TEST(worker_ask__another_child_answers_when_one_has_ended),

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../files/here.h"
 #include "base/cleanup.h"
+#include "files/opener.h"
 #include "options/options.h"
 #include "probes/cuda_functions.h"
 
@@ -81,6 +83,25 @@ static void make__function_with_return_begins_and_ends_a_call(void **state)
 	assert_int_equal(row->leg[1].does, PP_SITE_CALL_END);
 	assert_true(row->leg[1].is_return);
 	assert_string_equal(row->real_path, "");
+}
+
+static void find_binaries__links_lead_to_the_file(void **state)
+{
+	CLEANUP(run_release) struct run run = {};
+	OWNED(opener) struct opener *opener = NULL;
+	char path[4096] = "";
+
+	(void)state;
+	assert_int_equal(opener_new("", &opener), 0);
+	plan_for(&run, 0,
+		 (const char *const[]){"uprobe:/proc/self/exe:f", "uprobe:/no/such:f",
+				       "uprobe:/dev/null:f", NULL});
+	probe_plan_find_binaries(&run.plan, opener);
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	assert_string_equal(run.plan.row[0].real_path, path);
+	assert_string_equal(run.plan.row[1].real_path, "");
+	/* It is there, and why it cannot be read is told later. */
+	assert_string_equal(run.plan.row[2].real_path, "/dev/null");
 }
 
 /* Every function of the table is in one row of its library, at the place that tells which it
@@ -194,10 +215,13 @@ static void row_needs_line__only_functions_of_python(void **state)
 static bool is_in(const char *binary, const char *path)
 {
 	CLEANUP(run_release) struct run run = {};
+	OWNED(opener) struct opener *opener = NULL;
 	char text[256];
 
 	snprintf(text, sizeof(text), "uprobe:%s:f", binary);
 	plan_for(&run, 0, (const char *const[]){text, NULL});
+	assert_int_equal(opener_new("", &opener), 0);
+	probe_plan_find_binaries(&run.plan, opener);
 	return probe_row_is_in(&run.plan.row[0], path, false);
 }
 
@@ -238,6 +262,7 @@ int main(void)
 		cmocka_unit_test(make__without_probes_is_empty),
 		cmocka_unit_test(make__gc_and_import_have_a_beginning_and_an_end),
 		cmocka_unit_test(make__function_with_return_begins_and_ends_a_call),
+		cmocka_unit_test(find_binaries__links_lead_to_the_file),
 		cmocka_unit_test(make__cuda_has_every_function_once),
 		cmocka_unit_test(make__cuda_has_few_functions_where_few_can_be_probed),
 		cmocka_unit_test(make__cudas_events_come_and_go_alone),

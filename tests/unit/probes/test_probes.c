@@ -302,6 +302,11 @@ struct opener *foreign_opener(const struct foreign *foreign)
 	return NULL;
 }
 
+bool opener_await(struct opener *opener)
+{
+	return !opener;
+}
+
 int opener_open_path(struct opener *opener, const char *wanted, struct opened_file *ret_opened,
 		     struct opener_file *ret_file)
 {
