@@ -58,7 +58,10 @@ bool sources_close(struct sources *sources)
 {
 	bool has_ended = true;
 
+	/* There may be no table yet, where no output could be opened. */
 	for (uint32_t i = 0; i < PP_SOURCE_COUNT; i++) {
+		if (!sources->state[i])
+			continue;
 		has_ended &= source_free(sources->table[i], sources->state[i]);
 		sources->state[i] = NULL;
 	}
