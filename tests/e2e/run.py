@@ -167,17 +167,20 @@ class Running:
 def run_all(tests, jobs, alone_after=None):
     """Yields each Running at its end.  alone_after: a file; who holds a lock on it is waited
     for."""
-    at_a_time = {False: jobs, "sleepers": jobs, "one a CPU": min(jobs, os.cpu_count()), True: 1}
+    cpus = min(jobs, os.cpu_count())
+    at_a_time = {False: jobs, "sleepers": jobs, "one a CPU": cpus, True: 1}
     for kinds in (False, ), ("sleepers", "one a CPU"), (True, ):
         # The longest limits first, so that no long one is left for the end.
         waiting = sorted((t for t in tests if t.alone in kinds), key=lambda t: -t.limit_s)
         if waiting and kinds != (False, ) and alone_after:
             wait_for_lock(alone_after)
         running = []
+        # One sleeper beside those that take a CPU each, which measure what they get of it.
+        most = jobs if kinds == (False, ) else min(jobs, cpus + 1)
         while waiting or running:
             for test in list(waiting):
                 alike = [r for r in running if r.test.alone == test.alone]
-                if len(running) < jobs and len(alike) < at_a_time[test.alone]:
+                if len(running) < most and len(alike) < at_a_time[test.alone]:
                     waiting.remove(test)
                     running.append(Running(test))
             ended = [r for r in running if r.poll()]
