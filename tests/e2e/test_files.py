@@ -4,14 +4,20 @@ import errno
 import os
 import resource
 import shutil
+import signal
 import subprocess
+import sys
 import time
 
 import harness
+from test_dump import become
 from test_quotas import WORK, build
 from test_service import child_named
 
-FILES, DESCRIPTORS = 400, 256
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "hostile"))
+import craft  # noqa: E402
+
+FILES, DESCRIPTORS, NOBODY = 400, 256, 65534
 
 LIBRARY = """
 __attribute__((noinline)) static void inner(void) { for (volatile int i = 0; i < 200000; i++) ; }
@@ -83,6 +89,35 @@ def test_more_files_than_descriptors():
         0.97, "whole stacks with names")
     assert len({f.module for s in found for f in s.frames
                 if f.name == "inner"}) > DESCRIPTORS, harness.show(found)
+
+
+def test_files_that_root_may_not_open_are_opened_as_their_user():
+    """A FUSE of a user's own, as an AppImage mounts it, answers nobody else."""
+    harness.need(os.geteuid() == 0 and os.path.exists("/dev/fuse"), "no FUSE, or not root")
+    directory = harness.temporary()
+    place = os.path.join(directory, "mounted")
+    os.mkdir(place)
+    library = build(directory, "library.so", LIBRARY, "-shared", "-fPIC")
+    caller = build(directory, "caller", CALLER)
+    out = os.path.join(directory, "p.pb.gz")
+    requests = craft.mount_folder("/dev/fuse", place, NOBODY)
+    server = craft.serve_folder(requests, library, lambda: become(NOBODY))
+    os.close(requests)
+    try:
+        with subprocess.Popen([caller, os.path.join(place, craft.FOLDER_FILE)],
+                              stdout=subprocess.PIPE, preexec_fn=lambda: become(NOBODY)) as program:
+            assert program.stdout.readline() == b"ready\n"
+            run = harness.finish(harness.start(out, program.pid, duration=1.5))
+            program.kill()
+    finally:
+        os.kill(server, signal.SIGKILL)
+        os.waitpid(server, 0)
+        subprocess.call(["umount", "-l", place])
+    assert run.rc == 0, run.err
+    harness.expect_share(
+        harness.samples(out, pid=program.pid),
+        lambda s: harness.is_rooted(s) and {"main", "work", "inner"} <= {f.name for f in s.frames},
+        0.97, "whole stacks with names")
 
 
 def unmount(path, limit_s):

@@ -309,10 +309,15 @@ static void note_unopened(struct file_table *table, const struct process *proces
 			  const struct mapping *mapping, int err)
 {
 	struct file_unopened *unopened = &table->unopened;
+	struct opener_stats asked;
 	uint64_t *const noted = &table->noted_errors[-err / 64 % NOTED_WORDS];
 
 	if (err == -ENOENT || err == -ESRCH || err == -ESTALE || err == -EINVAL ||
 	    unopened->error || *noted >> -err % 64 & 1)
+		return;
+	/* One that only begins answers nobody. */
+	opener_get_stats(opener_of(table), &asked);
+	if (err == -ETIMEDOUT && !asked.late)
 		return;
 	*noted |= 1ULL << -err % 64;
 	unopened->error = err;

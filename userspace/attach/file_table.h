@@ -156,7 +156,7 @@ int file_table_probes(struct file_table *table, struct file *file,
 		      const struct probe_wanted *wanted, size_t count,
 		      struct probe_sites *ret_sites);
 /* Gets a descriptor of a file, the caller's, for breakpoints that the kernel puts there.  Returns
- * 0; -ENODATA: it could never be opened; -ESTALE: it is gone; -EPERM: a program or a network
+ * 0; -ENODATA: it could never be opened; -ESTALE: it is gone; -EREMOTE: a program or a network
  * answers for its file system, and may never do so; -ETIMEDOUT: it did not now. */
 int file_table_descriptor(struct file_table *table, struct file *file, int *ret_fd);
 /* Sets the bit of its slot in `ret_slots`, FILE_SLOTS bits, for each open file that no live process

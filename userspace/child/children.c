@@ -236,7 +236,7 @@ static const struct child_row rows[CHILD_KINDS] = {
 				 CAPABILITY_BIT(CAP_SETUID) | CAPABILITY_BIT(CAP_SETGID),
 		 LIMITS(opener_limits),
 		 CALLS(opener_calls),
-		 .is_killed_by_others = true},
+		 .is_killed_by_others = FILES_ARE_KILLED},
 	[CHILD_FILES] =
 		{.name = "pyprofd: files",
 		 .why = "parses mapped files, their debug files, perf maps and code objects: "

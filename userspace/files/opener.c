@@ -129,14 +129,6 @@ static struct whom whom_of_process(struct opener *opener, uint32_t tgid, uid_t u
 			     .blame = {.what = tgid, .place = place, .user = user}};
 }
 
-static unsigned int limit_ms(const struct opener *opener, uid_t user, uint64_t now_ns)
-{
-	return late_table_suspects(&opener->late_processes, user, now_ns) ||
-			       late_table_suspects(&opener->late_files, user, now_ns)
-		       ? OPENER_SUSPECT_MS
-		       : OPENER_DEADLINE_MS;
-}
-
 /* ---- what goes on while others do not answer ---- */
 
 #define MOUNTS_MAX_BYTES (4U << 20) /* some 30,000 mounts */
@@ -162,6 +154,17 @@ static bool is_local(struct opener *opener, uint64_t place)
 	       file_system_name_is_local(type);
 }
 
+static unsigned int limit_ms(struct opener *opener, const struct whom *whom)
+{
+	const uint64_t now_ns = mono_ns();
+	const bool is_suspect = late_table_suspects(&opener->late_processes, whom->user, now_ns) ||
+				late_table_suspects(&opener->late_files, whom->user, now_ns);
+
+	/* A disk is slow for whoever asks. */
+	return is_suspect && !is_local(opener, whom->blame.place) ? OPENER_SUSPECT_MS
+								  : OPENER_DEADLINE_MS;
+}
+
 /* Returns what is to blame for a request, and whether it may be made; in a file system that answers
  * it is nobody, without any path. */
 static bool may_ask(struct opener *opener, const struct whom *whom, struct worker_blame *ret_blame)
@@ -181,7 +184,7 @@ static int ask(struct opener *opener, const struct whom *whom, struct worker_ans
 	struct opening_request *message = &opener->request;
 	struct worker_request request = {.message = message,
 					 .bytes = opening_request_bytes(message),
-					 .limit_ms = limit_ms(opener, whom->user, mono_ns())};
+					 .limit_ms = limit_ms(opener, whom)};
 	int err = -ETIMEDOUT;
 
 	opener->stats.asked++;

@@ -94,7 +94,7 @@ struct opener_debug {
  * foreign_request. */
 int opener_hand(struct opener *opener, const struct opener_file *file,
 		const struct opener_debug *debug, uint32_t *ret_number, uint32_t *ret_files);
-/* Gets a descriptor for the agent itself, the caller's; tid: who has mapped the file.  -EPERM: a
+/* Gets a descriptor for the agent itself, the caller's; tid: who has mapped the file.  -EREMOTE: a
  * program or a network answers for its file system, and may never do so. */
 int opener_give(struct opener *opener, const struct opener_file *file, pid_t tid, int *ret_fd);
 /* Returns whether two files are equal in so many bytes; also false when that takes too long. */

@@ -299,7 +299,7 @@ void opening_serve(const struct opening_request *request, uint8_t *memory,
 		if (file_is_vouched_for(request->fd[0], request->tid))
 			ret_outcome->give_fd = request->fd[0];
 		else
-			reply->error = -EPERM;
+			reply->error = -EREMOTE;
 		break;
 	case OPENING_COMPARE:
 		reply->size = file_is_equal(request->fd[0], request->fd[1], request->start);

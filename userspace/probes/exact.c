@@ -446,12 +446,14 @@ static int see_interpreter(struct exact *exact, const struct process *process, s
 	}
 	if (!err)
 		err = attach(exact, process, file, sites);
-	if (err == -EAGAIN)
-		return err;
+	if (err == -EAGAIN || err == -ETIMEDOUT)
+		return -EAGAIN;
 	/* A child that has ended meanwhile is none. */
 	if (err && err != -ESRCH)
-		exact->attach_err = log_warn_errno(err, "%s: cannot attach to '%s' of process %u",
-						   name_of(exact), file->path, process->id.tgid);
+		exact->attach_err = log_warn_errno(
+			err, "%s: cannot attach to '%s' of process %u%s", name_of(exact),
+			file->path, process->id.tgid,
+			err == -EREMOTE ? ", for which a program (FUSE) or a network answers" : "");
 	return 0;
 }
 

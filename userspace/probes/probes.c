@@ -150,7 +150,7 @@ static int judge(struct probes *probes, struct file *file, struct probed_file *m
 	OWNED_FD int fd = -1;
 	int err = file_table_descriptor(probes->services->files, file, &fd);
 
-	made->is_refused = err == -EPERM;
+	made->is_refused = err == -EREMOTE;
 	if (!made->is_refused)
 		return err == -ETIMEDOUT ? err : 0;
 	probe_warn_refused(&probes->warnings, made->path, 0,

@@ -390,7 +390,7 @@ static void opener_give__only_what_the_kernel_answers_for(void **state)
 	file = opened_of(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
 	close_owned_fd(&fd);
 	fd = -1;
-	assert_int_equal(opener_give(opener, &file, getpid(), &fd), -EPERM);
+	assert_int_equal(opener_give(opener, &file, getpid(), &fd), -EREMOTE);
 	assert_int_equal(fd, -1);
 	opener_close(opener, &file);
 	assert_int_equal(opener_give(opener, &file, getpid(), &fd), -ESTALE);

@@ -516,7 +516,7 @@ static void file_of_strangers__gets_no_link(void **state)
 {
 	(void)state;
 	open_one(true, "uprobe:x.so:f");
-	descriptor_error = -EPERM;
+	descriptor_error = -EREMOTE;
 	see(7, 0);
 	see(8, 0);
 	assert_string_equal(called(), "look f; ");
