@@ -13,6 +13,7 @@
 #include "files/opening.h"
 #include "files/vouch.h"
 
+#define SUSPECTS_NS NS_PER_SEC /* after a late one */
 #define PATH_NUMBER UINT32_MAX /* of a file that is open for a moment */
 
 struct opener {
@@ -22,6 +23,7 @@ struct opener {
 	struct late_table late_processes, late_files;
 	char *mounts; /* owned; /proc/self/mountinfo; NULL: not read */
 	uint64_t mounts_ns;
+	uint64_t suspects_until_ns; /* everybody is suspected until then */
 	struct opener_stats stats;
 	struct opening_request request; /* scratch */
 };
@@ -157,7 +159,9 @@ static bool is_local(struct opener *opener, uint64_t place)
 static unsigned int limit_ms(struct opener *opener, const struct whom *whom)
 {
 	const uint64_t now_ns = mono_ns();
-	const bool is_suspect = late_table_suspects(&opener->late_processes, whom->user, now_ns) ||
+	/* Several users may come together. */
+	const bool is_suspect = now_ns < opener->suspects_until_ns ||
+				late_table_suspects(&opener->late_processes, whom->user, now_ns) ||
 				late_table_suspects(&opener->late_files, whom->user, now_ns);
 
 	/* A disk is slow for whoever asks. */
@@ -194,6 +198,7 @@ static int ask(struct opener *opener, const struct whom *whom, struct worker_ans
 		opener->stats.left_alone++;
 	if (err == -ETIME) {
 		opener->stats.late++;
+		opener->suspects_until_ns = mono_ns() + SUSPECTS_NS;
 		if (whom->late)
 			late_table_add(whom->late, (pid_t)whom->id, whom->user, mono_ns());
 	}

@@ -19,7 +19,8 @@
 
 /* Longer than a path on a disk takes, shorter than the longest stall of the agent's loop. */
 #define OPENER_DEADLINE_MS 100U
-/* For files of a user, other than root, of whom one was late. */
+/* For files of a user, other than root, of whom one was late, and of everybody for a second after
+ * one was; not for those of local file systems (files/vouch.h). */
 #define OPENER_SUSPECT_MS 10U
 
 struct mapping;
