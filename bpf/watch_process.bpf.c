@@ -52,6 +52,22 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* The kernel tells the program's name when execve has a new address space and nothing is mapped there
+ * yet (fs/exec.c: begin_new_exec); sched_process_exec comes when all is.  A program may rename its
+ * threads a million times a second: only in an address space without a stack is it an execve. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task)
+{
+	struct pp_event event = {.type = PP_EVENT_NEW_SPACE, .time_ns = bpf_ktime_get_ns()};
+
+	if (!task->mm || task->mm->start_stack)
+		return 0;
+	event.tid = task->pid;
+	event.id.tgid = task->tgid;
+	tell(&event, task->comm);
+	return 0;
+}
+
 /* Starts the times of another program.  A thread that was not the first one has the first one's id
  * from now on. */
 static __always_inline void restart_thread(struct task_struct *task, int old_tid, __u64 now_ns,

@@ -45,6 +45,8 @@ enum pp_event_type {
 	PP_EVENT_TABLE,
 	/* the kernel ends this process for want of memory: id and tid are set */
 	PP_EVENT_OOM,
+	/* execve has replaced the address space, and maps the program next: tid and tgid are set */
+	PP_EVENT_NEW_SPACE,
 	PP_EVENT_END
 };
 

@@ -20,8 +20,6 @@ static struct perf_event_attr mappings_attr(void)
 		.exclude_kernel = 1,
 		.mmap = 1,
 		.mmap2 = 1,
-		.comm = 1,
-		.comm_exec = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		/* wakeup_events counts only samples; side-band records wake by bytes. */

@@ -26,8 +26,8 @@ enum perf_event_kind {
 	PERF_EVENT_CPU_CLOCK,
 	/* The PMU's cycles with a target frequency of hz. */
 	PERF_EVENT_CYCLES,
-	/* Side-band records alone, with times by CLOCK_MONOTONIC: executable mappings (mmap2), and
-	 * exec (comm).  hz is not used. */
+	/* Side-band records of mappings (mmap2) alone, with times by CLOCK_MONOTONIC.  hz is not
+	 * used. */
 	PERF_EVENT_MAPPINGS,
 	PERF_EVENT_KINDS
 };

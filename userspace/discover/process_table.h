@@ -2,7 +2,7 @@
 /* All live processes, and dead ones until they expire: (tgid, generation) -> struct process. Used
  * by one thread.
  * Two channels feed the table: the process lifecycle (fork, exec, exit) from the ring `events`, and
- * mappings and replaced address spaces from the side-band. Nothing is lost in this order: take what
+ * mappings from the side-band. Nothing is lost in this order: take what
  * is in `events`, then call sideband_read(), then apply both by time. Records in another order are
  * handled as far as possible:
  * - a mapping older than its process's address space, or than the last reading of /proc, is
@@ -10,8 +10,8 @@
  * - a parent's mapping that is older than a fork already applied also goes to the child;
  * - an older mapping does not displace a newer one;
  * - after a mapping that came before its process, process_table_wants_read() is true.
- * The kernel reports an exec after it has mapped the new program (fs/exec.c, exec_binprm); the
- * side-band reports that the address space is replaced before that: process_table_new_context(). */
+ * The kernel reports an exec after it has mapped the new program (fs/exec.c, exec_binprm), and that
+ * the address space is replaced before that (PP_EVENT_NEW_SPACE): process_table_new_context(). */
 #ifndef DISCOVER_PROCESS_TABLE_H
 #define DISCOVER_PROCESS_TABLE_H
 

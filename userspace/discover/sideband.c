@@ -36,12 +36,6 @@ struct mmap2_record {
 };
 _Static_assert(sizeof(struct mmap2_record) == 72, "as in the kernel's perf_event.h");
 
-struct comm_record {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	/* followed by the name and the trailer */
-};
-
 struct lost_record {
 	struct perf_event_header header;
 	uint64_t id, lost;
@@ -114,7 +108,6 @@ static int parse_mapping(const void *bytes, size_t size, struct sideband_record 
 int sideband_record_parse(const void *bytes, size_t size, struct sideband_record *ret_record)
 {
 	struct perf_event_header header;
-	struct comm_record comm;
 	struct lost_record lost;
 
 	ret_record->kind = SIDEBAND_OTHER;
@@ -125,14 +118,6 @@ int sideband_record_parse(const void *bytes, size_t size, struct sideband_record
 	switch (header.type) {
 	case PERF_RECORD_MMAP2:
 		return parse_mapping(bytes, size, ret_record);
-	case PERF_RECORD_COMM:
-		if (size < sizeof(comm) + sizeof(struct trailer) ||
-		    !take(bytes, size, 0, &comm, sizeof(comm)))
-			return -EBADMSG;
-		if (header.misc & PERF_RECORD_MISC_COMM_EXEC)
-			ret_record->kind = SIDEBAND_NEW_CONTEXT;
-		ret_record->tgid = comm.pid;
-		return 0;
 	case PERF_RECORD_LOST:
 		if (size < sizeof(lost) + sizeof(struct trailer) ||
 		    !take(bytes, size, 0, &lost, sizeof(lost)))
@@ -431,9 +416,6 @@ static void deliver_one(struct sideband *sideband, const struct pending *pending
 	switch (record->kind) {
 	case SIDEBAND_MAPPING:
 		handlers->mapping(handlers->context, record->tgid, &record->mapping);
-		break;
-	case SIDEBAND_NEW_CONTEXT:
-		handlers->new_context(handlers->context, record->tgid, record->time_ns);
 		break;
 	case SIDEBAND_LOST:
 		sideband->stats.lost += record->lost_count;

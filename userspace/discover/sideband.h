@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reports executable mappings about 0.1 ms after they appear, from the kernel's perf side-band: one
- * dummy perf event per CPU with mmap2, and with comm for the moment when execve replaces the
- * address space. The process lifecycle comes from BPF instead. No global state; one thread.
+ * dummy perf event per CPU with mmap2.  The process lifecycle, and the moment when execve replaces the
+ * address space, come from BPF (bpf/watch_process.bpf.c).  No global state; one thread.
  * What it needs: child/perf_opener.h. Pids are those of the pid namespace of who opens the
  * events, which must be the host's. */
 #ifndef DISCOVER_SIDEBAND_H
@@ -15,10 +15,9 @@
 #include "discover/process.h"
 
 enum sideband_kind {
-	/* not of interest: a thread renamed, a mapping that is not executable */
+	/* not of interest: a mapping that is not executable */
 	SIDEBAND_OTHER = 0,
 	SIDEBAND_MAPPING,
-	SIDEBAND_NEW_CONTEXT, /* execve has replaced the address space */
 	SIDEBAND_LOST,
 };
 
@@ -49,7 +48,6 @@ struct sideband_handlers {
 	void *context;
 	/* The path is valid until the handler returns. */
 	void (*mapping)(void *context, uint32_t tgid, const struct mapping *mapping);
-	void (*new_context)(void *context, uint32_t tgid, uint64_t time_ns);
 	/* Records were lost, of processes that are not known: read /proc again. */
 	void (*lost)(void *context, uint32_t cpu, uint64_t count);
 };

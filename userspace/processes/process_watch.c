@@ -357,6 +357,10 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 	case PP_EVENT_OOM:
 		tell_victim(watch, event);
 		return;
+	case PP_EVENT_NEW_SPACE:
+		(void)process_table_new_context(watch->sources.processes, event->id.tgid,
+						event->time_ns);
+		return;
 	case PP_EVENT_EXIT:
 		process = process_table_find(watch->sources.processes, event->id);
 		if (process)
@@ -394,13 +398,6 @@ static void on_mapping(void *context, uint32_t tgid, const struct mapping *mappi
 		queue(watch, process_table_find_tgid(watch->sources.processes, tgid));
 }
 
-static void on_new_context(void *context, uint32_t tgid, uint64_t time_ns)
-{
-	struct process_watch *watch = context;
-
-	(void)process_table_new_context(watch->sources.processes, tgid, time_ns);
-}
-
 static void on_lost(void *context, uint32_t cpu, uint64_t count)
 {
 	struct process_watch *watch = context;
@@ -421,7 +418,6 @@ int process_watch_take_in(struct process_watch *watch)
 {
 	const struct sideband_handlers handlers = {.context = watch,
 						   .mapping = on_mapping,
-						   .new_context = on_new_context,
 						   .lost = on_lost};
 	int err;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* bpf/watch_process.bpf.c: whom the kernel ends for want of memory, by each of the two arguments
- * that it tells. */
+ * that it tells; and execve told from a new name. */
 #define HOST_WHOLE_PROGRAM
 #include "host.h"
 
@@ -83,6 +83,30 @@ static void victim__without_room_in_the_ring_is_counted(void **state)
 	assert_int_equal(host->losses[PP_LOSS_KEEP_FAILED], 1);
 }
 
+/* What is named has a stack, but between two programs. */
+static void new_space__is_told_of_execve_alone(void **state)
+{
+	struct mm_struct space = {.start_stack = 0x7ffc0000};
+	struct task_struct task = {.pid = 72, .tgid = 70, .mm = &space, .comm = "renamed"};
+	__u64 ctx[2] = {(__u64)&task, (__u64)task.comm};
+	const struct pp_event *event;
+
+	(void)state;
+	assert_int_equal(on_rename(ctx), 0);
+	task.mm = NULL; /* a thread of the kernel */
+	assert_int_equal(on_rename(ctx), 0);
+	assert_int_equal(host->record_count, 0);
+	task.mm = &space;
+	space.start_stack = 0;
+	assert_int_equal(on_rename(ctx), 0);
+	assert_int_equal(host->record_count, 1);
+	event = host->record[0].data;
+	assert_int_equal(event->type, PP_EVENT_NEW_SPACE);
+	assert_int_equal(event->id.tgid, 70);
+	assert_int_equal(event->tid, 72);
+	assert_int_equal(event->time_ns, host->now_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -91,6 +115,7 @@ int main(void)
 		host_test(victim__may_be_the_calling_thread_before_6_9),
 		host_test(victim__that_nobody_knows_is_not_told),
 		host_test(victim__without_room_in_the_ring_is_counted),
+		host_test(new_space__is_told_of_execve_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

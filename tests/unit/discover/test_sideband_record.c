@@ -22,14 +22,6 @@ static const uint8_t inode_record[] = {
 	0x15, 0xcd, 0x5b, 7, 0, 0, 0, 0,
 };
 
-static const uint8_t exec_record[] = {
-	3, 0, 0, 0, 2, 0x20, 40, 0,			  /* COMM; USER, COMM_EXEC */
-	0xd2, 4, 0, 0, 0xd2, 4, 0, 0,
-	't', 'r', 'u', 'e', 0, 0, 0, 0,
-	0xd2, 4, 0, 0, 0xd2, 4, 0, 0,
-	0x15, 0xcd, 0x5b, 7, 0, 0, 0, 0,
-};
-
 static const uint8_t lost_record[] = {
 	2, 0, 0, 0, 0, 0, 40, 0,
 	9, 0, 0, 0, 0, 0, 0, 0,
@@ -85,20 +77,11 @@ static void sideband_record_parse__memory_without_a_file(void **state)
 	assert_string_equal(record.mapping.path, "[vdso]");
 }
 
-static void sideband_record_parse__exec_and_lost(void **state)
+static void sideband_record_parse__lost(void **state)
 {
 	static struct sideband_record record;
-	uint8_t renamed[sizeof(exec_record)];
 
 	(void)state;
-	assert_int_equal(sideband_record_parse(exec_record, sizeof(exec_record), &record), 0);
-	assert_int_equal(record.kind, SIDEBAND_NEW_CONTEXT);
-	assert_int_equal(record.tgid, 1234);
-	assert_int_equal(record.time_ns, 123456789);
-	memcpy(renamed, exec_record, sizeof(renamed));
-	renamed[5] = 0;
-	assert_int_equal(sideband_record_parse(renamed, sizeof(renamed), &record), 0);
-	assert_int_equal(record.kind, SIDEBAND_OTHER);
 	assert_int_equal(sideband_record_parse(lost_record, sizeof(lost_record), &record), 0);
 	assert_int_equal(record.kind, SIDEBAND_LOST);
 	assert_int_equal(record.lost_count, 17);
@@ -160,7 +143,7 @@ int main(void)
 		cmocka_unit_test(sideband_record_parse__build_id_bit_changes_nothing),
 		cmocka_unit_test(sideband_record_parse__mapping_with_inode_of_a_deleted_file),
 		cmocka_unit_test(sideband_record_parse__memory_without_a_file),
-		cmocka_unit_test(sideband_record_parse__exec_and_lost),
+		cmocka_unit_test(sideband_record_parse__lost),
 		cmocka_unit_test(sideband_record_parse__lies_are_refused),
 		cmocka_unit_test(sideband_record_parse__any_cut_is_refused),
 		cmocka_unit_test(sideband_record_parse__mapping_not_for_execution_is_other),

@@ -1068,10 +1068,20 @@ static void deliver_mappings(const struct sideband_handlers *handlers)
 {
 	const struct mapping mapping = {};
 
-	handlers->new_context(handlers->context, 70, 25);
 	handlers->mapping(handlers->context, 70, &mapping);
 	handlers->mapping(handlers->context, 70, &mapping);
 	handlers->mapping(handlers->context, 99, &mapping); /* not known */
+}
+
+static void new_space__is_told_in_the_order_of_time(void **state)
+{
+	(void)state;
+	add_known(70, 1);
+	come(PP_EVENT_EXIT, 70, 0, 30);
+	come(PP_EVENT_NEW_SPACE, 70, 0, 25);
+	come(PP_EVENT_NEW_SPACE, 60, 0, 26); /* not known: the table says so */
+	assert_int_equal(process_watch_follow(watch), 0);
+	assert_string_equal(seen(), "context70@25 context60@26 retire70.1 apply3:70");
 }
 
 static void mapping__is_published_once_for_all(void **state)
@@ -1080,11 +1090,11 @@ static void mapping__is_published_once_for_all(void **state)
 	add_known(70, 1)->process.mappings_changed = true;
 	sideband_delivers = deliver_mappings;
 	assert_int_equal(process_watch_follow(watch), 0);
-	assert_string_equal(seen(), "context70@25 map70 map70 map99 publish70");
+	assert_string_equal(seen(), "map70 map70 map99 publish70");
 	fails = "map70"; /* refused: nothing changed */
 	known[0].process.mappings_changed = true;
 	assert_int_equal(process_watch_follow(watch), 0);
-	assert_string_equal(seen(), "context70@25 map70 map70 map99");
+	assert_string_equal(seen(), "map70 map70 map99");
 }
 
 static void follow__returns_the_error_of_a_ring(void **state)
@@ -1243,6 +1253,7 @@ int main(void)
 		TEST(victim__is_told_before_its_end),
 		TEST(victim__that_is_not_profiled_is_not_told),
 		TEST(thread_state__is_given_to_the_thread_that_asked),
+		TEST(new_space__is_told_in_the_order_of_time),
 		TEST(mapping__is_published_once_for_all),
 		TEST(follow__returns_the_error_of_a_ring),
 		TEST(loss__makes_the_next_tick_read_proc),
