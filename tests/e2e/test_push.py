@@ -671,6 +671,32 @@ def test_a_proxy_is_asked_for_the_collector():
         collector.PATHS["pyroscope"]
 
 
+def test_the_environments_proxy_gets_no_token():
+    """It would read what goes without TLS, and stands on no way to this machine."""
+    store, proxy, sink = Store(), Collector("pyroscope"), Collector("pyroscope")
+    env = {"http_proxy": proxy.url, "HTTP_PROXY": proxy.url, "ALL_PROXY": proxy.url}
+    pusher = Pusher(store, sections("pyroscope", sink.url), env=env).begun("test")
+    store.put(1)
+    pusher.until(lambda: sink.has([1]), "the window")
+    pusher.end()
+    secret = os.path.join(harness.temporary(), "token")
+    with open(secret, "w", encoding="ascii", opener=collector.private) as file:
+        file.write("t" * 40)
+    for lines, is_asked in ([], True), (["token-file=" + secret], False):
+        before = len(proxy.requests)
+        pusher = Pusher(store, sections("pyroscope", "http://collector.invalid:4040", *lines),
+                        env=env).begun("test")
+        store.put(2 + is_asked)
+        if is_asked:
+            pusher.until(lambda: len(proxy.requests) > before, "the window")
+        else:
+            pusher.until(lambda: "collector.invalid" in pusher.said(), "the failure")
+        pusher.end()
+        assert (len(proxy.requests) > before) == is_asked, lines
+    proxy.close()
+    sink.close()
+
+
 # ---------------------------------------------------------------- a real collector
 
 

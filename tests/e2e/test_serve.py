@@ -14,6 +14,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import threading
 import time
 
 import harness
@@ -542,6 +543,75 @@ while True:
     print(flush=True)
     time.sleep(0.3)
 """
+
+
+# What other readers may take for a request with a body, each with a whole request in it.
+ODD_HEADERS = (b"Content-Length: 0\r\nContent-Length: %d", b"Content-Length : %d",
+               b"Content-Length:\r\n %d", b"X: a\rContent-Length: %d", b"X\t: y", b"(): y",
+               b"Transfer-Encoding: chunked", b"Transfer-Encoding : chunked")
+
+
+def test_requests_that_may_have_a_body_are_the_last():
+    inner = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with Server() as server:
+        for header in ODD_HEADERS:
+            header = header.replace(b"%d", b"%d" % len(inner))
+            with socket.create_connection(("127.0.0.1", server.port), 30) as client:
+                client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + header
+                               + b"\r\n\r\n" + inner)
+                said = b""
+                with contextlib.suppress(ConnectionError):
+                    for part in iter(lambda: client.recv(4096), b""):
+                        said += part
+            assert said.count(b"HTTP/1.1 ") <= 1, (header, said)
+            assert b" 200 " not in said, (header, said)
+
+
+def test_readiness_is_asked_once_a_second():
+    """Anybody may ask for it, and each answer takes a place of root's at pyprofd."""
+    folder, port, asked = harness.temporary(), free_port(), []
+    live = socket.socket(socket.AF_UNIX)
+    live.bind(os.path.join(folder, "live"))
+    live.listen(64)
+
+    def hang_up():
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = live.accept()
+                asked.append(time.monotonic())
+                client.close()
+    threading.Thread(target=hang_up, daemon=True).start()
+    process = subprocess.Popen([SERVE, "--listen", "127.0.0.1:%d" % port, "--store", folder,
+                                "--live", os.path.join(folder, "live")], stderr=subprocess.PIPE)
+    assert b"serves at" in process.stderr.readline()
+    began = time.monotonic()
+    for _ in range(200):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("GET", "/readyz")
+        assert connection.getresponse().status == 503
+        connection.close()
+    seconds = time.monotonic() - began
+    process.terminate()
+    process.wait(30)
+    process.stderr.close()
+    live.close()
+    assert 1 <= len(asked) <= seconds + 1, (len(asked), seconds)
+
+
+def test_localhost_is_nobody_elses():
+    """Who resolves localhost to ::1 comes to no neighbour."""
+    with Server() as server:
+        with socket.socket(socket.AF_INET6) as neighbour:
+            neighbour.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                neighbour.bind(("::1", server.port))
+                assert False, "it was free"
+            except OSError as error:
+                assert error.errno == errno.EADDRINUSE, error
+        connection = http.client.HTTPConnection("localhost", server.port, timeout=30)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read() == b"ok\n"
+        connection.close()
 
 
 def test_connections_of_one_user():

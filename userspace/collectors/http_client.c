@@ -224,6 +224,21 @@ static int make_headers(const struct http_client *client, const struct http_clie
 	return err;
 }
 
+/* Whether the environment's proxy (http_proxy and the like) is not for this URL: without TLS it would
+ * read the token, and to this machine itself there is none on the way. */
+static bool passes_proxy(const struct http_client *client, const char *url)
+{
+	const struct http_identity *as = client->options.as;
+	const char *host = strstr(url, "://");
+
+	host = host ? host + 3 : url;
+	if (!strncasecmp(host, "localhost", 9) || !strncmp(host, "127.", 4) ||
+	    !strncmp(host, "[::1]", 5))
+		return true;
+	return !strncasecmp(url, "http:", 5) &&
+	       (client->token || as->user || as->header_count || as->tenant);
+}
+
 static void set_request(struct http_client *client, const struct http_client_request *request,
 			struct curl_slist *headers)
 {
@@ -234,6 +249,8 @@ static void set_request(struct http_client *client, const struct http_client_req
 	client->was_left = false;
 	client->error[0] = '\0';
 	curl_easy_setopt(curl, CURLOPT_URL, request->url);
+	if (!client->options.as->proxy)
+		curl_easy_setopt(curl, CURLOPT_PROXY, passes_proxy(client, request->url) ? "" : NULL);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	if (request->body) {
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body);

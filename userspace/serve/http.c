@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "serve/http.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,13 @@
 #define RETRY_AFTER "5"	 /* seconds */
 #define HEADER_BYTES 256U
 
+/* Whether pyprofd answers, as of the last time that it was asked. */
+struct ready {
+	pthread_mutex_t lock;
+	uint64_t asked_ns; /* 0: never */
+	bool is_ready;
+};
+
 struct http {
 	const struct http_settings *settings;
 	struct exchange_rules rules;
@@ -33,6 +42,7 @@ struct http {
 	struct places *places;
 	struct file_totals *totals; /* of the strip */
 	struct counts counts;
+	struct ready ready;
 	struct user_quota answers; /* bytes of bodies that are being sent; the daemon's thread's */
 	atomic_bool ends;
 };
@@ -71,14 +81,30 @@ static void exchange_free(struct exchange *exchange)
 
 /* ---- work ---- */
 
-static void answer_ready(struct exchange *exchange)
+static bool is_answered_by(const char *live)
 {
 	static const struct live_request request = {.verb = LIVE_STATS};
 	CLEANUP(live_client_free_owned) struct live_client *client = NULL;
 	OWNED_FILE FILE *words = fopen("/dev/null", "we");
-	const char *live = exchange->http->settings->sources.live;
 
-	if (words && !live_client_open(live, &request, words, &client))
+	return words && !live_client_open(live, &request, words, &client);
+}
+
+/* Anybody may ask, from other machines too, and each answer takes a place of root's at pyprofd: one
+ * a second is for all. */
+static void answer_ready(struct exchange *exchange)
+{
+	struct ready *ready = &exchange->http->ready;
+	bool is_ready;
+
+	pthread_mutex_lock(&ready->lock);
+	if (!ready->asked_ns || mono_ns() - ready->asked_ns >= NS_PER_SEC) {
+		ready->is_ready = is_answered_by(exchange->http->settings->sources.live);
+		ready->asked_ns = mono_ns();
+	}
+	is_ready = ready->is_ready;
+	pthread_mutex_unlock(&ready->lock);
+	if (is_ready)
 		answer_say(&exchange->answer, 200, "ok\n");
 	else
 		answer_say(&exchange->answer, 503, "pyprofd does not answer\n");
@@ -299,14 +325,24 @@ static void find_client(const struct http *http, struct MHD_Connection *connecti
 	*ret_client = client;
 }
 
-/* Returns whether bytes follow the headers. */
-static bool has_body(struct MHD_Connection *connection)
+/* Sets *context where a body follows, or where another reader of the same bytes may see one: with a
+ * name that is no token (RFC 9110, section 5.6.2: "Content-Length : 44"), or a line end inside of a
+ * value.  The connection is closed then, so that the rest is no request. */
+static enum MHD_Result look_for_body(void *context, enum MHD_ValueKind kind, const char *name,
+				     const char *value)
 {
-	const char *length =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
+	static const char marks[] = "!#$%&'*+-.^_`|~";
+	bool *has_body = context;
 
-	return (length && strcmp(length, "0") != 0) ||
-	       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
+	(void)kind;
+	for (const char *at = name; *at; at++)
+		*has_body |= !isalnum((unsigned char)*at) && !strchr(marks, *at);
+	if (!value)
+		return MHD_YES;
+	*has_body |= strpbrk(value, "\r\n") ||
+		     (!strcasecmp(name, "Content-Length") && strcmp(value, "0") != 0) ||
+		     !strcasecmp(name, "Transfer-Encoding");
+	return MHD_YES;
 }
 
 static void ask_from(const struct http *http, struct MHD_Connection *connection, const char *method,
@@ -318,8 +354,9 @@ static void ask_from(const struct http *http, struct MHD_Connection *connection,
 		.host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"),
 		.authorization =
 			MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization"),
-		.cookie = MHD_lookup_connection_value(connection, MHD_COOKIE_KIND, EXCHANGE_COOKIE),
-		.has_body = has_body(connection)};
+		.cookie =
+			MHD_lookup_connection_value(connection, MHD_COOKIE_KIND, EXCHANGE_COOKIE)};
+	MHD_get_connection_values(connection, MHD_HEADER_KIND, look_for_body, &ask->has_body);
 	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_parameter, ask);
 	if (exchange_needs_client(path))
 		find_client(http, connection, &ask->client);
@@ -498,6 +535,7 @@ int http_open(const struct http_settings *settings, struct http **ret_http)
 		return -ENOMEM;
 	http->settings = settings;
 	http->answers.total = HTTP_ANSWERS_MAX_BYTES;
+	pthread_mutex_init(&http->ready.lock, NULL);
 	http->rules = settings->rules;
 	http->rules.sessions = &http->sessions;
 	err = places_new(HTTP_CONNECTIONS_MAX, &http->counts, &http->places);

@@ -388,6 +388,31 @@ static int make_address(const struct config_address *address, struct sockaddr_st
 	return 0;
 }
 
+/* A neighbour's server at [::1] would get what clients send to "localhost", the token too: that
+ * address is taken as well, and as nobody listens there, clients go on to 127.0.0.1.  Returns below
+ * 0: it is taken already, or there is no IPv6. */
+static int hold_six(const struct config_address *address)
+{
+	const struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+					 .sin6_port = htons(address->port),
+					 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	OWNED_FD int fd = -1;
+
+	if (address->is_unix || strncmp(address->host, "127.", 4) != 0)
+		return -1;
+	fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (fd < 0)
+		return -1;
+	if (!bind(fd, (const struct sockaddr *)&six, sizeof(six)))
+		return TAKE_FD(fd);
+	if (errno == EADDRINUSE)
+		fprintf(stderr,
+			"pyprofd-serve: [::1]:%u is another program's: say 127.0.0.1 in place of "
+			"localhost, or that one gets the token\n",
+			address->port);
+	return -1;
+}
+
 /* Binds the address and listens, without waiting in accept(2).  A unix socket may be connected to
  * by everybody: what a client sees is decided by who it is; its path is removed by the keeper,
  * which is started where there is one to remove.  Returns 0; -EADDRINUSE; -EEXIST: the path is no
@@ -667,7 +692,7 @@ static int run(const struct serve_options *options)
 	OWNED(push) struct push *push = NULL;
 	OWNED(http) struct http *http = NULL;
 	CLEANUP(socket_keeper_end) struct socket_keeper keeper = SOCKET_KEEPER_NONE;
-	OWNED_FD int listener = -1, signals = catch_signals();
+	OWNED_FD int listener = -1, six = -1, signals = catch_signals();
 	char why[CONFIG_WHY_BYTES] = "no memory";
 	struct http_settings settings;
 	bool has_landlock = false;
@@ -696,6 +721,7 @@ static int run(const struct serve_options *options)
 	if (options->has_http) {
 		tell_start(options, has_landlock);
 		tell_peers(settings.peers);
+		six = hold_six(&options->http.address);
 	}
 	serve(http, signals);
 	return EXIT_SUCCESS;
