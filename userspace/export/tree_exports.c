@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
+#include "base/index_table.h"
 #include "base/json_writer.h"
 #include "base/saturating.h"
 #include "export/exports.h"
@@ -155,13 +157,27 @@ int export_speedscope(const struct flame_tree *tree, const struct export_facts *
 struct chrome {
 	struct json_writer json;
 	const struct flame_tree *tree;
-	const uint32_t *child, *first;
-	int64_t *value;		   /* of one group: self and total, see flame_tree_group_values() */
-	int64_t *start;		   /* of each node, in the profile's unit */
-	int64_t *end;		   /* of each group */
+	uint32_t *order, *rank; /* owned; nodes with parents first, as they are shown; its inverse */
+	uint32_t *used;		/* owned; ranks of the nodes that a group has */
+	uint32_t used_count;
+	int64_t *total; /* owned; of each node, in one group; 0: it has none */
+	int64_t *start; /* owned; where a node begins, in the profile's unit */
+	int64_t *next;	/* owned; where its next child does */
+	int64_t *end;	/* owned; of each group */
+	struct index_table tracks; /* the last group of each */
 	double unit_us;		   /* microseconds in one unit */
 	struct chrome_track track; /* of the group; made up where it has none */
 };
+
+static void chrome_release(struct chrome *chrome)
+{
+	void *const memory[] = {chrome->order, chrome->rank, chrome->used, chrome->total,
+				chrome->start, chrome->next, chrome->end};
+
+	for (size_t i = 0; i < ARRAY_SIZE(memory); i++)
+		free(memory[i]);
+	index_table_release(&chrome->tracks);
+}
 
 /* Rounds to whole microseconds: with fractions, rounding errors could let a child end after its
  * parent, and a reader's stack would be wrong from there on. */
@@ -178,7 +194,7 @@ static void put_node(struct chrome *chrome, uint32_t index)
 	const struct code_table *table = &chrome->tree->code;
 	const struct code *code = &table->code[chrome->tree->node[index].frame];
 	const int64_t start = chrome->start[index];
-	const int64_t end = add_saturating(start, chrome->value[(size_t)index * 2 + 1]);
+	const int64_t end = add_saturating(start, chrome->total[index]);
 	const int64_t from_us = microseconds(chrome, start), to_us = microseconds(chrome, end);
 
 	if (from_us == to_us)
@@ -194,46 +210,86 @@ static void put_node(struct chrome *chrome, uint32_t index)
 	json_close(json, '}');
 }
 
-/* Returns where a group's track ends: a thread that was renamed has several groups but one track,
- * on which they follow each other. */
-static int64_t end_of_track(const struct chrome *chrome, uint32_t group)
+static bool is_of_track(const void *context, uint32_t index, const void *key)
 {
-	const struct group *all = chrome->tree->groups.group;
+	const struct group *group = context, *wanted = key;
 
-	for (uint32_t g = group; g-- > 0;)
-		if (all[g].pid == all[group].pid && all[g].tid == all[group].tid && all[g].tid)
-			return chrome->end[g];
-	return 0;
+	return group[index].pid == wanted->pid && group[index].tid == wanted->tid;
 }
 
-/* Writes a group.  Parents come before their children, so one pass gives every child its start. */
-static void put_group(struct chrome *chrome, uint32_t group)
+/* Finds the end of a group's track, which is kept at the first group of it: a thread that was renamed
+ * has several groups but one track, on which they follow each other.  Returns 0 or -ENOMEM. */
+static int find_track(struct chrome *chrome, uint32_t group, int64_t **ret_end)
 {
-	const struct flame_tree *tree = chrome->tree;
+	const struct group *all = chrome->tree->groups.group;
+	const int64_t key[] = {all[group].pid, all[group].tid};
+	const uint32_t hash = (uint32_t)XXH3_64bits(key, sizeof(key));
+	uint32_t first = group;
+	int err = 0;
 
-	flame_tree_group_values(tree, group, chrome->value);
-	chrome->start[0] = end_of_track(chrome, group);
-	chrome->end[group] = add_saturating(chrome->start[0], chrome->value[1]);
-	for (uint32_t i = 0; i < tree->node_count; i++) {
-		int64_t at = chrome->start[i];
+	if (all[group].tid &&
+	    !index_table_find(&chrome->tracks, hash, is_of_track, all, &all[group], &first))
+		err = index_table_add(&chrome->tracks, hash, group);
+	*ret_end = &chrome->end[first];
+	return err;
+}
 
-		if (chrome->value[(size_t)i * 2 + 1] <= 0)
-			continue;
-		if (i)
-			put_node(chrome, i);
-		for (uint32_t c = chrome->first[i]; c < chrome->first[i + 1]; c++) {
-			chrome->start[chrome->child[c]] = at;
-			at = add_saturating(at, chrome->value[(size_t)chrome->child[c] * 2 + 1]);
-		}
+static void add_value(struct chrome *chrome, uint32_t node, int64_t value)
+{
+	while (true) {
+		if (!chrome->total[node])
+			chrome->used[chrome->used_count++] = chrome->rank[node];
+		chrome->total[node] = add_saturating(chrome->total[node], value);
+		if (!node)
+			return;
+		node = chrome->tree->node[node].parent;
 	}
 }
 
-static void put_groups(struct chrome *chrome)
+static int compare_ranks(const void *a, const void *b)
+{
+	return ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/* Writes a group: only the nodes that it has, so that many groups cost what they have. */
+static int put_group(struct chrome *chrome, uint32_t group, const struct group_samples *samples)
 {
 	const struct flame_tree *tree = chrome->tree;
-	const struct intern *strings = tree->profile->strings;
+	int64_t *end;
+	int err = find_track(chrome, group, &end);
 
-	for (uint32_t g = 0; g < tree->groups.count; g++) {
+	for (uint32_t i = samples->first[group]; i < samples->first[group + 1]; i++) {
+		const struct flame_sample *sample = &tree->sample[samples->order[i]];
+
+		if (sample->value > 0)
+			add_value(chrome, sample->node, sample->value);
+	}
+	qsort(chrome->used, chrome->used_count, sizeof(*chrome->used), compare_ranks);
+	chrome->next[0] = *end;
+	*end = add_saturating(*end, chrome->total[0]);
+	for (uint32_t i = 0; i < chrome->used_count; i++) {
+		const uint32_t node = chrome->order[chrome->used[i]];
+		int64_t *next = &chrome->next[tree->node[node].parent];
+
+		if (node) {
+			chrome->start[node] = chrome->next[node] = *next;
+			*next = add_saturating(*next, chrome->total[node]);
+			put_node(chrome, node);
+		}
+	}
+	while (chrome->used_count)
+		chrome->total[chrome->order[chrome->used[--chrome->used_count]]] = 0;
+	return err;
+}
+
+static int put_groups(struct chrome *chrome)
+{
+	CLEANUP(group_samples_release) struct group_samples samples = {0};
+	const struct flame_tree *tree = chrome->tree;
+	const struct intern *strings = tree->profile->strings;
+	int err = sort_samples(tree, &samples);
+
+	for (uint32_t g = 0; g < tree->groups.count && !err; g++) {
 		const struct group *group = &tree->groups.group[g];
 
 		chrome->track.pid = group->pid ? group->pid : 1;
@@ -244,30 +300,62 @@ static void put_groups(struct chrome *chrome)
 		chrome_put_name(&chrome->json, "thread_name", &chrome->track,
 				intern_get(strings, group->thread ? group->thread : group->label,
 					   NULL));
-		put_group(chrome, g);
+		err = put_group(chrome, g, &samples);
 	}
+	return err;
+}
+
+/* Orders the nodes as they are shown: each behind its parent, the larger child first. */
+static int order_nodes(struct chrome *chrome)
+{
+	const struct flame_tree *tree = chrome->tree;
+	OWNED_MEM uint32_t *child = NULL, *first = NULL, *waiting = NULL;
+	uint32_t count = 0, waits = 1;
+	int err = flame_tree_children(tree, &child, &first);
+
+	waiting = calloc(tree->node_count, sizeof(*waiting));
+	if (err || !waiting)
+		return -ENOMEM;
+	while (waits) {
+		const uint32_t node = waiting[--waits];
+
+		chrome->rank[node] = count;
+		chrome->order[count++] = node;
+		for (uint32_t c = first[node + 1]; c-- > first[node];)
+			waiting[waits++] = child[c];
+	}
+	return 0;
+}
+
+static int chrome_init(struct chrome *chrome, const struct flame_tree *tree, FILE *out)
+{
+	const char *unit = tree->profile->options.value_type[tree->options.value_index].unit;
+	const double unit_ns = format_unit_ns(unit);
+	const size_t nodes = tree->node_count;
+
+	*chrome = (struct chrome){.json = json_writer_to(out),
+				  .tree = tree,
+				  .order = calloc(nodes, sizeof(*chrome->order)),
+				  .rank = calloc(nodes, sizeof(*chrome->rank)),
+				  .used = calloc(nodes, sizeof(*chrome->used)),
+				  .total = calloc(nodes, sizeof(*chrome->total)),
+				  .start = calloc(nodes, sizeof(*chrome->start)),
+				  .next = calloc(nodes, sizeof(*chrome->next)),
+				  .end = calloc(tree->groups.count + 1U, sizeof(*chrome->end)),
+				  .unit_us = unit_ns > 0 ? unit_ns / 1e3 : 1};
+	if (!chrome->order || !chrome->rank || !chrome->used || !chrome->total ||
+	    !chrome->start || !chrome->next || !chrome->end)
+		return -ENOMEM;
+	return order_nodes(chrome);
 }
 
 int export_chrome(const struct flame_tree *tree, const struct export_facts *facts, FILE *out)
 {
-	const char *unit = tree->profile->options.value_type[tree->options.value_index].unit;
-	double unit_ns = format_unit_ns(unit);
-	OWNED_MEM uint32_t *child = NULL, *first = NULL;
-	OWNED_MEM int64_t *value = calloc((size_t)tree->node_count * 2, sizeof(*value));
-	OWNED_MEM int64_t *start = calloc(tree->node_count, sizeof(*start));
-	OWNED_MEM int64_t *end = calloc(tree->groups.count + 1U, sizeof(*end));
-	struct chrome chrome = {.json = json_writer_to(out),
-				.tree = tree,
-				.value = value,
-				.start = start,
-				.end = end,
-				.unit_us = unit_ns > 0 ? unit_ns / 1e3 : 1};
-	int err = flame_tree_children(tree, &child, &first);
+	CLEANUP(chrome_release) struct chrome chrome = {0};
+	int err = chrome_init(&chrome, tree, out);
 
-	if (err || !value || !start || !end)
-		return -ENOMEM;
-	chrome.child = child;
-	chrome.first = first;
+	if (err)
+		return err;
 	json_open(&chrome.json, '{');
 	json_put_string(&chrome.json, "displayTimeUnit", "ms");
 	json_put_open(&chrome.json, "otherData", '{');
@@ -277,7 +365,9 @@ int export_chrome(const struct flame_tree *tree, const struct export_facts *fact
 			"widths are sums over the whole profile; their order is not that of time");
 	json_close(&chrome.json, '}');
 	json_put_open(&chrome.json, "traceEvents", '[');
-	put_groups(&chrome);
+	err = put_groups(&chrome);
+	if (err)
+		return err;
 	json_close(&chrome.json, ']');
 	json_close(&chrome.json, '}');
 	putc('\n', out);

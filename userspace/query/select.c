@@ -316,13 +316,26 @@ bool match_takes_processes(const struct select *select)
 	return !select->thread && !select->label_count && !match_asks_stacks(select);
 }
 
+/* Longer texts are matched as far as this: regexec() takes seconds for 16 KiB, and what pyprofd names
+ * itself is no longer. */
+#define MATCHED_BYTES 4096U
+
+static bool text_matches(const regex_t *regex, const struct intern *strings, uint32_t string)
+{
+	size_t size;
+	const char *text = intern_get(strings, string, &size);
+	regmatch_t part = {.rm_eo = (regoff_t)(size < MATCHED_BYTES ? size : MATCHED_BYTES)};
+
+	return !regexec(regex, text, 1, &part, REG_STARTEND);
+}
+
 static bool label_matches(const regex_t *regex, const struct intern *strings,
 			  const struct profile_label *label)
 {
 	char number[24];
 
 	if (!label->is_number)
-		return !regexec(regex, intern_get(strings, label->string, NULL), 0, NULL, 0);
+		return text_matches(regex, strings, label->string);
 	snprintf(number, sizeof(number), "%" PRId64, label->number);
 	return !regexec(regex, number, 0, NULL, 0);
 }
@@ -381,10 +394,8 @@ static bool string_matches(const regex_t *regex, const struct profile *profile, 
 	    ARRAY_EXTEND(*known, (size_t)intern_count(profile->strings) * 2, *known_count))
 		return false;
 	if ((*known)[string] == KNOWN_NOT_ASKED)
-		(*known)[string] =
-			regexec(regex, intern_get(profile->strings, string, NULL), 0, NULL, 0)
-				? KNOWN_NO
-				: KNOWN_YES;
+		(*known)[string] = text_matches(regex, profile->strings, string) ? KNOWN_YES
+										 : KNOWN_NO;
 	return (*known)[string] == KNOWN_YES;
 }
 

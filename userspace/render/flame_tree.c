@@ -261,20 +261,3 @@ int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,
 	*ret_child_first = TAKE(first);
 	return 0;
 }
-
-void flame_tree_group_values(const struct flame_tree *tree, uint32_t group, int64_t *value)
-{
-	memset(value, 0, (size_t)tree->node_count * 2 * sizeof(*value));
-	for (uint32_t i = 0; i < tree->sample_count; i++)
-		if (tree->sample[i].group == group)
-			value[(size_t)tree->sample[i].node * 2] = tree->sample[i].value;
-	for (uint32_t i = tree->node_count; i-- > 0;) {
-		size_t parent = tree->node[i].parent;
-
-		value[(size_t)i * 2 + 1] =
-			add_saturating(value[(size_t)i * 2 + 1], value[(size_t)i * 2]);
-		if (i)
-			value[parent * 2 + 1] =
-				add_saturating(value[parent * 2 + 1], value[(size_t)i * 2 + 1]);
-	}
-}

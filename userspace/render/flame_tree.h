@@ -63,9 +63,5 @@ DEFINE_OWNED(struct flame_tree, flame_tree)
  * with free(). */
 int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,
 			uint32_t **ret_child_first);
-/* Computes the values of one group, for views by thread: self of each node from the group's
- * samples, and total.  value has 2 * node_count entries, the caller's: self and total of node i at
- * 2i and 2i + 1. */
-void flame_tree_group_values(const struct flame_tree *tree, uint32_t group, int64_t *value);
 
 #endif
