@@ -52,9 +52,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* The kernel tells the program's name when execve has a new address space and nothing is mapped there
- * yet (fs/exec.c: begin_new_exec); sched_process_exec comes when all is.  A program may rename its
- * threads a million times a second: only in an address space without a stack is it an execve. */
+/* The kernel tells the program's name when execve has a new address space and nothing is mapped
+ * there yet (fs/exec.c: begin_new_exec); sched_process_exec comes when all is.  A program may
+ * rename its threads a million times a second: only in an address space without a stack is it an
+ * execve. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task)
 {

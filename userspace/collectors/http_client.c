@@ -224,8 +224,8 @@ static int make_headers(const struct http_client *client, const struct http_clie
 	return err;
 }
 
-/* Whether the environment's proxy (http_proxy and the like) is not for this URL: without TLS it would
- * read the token, and to this machine itself there is none on the way. */
+/* Whether the environment's proxy (http_proxy and the like) is not for this URL: without TLS it
+ * would read the token, and to this machine itself there is none on the way. */
 static bool passes_proxy(const struct http_client *client, const char *url)
 {
 	const struct http_identity *as = client->options.as;
@@ -250,7 +250,8 @@ static void set_request(struct http_client *client, const struct http_client_req
 	client->error[0] = '\0';
 	curl_easy_setopt(curl, CURLOPT_URL, request->url);
 	if (!client->options.as->proxy)
-		curl_easy_setopt(curl, CURLOPT_PROXY, passes_proxy(client, request->url) ? "" : NULL);
+		curl_easy_setopt(curl, CURLOPT_PROXY,
+				 passes_proxy(client, request->url) ? "" : NULL);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	if (request->body) {
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body);

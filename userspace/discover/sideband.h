@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reports executable mappings about 0.1 ms after they appear, from the kernel's perf side-band: one
- * dummy perf event per CPU with mmap2.  The process lifecycle, and the moment when execve replaces the
- * address space, come from BPF (bpf/watch_process.bpf.c).  No global state; one thread.
- * What it needs: child/perf_opener.h. Pids are those of the pid namespace of who opens the
- * events, which must be the host's. */
+ * dummy perf event per CPU with mmap2.  The process lifecycle, and the moment when execve replaces
+ * the address space, come from BPF (bpf/watch_process.bpf.c).  No global state; one thread.  What
+ * it needs: child/perf_opener.h.  Pids are those of the pid namespace of who opens the events,
+ * which must be the host's. */
 #ifndef DISCOVER_SIDEBAND_H
 #define DISCOVER_SIDEBAND_H
 

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/index_table.h"
@@ -157,13 +159,14 @@ int export_speedscope(const struct flame_tree *tree, const struct export_facts *
 struct chrome {
 	struct json_writer json;
 	const struct flame_tree *tree;
-	uint32_t *order, *rank; /* owned; nodes with parents first, as they are shown; its inverse */
-	uint32_t *used;		/* owned; ranks of the nodes that a group has */
+	uint32_t *order,
+		*rank;	/* owned; nodes with parents first, as they are shown; its inverse */
+	uint32_t *used; /* owned; ranks of the nodes that a group has */
 	uint32_t used_count;
-	int64_t *total; /* owned; of each node, in one group; 0: it has none */
-	int64_t *start; /* owned; where a node begins, in the profile's unit */
-	int64_t *next;	/* owned; where its next child does */
-	int64_t *end;	/* owned; of each group */
+	int64_t *total;		   /* owned; of each node, in one group; 0: it has none */
+	int64_t *start;		   /* owned; where a node begins, in the profile's unit */
+	int64_t *next;		   /* owned; where its next child does */
+	int64_t *end;		   /* owned; of each group */
 	struct index_table tracks; /* the last group of each */
 	double unit_us;		   /* microseconds in one unit */
 	struct chrome_track track; /* of the group; made up where it has none */
@@ -217,8 +220,9 @@ static bool is_of_track(const void *context, uint32_t index, const void *key)
 	return group[index].pid == wanted->pid && group[index].tid == wanted->tid;
 }
 
-/* Finds the end of a group's track, which is kept at the first group of it: a thread that was renamed
- * has several groups but one track, on which they follow each other.  Returns 0 or -ENOMEM. */
+/* Finds the end of a group's track, which is kept at the first group of it: a thread that was
+ * renamed has several groups but one track, on which they follow each other.  Returns 0 or
+ * -ENOMEM. */
 static int find_track(struct chrome *chrome, uint32_t group, int64_t **ret_end)
 {
 	const struct group *all = chrome->tree->groups.group;
@@ -343,8 +347,8 @@ static int chrome_init(struct chrome *chrome, const struct flame_tree *tree, FIL
 				  .next = calloc(nodes, sizeof(*chrome->next)),
 				  .end = calloc(tree->groups.count + 1U, sizeof(*chrome->end)),
 				  .unit_us = unit_ns > 0 ? unit_ns / 1e3 : 1};
-	if (!chrome->order || !chrome->rank || !chrome->used || !chrome->total ||
-	    !chrome->start || !chrome->next || !chrome->end)
+	if (!chrome->order || !chrome->rank || !chrome->used || !chrome->total || !chrome->start ||
+	    !chrome->next || !chrome->end)
 		return -ENOMEM;
 	return order_nodes(chrome);
 }

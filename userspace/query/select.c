@@ -316,8 +316,8 @@ bool match_takes_processes(const struct select *select)
 	return !select->thread && !select->label_count && !match_asks_stacks(select);
 }
 
-/* Longer texts are matched as far as this: regexec() takes seconds for 16 KiB, and what pyprofd names
- * itself is no longer. */
+/* Longer texts are matched as far as this: regexec() takes seconds for 16 KiB, and what pyprofd
+ * names itself is no longer. */
 #define MATCHED_BYTES 4096U
 
 static bool text_matches(const regex_t *regex, const struct intern *strings, uint32_t string)
@@ -394,8 +394,8 @@ static bool string_matches(const regex_t *regex, const struct profile *profile, 
 	    ARRAY_EXTEND(*known, (size_t)intern_count(profile->strings) * 2, *known_count))
 		return false;
 	if ((*known)[string] == KNOWN_NOT_ASKED)
-		(*known)[string] = text_matches(regex, profile->strings, string) ? KNOWN_YES
-										 : KNOWN_NO;
+		(*known)[string] =
+			text_matches(regex, profile->strings, string) ? KNOWN_YES : KNOWN_NO;
 	return (*known)[string] == KNOWN_YES;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "serve/http.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
@@ -223,6 +222,9 @@ static void add_headers(const struct http *http, const struct exchange *exchange
 	const struct answer *answer = &exchange->answer;
 	char text[HEADER_BYTES];
 
+	/* One request a connection: where its end can be read in two ways (two lengths, a folded
+	 * header), the rest is no second one. */
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 	MHD_add_response_header(response, "Cache-Control", "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(response, "Content-Security-Policy",
@@ -325,24 +327,14 @@ static void find_client(const struct http *http, struct MHD_Connection *connecti
 	*ret_client = client;
 }
 
-/* Sets *context where a body follows, or where another reader of the same bytes may see one: with a
- * name that is no token (RFC 9110, section 5.6.2: "Content-Length : 44"), or a line end inside of a
- * value.  The connection is closed then, so that the rest is no request. */
-static enum MHD_Result look_for_body(void *context, enum MHD_ValueKind kind, const char *name,
-				     const char *value)
+/* Returns whether bytes follow the headers. */
+static bool has_body(struct MHD_Connection *connection)
 {
-	static const char marks[] = "!#$%&'*+-.^_`|~";
-	bool *has_body = context;
+	const char *length =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
 
-	(void)kind;
-	for (const char *at = name; *at; at++)
-		*has_body |= !isalnum((unsigned char)*at) && !strchr(marks, *at);
-	if (!value)
-		return MHD_YES;
-	*has_body |= strpbrk(value, "\r\n") ||
-		     (!strcasecmp(name, "Content-Length") && strcmp(value, "0") != 0) ||
-		     !strcasecmp(name, "Transfer-Encoding");
-	return MHD_YES;
+	return (length && strcmp(length, "0") != 0) ||
+	       MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
 static void ask_from(const struct http *http, struct MHD_Connection *connection, const char *method,
@@ -354,9 +346,8 @@ static void ask_from(const struct http *http, struct MHD_Connection *connection,
 		.host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host"),
 		.authorization =
 			MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Authorization"),
-		.cookie =
-			MHD_lookup_connection_value(connection, MHD_COOKIE_KIND, EXCHANGE_COOKIE)};
-	MHD_get_connection_values(connection, MHD_HEADER_KIND, look_for_body, &ask->has_body);
+		.cookie = MHD_lookup_connection_value(connection, MHD_COOKIE_KIND, EXCHANGE_COOKIE),
+		.has_body = has_body(connection)};
 	MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, take_parameter, ask);
 	if (exchange_needs_client(path))
 		find_client(http, connection, &ask->client);

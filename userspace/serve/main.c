@@ -389,28 +389,25 @@ static int make_address(const struct config_address *address, struct sockaddr_st
 }
 
 /* A neighbour's server at [::1] would get what clients send to "localhost", the token too: that
- * address is taken as well, and as nobody listens there, clients go on to 127.0.0.1.  Returns below
- * 0: it is taken already, or there is no IPv6. */
-static int hold_six(const struct config_address *address)
+ * address is taken as well, and as nobody listens there, clients go on to 127.0.0.1.  *fd stays as
+ * it is where that cannot be. */
+static void hold_six(const struct config_address *address, int *fd)
 {
 	const struct sockaddr_in6 six = {.sin6_family = AF_INET6,
 					 .sin6_port = htons(address->port),
 					 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	OWNED_FD int fd = -1;
+	OWNED_FD int held = -1;
 
 	if (address->is_unix || strncmp(address->host, "127.", 4) != 0)
-		return -1;
-	fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
-	if (fd < 0)
-		return -1;
-	if (!bind(fd, (const struct sockaddr *)&six, sizeof(six)))
-		return TAKE_FD(fd);
-	if (errno == EADDRINUSE)
+		return;
+	held = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (held >= 0 && !bind(held, (const struct sockaddr *)&six, sizeof(six)))
+		*fd = TAKE_FD(held);
+	else if (held >= 0 && errno == EADDRINUSE)
 		fprintf(stderr,
 			"pyprofd-serve: [::1]:%u is another program's: say 127.0.0.1 in place of "
 			"localhost, or that one gets the token\n",
 			address->port);
-	return -1;
 }
 
 /* Binds the address and listens, without waiting in accept(2).  A unix socket may be connected to
@@ -721,7 +718,7 @@ static int run(const struct serve_options *options)
 	if (options->has_http) {
 		tell_start(options, has_landlock);
 		tell_peers(settings.peers);
-		six = hold_six(&options->http.address);
+		hold_six(&options->http.address, &six);
 	}
 	serve(http, signals);
 	return EXIT_SUCCESS;

@@ -88,17 +88,16 @@ static void new_space__is_told_of_execve_alone(void **state)
 {
 	struct mm_struct space = {.start_stack = 0x7ffc0000};
 	struct task_struct task = {.pid = 72, .tgid = 70, .mm = &space, .comm = "renamed"};
-	__u64 ctx[2] = {(__u64)&task, (__u64)task.comm};
 	const struct pp_event *event;
 
 	(void)state;
-	assert_int_equal(on_rename(ctx), 0);
+	assert_int_equal(on_rename(NULL, &task), 0);
 	task.mm = NULL; /* a thread of the kernel */
-	assert_int_equal(on_rename(ctx), 0);
+	assert_int_equal(on_rename(NULL, &task), 0);
 	assert_int_equal(host->record_count, 0);
 	task.mm = &space;
 	space.start_stack = 0;
-	assert_int_equal(on_rename(ctx), 0);
+	assert_int_equal(on_rename(NULL, &task), 0);
 	assert_int_equal(host->record_count, 1);
 	event = host->record[0].data;
 	assert_int_equal(event->type, PP_EVENT_NEW_SPACE);

@@ -60,9 +60,7 @@ static void on_lost(void *context, uint32_t cpu, uint64_t count)
 
 static struct sideband_handlers handlers_of(struct seen *seen)
 {
-	return (struct sideband_handlers){.context = seen,
-					  .mapping = on_mapping,
-					  .lost = on_lost};
+	return (struct sideband_handlers){.context = seen, .mapping = on_mapping, .lost = on_lost};
 }
 
 static void open_or_skip(const struct sideband_options *options, struct sideband **ret_sideband)
@@ -256,6 +254,8 @@ static void sideband_read__table_agrees_with_proc_maps(void **state)
 	}
 	fork_ns = mono_ns();
 	process_table_fork(table, self, (struct pp_process_id){(uint32_t)pid, 2}, fork_ns);
+	/* As the kernel side tells of its execve. */
+	process_table_new_context(table, (uint32_t)pid, mono_ns());
 	assert_int_equal(write(go[1], "x", 1), 1);
 	/* Until the last of it, libc, is there. */
 	seen.tgid = (uint32_t)pid;
