@@ -238,9 +238,10 @@ def folder_answer(code, node, request, data):
     }.get(code, b"" if code in (18, 25, 28, 29) else -38)
 
 
-def serve_folder(fd, path, begin=None):
+def serve_folder(fd, path, begin=None, silent=()):
     """Starts a process that answers for a folder with the file's data, until somebody looks for
-    `stop` there; then it says nothing, for as long as it lives: FOLDER_S at most.  Its pid."""
+    `stop` there; then it says nothing, for as long as it lives: FOLDER_S at most.  silent: requests
+    that have no answer before, either.  Its pid."""
     pid = os.fork()
     if pid:
         return pid
@@ -255,7 +256,7 @@ def serve_folder(fd, path, begin=None):
     while True:
         request = os.read(fd, 1 << 17)
         _, code, unique, node = struct.unpack_from("<IIQQ", request)
-        if code in (2, 36, 42):  # what has no answer
+        if code in (2, 36, 42) + tuple(silent):  # what has no answer
             continue
         answer = folder_answer(code, node, request, data)
         error, text = (answer, b"") if isinstance(answer, int) else (0, answer)
@@ -264,12 +265,12 @@ def serve_folder(fd, path, begin=None):
             os.read(fd, 1 << 17)
 
 
-def map_stopped(path):
+def map_stopped(path, stop="stop"):
     """Maps code of a file in such a folder, all of whose data is there, when nobody answers any
     more."""
     fd = os.open(os.path.join(path, FOLDER_FILE), os.O_RDONLY)
     os.read(fd, 1 << 20)
-    os.path.exists(os.path.join(path, "stop"))
+    os.path.exists(os.path.join(path, stop))
     at = libc.mmap(None, PAGE, 5, 2, fd, PAGE)  # the descriptor stays: closing asks, too
     if at in (None, ctypes.c_void_p(-1).value):
         raise OSError(ctypes.get_errno(), "mmap of " + path)

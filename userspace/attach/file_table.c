@@ -209,6 +209,7 @@ static struct foreign_file ask_about(struct file *file)
 	return (struct foreign_file){.number = file->id,
 				     .user = file->uid,
 				     .payer = file->identity.owner ? file->uid : 0,
+				     .place = file->opened.place,
 				     .find = find_source,
 				     .context = file};
 }

@@ -202,6 +202,20 @@ static int bring_files(struct foreign *foreign, const struct foreign_file *file,
 	return 0;
 }
 
+/* What is the agent's own holds nobody up, nor does what lies on a disk. */
+static struct worker_blame blame_for(struct foreign *foreign, const struct foreign_file *file)
+{
+	const struct worker_blame nobody = {0}, blame = {.what = file->number,
+							 .place = file->place,
+							 .user = file->user};
+
+	if (late_of(foreign, file) != &foreign->late ||
+	    (worker_is_held_up(foreign->worker, &blame) &&
+	     opener_is_local(foreign->opener, file->place)))
+		return nobody;
+	return blame;
+}
+
 /* Sends a request, with the file if the child is not known to have it.  Returns what the child
  * says, or as worker_ask(). */
 static int send_once(struct foreign *foreign, const struct foreign_file *file,
@@ -209,8 +223,7 @@ static int send_once(struct foreign *foreign, const struct foreign_file *file,
 {
 	CLEANUP(worker_answer_release) struct worker_answer answer = {.fd = -1};
 	int fd = -1;
-	struct worker_request request = {.blame = {.what = file->find ? file->number : 0,
-						   .user = file->user},
+	struct worker_request request = {.blame = blame_for(foreign, file),
 					 .message = message,
 					 .bytes = request_bytes(message),
 					 .fd = &fd,

@@ -62,6 +62,7 @@ struct foreign_file {
 	uint32_t number; /* not 0; no other file has it, nor will soon */
 	uid_t user;	 /* who is suspected when the child is late */
 	uid_t payer;	 /* whose share of the child's time it takes; 0: nobody's */
+	uint64_t place;	 /* opener_place(); 0: unknown, or it is the agent's own */
 	/* Finds where it is open.  Returns 0 or -errno, which is what the question about the file
 	 * then gives. */
 	int (*find)(void *context, struct foreign_source *ret_source); /* foreign_texts(): NULL */

@@ -136,9 +136,7 @@ static struct whom whom_of_process(struct opener *opener, uint32_t tgid, uid_t u
 #define MOUNTS_MAX_BYTES (4U << 20) /* some 30,000 mounts */
 #define MOUNTS_NS NS_PER_SEC	    /* for so long they are as they were read */
 
-/* Returns whether a file system is one that is mounted where pyprofd runs, and for which the kernel
- * answers.  A user who makes others wait mounts where pyprofd does not see it, or FUSE. */
-static bool is_local(struct opener *opener, uint64_t place)
+bool opener_is_local(struct opener *opener, uint64_t place)
 {
 	char type[16];
 
@@ -165,8 +163,8 @@ static unsigned int limit_ms(struct opener *opener, const struct whom *whom)
 				late_table_suspects(&opener->late_files, whom->user, now_ns);
 
 	/* A disk is slow for whoever asks. */
-	return is_suspect && !is_local(opener, whom->blame.place) ? OPENER_SUSPECT_MS
-								  : OPENER_DEADLINE_MS;
+	return is_suspect && !opener_is_local(opener, whom->blame.place) ? OPENER_SUSPECT_MS
+									 : OPENER_DEADLINE_MS;
 }
 
 /* Returns what is to blame for a request, and whether it may be made; in a file system that answers
@@ -179,7 +177,7 @@ static bool may_ask(struct opener *opener, const struct whom *whom, struct worke
 		return true;
 	*ret_blame = (struct worker_blame){0};
 	opener->request.walks_no_path = 1;
-	return is_local(opener, whom->blame.place);
+	return opener_is_local(opener, whom->blame.place);
 }
 
 /* Asks for opener->request.  Returns what the child says. */

@@ -58,6 +58,9 @@ struct opener_file {
 };
 /* Returns the number of a device; 0: none. */
 uint64_t opener_place(const struct file_key *key);
+/* Returns whether a file system is one that is mounted where pyprofd runs, and for which the kernel
+ * answers.  A user who makes others wait mounts where pyprofd does not see it, or FUSE. */
+bool opener_is_local(struct opener *opener, uint64_t place);
 
 /* All return 0; -ETIMEDOUT: there is no child, it was late, or what is asked about is left alone;
  * -ESTALE: the file is not open in this child; else what opening it gave: */

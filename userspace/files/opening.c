@@ -63,6 +63,15 @@ static bool may_act_as_owner(const struct opening_request *request, int err)
 
 /* ---- files of mappings ---- */
 
+/* Whoever closes a file of FUSE asks its program: here first, and then in the child that parses. */
+static void try_to_close(int fd, const struct file_identity *identity)
+{
+	const int other = identity->is_fuse || identity->is_layered ? dup(fd) : -1;
+
+	if (other >= 0)
+		close(other);
+}
+
 static int open_looked_at(int path_fd, const struct file_key *wanted, struct opened_file *opened)
 {
 	OWNED_FD int fd = -1;
@@ -75,6 +84,7 @@ static int open_looked_at(int path_fd, const struct file_key *wanted, struct ope
 	if (!file_key_is_of_mapping(&opened->identity.key, wanted))
 		return -ESTALE;
 	opened->is_of_mapping = file_identity_is_of(fd, &opened->identity, wanted);
+	try_to_close(fd, &opened->identity);
 	opened->fd = TAKE_FD(fd);
 	return 0;
 }

@@ -196,6 +196,7 @@ static int read_new_lines(struct perf_map *map, const struct perf_map_source *so
 	const struct foreign_file file = {.number = source->number,
 					  .user = source->uid,
 					  .payer = source->uid,
+					  .place = opened->place,
 					  .find = find_source,
 					  .context = opened};
 

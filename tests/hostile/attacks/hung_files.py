@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Three users run code from file systems that stop to answer: an overlayfs of the own above a FUSE
-of the own, so that it asks with its user's rights whoever looks; the same as /tmp, with a perf map
-for code without a file; a FUSE that everybody may enter (allow_other)."""
+"""Users run code from file systems that stop to answer: an overlayfs of the own above a FUSE of the
+own, so that it asks with its user's rights whoever looks; the same as /tmp, with a perf map for
+code without a file; a FUSE that everybody may enter (allow_other); and three of those that answer
+everything but to who closes a file."""
 import os
 import signal
 import stat
@@ -10,9 +11,10 @@ import time
 import craft
 
 ALONE = True  # other agents would wait for them, too
-USERS = (65534, 65532, 65531)
+USERS = (65534, 65532, 65531, 65530, 65529, 65528)
 FUSE = "/dev/fuse"
-SHARED = "shared"  # of the last user, mounted by root
+SHARED = "shared-%d"  # of that user, mounted by root
+FLUSH = 25
 AGAIN_S = 5        # until the next pyprofd samples
 
 
@@ -24,13 +26,18 @@ def prepare(rig):
     path = os.path.join(rig.directory, "fuse")
     os.mknod(path, stat.S_IFCHR | 0o666, os.stat(FUSE).st_rdev)
     os.chmod(path, 0o666)
-    shared = os.path.join(rig.directory, SHARED)
-    os.mkdir(shared)
     data = craft.burner().write(os.path.join(rig.directory, "burner.so"))
-    fd = craft.mount_folder(path, shared, USERS[-1], b",allow_other")
-    rig.servers = [craft.serve_folder(fd, data, lambda: become(USERS[-1]))]
-    os.close(fd)
-    rig.at_end.append(lambda: [end_servers(rig), craft.libc.umount2(shared.encode(), 2)])
+    rig.servers = []
+    for user in USERS[2:]:
+        shared = os.path.join(rig.directory, SHARED % user)
+        os.mkdir(shared)
+        fd = craft.mount_folder(path, shared, user, b",allow_other")
+        rig.servers.append(
+            craft.serve_folder(fd, data, lambda: become(user),
+                               () if user == USERS[2] else (FLUSH, )))
+        os.close(fd)
+        rig.at_end.append(lambda shared=shared: craft.libc.umount2(shared.encode(), 2))
+    rig.at_end.insert(0, lambda: end_servers(rig))
 
 
 def end_servers(rig):
@@ -62,7 +69,7 @@ def attack(box):
     kind, server = USERS.index(os.getuid()), 0
     read_end, write_end = os.pipe()
     if os.fork() == 0:
-        path = os.path.join(os.path.dirname(box.directory), SHARED)
+        path = os.path.join(os.path.dirname(box.directory), SHARED % os.getuid())
         if kind < 2:
             path, server = overlay(box)
         if kind == 1:
@@ -71,7 +78,7 @@ def attack(box):
             at = craft.anonymous()
             craft.write_at(at, craft.BURN)
         else:
-            at = craft.map_stopped(path)
+            at = craft.map_stopped(path, "stop" if kind < 3 else "nothing")
         os.write(write_end, b"%d" % server)
         os.close(write_end)
         craft.keep_calling(at)

@@ -21,6 +21,7 @@
 #define NUMBER 1U
 #define USER 1000U
 #define PEER 70
+#define LOCAL_PLACE 5
 #define FILE_FD 90 /* and the debug files' from there on */
 #define PAGE (1ULL << PP_PAGE_SHIFT)
 #define FIRST (2 * PAGE) /* from there on are the rows that come with the facts */
@@ -73,6 +74,12 @@ void opener_get_stats(const struct opener *opener, struct opener_stats *ret_stat
 	*ret_stats = (struct opener_stats){0};
 }
 
+bool opener_is_local(struct opener *opener, uint64_t place)
+{
+	(void)opener;
+	return place == LOCAL_PLACE;
+}
+
 int opener_hand(struct opener *opener, const struct opener_file *file,
 		const struct opener_debug *debug, uint32_t *ret_number, uint32_t *ret_files)
 {
@@ -101,6 +108,8 @@ static struct {
 	int stale; /* so many requests get -ESTALE */
 	uint64_t starts, cpu_ns, cpu_a_request_ns;
 	unsigned int freed;
+	bool is_held_up; /* for whatever is to blame */
+	struct worker_blame blame;
 } child;
 static struct worker *const the_worker = (struct worker *)&child;
 
@@ -150,6 +159,12 @@ const uint8_t *worker_memory(const struct worker *worker)
 	return shared;
 }
 
+bool worker_is_held_up(struct worker *worker, const struct worker_blame *blame)
+{
+	assert_ptr_equal(worker, the_worker);
+	return blame->what && child.is_held_up;
+}
+
 uint64_t worker_child(const struct worker *worker)
 {
 	assert_ptr_equal(worker, the_worker);
@@ -178,6 +193,7 @@ int worker_ask(struct worker *worker, const struct worker_request *asked,
 		memcpy(child.fd[at], asked->fd, asked->fd_count * sizeof(int));
 	child.fd_count[at] = asked->fd_count;
 	child.limit_ms[at] = asked->limit_ms;
+	child.blame = asked->blame;
 	child.cpu_ns += child.cpu_a_request_ns;
 	if (child.result)
 		return child.result;
@@ -944,6 +960,26 @@ static void names__last_address_is_not_asked_about(void **state)
 	assert_int_equal(child.asked, 1);
 }
 
+/* A child that waits at one file must not keep others from being parsed. */
+static void rows__what_lies_on_a_disk_is_asked_when_others_hold_up(void **state)
+{
+	struct foreign_file file = file_of(NUMBER);
+
+	(void)state;
+	file.user = USER;
+	file.place = LOCAL_PLACE + 1;
+	for (unsigned int i = 0; i < 2; i++) {
+		child.is_held_up = i;
+		assert_int_equal(ask_rows_of(&file, 0x1000, 0x1100), 0);
+		assert_int_equal(child.blame.what, NUMBER);
+		assert_int_equal(child.blame.place, LOCAL_PLACE + 1);
+		assert_int_equal(child.blame.user, USER);
+	}
+	file.place = LOCAL_PLACE;
+	assert_int_equal(ask_rows_of(&file, 0x1000, 0x1100), 0);
+	assert_int_equal(child.blame.what | child.blame.place | child.blame.user, 0);
+}
+
 static void names__files_are_handed_over_with_their_debug_files(void **state)
 {
 	const struct debug_names names = {.link = "a"};
@@ -1312,6 +1348,7 @@ int main(void)
 		TEST(names__may_be_as_long_as_the_child_leaves_them),
 		TEST(names__last_address_is_not_asked_about),
 		TEST(names__files_are_handed_over_with_their_debug_files),
+		TEST(rows__what_lies_on_a_disk_is_asked_when_others_hold_up),
 		TEST(names__errors_end_the_question),
 		TEST(lines__are_read_from_a_file_that_is_not_kept),
 		TEST(codes__as_many_as_go_into_a_request_are_decoded),
