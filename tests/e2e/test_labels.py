@@ -204,6 +204,16 @@ def test_unit():
             assert labels_of(run.out, one.pid).get("unit") == "train-e2e.service", kind
 
 
+def test_a_users_cgroup_is_no_container():
+    kind, mount = list(mounts())[-1]
+    scope = "docker-%s.scope" % ("0123456789abcdef" * 4)
+    path = "/user.slice/user-%d.slice/user@7.service/%s" % (os.getpid(), scope)
+    with target() as one, cgroup(mount, path, one.pid):
+        found = labels_of(harness.profile(one.pid).out, one.pid)
+        assert "container_id" not in found, (kind, found)
+        assert found.get("unit") == "user@7.service/" + scope, (kind, found)
+
+
 def test_pod():
     """By the cgroupfs driver and by systemd's, in each hierarchy."""
     for kind, mount in mounts():

@@ -60,9 +60,36 @@ static bool component_id(const char *text, size_t size, char ret_id[CONTAINER_ID
 	return true;
 }
 
+bool cgroup_is_user_manager(const char *part, size_t size)
+{
+	static const char prefix[] = "user@", suffix[] = ".service";
+	const size_t tail = sizeof(suffix) - 1;
+
+	return size > sizeof(prefix) && !memcmp(part, prefix, sizeof(prefix) - 1) && size > tail &&
+	       !memcmp(part + size - tail, suffix, tail);
+}
+
+size_t cgroup_of_root(const char *path)
+{
+	static const char slice[] = "user.slice";
+	const char *part = path;
+
+	while (*part) {
+		const size_t size = strcspn(part, "/");
+		const bool is_of_user =
+			cgroup_is_user_manager(part, size) ||
+			(size == sizeof(slice) - 1 && !memcmp(part, slice, size));
+
+		part += size + (part[size] == '/');
+		if (is_of_user)
+			break;
+	}
+	return (size_t)(part - path);
+}
+
 int container_id_find(const char *cgroup, char ret_id[CONTAINER_ID_BYTES])
 {
-	const char *end = cgroup + strlen(cgroup);
+	const char *end = cgroup + cgroup_of_root(cgroup);
 
 	while (end > cgroup) {
 		const char *slash = memrchr(cgroup, '/', (size_t)(end - cgroup));

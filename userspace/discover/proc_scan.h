@@ -92,8 +92,15 @@ struct container {
  * taken only when there is no other, because on hybrid hosts all processes may be in v2's root. */
 void container_parse(const char *text, size_t size, struct container *ret_container);
 
-/* Finds the container id in a cgroup path, in the innermost component that has one: 64 hex digits,
- * alone or after a runtime's prefix (docker-, cri-containerd-, crio-, libpod-, …; also
+/* Returns whether a component of a path, of this size, is a user's service manager
+ * (user@UID.service). */
+bool cgroup_is_user_manager(const char *part, size_t size);
+/* Returns how much of a cgroup's path root has made: users make what they like below their slice
+ * and their service manager. */
+size_t cgroup_of_root(const char *path);
+
+/* Finds the container id in a cgroup path, in the innermost component that has one, and that root
+ * has made: 64 hex digits, alone or after a runtime's prefix (docker-, cri-containerd-, crio-, libpod-, …; also
  * PODSLICE:RUNTIME:ID), with or without ".scope". A monitor process beside a container
  * (crio-conmon-…) is not counted as inside it. Returns 0; -ENOENT. */
 int container_id_find(const char *cgroup, char ret_id[CONTAINER_ID_BYTES]);

@@ -66,14 +66,6 @@ static bool ends_with(const char *text, size_t size, const char *suffix)
 	return size > suffix_size && !memcmp(text + size - suffix_size, suffix, suffix_size);
 }
 
-static bool is_user_manager(const char *text, size_t size)
-{
-	static const char prefix[] = "user@";
-
-	return size > sizeof(prefix) && !memcmp(text, prefix, sizeof(prefix) - 1) &&
-	       ends_with(text, size, ".service");
-}
-
 /* Puts a unit, behind its user's manager: a user's own nginx.service is not the system's. */
 static void put_unit(const char *manager, size_t manager_size, const char *unit, size_t size,
 		     char ret_unit[LABEL_VALUE_BYTES])
@@ -105,7 +97,7 @@ void cgroup_unit(const char *path, char ret_unit[LABEL_VALUE_BYTES])
 
 		if (is_unit)
 			put_unit(manager, manager_size, part, size, ret_unit);
-		if (is_unit && (manager || !is_user_manager(part, size)))
+		if (is_unit && (manager || !cgroup_is_user_manager(part, size)))
 			return;
 		if (is_unit) {
 			manager = part;
@@ -161,21 +153,14 @@ static bool is_kubepods(const char *part)
 }
 
 /* Returns where the kubelet's part of a path starts; NULL: there is none, or a user may have made
- * it, as users make cgroups below theirs. */
+ * it. */
 static const char *find_kubepods(const char *path)
 {
-	static const char user[] = "user.slice";
+	const char *end = path + cgroup_of_root(path);
 
-	for (const char *part = path; *part;) {
-		const size_t size = strcspn(part, "/");
-
+	for (const char *part = path; part < end; part += strcspn(part, "/") + 1)
 		if (is_kubepods(part))
 			return part;
-		if (is_user_manager(part, size) ||
-		    (size == sizeof(user) - 1 && !memcmp(part, user, size)))
-			return NULL;
-		part += size + (part[size] == '/');
-	}
 	return NULL;
 }
 

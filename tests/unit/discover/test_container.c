@@ -24,7 +24,6 @@ static void container_parse__v2_paths_of_each_runtime(void **state)
 		"/system.slice/docker-" ID ".scope",
 		"/docker/" ID,
 		"/machine.slice/libpod-" ID ".scope/container",
-		"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope",
 		"/kubepods.slice/kubepods-besteffort.slice/"
 		"kubepods-besteffort-pod8f0b.slice/cri-containerd-" ID ".scope",
 		"/kubepods.slice/kubepods-pod8f0b.slice/crio-" ID ".scope",
@@ -55,6 +54,28 @@ static void container_parse__no_container(void **state)
 	expect("0::/\n", "/", "");
 	expect("0::/lxc.payload.web/init.scope\n", "/lxc.payload.web/init.scope", "");
 	expect("", "", "");
+}
+
+/* Users make cgroups of any name below theirs: root's container has this id, or nobody's. */
+static void container_parse__a_user_names_no_container(void **state)
+{
+	const char *const path[] = {
+		"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope",
+		"/user.slice/user-1000.slice/user@1000.service/docker-" ID ".scope",
+		"/user.slice/docker-" ID ".scope",
+		"/user@1000.service/" ID,
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(path) / sizeof(path[0]); i++) {
+		snprintf(text, sizeof(text), "0::%s\n", path[i]);
+		expect(text, path[i], "");
+	}
+	/* In a container they have what it has. */
+	expect("0::/docker/" ID "/user.slice/user-1000.slice/docker-" OTHER ".scope\n",
+	       "/docker/" ID "/user.slice/user-1000.slice/docker-" OTHER ".scope", ID);
+	expect("0::/user.slice2/" ID "\n", "/user.slice2/" ID, ID);
 }
 
 static void container_parse__a_monitor_is_not_in_the_container(void **state)
@@ -123,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(container_parse__v2_paths_of_each_runtime),
 		cmocka_unit_test(container_parse__no_container),
+		cmocka_unit_test(container_parse__a_user_names_no_container),
 		cmocka_unit_test(container_parse__a_monitor_is_not_in_the_container),
 		cmocka_unit_test(container_parse__near_misses_are_no_ids),
 		cmocka_unit_test(container_parse__v1_prefers_systemd_then_pids),

@@ -52,7 +52,7 @@ static void cgroup_unit__none_in_containers_and_elsewhere(void **state)
 	expect_unit("/system.slice/docker-" ID ".scope", "");
 	expect_unit("/system.slice/docker-" ID ".scope/system.slice/cron.service", "");
 	expect_unit("/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope",
-		    "");
+		    "user@1000.service/libpod-" ID ".scope");
 	expect_unit("/system.slice/containerd.service/kubepods-burstable-pod" UID_SYSTEMD
 		    ".slice:cri-containerd:" ID,
 		    "");
