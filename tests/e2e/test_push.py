@@ -168,7 +168,9 @@ def test_one_users_programs_leave_other_users_their_series(protocol="pyroscope")
         return ("comm", "evil%d" % row), ("user", "mallory")
 
     def crowd_and_one(row):
-        return (("comm", "victim"), ("user", "alice")) if row == 599 else crowd(row)
+        if row < 598:
+            return crowd(row)
+        return ("comm", "victim"), ("user", "alice" if row == 599 else "mallory")
 
     store, sink = Store(), Collector(protocol)
     pusher = Pusher(store, sections(protocol, sink.url)).begun("test")
@@ -180,6 +182,8 @@ def test_one_users_programs_leave_other_users_their_series(protocol="pyroscope")
     sink.close()
     bodies = b"".join(request.body for request in sink.requests)
     assert b"\n\x0cservice_name\x12\6victim" in bodies and b"mallory" not in bodies
+    # Who takes his name has no part in his series.
+    assert b"\n\4user\x12\5alice" in bodies, pusher.said()
     assert bodies.count(b"\x12\x0eother_services") == 2, pusher.said()
 
 

@@ -89,14 +89,14 @@ static int add_labels(const struct push_writer *writer, const struct push_series
 		      const char *service_key, struct profile *part, uint32_t *ret_set)
 {
 	const struct push_label_choice *choice = &writer->encoding->labels;
-	struct profile_label label[1 + PUSH_LABELS_MAX];
+	struct profile_label label[1 + PUSH_LABELS_MAX + 1];
+	const char *key = service_key;
 	size_t count = 0;
 
-	for (size_t i = 0; service_key && i <= choice->count; i++)
+	for (size_t i = 0; key; key = push_series_key(choice, ++i))
 		if (series->value[i])
-			label[count++] =
-				(struct profile_label){.key = i ? choice->key[i - 1] : service_key,
-						       .string = series->value[i]};
+			label[count++] = (struct profile_label){.key = key,
+								.string = series->value[i]};
 	return profile_add_label_set(part, label, count, ret_set);
 }
 
@@ -259,10 +259,10 @@ void push_labels_of(const struct push_writer *writer, const struct push_series *
 		  series->value[0] ? intern_get(strings, series->value[0], NULL)
 				   : PUSH_SERVICE_UNKNOWN);
 	add_label(ret_labels, host_key, writer->encoding->host);
-	for (size_t i = 0; i < choice->count; i++) {
-		if (!series->value[1 + i])
+	for (size_t i = 1; push_series_key(choice, i); i++) {
+		if (!series->value[i])
 			continue;
-		push_label_name(choice->key[i], key);
-		add_label(ret_labels, key, intern_get(strings, series->value[1 + i], NULL));
+		push_label_name(push_series_key(choice, i), key);
+		add_label(ret_labels, key, intern_get(strings, series->value[i], NULL));
 	}
 }

@@ -94,10 +94,10 @@ struct push_label {
 	size_t value_size;
 };
 struct push_labels {
-	struct push_label label[PUSH_LABELS_MAX + 3];
+	struct push_label label[PUSH_LABELS_MAX + 4];
 	size_t count;
 };
-/* name: the profile's, as the protocol wants it; host_key: the label that the host is; a chosen
+/* name: the profile's, as the protocol wants it; host_key: the label that the host is; another
  * label of the same name as those, or as the service's, is left out. */
 void push_labels_of(const struct push_writer *writer, const struct push_series *series,
 		    const char *name, const char *host_key, struct push_labels *ret_labels);

@@ -54,18 +54,6 @@ static uint32_t find_user(const struct push_known_series *known, uint64_t id)
 	return at;
 }
 
-bool push_known_series_has_more_room(const struct push_known_series *known, uint64_t user,
-				     uint64_t than)
-{
-	/* Of one who is not there yet: zero. */
-	const uint32_t held = known->user[find_user(known, user)].held;
-	const uint32_t other_held = known->user[find_user(known, than)].held;
-
-	if (user == PUSH_USER_ROOT || than == PUSH_USER_ROOT)
-		return than != PUSH_USER_ROOT;
-	return held < other_held;
-}
-
 /* Returns whether a user may take one more of what is shared. */
 static bool has_share(uint64_t user, uint32_t taken, uint32_t used, uint32_t total)
 {
@@ -167,9 +155,22 @@ static void divider_release(struct divider *divider)
 	free(divider->of_label_set);
 }
 
+/* Returns where in value[] a series' user is. */
+static size_t user_at(const struct push_label_choice *choice)
+{
+	return 1 + choice->count;
+}
+
 static size_t key_bytes(const struct push_label_choice *choice)
 {
-	return (1 + choice->count) * sizeof(uint32_t);
+	return (user_at(choice) + 1) * sizeof(uint32_t);
+}
+
+const char *push_series_key(const struct push_label_choice *choice, size_t index)
+{
+	if (index > user_at(choice))
+		return NULL;
+	return index == user_at(choice) ? PUSH_USER_LABEL : choice->key[index - 1];
 }
 
 static bool series_equal(const void *context, uint32_t index, const void *key)
@@ -235,17 +236,30 @@ static int ruled_values_of(struct divider *divider, uint32_t label_set,
 	return err;
 }
 
-/* Returns a number that stands for the user of a series. */
-static uint64_t user_of(const struct profile *profile, uint32_t label_set)
+static bool is_chosen(const struct push_label_choice *choice, const char *key)
 {
+	for (size_t i = 0; i < choice->count; i++)
+		if (!strcmp(choice->key[i], key))
+			return true;
+	return false;
+}
+
+/* Notes whose a series is: a number that stands for the user, and the name, unless it is among the
+ * chosen labels. */
+static void set_user(const struct divider *divider, uint32_t label_set, struct push_series *series)
+{
+	const struct profile *profile = divider->profile;
 	const struct stored_label *label = profile_find_label(profile, label_set, PUSH_USER_LABEL);
 	const char *name;
 	size_t size;
 
+	series->user = PUSH_USER_UNKNOWN;
 	if (!label || label->is_number)
-		return PUSH_USER_UNKNOWN;
+		return;
 	name = intern_get(profile->strings, (uint32_t)label->value, &size);
-	return strcmp(name, ROOT_NAME) ? XXH3_64bits(name, size) : PUSH_USER_ROOT;
+	series->user = strcmp(name, ROOT_NAME) ? XXH3_64bits(name, size) : PUSH_USER_ROOT;
+	if (!is_chosen(divider->choice, PUSH_USER_LABEL))
+		series->value[user_at(divider->choice)] = (uint32_t)label->value;
 }
 
 static int find_series(struct divider *divider, const struct push_series *wanted, uint32_t *ret_at)
@@ -254,14 +268,8 @@ static int find_series(struct divider *divider, const struct push_series *wanted
 	uint32_t hash = (uint32_t)XXH3_64bits(wanted->value, key_bytes(divider->choice));
 	int err;
 
-	if (index_table_find(&divider->index, hash, series_equal, divider, wanted->value, ret_at)) {
-		struct push_series *found = &division->series[*ret_at];
-
-		/* Nobody takes another's series away by having one of the same name. */
-		if (push_known_series_has_more_room(divider->known, wanted->user, found->user))
-			found->user = wanted->user;
+	if (index_table_find(&divider->index, hash, series_equal, divider, wanted->value, ret_at))
 		return 0;
-	}
 	err = INDEX_RESERVE(&divider->index, hash, division->series, division->count,
 			    division->capacity);
 	if (err)
@@ -273,7 +281,7 @@ static int find_series(struct divider *divider, const struct push_series *wanted
 
 static int series_of_label_set(struct divider *divider, uint32_t label_set, uint32_t *ret_at)
 {
-	struct push_series wanted = {.user = user_of(divider->profile, label_set)};
+	struct push_series wanted = {0};
 	bool is_wanted = true;
 	int err = 0;
 
@@ -281,6 +289,7 @@ static int series_of_label_set(struct divider *divider, uint32_t label_set, uint
 		err = divider->choice->rules
 			      ? ruled_values_of(divider, label_set, &wanted, &is_wanted)
 			      : values_of(divider, label_set, &wanted);
+		set_user(divider, label_set, &wanted);
 		if (!err && is_wanted)
 			err = find_series(divider, &wanted, &divider->of_label_set[label_set]);
 		else if (!err)
@@ -335,7 +344,7 @@ static uint64_t hash_of(const struct divider *divider, const struct push_series 
 {
 	uint64_t hash = 0;
 
-	for (size_t i = 0; i <= divider->choice->count; i++) {
+	for (size_t i = 0; i <= user_at(divider->choice); i++) {
 		size_t size;
 		const char *text = intern_get(divider->profile->strings, series->value[i], &size);
 
@@ -355,6 +364,65 @@ static int append_rows(struct push_series *to, const struct push_series *from)
 	if (__builtin_add_overflow(to->weight, from->weight, &to->weight))
 		to->weight = UINT64_MAX;
 	return 0;
+}
+
+/* ---- users of one name ----
+ * Anybody may give a service the name of another's (OTEL_SERVICE_NAME, or a program's own). */
+
+static int compare_names(const void *a, const void *b, void *context)
+{
+	const struct push_series *first = a, *second = b;
+	const size_t user = *(const size_t *)context;
+
+	/* Who is not known comes first. */
+	return memcmp(first->value, second->value, user * sizeof(first->value[0]))
+		       ?: ORDER(first->value[user], second->value[user]);
+}
+
+/* Returns the end of the series that have the name of the first, but for the user. */
+static uint32_t end_of_name(const struct push_division *division, uint32_t first, size_t user)
+{
+	uint32_t end = first + 1;
+
+	while (end < division->count &&
+	       !memcmp(division->series[first].value, division->series[end].value,
+		       user * sizeof(division->series[0].value[0])))
+		end++;
+	return end;
+}
+
+/* Leaves the label of users to names that several of them have: other series have the rows of whom
+ * nothing is known as well. */
+static int name_users(struct divider *divider)
+{
+	struct push_division *division = &divider->division;
+	size_t user = user_at(divider->choice);
+	uint32_t kept = 0, end;
+	int err = 0;
+
+	if (division->count)
+		qsort_r(division->series, division->count, sizeof(division->series[0]),
+			compare_names, &user);
+	for (uint32_t first = 0; first < division->count; first = end) {
+		struct push_series *unknown = &division->series[first], moved;
+		bool is_joined;
+
+		end = end_of_name(division, first, user);
+		is_joined = end - first == 2 && !unknown->value[user];
+		if (is_joined && !err)
+			err = append_rows(unknown + 1, unknown);
+		if (is_joined)
+			free(TAKE(unknown->row));
+		for (uint32_t i = first + is_joined; i < end; i++) {
+			moved = division->series[i];
+			division->series[i].row = NULL;
+			if (end - first - is_joined == 1)
+				moved.value[user] = 0;
+			division->series[kept++] = moved;
+		}
+	}
+	division->count = kept;
+	return err;
 }
 
 static double sum_weights(const struct push_division *division)
@@ -415,6 +483,8 @@ int push_divide(struct profile *profile, const struct push_label_choice *choice,
 	       (size_t)profile->label_set_count * sizeof(*divider.of_label_set));
 	push_known_series_begin(known, start_ms);
 	err = add_rows(&divider);
+	if (!err)
+		err = name_users(&divider);
 	if (err)
 		return err;
 	if (divider.division.count)

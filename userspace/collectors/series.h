@@ -56,9 +56,6 @@ void push_known_series_begin(struct push_known_series *known, uint64_t start_ms)
  * user: a number that stands for one; weight: in its window, in a unit that all windows have. */
 bool push_known_series_admit(struct push_known_series *known, uint64_t hash, uint64_t user,
 			     uint64_t weight);
-/* Returns whether the first of two users may have more series than the second. */
-bool push_known_series_has_more_room(const struct push_known_series *known, uint64_t user,
-				     uint64_t than);
 
 /* ---- the division ---- */
 
@@ -81,15 +78,15 @@ struct push_label_choice {
 	const struct relabel_rules *rules;
 };
 
-/* Rows of the profile with the same service and the same chosen labels. */
+/* Rows of the profile with the same service and the same chosen labels, of one user. */
 struct push_series {
-	/* ids of the profile's strings: the service, then a value for each chosen label; 0: the
-	 * rows have no such label */
-	uint32_t value[1 + PUSH_LABELS_MAX];
+	/* ids of the profile's strings: the service, then a value for each chosen label, then the
+	 * user where others have series of this name; 0: there is no such label */
+	uint32_t value[1 + PUSH_LABELS_MAX + 1];
 	uint32_t *row; /* owned; indices in the profile, which go up */
 	uint32_t row_count, row_capacity;
 	uint64_t weight;
-	uint64_t user; /* of its rows' users the one who may have most series */
+	uint64_t user;
 };
 
 /* Release with push_division_release(), even when push_divide() failed. */
@@ -105,6 +102,10 @@ void push_division_release(struct push_division *division);
  * many labels. */
 int push_divide(struct profile *profile, const struct push_label_choice *choice, uint64_t start_ms,
 		struct push_known_series *known, struct push_division *ret_division);
+
+/* Returns the key of a label of series; NULL: there are no more.  index: in push_series.value[], not
+ * 0, which is the service. */
+const char *push_series_key(const struct push_label_choice *choice, size_t index);
 
 /* Writes a label's name as Prometheus has them, [a-zA-Z_][a-zA-Z0-9_]*, where "__" in front is
  * reserved: other characters become '_'. */

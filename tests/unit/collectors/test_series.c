@@ -181,11 +181,56 @@ static void push_divide__many_programs_of_one_user_leave_the_others_theirs(void 
 	add(&f, "work", 10000000, LABELS("app=service0", "user=mallory"));
 	division = divide(&f, &choice, &known, START_MS + 10000);
 	assert_int_equal(division.count, 5);
-	assert_int_equal(division.folded_count, 2);
+	assert_int_equal(division.folded_count, 3);
 	assert_string_equal(value(&f, &division, 1, 0), "victim");
-	assert_int_equal(division.series[1].weight, 18);
+	assert_string_equal(value(&f, &division, 1, 1), "alice");
+	assert_int_equal(division.series[1].weight, 9);
 	assert_string_equal(value(&f, &division, 2, 0), "own");
 	assert_string_equal(value(&f, &division, 3, 0), "cron");
+	push_division_release(&division);
+	fixture_release(&f);
+}
+
+/* OTEL_SERVICE_NAME is everybody's own. */
+static void push_divide__a_name_that_two_users_have_has_their_label(void **state)
+{
+	struct push_label_choice choice = {.key = {"pod", "user"}, .count = 1};
+	struct push_known_series known = {0};
+	struct push_division division;
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "work", 50, LABELS("app=shop", "user=alice"));
+	add(&f, "work", 40, LABELS("app=shop", "user=mallory"));
+	add(&f, "work", 30, LABELS("app=shop", "pod=p1", "user=mallory"));
+	add(&f, "a", 10, LABELS("app=shop", "user=alice", "tid#1"));
+	add(&f, "work", 5, LABELS("app=shop")); /* it has ended before anybody could look */
+	add(&f, "work", 4, LABELS("app=own", "user=mallory"));
+	add(&f, "work", 3, LABELS("app=own"));
+	division = divide(&f, &choice, &known, START_MS);
+	assert_int_equal(division.count, 5);
+	assert_int_equal(division.series[0].weight, 60);
+	assert_string_equal(value(&f, &division, 0, 2), "alice");
+	assert_string_equal(push_series_key(&choice, 2), "user");
+	assert_null(push_series_key(&choice, 3));
+	assert_int_equal(division.series[1].weight, 40);
+	assert_string_equal(value(&f, &division, 1, 2), "mallory");
+	/* The names of these are their own. */
+	assert_string_equal(value(&f, &division, 2, 1), "p1");
+	assert_string_equal(value(&f, &division, 2, 2), "");
+	assert_string_equal(value(&f, &division, 3, 0), "own");
+	assert_string_equal(value(&f, &division, 3, 2), "");
+	assert_int_equal(division.series[3].weight, 7);
+	assert_int_equal(division.series[3].row_count, 2);
+	assert_string_equal(value(&f, &division, 4, 0), "shop");
+	assert_string_equal(value(&f, &division, 4, 2), "");
+	push_division_release(&division);
+	/* A label that is chosen is not there twice. */
+	choice.count = 2;
+	division = divide(&f, &choice, &known, START_MS);
+	assert_string_equal(value(&f, &division, 0, 2), "alice");
+	assert_string_equal(value(&f, &division, 0, 3), "");
 	push_division_release(&division);
 	fixture_release(&f);
 }
@@ -260,6 +305,7 @@ int main(void)
 		cmocka_unit_test(push_divide__rules_change_labels_before_they_are_chosen),
 		cmocka_unit_test(push_divide__series_beyond_the_bound_are_one),
 		cmocka_unit_test(push_divide__many_programs_of_one_user_leave_the_others_theirs),
+		cmocka_unit_test(push_divide__a_name_that_two_users_have_has_their_label),
 		cmocka_unit_test(push_divide__a_heavy_newcomer_takes_the_place_of_a_light_series),
 		cmocka_unit_test(push_label_name__is_one_that_every_collector_takes),
 		cmocka_unit_test(push_label_value_size__cuts_between_characters),
