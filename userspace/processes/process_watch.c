@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/slice.h"
+#include "base/who_answers.h"
 #include "discover/cpus.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
@@ -375,7 +376,7 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 	parent = process_table_find(watch->sources.processes, event->parent);
 	if (!process)
 		return;
-	process->user = event->user;
+	process->user = who_answers(event->user); /* the kernel side's ranges may be older */
 	process->is_user_known = true;
 	if (event->type == PP_EVENT_FORK && parent) {
 		(void)context_table_fork(watch->sources.contexts, parent, process);
