@@ -719,9 +719,9 @@ static int run(const struct serve_options *options)
 		return complain(why);
 	}
 	if (options->has_http) {
+		hold_six(&options->http.address, &six);
 		tell_start(options, has_landlock);
 		tell_peers(settings.peers);
-		hold_six(&options->http.address, &six);
 	}
 	serve(http, signals);
 	return EXIT_SUCCESS;
