@@ -79,7 +79,7 @@ fetch_interpreters() {
 
 step_build() {
 	local ok=0 bad=0 missed=0
-	one 'build with -Werror' make_ all fakes
+	one 'build with -Werror' make_ all
 	sum $ok $bad $missed
 }
 step_layers() {
@@ -177,7 +177,7 @@ begin_otelcol() {
 # A minute of the attacks; check-long and `make hostile` run all.
 step_hostile() { tests/hostile/run.py ${few:+--quick}; }
 step_cases() { tests/e2e/cases.py $few; }
-step_kernels() { tests/kernel-matrix/run.sh $few; }
+step_kernels() { make_ fakes && tests/kernel-matrix/run.sh $few; }
 
 # The least number of tests of a step; a step that is skipped as a whole (`skip STEP: REASON`) has none.
 floor_of() { awk -F'\t' -v step="$1" -v column="${few:+2}" '!/^#/ && $1 == step { print $(column ? column : NF); exit }' tests/floors.tsv; }
@@ -267,40 +267,44 @@ run_step() { # STEP
 	count_step "$1"
 }
 
-# Begins a step, without the lock, that finish_step() waits for, with its output then.
-begin_step() { # STEP
+run_two() { # STEP STEP: beside each other
 	rm -f "$logs/$1.end"
-	do_step "$1" > /dev/null {lock}>&- &
-}
-finish_step() { # STEP PID
-	echo "== $1, begun beside the steps above"
-	wait "$2"
+	do_step "$1" > /dev/null &
+	local first=$!
+	run_step "$2"
+	echo "== $1, begun beside $2"
+	wait "$first"
 	cat "$logs/$1.log"
 	count_step "$1"
 }
 
 # The end-to-end tests wait for profiles' ends more than they compute: they run beside the other steps, until it is the
-# turn of those that need the machine, which begin when the lock is gone.  So do guests, which take one CPU.  Attacks, which
-# bound how long the agent lets others wait, and the acceptance cases come last, alone.
+# turn of those that need the machine, which begin when the lock is gone.  Attacks, which bound how long the agent lets
+# others wait, and the acceptance cases come last, alone.
 run_beside() { # STEP...
-	local step e2e guests= usual=$(nice)
+	local step e2e usual=$(nice)
+	rm -f "$logs/e2e.end"
 	exec {lock}> "$logs/computing"
 	flock "$lock"
-	begin_step e2e
+	do_step e2e > /dev/null {lock}>&- &
 	e2e=$!
 	# The CPU goes to the profiled programs of e2e first, of whose samples many tests want a number.
 	renice -n "$((usual + 10))" -p $$ > /dev/null
-	case " $* " in
-	*' kernels '*)
-		begin_step kernels
-		guests=$!
-		;;
-	esac
-	for step; do [[ $step == @(hostile|cases|kernels) ]] || run_step "$step"; done
-	[ -z "$guests" ] || finish_step kernels "$guests"
+	for step; do
+		case " $*  / $step" in
+		*' / hostile' | *' / cases') ;;
+		# A browser and guests wait half of their time: beside each other.
+		*' kernels '*' / web') ;;
+		*' web '*' / kernels') run_two web kernels ;;
+		*) run_step "$step" ;;
+		esac
+	done
 	renice -n "$usual" -p $$ > /dev/null
 	flock -u "$lock"
-	finish_step e2e "$e2e"
+	echo '== e2e, begun beside the steps above'
+	wait "$e2e"
+	cat "$logs/e2e.log"
+	count_step e2e
 	for step; do [[ $step != hostile && $step != cases ]] || run_step "$step"; done
 }
 

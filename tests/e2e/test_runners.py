@@ -568,7 +568,7 @@ def test_a_program_that_is_being_built_is_waited_for():
     assert found == [program]
 
 
-def test_the_guests_run_beside_the_other_steps():
+def test_the_browser_runs_beside_the_guests():
     meet = ("touch %s; for i in $(seq 200); do [ -e %s ] && break; sleep 0.05; done\n"
             "[ -e %s ] && echo 1 passed, 0 failed, 0 skipped")
     both = {"web": meet % ("web-begun", "guests-begun", "guests-begun"),
