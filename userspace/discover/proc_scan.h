@@ -13,8 +13,7 @@
 
 /* Returns the effective user of a process, or the real one where that is root: anybody may start a
  * set-user-ID program.  In a user namespace of somebody else than root that namespace's owner,
- * because he may act there as tens of thousands of users.  Of one of a user's other ids that user
- * (base/who_answers.h).  That of the last fork or exec, where the
+ * because he may act there as tens of thousands of users.  That of the last fork or exec, where the
  * kernel side has told it, or of the first call of process_user_kept(); of a process that has ended
  * else what the table of processes knows. */
 uint32_t process_user(const struct process *process);
@@ -101,9 +100,9 @@ bool cgroup_is_user_manager(const char *part, size_t size);
 size_t cgroup_of_root(const char *path);
 
 /* Finds the container id in a cgroup path, in the innermost component that has one, and that root
- * has made: 64 hex digits, alone or after a runtime's prefix (docker-, cri-containerd-, crio-,
- * libpod-, …; also PODSLICE:RUNTIME:ID), with or without ".scope". A monitor process beside a
- * container (crio-conmon-…) is not counted as inside it. Returns 0; -ENOENT. */
+ * has made: 64 hex digits, alone or after a runtime's prefix (docker-, cri-containerd-, crio-, libpod-, …; also
+ * PODSLICE:RUNTIME:ID), with or without ".scope". A monitor process beside a container
+ * (crio-conmon-…) is not counted as inside it. Returns 0; -ENOENT. */
 int container_id_find(const char *cgroup, char ret_id[CONTAINER_ID_BYTES]);
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/slice.h"
-#include "base/who_answers.h"
 #include "discover/cpus.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
@@ -376,7 +375,7 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 	parent = process_table_find(watch->sources.processes, event->parent);
 	if (!process)
 		return;
-	process->user = who_answers(event->user); /* the kernel side's ranges may be older */
+	process->user = event->user;
 	process->is_user_known = true;
 	if (event->type == PP_EVENT_FORK && parent) {
 		(void)context_table_fork(watch->sources.contexts, parent, process);

@@ -14,10 +14,10 @@
 #define ROOM 100U
 
 static struct pp_config config;
-static struct pp_user_share shares[PP_USER_SHARE_ROWS];
+static struct pp_user_share shares[PP_USER_SHARES];
 static struct process known[ROOM];
 static size_t known_count;
-static unsigned int asked, expired;
+static unsigned int asked;
 
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
 {
@@ -28,19 +28,7 @@ volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
 struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return (struct kernel_side_parts){.user_shares.row = shares, .process_room = ROOM};
-}
-
-/* Rows are by the id here, and all of its multiples have one. */
-struct pp_user_share *user_shares_claim(const struct user_shares *of, uint32_t user)
-{
-	return &of->row[user ? user % PP_USER_SHARES : PP_USER_SHARE_COMMON];
-}
-
-void user_shares_expire(const struct user_shares *of)
-{
-	assert_ptr_equal(of->row, shares);
-	expired++;
+	return (struct kernel_side_parts){.user_shares = shares, .process_room = ROOM};
 }
 
 struct process *process_table_next(const struct process_table *table, const struct process *process)
@@ -75,7 +63,7 @@ static void add(uint32_t user, size_t count)
 static int setup(void **state)
 {
 	(void)state;
-	known_count = asked = expired = 0;
+	known_count = asked = 0;
 	memset(shares, 0, sizeof(shares));
 	config = (struct pp_config){.processes_left = ROOM};
 	return 0;
@@ -86,7 +74,7 @@ static void count__is_of_live_processes_by_user(void **state)
 	(void)state;
 	add(1000, 20);
 	add(1001, 3);
-	add(1000 + PP_USER_SHARES, 2); /* has the same row */
+	add(1000 + PP_USER_SHARES, 2); /* shares with 1000 */
 	known[0].exit_ns = 5;
 	shares[5].processes = shares[0].processes = 55;
 	process_shares_count(NULL, NULL);
@@ -95,7 +83,14 @@ static void count__is_of_live_processes_by_user(void **state)
 	assert_int_equal(shares[1001].processes, 3);
 	assert_int_equal(shares[5].processes, 0);
 	assert_int_equal(config.processes_left, ROOM - 24);
-	assert_int_equal(expired, 1);
+}
+
+static void count__first_place_is_that_of_some_users(void **state)
+{
+	(void)state;
+	add(PP_USER_SHARES, 3);
+	process_shares_count(NULL, NULL);
+	assert_int_equal(shares[0].processes, 3);
 }
 
 static void take__last_process_is_that_of_a_user_who_has_none(void **state)
@@ -146,6 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(count__is_of_live_processes_by_user, setup),
+		cmocka_unit_test_setup(count__first_place_is_that_of_some_users, setup),
 		cmocka_unit_test_setup(take__last_process_is_that_of_a_user_who_has_none, setup),
 		cmocka_unit_test_setup(count__asks_for_some_users_a_call, setup),
 		cmocka_unit_test_setup(take__users_excess_is_that_users_loss, setup),
