@@ -103,8 +103,8 @@ void push_division_release(struct push_division *division);
 int push_divide(struct profile *profile, const struct push_label_choice *choice, uint64_t start_ms,
 		struct push_known_series *known, struct push_division *ret_division);
 
-/* Returns the key of a label of series; NULL: there are no more.  index: in push_series.value[], not
- * 0, which is the service. */
+/* Returns the key of a label of series; NULL: there are no more.  index: in push_series.value[],
+ * not 0, which is the service. */
 const char *push_series_key(const struct push_label_choice *choice, size_t index);
 
 /* Writes a label's name as Prometheus has them, [a-zA-Z_][a-zA-Z0-9_]*, where "__" in front is

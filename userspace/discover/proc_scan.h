@@ -100,9 +100,9 @@ bool cgroup_is_user_manager(const char *part, size_t size);
 size_t cgroup_of_root(const char *path);
 
 /* Finds the container id in a cgroup path, in the innermost component that has one, and that root
- * has made: 64 hex digits, alone or after a runtime's prefix (docker-, cri-containerd-, crio-, libpod-, …; also
- * PODSLICE:RUNTIME:ID), with or without ".scope". A monitor process beside a container
- * (crio-conmon-…) is not counted as inside it. Returns 0; -ENOENT. */
+ * has made: 64 hex digits, alone or after a runtime's prefix (docker-, cri-containerd-, crio-,
+ * libpod-, …; also PODSLICE:RUNTIME:ID), with or without ".scope".  A monitor process beside a
+ * container (crio-conmon-…) is not counted as inside it.  Returns 0; -ENOENT. */
 int container_id_find(const char *cgroup, char ret_id[CONTAINER_ID_BYTES]);
 
 #endif
