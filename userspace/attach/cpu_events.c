@@ -85,6 +85,7 @@ static void note_timer(const struct cpu_events *events, uint32_t cpu, uint64_t p
  * mean of two is the wanted one, and so is the number of samples. */
 static void vary(const struct cpu_events *events, uint32_t cpu)
 {
+	const struct pp_sample_timer before = events->options.timers[cpu];
 	int32_t *above = &events->above[cpu];
 	const int32_t now = *above ? -*above : (int32_t)random_in(1, 2 * SPREAD_PPM) - SPREAD_PPM;
 	uint64_t period_ns = NS_PER_SEC * PPM / (events->options.hz * (uint64_t)(PPM + now));
@@ -93,7 +94,7 @@ static void vary(const struct cpu_events *events, uint32_t cpu)
 	note_timer(events, cpu, period_ns);
 	/* One that fails goes on with the period that it had. */
 	if (ioctl(events->fd[cpu], PERF_EVENT_IOC_PERIOD, &period_ns))
-		note_timer(events, cpu, NS_PER_SEC / events->options.hz);
+		events->options.timers[cpu] = before;
 }
 
 void cpu_events_vary(struct cpu_events *events)

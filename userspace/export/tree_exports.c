@@ -159,15 +159,15 @@ int export_speedscope(const struct flame_tree *tree, const struct export_facts *
 struct chrome {
 	struct json_writer json;
 	const struct flame_tree *tree;
-	uint32_t *order,
-		*rank;	/* owned; nodes with parents first, as they are shown; its inverse */
-	uint32_t *used; /* owned; ranks of the nodes that a group has */
+	uint32_t *order; /* owned; nodes with parents first, as they are shown */
+	uint32_t *rank;	 /* owned; the place of each node in `order` */
+	uint32_t *used;	 /* owned; ranks of the nodes that a group has */
 	uint32_t used_count;
 	int64_t *total;		   /* owned; of each node, in one group; 0: it has none */
 	int64_t *start;		   /* owned; where a node begins, in the profile's unit */
 	int64_t *next;		   /* owned; where its next child does */
 	int64_t *end;		   /* owned; of each group */
-	struct index_table tracks; /* the last group of each */
+	struct index_table tracks; /* the first group of each */
 	double unit_us;		   /* microseconds in one unit */
 	struct chrome_track track; /* of the group; made up where it has none */
 };

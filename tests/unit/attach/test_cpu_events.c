@@ -235,6 +235,19 @@ static void vary__draws_the_rate_around_the_wanted_one(void **state)
 	assert_int_not_equal(timers[1].period_ns, timers[3].period_ns);
 }
 
+static void vary__that_fails_leaves_the_period(void **state)
+{
+	OWNED(cpu_events) struct cpu_events *events = new_events(false);
+	struct pp_sample_timer before;
+
+	(void)state;
+	cpu_events_vary(events);
+	before = timers[1];
+	machine.refused = PERF_EVENT_IOC_PERIOD;
+	cpu_events_vary(events);
+	assert_memory_equal(&timers[1], &before, sizeof(before));
+}
+
 static void vary__comes_at_random_times(void **state)
 {
 	OWNED(cpu_events) struct cpu_events *events = new_events(false);
@@ -324,6 +337,7 @@ int main(void)
 		TEST(follow__opens_cpus_that_come_and_closes_those_that_go),
 		TEST(set_hz__replaces_all_events_or_none),
 		TEST(vary__draws_the_rate_around_the_wanted_one),
+		TEST(vary__that_fails_leaves_the_period),
 		TEST(vary__comes_at_random_times),
 		TEST(vary__leaves_cycles_alone),
 		TEST(follow__tells_the_first_error_and_opens_the_rest),
