@@ -229,11 +229,13 @@ static int make_headers(const struct http_client *client, const struct http_clie
 static bool passes_proxy(const struct http_client *client, const char *url)
 {
 	const struct http_identity *as = client->options.as;
-	const char *host = strstr(url, "://");
+	const char *scheme_end = strstr(url, "://");
+	const char *host = scheme_end ? scheme_end + 3 : url;
+	const size_t size = strcspn(host, ":/?#");
 
-	host = host ? host + 3 : url;
-	if (!strncasecmp(host, "localhost", 9) || !strncmp(host, "127.", 4) ||
-	    !strncmp(host, "[::1]", 5))
+	/* A name may begin like these: localhost.example. */
+	if ((size == 9 && !strncasecmp(host, "localhost", size)) || !strncmp(host, "[::1]", 5) ||
+	    (!strncmp(host, "127.", 4) && strspn(host, "0123456789.") == size))
 		return true;
 	return !strncasecmp(url, "http:", 5) &&
 	       (client->token || as->user || as->header_count || as->tenant);
