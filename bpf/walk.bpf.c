@@ -26,7 +26,7 @@ int walk_kernel_hash(__u32 slot)
  * most.  Not inlined: each is then verified once.  The innermost have their step inlined, which
  * costs a sample less than a call, and the verifier each turn on its own: few of them.  5.10 allows
  * 512 bytes of stack from on_switch() down: what needs much is not called from what needs much. */
-#define STEPS_A_TURN 8U
+#define STEPS_A_TURN 4U
 #define PYTHON_TURNS (PP_MAX_STEPS / STEPS_A_TURN)
 #define NATIVE_TURNS 64U /* and as many inside; each ends after one frame at least */
 _Static_assert(NATIVE_TURNS *NATIVE_TURNS >= PP_MAX_STEPS, "a frame a turn");

@@ -112,6 +112,7 @@ struct pp_walk {
 
 	/* native: the frame to go on with */
 	__u64 pc, sp, fp;
+	__u64 cfa; /* of the frame that was left last */
 	__u64 registers[PP_REG_COUNT];
 	/* pp_user_key() of who answers for the process, and the credentials that say who that is */
 	__u64 user_key, cred;

@@ -480,6 +480,12 @@ static __always_inline bool rule_is_plain(const struct pp_rule *rule)
 	       rule->ra_kind == PP_RA_AT_CFA && rule->fp_kind != PP_FP_AT_FP;
 }
 
+/* A return address may be the first of the next function: the call lies one before. */
+static __always_inline __u64 frame_pc(const struct pp_walk *w)
+{
+	return CODE_ADDRESS(w->pc) - !w->is_leaf;
+}
+
 static __always_inline struct walk_site *site_of(struct pp_walk *w, __u64 pc)
 {
 	__u64 at = pc * 0x9e3779b97f4a7c15ULL >> 56;
@@ -490,14 +496,19 @@ static __always_inline struct walk_site *site_of(struct pp_walk *w, __u64 pc)
 
 /* Looks up the frame at pc in its call site's memo.  Anonymous memory has no rule, which its file
  * number says. */
-static __always_inline enum pp_stop place_frame(struct pp_walk *w, __u32 slot, __u64 pc,
-						struct walk_site *site)
+__noinline int walk_place_frame(__u32 slot)
 {
-	const struct pp_range *range = &w->range;
+	struct pp_walk *w = walk_get(slot);
+	const struct pp_range *range;
+	struct walk_site *site;
 	struct pp_rule *rule;
+	__u64 pc;
 
-	if (!w->context.map_set)
+	if (!w || !w->context.map_set)
 		return PP_STOP_NO_IMAGE;
+	range = &w->range;
+	pc = frame_pc(w);
+	site = site_of(w, pc);
 	site->map_version = 0;
 	if (walk_find_range(slot, pc) || range->file == PP_FILE_NONE)
 		return PP_STOP_NO_MAPPING;
@@ -552,27 +563,39 @@ static __always_inline bool is_at_root(const struct pp_walk *w)
 	return pp_is_root(w->sp, w->is_leaf, task_first_word(task), w->thread_pointer);
 }
 
+static __always_inline bool site_is_signal(const struct walk_site *site)
+{
+	return site->file != PP_FILE_ANONYMOUS && site->rule.kind == PP_RULE_SIGNAL;
+}
+
 static __always_inline bool is_outermost(const struct walk_site *site)
 {
 	return site->file != PP_FILE_ANONYMOUS &&
 	       (site->rule.kind == PP_RULE_STOP || site->rule.ra_kind == PP_RA_UNDEFINED);
 }
 
-/* Sets the caller's pc and fp and *cfa, which is its sp. */
-static __always_inline enum pp_stop leave_frame(struct pp_walk *w, __u32 slot,
-						const struct walk_site *site, bool is_signal,
-						__u64 *cfa)
+/* Leaves the frame whose memo entry is known: sets the caller's pc and fp, and w->cfa, which is its
+ * sp.  Not inlined: the verifier sees each way to leave a frame once, and not with each way to what
+ * follows. */
+__noinline int walk_leave_frame(__u32 slot)
 {
-	__u64 low = w->sp;
+	struct pp_walk *w = walk_get(slot);
+	const struct walk_site *site;
 	enum pp_stop stop;
+	__u64 low, cfa = 0;
 
+	if (!w)
+		return PP_STOP_NO_IMAGE;
+	low = w->sp;
+	site = site_of(w, frame_pc(w));
 	if (site->file == PP_FILE_ANONYMOUS)
-		stop = leave_by_frame_pointer(w, slot, cfa);
+		stop = leave_by_frame_pointer(w, slot, &cfa);
 	else
-		stop = leave_by_rule(w, slot, &site->rule, cfa);
+		stop = leave_by_rule(w, slot, &site->rule, &cfa);
+	w->cfa = cfa;
 	w->by_frame_pointer = site->file == PP_FILE_ANONYMOUS || site->rule.kind == PP_RULE_NO_INFO;
 	/* Only the leaf may have no frame at all; a signal frame may switch stacks. */
-	if (!stop && !is_signal && (*cfa < low || (*cfa == low && !w->is_leaf)))
+	if (!stop && !site_is_signal(site) && (cfa < low || (cfa == low && !w->is_leaf)))
 		return PP_STOP_NOT_MOVING;
 	return stop;
 }
@@ -583,7 +606,6 @@ static __always_inline int step_frame(struct pp_walk *w, __u32 slot,
 				      const struct interpreter *interpreter,
 				      const struct walk_site *site)
 {
-	bool is_signal = site->file != PP_FILE_ANONYMOUS && site->rule.kind == PP_RULE_SIGNAL;
 	__u64 low = w->sp, cfa = 0;
 	enum pp_stop stop;
 
@@ -596,25 +618,19 @@ static __always_inline int step_frame(struct pp_walk *w, __u32 slot,
 		w->stop = PP_STOP_ROOT;
 		return 1;
 	}
-	stop = leave_frame(w, slot, site, is_signal, &cfa);
-	push_frame(w, interpreter, site, low, stop ? low : cfa);
+	stop = walk_leave_frame(slot);
+	push_frame(w, interpreter, site, low, stop ? low : w->cfa);
 	if (stop == PP_STOP_NO_INFO && is_at_root(w)) {
 		w->stop = PP_STOP_ROOT;
 		return 1;
 	}
 	if (stop)
 		return end_or_resync(w, interpreter, stop, may_resync(stop));
-	w->sp = cfa;
-	w->is_leaf = is_signal;
+	w->sp = w->cfa;
+	w->is_leaf = site_is_signal(site);
 	if (!w->pc)
 		w->stop = PP_STOP_ROOT;
 	return !w->pc;
-}
-
-/* A return address may be the first of the next function: the call lies one before. */
-static __always_inline __u64 frame_pc(const struct pp_walk *w)
-{
-	return CODE_ADDRESS(w->pc) - !w->is_leaf;
 }
 
 static __always_inline bool site_is_known(const struct pp_walk *w, const struct walk_site *site,
@@ -698,7 +714,7 @@ __noinline int walk_any_step(__u32 slot)
 	pc = frame_pc(w);
 	site = site_of(w, pc);
 	if (!site_is_known(w, site, pc)) {
-		stop = place_frame(w, slot, pc, site);
+		stop = walk_place_frame(slot);
 		if (w->is_urgent)
 			walk_clock_hurry(w); /* a search in cold tables: up to some us */
 		if ((stop == PP_STOP_NO_MAPPING || (!stop && site->file == PP_FILE_ANONYMOUS)) &&

@@ -366,12 +366,14 @@ static __always_inline int step_python_frame(struct pp_walk *w, const struct pp_
 	return 0;
 }
 
-/* Reads one frame.  Returns NULL when its memory is not there. */
-static __always_inline const __u8 *read_frame(struct pp_walk *w, __u64 address, __u64 size)
+/* Where a frame was read to, in w->bytes; NO_FRAME: its memory is not there. */
+#define NO_FRAME (~0U)
+
+static __always_inline __u32 read_frame(struct pp_walk *w, __u64 address, __u64 size)
 {
 	if (bpf_probe_read_user(w->bytes + WALK_FRAMES_BYTES, size, (const void *)address))
-		return NULL;
-	return w->bytes + WALK_FRAMES_BYTES;
+		return NO_FRAME;
+	return WALK_FRAMES_BYTES;
 }
 
 /* Frames of 3.11 and later lie one above another on the thread's data stack, except for shims,
@@ -381,7 +383,7 @@ static __always_inline const __u8 *read_frame(struct pp_walk *w, __u64 address, 
 
 /* Reads the memory below the frame as well, because the walk continues there, but not beyond the
  * frame's own page, which is the only one sure to be there. */
-static __always_inline const __u8 *read_frames(struct pp_walk *w, __u64 address)
+static __always_inline __u32 read_frames(struct pp_walk *w, __u64 address)
 {
 	__u64 below = address & PAGE_MASK, size;
 
@@ -390,27 +392,23 @@ static __always_inline const __u8 *read_frames(struct pp_walk *w, __u64 address)
 	size = below + INTERPRETER_FRAME_BYTES;
 	BARRIER(size);
 	if (size > WALK_FRAMES_BYTES)
-		return NULL;
+		return NO_FRAME;
 	w->frames_bytes = 0;
 	if (bpf_probe_read_user(w->bytes, size, (const void *)(address - below)))
 		return read_frame(w, address, INTERPRETER_FRAME_BYTES);
 	w->frames_start = address - below;
 	w->frames_bytes = size;
-	BARRIER(below);
-	if (below > WALK_FRAMES_BYTES - INTERPRETER_FRAME_BYTES)
-		return NULL;
-	return w->bytes + below;
+	return below;
 }
 
-/* Reads a frame of 3.11 and later.  Returns NULL when its memory is not there. */
-static __always_inline const __u8 *take_frame(struct pp_walk *w, __u64 address)
+/* Reads a frame of 3.11 and later. */
+static __always_inline __u32 take_frame(struct pp_walk *w, __u64 address)
 {
 	__u64 at = address - w->frames_start;
 
-	BARRIER(at);
 	if (at <= WALK_FRAMES_BYTES - INTERPRETER_FRAME_BYTES &&
 	    at + INTERPRETER_FRAME_BYTES <= w->frames_bytes)
-		return w->bytes + at;
+		return at;
 	if (!w->frames_bytes || w->frames_start - address < NEAR_BYTES ||
 	    w->frame_elsewhere - address < NEAR_BYTES)
 		return read_frames(w, address);
@@ -491,7 +489,7 @@ static __always_inline int walk_python_step(struct pp_walk *w, const struct pp_p
 					    __u32 slot)
 {
 	__u64 address = w->python_frame;
-	const __u8 *frame;
+	__u32 at;
 
 	if (!address) {
 		w->py_stop = PP_PY_STOP_ROOT;
@@ -502,14 +500,16 @@ static __always_inline int walk_python_step(struct pp_walk *w, const struct pp_p
 		return 1;
 	}
 	if (unlikely(py->chain <= PP_CHAIN_FRAME_CFRAME))
-		frame = read_frame(w, address, PP_FRAME_READ_BYTES);
+		at = read_frame(w, address, PP_FRAME_READ_BYTES);
 	else
-		frame = take_frame(w, address);
-	if (!frame) {
+		at = take_frame(w, address);
+	/* The verifier goes on with any offset, and not once with each way that leads here. */
+	at += (__u32)w->zero;
+	if (at > WALK_FRAMES_BYTES) {
 		w->py_stop = PP_PY_STOP_READ_FAULT;
 		return 1;
 	}
-	return step_python_frame(w, py, frame, slot);
+	return step_python_frame(w, py, w->bytes + at, slot);
 }
 
 #endif

@@ -24,6 +24,7 @@ closing line tells how many.  Exit status 2: no test matches.
 """
 import argparse
 import collections
+import ctypes
 import fcntl
 import glob
 import importlib
@@ -155,13 +156,31 @@ class Running:
         else:
             usage = os.wait4(self.pid, 0)[2]
             self.is_late = True
-        self.cpu_s = usage.ru_utime + usage.ru_stime
+        self.cpu_s = usage.ru_utime + usage.ru_stime + reap_group(self.pid)
         self.log.seek(0)
         self.said = self.log.read().decode("utf-8", "replace").strip()
         self.log.close()
         unmount_below(self.tmp)
         shutil.rmtree(self.tmp, ignore_errors=True)
         return True
+
+
+PR_SET_CHILD_SUBREAPER = 36  # include/uapi/linux/prctl.h
+
+
+def reap_group(group, limit_s=5):
+    """Waits for what a test left behind and was killed: its programs, which are ours now.  Returns
+    the CPU time that they took."""
+    taken_s, end = 0.0, time.monotonic() + limit_s
+    while time.monotonic() < end:
+        try:
+            pid, _, usage = os.wait4(-group, os.WNOHANG)
+        except ChildProcessError:
+            break
+        taken_s += usage.ru_utime + usage.ru_stime
+        if not pid:
+            time.sleep(0.01)
+    return taken_s
 
 
 def run_all(tests, jobs, alone_after=None):
@@ -268,6 +287,7 @@ def main():
     if not os.access(harness.PYPROFD, os.X_OK):
         print("no %s: build it first" % harness.PYPROFD, file=sys.stderr)
         return 1
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     tally = Tally(options.v)
     for run in run_all(tests * options.repeat, max(1, options.j), options.alone_after):
         tally.add(run)
