@@ -127,33 +127,46 @@ __noinline int append_segments(__u32 slot)
 	return 0;
 }
 
-/* Appends the return addresses that the kernel has replaced, from the frame to go on with on. */
+/* Appends the return address that the kernel has replaced for one of its records, if it lies above
+ * the frame to go on with.  Returns nonzero when there is no room.  A function of its own: the
+ * verifier goes through it once, and not with each turn of the loop. */
+__noinline int append_return(__u32 slot, __u64 instance)
+{
+	struct pp_walk *w = walk_get(slot);
+	struct pp_return found;
+	__u64 to;
+
+	if (!w)
+		return 1;
+	return_read((const struct return_instance *)instance, &found);
+	if (found.stack + RETURN_ADDRESS_BELOW_CFA < w->sp)
+		return 0;
+	to = w->body_bytes;
+	BARRIER(to);
+	if (to > WALK_BODY_BYTES - sizeof(found))
+		return 1;
+	/* Frames and anchors before it are of 16 bytes each, too. */
+	*(struct pp_return *)(w->out.body + (to & ~15ULL)) = found;
+	w->body_bytes += sizeof(found);
+	w->out.incomplete.return_count++;
+	return 0;
+}
+
+/* Appends those of all records. */
 __noinline int append_returns(__u32 slot)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct return_instance *instance = BPF_CORE_READ(task, utask, return_instances);
-	__u32 count = 0;
 
 	if (!w)
 		return 1;
+	w->out.incomplete.return_count = 0;
 	for (__u32 i = 0; i < PP_MAX_RETURNS && instance; i++) {
-		__u64 to = w->body_bytes;
-		struct pp_return found;
-
-		return_read(instance, &found);
-		instance = BPF_CORE_READ(instance, next);
-		if (found.stack + RETURN_ADDRESS_BELOW_CFA < w->sp)
-			continue;
-		BARRIER(to);
-		if (to > WALK_BODY_BYTES - sizeof(found))
+		if (append_return(slot, (__u64)instance))
 			break;
-		/* Frames and anchors before it are of 16 bytes each, too. */
-		*(struct pp_return *)(w->out.body + (to & ~15ULL)) = found;
-		w->body_bytes += sizeof(found);
-		count++;
+		instance = BPF_CORE_READ(instance, next);
 	}
-	w->out.incomplete.return_count = count;
 	return 0;
 }
 
