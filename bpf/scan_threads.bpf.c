@@ -107,8 +107,9 @@ int on_scan(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* ---- which processes have the lock of their mappings taken at this moment ----
- * (include/pyprofd/wait.h)  It takes no lock itself. */
+/* ---- the address spaces of processes: include/pyprofd/wait.h ----
+ * Which have the lock of their mappings taken at this moment, and which have changed.  These take
+ * no lock themselves. */
 
 #define COUNT_WRITTEN 1UL
 #define OWNER_FLAGS 7UL
@@ -125,20 +126,42 @@ static __always_inline __u64 writes_of(struct mm_struct *mm)
 	return 0;
 }
 
+/* Returns the address space of a process, once for each; NULL: it is no process's, or was. */
+static __always_inline struct mm_struct *space_of(struct task_struct *task)
+{
+	/* A leader that has ended has none; its threads go on. */
+	if (!task || (task->pid != task->tgid && BPF_CORE_READ(task, group_leader, mm)))
+		return NULL;
+	return task->flags & PF_KTHREAD ? NULL : task->mm;
+}
+
+SEC("iter/task")
+int on_space(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct mm_struct *mm = space_of(task);
+	struct pp_space_record record = {};
+
+	if (!task || !mm)
+		return 0;
+	record.tgid = task->tgid;
+	if (bpf_core_field_exists(mm->exec_vm))
+		record.code_pages = BPF_CORE_READ(mm, exec_vm);
+	record.writes = writes_of(mm) ?: BPF_CORE_READ(mm, map_count);
+	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	return 0;
+}
+
 SEC("iter/task")
 int on_lock(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct mm_struct *mm = space_of(task);
 	struct pp_lock_record record = {};
-	struct mm_struct *mm;
 	__u64 count;
 
-	/* A leader that has ended has none; its threads go on. */
-	if (!task || (task->pid != task->tgid && BPF_CORE_READ(task, group_leader, mm)))
-		return 0;
-	mm = task->mm;
 	/* Kernels for real time have another lock. */
-	if (!mm || task->flags & PF_KTHREAD || !bpf_core_field_exists(mm->mmap_lock.count))
+	if (!task || !mm || !bpf_core_field_exists(mm->mmap_lock.count))
 		return 0;
 	count = BPF_CORE_READ(mm, mmap_lock.count.counter);
 	if (!count)

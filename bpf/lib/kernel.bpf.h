@@ -116,6 +116,7 @@ struct mm_struct {
 	struct rw_semaphore mmap_lock;
 	int map_count;
 	unsigned long start_stack;
+	unsigned long exec_vm; /* pages that can be executed */
 	unsigned long start_brk, brk;
 	struct maple_tree mm_mt;
 	struct uprobes_state uprobes_state;

@@ -315,6 +315,13 @@ struct pp_lock_record {
 	__u64 writes;	/* changes with each writer (Linux 6.4); 0: the kernel does not say */
 };
 
+/* The mappings of a process.  Where two looks differ, some have changed in between. */
+struct pp_space_record {
+	__u32 tgid, pad;
+	__u64 code_pages; /* that can be executed */
+	__u64 writes;	  /* as above; before Linux 6.4: how many mappings it has */
+};
+
 /* ---- --timeline ----
  * What a thread did between two switch-ins, and when it was sampled, through the ring `timeline`. 
  * Records refer to stacks by their hashes in the ring `stacks`. */

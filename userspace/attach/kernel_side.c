@@ -424,6 +424,7 @@ struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 		.timeline = bpf_map__fd(skeleton->maps.timeline),
 		.ledgers = bpf_map__fd(skeleton->maps.ledgers),
 		.locks = skeleton->links.on_lock ? bpf_link__fd(skeleton->links.on_lock) : -1,
+		.spaces = skeleton->links.on_space ? bpf_link__fd(skeleton->links.on_space) : -1,
 		.cpu_count = side->cpu_count,
 		.places = side->place_count,
 		.scratch_levels = skeleton->rodata->scratch_levels,

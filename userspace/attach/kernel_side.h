@@ -46,7 +46,7 @@ struct kernel_side_parts {
 	int sample_program;	      /* descriptors, which the object owns */
 	int stacks, events, timeline; /* of rings; timeline: below 0 without it */
 	int ledgers;
-	int locks;			/* the link of mapping_locks_holder() */
+	int locks, spaces;		/* links: attach/mapping_locks.h */
 	uint32_t cpu_count;		/* possible CPUs */
 	uint32_t places;		/* of CPUs in `scratch` */
 	uint32_t scratch_levels;	/* of walks that each of them has */

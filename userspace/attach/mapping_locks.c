@@ -73,3 +73,27 @@ uint32_t mapping_locks_holder(int link)
 	}
 	return held.count ? held.record[0].tgid : 0;
 }
+
+#define SPACES_A_READ 256U
+
+int mapping_spaces_read(int link,
+			void (*on_space)(void *context, const struct pp_space_record *space),
+			void *context)
+{
+	OWNED_FD int fd = bpf_iter_create(link);
+	struct pp_space_record space[SPACES_A_READ];
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	/* The kernel gives whole records only. */
+	while ((got = read(fd, space, sizeof(space))) != 0) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		for (size_t i = 0; i < (size_t)got / sizeof(space[0]); i++)
+			on_space(context, &space[i]);
+	}
+	return 0;
+}

@@ -89,12 +89,13 @@ void user_quota_give(struct user_quota *quota, uint64_t holder, uint64_t amount)
 		HASH_DROP(quota->holding, holding);
 }
 
-void user_quota_give_all(struct user_quota *quota)
+void user_quota_give_each(struct user_quota *quota, uint64_t amount)
 {
 	struct user_holding *holding, *next;
 
 	HASH_ITER (hh, quota->holding, holding, next)
-		user_quota_give(quota, holding->holder, holding->amount);
+		user_quota_give(quota, holding->holder,
+				holding->amount < amount ? holding->amount : amount);
 }
 
 static bool is_greedy(const struct user_quota *quota, const struct user_holding *holding)

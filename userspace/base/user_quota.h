@@ -26,7 +26,12 @@ int user_quota_take(struct user_quota *quota, uint64_t holder, uint64_t amount);
  * greedy when they are short.  Returns 0; -ENOMEM. */
 int user_quota_note(struct user_quota *quota, uint64_t holder, uint64_t amount);
 void user_quota_give(struct user_quota *quota, uint64_t holder, uint64_t amount);
-void user_quota_give_all(struct user_quota *quota); /* all that all users hold */
+/* Gives back so much of what each user holds, or all that he has. */
+void user_quota_give_each(struct user_quota *quota, uint64_t amount);
+static inline void user_quota_give_all(struct user_quota *quota)
+{
+	user_quota_give_each(quota, UINT64_MAX);
+}
 uint64_t user_quota_held(const struct user_quota *quota, uint64_t holder);
 /* Returns whether a user holds more than each would have if one more came and all took the same. */
 bool user_quota_is_greedy(const struct user_quota *quota, uint64_t holder);

@@ -34,6 +34,12 @@ struct mapping {
 	uint64_t bias; /* memory address - address in the file, valid once file is set */
 };
 
+/* What the kernel says of a process's mappings (struct pp_space_record). */
+struct process_space {
+	uint64_t code_pages, writes;
+	uint32_t look; /* in which it was told last */
+};
+
 struct process {
 	struct pp_process_id id;
 	uint32_t ppid;	    /* as the host sees it */
@@ -51,8 +57,10 @@ struct process {
 	bool is_sampled;       /* the owner has seen a sample of it */
 	bool is_queued;	       /* the owner has yet to publish it */
 	bool is_user_known;    /* process_user_kept() has found out */
-	uint32_t user;	       /* who answers for it, once that is known */
-	void *tables;	       /* the data that attach and python keep for it; owned by attach */
+	bool is_unread;	       /* its mappings are to be read again: processes/process_watch.c */
+	struct process_space space;
+	uint32_t user; /* who answers for it, once that is known */
+	void *tables;  /* the data that attach and python keep for it; owned by attach */
 };
 
 #endif

@@ -545,6 +545,11 @@ bool process_table_wants_read(const struct process *process)
 	return !process->exit_ns && ((const struct entry *)process)->wants_read;
 }
 
+void process_table_lost(struct process *process)
+{
+	((struct entry *)process)->wants_read = true;
+}
+
 struct process *process_table_find(const struct process_table *table, struct pp_process_id id)
 {
 	struct entry *entry = find(table, id);

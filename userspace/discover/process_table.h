@@ -74,9 +74,12 @@ int process_table_map(struct process_table *table, uint32_t tgid, const struct m
 int process_table_read_maps(struct process_table *table, struct process *process,
 			    struct proc_maps_summary *ret_summary);
 /* Returns whether mappings of a live process may be missing: since it was added, since its parent
- * was not known, or since one of its mappings could not be stored. True until /proc/PID/maps has
- * been read. */
+ * was not known, since a mapping came before it, or since records were lost. True until
+ * /proc/PID/maps has been read. */
 bool process_table_wants_read(const struct process *process);
+
+/* Records of its mappings may be lost: process_table_wants_read() is true now. */
+void process_table_lost(struct process *process);
 
 struct process *process_table_find(const struct process_table *table, struct pp_process_id id);
 /* Returns whether it is known, and has not ended. */

@@ -6,10 +6,12 @@
 
 #include "attach/context_table.h"
 #include "attach/kernel_side.h"
+#include "attach/mapping_locks.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/slice.h"
+#include "base/user_quota.h"
 #include "discover/cpus.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
@@ -27,18 +29,28 @@
  * program. */
 #define PUBLISH_NS (40 * NS_PER_MS)
 #define FILES_AGAIN_NS (20 * NS_PER_MS)
+/* How long mappings are read again, in a tick: a tenth of a CPU.  Users have equal parts of it. */
+#define READ_AGAIN_NS (25 * NS_PER_MS)
+#define FIND_LOST_RESTS 20U /* times as long as a look at all processes takes */
 
 struct event_batch {
 	struct pp_event *event; /* owned */
 	size_t count, capacity;
 };
 
-/* A reading of all of /proc, after a lost record. */
+/* Processes whose mappings are to be read again: they could not be read in time, or their records
+ * may be lost.  A reading of 60,000 takes 30 ms, and a program can lose records at any rate, so
+ * each user waits for as long as his own have taken. */
+struct unread {
+	struct process_list round, next; /* of this tick, from `at` on; of the one after it */
+	size_t at;
+	struct user_quota took; /* ns, by who answers for the process */
+};
+
+/* A reading of all of /proc, after a lost event: of processes that are not known. */
 struct rescan {
-	bool is_running;
-	struct process_list known; /* processes, from known_at on to be read again */
-	size_t known_at;
-	struct proc_scanning listing; /* of those that are not known */
+	bool is_wanted, is_running;
+	struct proc_scanning listing;
 };
 
 struct process_watch {
@@ -47,8 +59,11 @@ struct process_watch {
 	struct event_batch events;
 	struct process_list queue;	/* to publish; is_queued of each is set */
 	struct process_list unverified; /* interpreters that are not initialised yet */
-	struct process_list unread;	/* whose mappings could not be read in time */
-	bool must_rescan;		/* a record was lost, since `rescan` has begun */
+	struct unread unread;
+	bool is_starting;      /* processes are listed, and read afterwards */
+	bool is_lost;	       /* records of mappings, since the last look */
+	uint64_t find_lost_ns; /* when the next look may be */
+	uint32_t looks;
 	struct rescan rescan;
 	bool lacks_cpus; /* the log says that more CPUs are online than there is memory for */
 };
@@ -195,10 +210,17 @@ static void publish_all(struct process_watch *watch, const struct slice *slice)
 
 bool process_watch_has_more(const struct process_watch *watch)
 {
-	return watch->queue.count > 0 || watch->rescan.is_running;
+	return watch->queue.count > 0 || watch->unread.at < watch->unread.round.count ||
+	       watch->rescan.is_running;
 }
 
 /* ---- processes found by reading /proc ---- */
+
+static void note_unread(struct process_watch *watch, struct process *process)
+{
+	if (!process->is_unread)
+		process->is_unread = !process_list_add(&watch->unread.next, process->id);
+}
 
 /* Who does not answer in time is asked again with the next tick; meanwhile the child that reads may
  * have been the one that was late (peek/client.h). */
@@ -207,12 +229,34 @@ static int read_maps(struct process_watch *watch, struct process *process)
 	int err = process_table_read_maps(watch->sources.processes, process, NULL);
 
 	if (err == -ETIMEDOUT)
-		(void)process_list_add(&watch->unread, process->id);
+		note_unread(watch, process);
 	return err;
 }
 
-static int know_process(struct process_watch *watch, struct pp_process_id id, uint32_t ppid,
-			uint64_t start_ns, const char *comm, struct process **ret_process)
+/* Reads a process's mappings at the cost of who answers for it, or notes it for later. */
+static void read_again(struct process_watch *watch, struct process *process)
+{
+	struct user_quota *took = &watch->unread.took;
+	const uint32_t user = process_user_kept(process);
+	const uint64_t began_ns = mono_ns();
+	int err;
+
+	if (user_quota_held(took, user) >= READ_AGAIN_NS / (took->users ?: 1)) {
+		note_unread(watch, process);
+		return;
+	}
+	err = read_maps(watch, process);
+	(void)user_quota_note(took, user, mono_ns() - began_ns);
+	if (err == -ESRCH) {
+		context_table_retire(watch->sources.contexts, process);
+		(void)process_table_exit(watch->sources.processes, process->id, mono_ns());
+	} else if (!err && (process->mappings_changed || !process->tables)) {
+		queue(watch, process);
+	}
+}
+
+static int add_process(struct process_watch *watch, struct pp_process_id id, uint32_t ppid,
+		       uint64_t start_ns, const char *comm, struct process **ret_process)
 {
 	struct process *process;
 	int err = process_table_add(watch->sources.processes, id, ppid, start_ns, &process);
@@ -225,15 +269,29 @@ static int know_process(struct process_watch *watch, struct pp_process_id id, ui
 		return -ESRCH;
 	if (!process->comm[0])
 		memcpy(process->comm, comm, sizeof(process->comm));
-	err = read_maps(watch, process);
+	*ret_process = process;
+	return 0;
+}
+
+static int read_new(struct process_watch *watch, struct process *process)
+{
+	const int err = read_maps(watch, process);
+
 	if (err == -ESRCH)
-		(void)process_table_exit(watch->sources.processes, id, mono_ns());
+		(void)process_table_exit(watch->sources.processes, process->id, mono_ns());
 	if (err)
 		return err;
-	*ret_process = process;
 	process->mappings_changed = true; /* or never published */
 	queue(watch, process);
 	return 0;
+}
+
+static int know_process(struct process_watch *watch, struct pp_process_id id, uint32_t ppid,
+			uint64_t start_ns, const char *comm, struct process **ret_process)
+{
+	int err = add_process(watch, id, ppid, start_ns, comm, ret_process);
+
+	return err ?: read_new(watch, *ret_process);
 }
 
 static int on_scanned(void *context, const struct proc_stat *stat)
@@ -255,18 +313,14 @@ static int on_scanned(void *context, const struct proc_stat *stat)
 			return 0;
 	}
 	process = process_table_find(watch->sources.processes, id);
-	if (process && !process_table_wants_read(process))
+	if (process && process_table_wants_read(process))
+		note_unread(watch, process);
+	if (process)
 		return 0;
-	(void)know_process(watch, id, stat->ppid, stat->start_ns, stat->comm, &process);
+	if (!add_process(watch, id, stat->ppid, stat->start_ns, stat->comm, &process) &&
+	    !watch->is_starting)
+		(void)read_new(watch, process);
 	return 0;
-}
-
-int process_watch_start(struct process_watch *watch)
-{
-	int err = proc_scan(on_scanned, watch);
-
-	publish_all(watch, NULL);
-	return err ? log_error_errno(err, "cannot read /proc") : 0;
 }
 
 static struct process *find(struct process_watch *watch, struct pp_process_id id)
@@ -302,7 +356,7 @@ static void on_event(void *context, const struct pp_event *event)
 	if (event->type == PP_EVENT_TABLE) /* it woke the agent: tables_relieve() is next */
 		return;
 	if (ARRAY_RESERVE(batch->event, batch->count, batch->capacity)) {
-		watch->must_rescan = true;
+		watch->rescan.is_wanted = true;
 		return;
 	}
 	batch->event[batch->count++] = *event;
@@ -386,7 +440,7 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 		tell_end(watch, event->parent);
 	}
 	if (process_table_wants_read(process))
-		(void)read_maps(watch, process);
+		read_again(watch, process);
 	queue(watch, process);
 }
 
@@ -400,11 +454,8 @@ static void on_mapping(void *context, uint32_t tgid, const struct mapping *mappi
 
 static void on_lost(void *context, uint32_t cpu, uint64_t count)
 {
-	struct process_watch *watch = context;
-
-	(void)cpu;
-	(void)count;
-	watch->must_rescan = true;
+	(void)cpu, (void)count;
+	((struct process_watch *)context)->is_lost = true;
 }
 
 static int compare_events(const void *a, const void *b)
@@ -416,9 +467,8 @@ static int compare_events(const void *a, const void *b)
 
 int process_watch_take_in(struct process_watch *watch)
 {
-	const struct sideband_handlers handlers = {.context = watch,
-						   .mapping = on_mapping,
-						   .lost = on_lost};
+	const struct sideband_handlers handlers = {
+		.context = watch, .mapping = on_mapping, .lost = on_lost};
 	int err;
 
 	watch->events.count = 0;
@@ -440,53 +490,158 @@ int process_watch_take_in(struct process_watch *watch)
 	return 0;
 }
 
-static void read_known(struct process_watch *watch, struct process *process)
+/* ---- what was lost ---- */
+
+/* One look at the mappings of all processes. */
+struct look {
+	struct process_watch *watch;
+	const struct slice *slice;
+	uint32_t number;
+};
+
+/* Returns the process, when its mappings are not as they were; is_code: those with code. */
+static struct process *note_space(void *context, const struct pp_space_record *space,
+				  bool *ret_is_code)
 {
+	const struct look *look = context;
+	struct process *process =
+		process_table_find_tgid(look->watch->sources.processes, space->tgid);
+	struct process_space *known = process ? &process->space : NULL;
+	bool is_same;
+
 	if (!process || process->exit_ns)
-		return;
-	if (read_maps(watch, process) == -ESRCH) {
-		context_table_retire(watch->sources.contexts, process);
-		(void)process_table_exit(watch->sources.processes, process->id, mono_ns());
-	} else if (process->mappings_changed) {
-		queue(watch, process);
-	}
+		return NULL;
+	*ret_is_code = known->code_pages != space->code_pages;
+	is_same = !*ret_is_code && known->writes == space->writes;
+	*known = (struct process_space){space->code_pages, space->writes, look->number};
+	return is_same ? NULL : process;
 }
 
-static void begin_rescan(struct process_watch *watch)
+static void on_first_space(void *context, const struct pp_space_record *space)
+{
+	bool is_code;
+
+	(void)note_space(context, space, &is_code);
+}
+
+static void on_space(void *context, const struct pp_space_record *space)
+{
+	const struct look *look = context;
+	bool is_code = false;
+	struct process *process = note_space(context, space, &is_code);
+
+	if (!process)
+		return;
+	process_table_lost(process);
+	if (is_code && !slice_is_over(look->slice))
+		read_again(look->watch, process);
+	else
+		note_unread(look->watch, process);
+}
+
+/* Notes the processes for later that a look has not met. */
+static void note_unseen(struct process_watch *watch, uint32_t look)
 {
 	struct process *process = NULL;
 
-	watch->must_rescan = false;
-	watch->rescan.is_running = true;
-	while ((process = process_table_next(watch->sources.processes, process)))
-		/* What cannot be noted for later is read now. */
-		if (!process->exit_ns && process_list_add(&watch->rescan.known, process->id))
-			read_known(watch, process);
+	while ((process = process_table_next(watch->sources.processes, process))) {
+		if (process->exit_ns || process->space.look == look)
+			continue;
+		process_table_lost(process);
+		note_unread(watch, process);
+	}
 }
 
-static void end_rescan(struct process_watch *watch)
+/* Reads the processes again whose mappings have changed since the last look, or notes them for
+ * later; is_gone: those as well that may have ended without an event. */
+static void find_lost(struct process_watch *watch, bool is_gone, const struct slice *slice)
 {
-	free(watch->rescan.known.id);
-	proc_scanning_end(&watch->rescan.listing);
-	watch->rescan = (struct rescan){};
+	struct look look = {.watch = watch, .slice = slice, .number = ++watch->looks};
+	const uint64_t began_ns = mono_ns();
+	const int err = mapping_spaces_read(kernel_side_parts(watch->sources.kernel).spaces,
+					    on_space, &look);
+
+	if (err || is_gone)
+		note_unseen(watch, look.number);
+	watch->is_lost = false;
+	watch->find_lost_ns = mono_ns() + FIND_LOST_RESTS * (mono_ns() - began_ns);
+}
+
+int process_watch_start(struct process_watch *watch)
+{
+	struct look look = {.watch = watch};
+	struct process *process = NULL;
+	int err;
+
+	watch->is_starting = true;
+	err = proc_scan(on_scanned, watch);
+	watch->is_starting = false;
+	/* What they map from here on is told, or lost and then seen. */
+	(void)mapping_spaces_read(kernel_side_parts(watch->sources.kernel).spaces, on_first_space,
+				  &look);
+	while ((process = process_table_next(watch->sources.processes, process)))
+		if (process_table_wants_read(process))
+			(void)read_new(watch, process);
+	publish_all(watch, NULL);
+	return err ? log_error_errno(err, "cannot read /proc") : 0;
 }
 
 /* Goes on until the slice is over, and by one process at least.  Events are taken in between: each
  * process is read after those that it has seen. */
-static void rescan_step(struct process_watch *watch, const struct slice *slice)
+static void unread_step(struct process_watch *watch, const struct slice *slice)
 {
-	struct rescan *rescan = &watch->rescan;
+	struct unread *unread = &watch->unread;
 
-	if (!rescan->is_running)
-		return;
-	while (rescan->known_at < rescan->known.count) {
-		read_known(watch, process_table_find(watch->sources.processes,
-						     rescan->known.id[rescan->known_at++]));
+	while (unread->at < unread->round.count) {
+		struct process *process = process_table_find(watch->sources.processes,
+							     unread->round.id[unread->at++]);
+
+		if (!process)
+			continue;
+		process->is_unread = false;
+		if (process_table_wants_read(process))
+			read_again(watch, process);
 		if (slice_is_over(slice))
 			return;
 	}
-	if (proc_scan_step(&rescan->listing, on_scanned, watch, slice) <= 0)
+}
+
+static void unread_begin(struct unread *unread)
+{
+	user_quota_give_each(&unread->took, READ_AGAIN_NS / (unread->took.users ?: 1));
+	if (unread->at < unread->round.count)
+		return;
+	free(unread->round.id);
+	unread->round = unread->next;
+	unread->next = (struct process_list){};
+	unread->at = 0;
+}
+
+static void end_rescan(struct process_watch *watch)
+{
+	proc_scanning_end(&watch->rescan.listing);
+	watch->rescan = (struct rescan){.is_wanted = watch->rescan.is_wanted};
+}
+
+static void read_step(struct process_watch *watch, const struct slice *slice)
+{
+	struct rescan *rescan = &watch->rescan;
+
+	unread_step(watch, slice);
+	if (rescan->is_running && watch->unread.at == watch->unread.round.count &&
+	    proc_scan_step(&rescan->listing, on_scanned, watch, slice) <= 0)
 		end_rescan(watch);
+}
+
+/* What is lost while /proc is read may lie before the place where that is. */
+static void rescan_begin(struct process_watch *watch)
+{
+	static const struct slice over;
+
+	if (!watch->rescan.is_wanted || watch->rescan.is_running)
+		return;
+	find_lost(watch, true, &over);
+	watch->rescan = (struct rescan){.is_running = true};
 }
 
 int process_watch_follow(struct process_watch *watch)
@@ -497,7 +652,9 @@ int process_watch_follow(struct process_watch *watch)
 	if (err)
 		return err;
 	slice = slice_begin(PUBLISH_NS);
-	rescan_step(watch, &slice);
+	if (watch->is_lost && mono_ns() >= watch->find_lost_ns)
+		find_lost(watch, false, &slice);
+	read_step(watch, &slice);
 	publish_all(watch, &slice);
 	return 0;
 }
@@ -522,7 +679,7 @@ void process_watch_follow_cpus(struct process_watch *watch)
 		return;
 	for (size_t i = 0; i < online.count; i++)
 		if (!sideband_add_cpu(watch->sources.sideband, online.cpu[i]))
-			watch->must_rescan = true; /* mappings made there until now were not seen */
+			watch->is_lost = true; /* those made there until now were not seen */
 	for (uint32_t cpu = 0; cpu < CPUS_MAX && online.count < stats.cpus; cpu++) {
 		bool is_online = false;
 
@@ -533,8 +690,8 @@ void process_watch_follow_cpus(struct process_watch *watch)
 	}
 }
 
-/* Queues the processes of a list, which becomes empty; reads: their mappings are read before. */
-static void queue_again(struct process_watch *watch, struct process_list *list, bool reads)
+/* Queues the processes of a list, which becomes empty. */
+static void queue_again(struct process_watch *watch, struct process_list *list)
 {
 	const struct process_list again = *list;
 
@@ -542,7 +699,7 @@ static void queue_again(struct process_watch *watch, struct process_list *list, 
 	for (size_t i = 0; i < again.count; i++) {
 		struct process *process = process_table_find(watch->sources.processes, again.id[i]);
 
-		if (!process || process->exit_ns || (reads && read_maps(watch, process)))
+		if (!process || process->exit_ns)
 			continue;
 		process->mappings_changed = true;
 		queue(watch, process);
@@ -569,18 +726,17 @@ static void find_files_again(struct process_watch *watch)
 
 void process_watch_tick(struct process_watch *watch)
 {
-	queue_again(watch, &watch->unread, true);
+	rescan_begin(watch);
+	unread_begin(&watch->unread);
 	find_files_again(watch);
 	process_shares_count(watch->sources.kernel, watch->sources.processes);
 	/* Published again: the place of their thread states may be known only now. */
-	queue_again(watch, &watch->unverified, false);
-	if (watch->must_rescan && !watch->rescan.is_running)
-		begin_rescan(watch);
+	queue_again(watch, &watch->unverified);
 }
 
 void process_watch_want_rescan(struct process_watch *watch)
 {
-	watch->must_rescan = true;
+	watch->rescan.is_wanted = true;
 }
 
 /* ---- the whole ---- */
@@ -617,7 +773,9 @@ void process_watch_free(struct process_watch *watch)
 	free(watch->events.event);
 	free(watch->queue.id);
 	free(watch->unverified.id);
-	free(watch->unread.id);
+	free(watch->unread.round.id);
+	free(watch->unread.next.id);
+	user_quota_release(&watch->unread.took);
 	free(watch);
 }
 

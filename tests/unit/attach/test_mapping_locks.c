@@ -12,6 +12,7 @@
 #define LINK 5
 
 static struct pp_lock_record record; /* tgid 0: nobody has a lock */
+static struct pp_space_record spaces[3];
 static void (*change)(unsigned int look);
 static unsigned int looks;
 static int error;
@@ -33,6 +34,8 @@ int bpf_iter_create(int link)
 	assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
 	if (record.tgid)
 		assert_int_equal(write(pair[1], &record, sizeof(record)), sizeof(record));
+	if (spaces[0].tgid)
+		assert_int_equal(write(pair[1], spaces, sizeof(spaces)), sizeof(spaces));
 	close(pair[1]);
 	return pair[0];
 }
@@ -41,6 +44,7 @@ static int reset(void **state)
 {
 	(void)state;
 	record = (struct pp_lock_record){.tgid = 4711, .mappings = 30, .writes = 8};
+	spaces[0].tgid = 0;
 	change = NULL;
 	looks = 0;
 	error = 0;
@@ -117,6 +121,27 @@ static void holder__is_nobody_whose_writers_come_and_go(void **state)
 	}
 }
 
+static unsigned int told;
+
+static void on_space(void *context, const struct pp_space_record *space)
+{
+	assert_ptr_equal(context, &told);
+	assert_memory_equal(space, &spaces[told++], sizeof(*space));
+}
+
+static void spaces__are_told_one_by_one(void **state)
+{
+	(void)state;
+	record.tgid = 0;
+	for (uint32_t i = 0; i < 3; i++)
+		spaces[i] = (struct pp_space_record){.tgid = 4711 + i, .writes = i};
+	assert_int_equal(mapping_spaces_read(LINK, on_space, &told), 0);
+	assert_int_equal(told, 3);
+	error = EPERM;
+	assert_int_equal(mapping_spaces_read(LINK, on_space, &told), -EPERM);
+	assert_int_equal(told, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +150,7 @@ int main(void)
 		cmocka_unit_test_setup(holder__is_not_known_without_the_iterator, reset),
 		cmocka_unit_test_setup(holder__is_nobody_who_lets_go_once, reset),
 		cmocka_unit_test_setup(holder__is_nobody_whose_writers_come_and_go, reset),
+		cmocka_unit_test_setup(spaces__are_told_one_by_one, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

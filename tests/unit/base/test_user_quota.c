@@ -77,12 +77,29 @@ static void tell__names_each_refused_user_once(void **state)
 	user_quota_release(&quota);
 }
 
+static void give_each__takes_from_all_what_they_have(void **state)
+{
+	struct user_quota quota = {.total = 10};
+
+	(void)state;
+	assert_int_equal(user_quota_note(&quota, 0, 3), 0);
+	assert_int_equal(user_quota_note(&quota, 1000, 8), 0);
+	user_quota_give_each(&quota, 5);
+	assert_int_equal(user_quota_held(&quota, 0), 0);
+	assert_int_equal(user_quota_held(&quota, 1000), 3);
+	assert_int_equal(quota.users, 1);
+	user_quota_give_all(&quota);
+	assert_int_equal(quota.used, 0);
+	user_quota_release(&quota);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(take__user_may_hold_as_much_as_is_left),
 		cmocka_unit_test(take__root_is_bounded_by_the_table),
 		cmocka_unit_test(greedy__is_who_holds_more_than_an_equal_share),
+		cmocka_unit_test(give_each__takes_from_all_what_they_have),
 		cmocka_unit_test(tell__names_each_refused_user_once),
 	};
 

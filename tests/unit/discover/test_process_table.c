@@ -137,6 +137,22 @@ static void process_table_map__unknown_process_is_esrch_and_remembered(void **st
 	assert_false(process_table_wants_read(process_table_find(table, id(20, 2))));
 }
 
+static void process_table_lost__makes_it_to_be_read(void **state)
+{
+	OWNED(process_table) struct process_table *table = NULL;
+	struct process *process;
+
+	(void)state;
+	assert_int_equal(process_table_new(&table), 0);
+	process_table_add(table, id((uint32_t)getpid(), 1), 1, 100, &process);
+	assert_int_equal(process_table_read_maps(table, process, NULL), 0);
+	assert_false(process_table_wants_read(process));
+	process_table_lost(process);
+	assert_true(process_table_wants_read(process));
+	assert_int_equal(process_table_read_maps(table, process, NULL), 0);
+	assert_false(process_table_wants_read(process));
+}
+
 static void process_table_fork__child_has_what_the_parent_had(void **state)
 {
 	OWNED(process_table) struct process_table *table = NULL;
@@ -555,6 +571,7 @@ int main(void)
 		cmocka_unit_test(process_table_fork__of_a_program_that_has_executed_ends_at_once),
 		cmocka_unit_test(process_table_exec__long_after_the_start_ends_the_old_program),
 		cmocka_unit_test(process_table_map__unknown_process_is_esrch_and_remembered),
+		cmocka_unit_test(process_table_lost__makes_it_to_be_read),
 		cmocka_unit_test(process_table_fork__child_has_what_the_parent_had),
 		cmocka_unit_test(process_table_forked_from__until_it_executes),
 		cmocka_unit_test(process_table_fork__in_a_pid_namespace_the_inner_pid_is_unknown),

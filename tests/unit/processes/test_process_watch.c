@@ -11,6 +11,7 @@
 #include "attach/context_table.h"
 #include "attach/file_table.h"
 #include "attach/kernel_side.h"
+#include "attach/mapping_locks.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -55,7 +56,11 @@ static struct pp_event coming[8]; /* what the ring holds */
 static size_t coming_count;
 static struct proc_stat listed[4]; /* what /proc holds */
 static size_t listed_count;
-static uint32_t generations[128]; /* that the kernel side knows */
+static uint32_t generations[128];	 /* that the kernel side knows */
+static struct pp_space_record spaces[4]; /* as the kernel tells */
+static size_t space_count;
+static uint64_t moving_ns; /* what a reading of mappings moves the clock on by */
+static uint64_t time_now_ns;
 static int self_test;
 static const char *self_test_reason;
 static struct python_thread threads[3];
@@ -91,7 +96,8 @@ static struct known *of_process(const struct process *process)
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
 	(void)clock;
-	*time = (struct timespec){.tv_sec = NOW_NS / NS_PER_SEC};
+	*time = (struct timespec){.tv_sec = (time_t)(time_now_ns / NS_PER_SEC),
+				  .tv_nsec = (long)(time_now_ns % NS_PER_SEC)};
 	return 0;
 }
 
@@ -144,8 +150,9 @@ static struct known *add_known(uint32_t tgid, uint32_t generation)
 {
 	struct known *one = &known[known_count++];
 
-	*one = (struct known){
-		.process = {.id = {.tgid = tgid, .generation = generation}, .tables = one}};
+	*one = (struct known){.process = {.id = {.tgid = tgid, .generation = generation},
+					  .is_user_known = true,
+					  .tables = one}};
 	return one;
 }
 
@@ -160,20 +167,34 @@ int process_table_add(struct process_table *table, struct pp_process_id id, uint
 		return -EEXIST;
 	*ret_process = &add_known(id.tgid, id.generation)->process;
 	(*ret_process)->start_ns = start_ns;
+	of_process(*ret_process)->wants_read = true;
 	return 0;
 }
 
 int process_table_read_maps(struct process_table *table, struct process *process,
 			    struct proc_maps_summary *ret_summary)
 {
+	int err;
+
 	(void)table;
 	assert_null(ret_summary);
-	return call("maps%u", process->id.tgid);
+	err = call("maps%u", process->id.tgid);
+	time_now_ns += moving_ns;
+	if (err && err != -ESRCH)
+		return err;
+	process->mappings_changed |= of_process(process)->wants_read;
+	of_process(process)->wants_read = false;
+	return err;
+}
+
+void process_table_lost(struct process *process)
+{
+	of_process(process)->wants_read = true;
 }
 
 bool process_table_wants_read(const struct process *process)
 {
-	return of_process(process)->wants_read;
+	return !process->exit_ns && of_process(process)->wants_read;
 }
 
 int process_table_exit(struct process_table *table, struct pp_process_id id, uint64_t time_ns)
@@ -272,7 +293,7 @@ void context_table_release(struct context_table *table, struct process *process)
 struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return (struct kernel_side_parts){.events = 55};
+	return (struct kernel_side_parts){.events = 55, .spaces = 66};
 }
 
 static uint32_t refused_tgid; /* in /proc, beyond its user's share */
@@ -294,6 +315,18 @@ int kernel_side_get_generation(struct kernel_side *side, uint32_t tgid, uint32_t
 	if (!generations[tgid])
 		return -ENOENT;
 	*ret_generation = generations[tgid];
+	return 0;
+}
+
+int mapping_spaces_read(int link,
+			void (*on_space)(void *context, const struct pp_space_record *space),
+			void *context)
+{
+	assert_int_equal(link, 66);
+	if (fails && !strcmp(fails, "spaces"))
+		return error;
+	for (size_t i = 0; i < space_count; i++)
+		on_space(context, &spaces[i]);
 	return 0;
 }
 
@@ -532,6 +565,9 @@ static int setup(void **state)
 	unread_tgid = 0;
 	matches = 0;
 	memset(generations, 0, sizeof(generations));
+	space_count = 0;
+	time_now_ns = NOW_NS;
+	moving_ns = 0;
 	self_test = 0;
 	self_test_reason = NULL;
 	sideband_delivers = NULL;
@@ -636,7 +672,7 @@ static void start__makes_known_what_runs(void **state)
 	listed_count = 4;
 	generations[13] = 5; /* forked since the kernel side is attached */
 	assert_int_equal(process_watch_start(watch), 0);
-	assert_string_equal(seen(), "new12.97656250 add12:1 maps12 add13:12 maps13 scan "
+	assert_string_equal(seen(), "new12.97656250 add12:1 add13:12 scan maps12 maps13 "
 				    "publish12 publish13");
 	assert_int_equal(known[0].process.id.generation, 97656250); /* NOW_NS in 1,024 ns */
 	assert_string_equal(known[0].process.comm, "app");
@@ -649,7 +685,7 @@ static void start__makes_known_what_runs(void **state)
 	assert_string_equal(seen(), "scan");
 	known[0].wants_read = true;
 	assert_int_equal(process_watch_start(watch), 0);
-	assert_string_equal(seen(), "add12:1 maps12 scan publish12");
+	assert_string_equal(seen(), "scan maps12 publish12");
 }
 
 static void start__takes_the_generation_of_a_fork_meanwhile(void **state)
@@ -679,11 +715,11 @@ static void start__leaves_a_process_beyond_its_users_share_out(void **state)
 	listed_count = 2;
 	refused_tgid = 12;
 	assert_int_equal(process_watch_start(watch), 0);
-	assert_string_equal(seen(), "new13.97656250 add13:1 maps13 scan publish13");
+	assert_string_equal(seen(), "new13.97656250 add13:1 scan maps13 publish13");
 	generations[12] = 5;
 	generations[13] = 97656250;
 	assert_int_equal(process_watch_start(watch), 0);
-	assert_string_equal(seen(), "add12:1 maps12 scan publish12");
+	assert_string_equal(seen(), "add12:1 scan maps12 publish12");
 }
 
 static void start__needs_proc(void **state)
@@ -704,12 +740,12 @@ static void process__that_ends_while_it_is_read_is_marked(void **state)
 	fails = "maps12";
 	error = -ESRCH;
 	assert_int_equal(process_watch_start(watch), 0);
-	assert_string_equal(seen(), "add12:0 maps12 exit12 scan");
+	assert_string_equal(seen(), "add12:0 scan maps12 exit12");
 	assert_int_equal(known[0].process.exit_ns, NOW_NS);
 	known_count = 0;
 	error = -EIO; /* it lives, but cannot be read */
 	assert_int_equal(process_watch_start(watch), 0);
-	assert_string_equal(seen(), "add12:0 maps12 scan");
+	assert_string_equal(seen(), "add12:0 scan maps12");
 	known_count = 0;
 	fails = "add12:0";
 	error = -ENOSPC;
@@ -727,7 +763,7 @@ static void process__that_cannot_be_read_in_time_is_read_with_the_next_ticks(voi
 	fails = "maps12";
 	error = -ETIMEDOUT;
 	assert_int_equal(process_watch_start(watch), 0);
-	assert_string_equal(seen(), "add12:0 maps12 scan");
+	assert_string_equal(seen(), "add12:0 scan maps12");
 	tick();
 	assert_string_equal(seen(), "maps12");
 	fails = NULL;
@@ -1113,29 +1149,123 @@ static void follow__returns_the_error_of_a_ring(void **state)
 static void deliver_loss(const struct sideband_handlers *handlers)
 {
 	handlers->lost(handlers->context, 1, 5);
+	sideband_delivers = NULL;
 }
 
-static void loss__makes_the_next_tick_read_proc(void **state)
+static void lose_records(void)
 {
-	(void)state;
-	add_known(70, 1)->process.mappings_changed = true;
-	add_known(71, 1);
-	add_known(72, 1)->process.exit_ns = 5;
-	tick();
-	assert_string_equal(seen(), "");
 	sideband_delivers = deliver_loss;
 	assert_int_equal(process_watch_follow(watch), 0);
-	sideband_delivers = NULL;
-	tick();
-	assert_string_equal(seen(), "maps70 maps71 scan publish70");
+}
+
+static void map_code(uint32_t tgid)
+{
+	size_t i = 0;
+
+	while (i < space_count && spaces[i].tgid != tgid)
+		i++;
+	if (i == space_count)
+		spaces[space_count++] = (struct pp_space_record){.tgid = tgid};
+	spaces[i].code_pages++;
+}
+
+static void loss__of_mappings_concerns_whose_mappings_have_changed(void **state)
+{
+	(void)state;
+	add_known(70, 1);
+	add_known(71, 1);
+	add_known(72, 1)->process.exit_ns = 5;
+	for (uint32_t tgid = 70; tgid < 74; tgid++)
+		map_code(tgid);
+	assert_int_equal(process_watch_start(watch), 0);
+	assert_string_equal(seen(), "scan");
+	lose_records();
+	assert_string_equal(seen(), "");
+	map_code(70);
+	map_code(72);
+	lose_records();
+	assert_string_equal(seen(), "maps70 publish70");
 	tick(); /* once */
 	assert_string_equal(seen(), "");
+	/* Others than those with code: soon enough. */
+	spaces[1].writes++;
+	lose_records();
+	assert_string_equal(seen(), "");
+	tick();
+	assert_string_equal(seen(), "maps71 publish71");
+	/* Nobody can tell. */
+	fails = "spaces";
+	error = -EMFILE;
+	lose_records();
+	fails = NULL;
+	tick();
+	assert_string_equal(seen(), "maps70 maps71 publish70 publish71");
+}
+
+/* One who loses records all the time waits for as long as his readings take; others do not. */
+static void loss__is_read_at_the_cost_of_its_user(void **state)
+{
+	const uint64_t began_ns = time_now_ns;
+	uint64_t took_ns;
+
+	(void)state;
+	add_known(70, 1)->process.user = 1000;
+	add_known(71, 1)->process.user = 1000;
+	add_known(72, 1)->process.user = 1001;
+	for (uint32_t tgid = 70; tgid < 73; tgid++)
+		map_code(tgid);
+	moving_ns = 30 * NS_PER_MS;
+	lose_records();
+	assert_string_equal(seen(), "maps70 maps72 publish70");
+	for (unsigned int ticks = 0; ticks < 100; ticks++) {
+		time_now_ns += 250 * NS_PER_MS;
+		map_code(70);
+		map_code(71);
+		lose_records();
+		tick();
+	}
+	/* 25 ms in each tick; a reading is too long for one user's part of it. */
+	took_ns = time_now_ns - began_ns - 100 * 250 * NS_PER_MS;
+	assert_in_range(took_ns, 50 * 25 * NS_PER_MS, 105 * 25 * NS_PER_MS);
+	assert_non_null(strstr(calls, "maps71"));
+}
+
+/* A fork's too, whose parent is not read yet. */
+static void loss__of_children_is_their_users(void **state)
+{
+	(void)state;
+	add_known(70, 1)->process.user = 1000;
+	map_code(70);
+	moving_ns = 60 * NS_PER_MS;
+	lose_records();
+	assert_string_equal(seen(), "maps70 publish70");
+	coming[0] = (struct pp_event){
+		.type = PP_EVENT_EXEC, .id = {.tgid = 71, .generation = 1}, .user = 1000};
+	coming_count = 1;
+	add_known(71, 1)->wants_read = true;
+	assert_int_equal(process_watch_follow(watch), 0);
+	assert_null(strstr(seen(), "maps71"));
+	for (unsigned int ticks = 0; ticks < 3; ticks++)
+		tick();
+	assert_non_null(strstr(seen(), "maps71"));
+}
+
+static void loss__of_events_makes_the_next_tick_read_proc(void **state)
+{
+	(void)state;
+	add_known(70, 1);
+	add_known(71, 1);
+	map_code(70);
+	assert_int_equal(process_watch_start(watch), 0);
+	seen();
 	process_watch_want_rescan(watch);
 	fails = "maps71";
 	error = -ESRCH;
 	tick();
-	assert_string_equal(seen(), "maps70 maps71 retire71.1 exit71 scan");
+	assert_string_equal(seen(), "maps71 retire71.1 exit71 scan");
 	assert_int_equal(known[1].process.exit_ns, NOW_NS);
+	tick();
+	assert_string_equal(seen(), "");
 }
 
 static void mappings__that_do_not_come_in_time_are_read_with_the_next_tick(void **state)
@@ -1156,9 +1286,9 @@ static void mappings__that_do_not_come_in_time_are_read_with_the_next_tick(void 
 	assert_string_equal(seen(), "");
 	/* Nor of one that has ended meanwhile. */
 	fails = "maps71";
-	process_watch_want_rescan(watch);
-	tick();
-	assert_string_equal(seen(), "maps71 scan");
+	map_code(71);
+	lose_records();
+	assert_string_equal(seen(), "maps71");
 	known[0].process.exit_ns = 5;
 	tick();
 	assert_string_equal(seen(), "");
@@ -1181,8 +1311,10 @@ static void cpus__that_come_and_go_are_followed(void **state)
 	error = -EEXIST;
 	process_watch_follow_cpus(watch);
 	assert_string_equal(seen(), "cpus3 cpu+0 cpu+3 cpu+5");
-	tick(); /* mappings made there were not seen */
-	assert_string_equal(seen(), "scan");
+	add_known(70, 1);
+	map_code(70);
+	assert_int_equal(process_watch_follow(watch), 0); /* those made there were not seen */
+	assert_string_equal(seen(), "maps70 publish70");
 	sideband_stats.cpus = 5;
 	fails = NULL;
 	process_watch_follow_cpus(watch);
@@ -1256,7 +1388,10 @@ int main(void)
 		TEST(new_space__is_told_in_the_order_of_time),
 		TEST(mapping__is_published_once_for_all),
 		TEST(follow__returns_the_error_of_a_ring),
-		TEST(loss__makes_the_next_tick_read_proc),
+		TEST(loss__of_mappings_concerns_whose_mappings_have_changed),
+		TEST(loss__is_read_at_the_cost_of_its_user),
+		TEST(loss__of_children_is_their_users),
+		TEST(loss__of_events_makes_the_next_tick_read_proc),
 		TEST(mappings__that_do_not_come_in_time_are_read_with_the_next_tick),
 		TEST(cpus__that_come_and_go_are_followed),
 		TEST(cpus__without_memory_are_told_once),
