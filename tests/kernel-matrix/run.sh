@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # run.sh [--few | --soak SECONDS] [SERIES...]   Boots the kernels of kernels.tsv with the built pyprofd and checks the names
 # and lines of a live Python stack in each.  One line a kernel and a closing line.  --few is for `make check`: those with a
-# third column; the others are left to check-long.  --soak: instead, 64 threads launch GPU kernels for so long beside samples.
+# third column, and of their stages those that `later` (guest/functions.sh) does not leave to check-long.  --soak: instead, 64
+# threads launch GPU kernels for so long beside samples.
 # PYPROFD, KERNEL_CACHE, INTERPRETERS and VM_TIMEOUT (s) are read from the environment.
 set -u
 here=$(dirname "$(realpath "$0")")
@@ -15,16 +16,18 @@ interpreters=$(realpath -m "${INTERPRETERS:-$build/interpreters}")
 logs=$(realpath -m "${KERNEL_LOGS:-$build/kernel-matrix}")
 mkdir -p "$cache" "$logs"
 chosen='!/^#/'
+parameters=
 if [ "${1:-}" = --few ]; then
 	shift
+	parameters=pyprofd.few
+	echo '# left to check-long: 2 (threads and gc of the guest)'
 	chosen='!/^#/ && $3 == "check"'
 	left=$(awk -F'\t' '!/^#/ && $3 != "check" { print $1 }' "$here/kernels.tsv" | tr '\n' ' ')
 	# shellcheck disable=SC2086
 	[ -z "$left" ] || echo "# left to check-long: $(echo $left | wc -w) (${left% })"
 fi
-soak=
 if [ "${1:-}" = --soak ]; then
-	soak=pyprofd.soak=$2
+	parameters=pyprofd.soak=$2
 	: "${VM_TIMEOUT:=$(($2 + 900))}"
 	export VM_TIMEOUT
 	shift 2
@@ -71,7 +74,7 @@ one() { # SERIES: boots it; the second time when it did not come up, or the emul
 	release=$(cat "$cache/vmlinuz-$1.release")
 	begin=$(date +%s)
 	VM_APPEND=$(awk -F'\t' -v series="$1" '!/^#/ && $1 == series { print $4 }' "$here/kernels.tsv")
-	VM_APPEND="$VM_APPEND $soak"
+	VM_APPEND="$VM_APPEND $parameters"
 	export VM_APPEND
 	for attempt in 1 2; do
 		# The second time without KVM, which may be the reason.

@@ -21,6 +21,10 @@ at() { # STAGE: when it begins
 	read -r at_now at_rest < /proc/uptime
 	echo "guest: at $at_now s: $*"
 }
+# The same for a stage that `make check` leaves to check-long.  Returns nonzero when it is left out.
+later() { # STAGE
+	! grep -q pyprofd.few /proc/cmdline && at "$1"
+}
 # Starts it, and returns when it samples, or why not: profiler is its pid.  Nothing polls meanwhile, for what the verifier
 # takes an emulator tens of seconds.
 begin() { # NAME COMMAND...: its log is /tmp/NAME.log
