@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c unwind/row_store.c unwind/row_space.c base/user_quota.c elf/elf_image.c */
-/* Input: one byte of choices, then 64 bytes of .eh_frame_hdr when chosen, then .eh_frame or
- * .debug_frame.  Rows must be sorted and in range, and agree with the single rules. */
+/* sources: unwind/cfi.c unwind/cfi_program.c unwind/cfi_go.c unwind/cfi_rule.c unwind/row_store.c unwind/row_space.c base/user_quota.c elf/elf_image.c elf/go_table.c elf/elf_symbol_table.c elf/debug_file.c base/safe_file.c */
+/* Input: one byte of choices, then 64 bytes of .eh_frame_hdr when chosen, then .eh_frame,
+ * .debug_frame or .gopclntab; half of it may be a second section, of which one may be compressed.
+ * Rows must be sorted and in range, and agree with the single rules. */
 #include "unwind/cfi.h"
 
 #include <assert.h>
@@ -14,6 +15,10 @@
 #define CHOICE_DEBUG_FRAME 2
 #define CHOICE_AARCH64 4
 #define CHOICE_NO_SECTIONS 8
+#define CHOICE_GO 16
+#define CHOICE_TWO 32	     /* the second half of the bytes is .debug_frame or .gopclntab */
+#define CHOICE_COMPRESSED 64 /* that section is */
+#define CHOICE_ROOTS 128
 #define HDR_BYTES 64U
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -78,6 +83,47 @@ static void check_store(struct cfi *cfi)
 	}
 }
 
+static const char *section_of(uint8_t choices)
+{
+	if (choices & CHOICE_GO)
+		return ".gopclntab";
+	return choices & CHOICE_DEBUG_FRAME ? ".debug_frame" : ".eh_frame";
+}
+
+/* What a Go table needs to be looked at, so that chance goes on behind it. */
+static void fix_go_table(struct built_elf *elf, size_t at, size_t size)
+{
+	static const uint8_t head[] = {0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8};
+	const uint64_t text = BUILT_TEXT;
+	uint64_t offset;
+
+	if (size < 72)
+		return;
+	memcpy(elf->data + at, head, sizeof(head));
+	memset(elf->data + at + 9, 0, 7);
+	memcpy(elf->data + at + 24, &text, sizeof(text));
+	for (size_t i = 32; i < 72; i += sizeof(offset)) {
+		memcpy(&offset, elf->data + at + i, sizeof(offset));
+		offset %= size;
+		memcpy(elf->data + at + i, &offset, sizeof(offset));
+	}
+}
+
+static void build(struct built_elf *elf, uint8_t choices, const uint8_t *data, size_t hdr_size,
+		  size_t size)
+{
+	const size_t second = choices & CHOICE_TWO ? size / 2 : 0;
+	const char *name = section_of(choices);
+
+	build_elf(elf, choices & CHOICE_AARCH64 ? EM_AARCH64 : EM_X86_64, data, hdr_size,
+		  second ? ".eh_frame" : name, data + hdr_size, size - second);
+	if (second)
+		build_section(elf, name, data + hdr_size + size - second, second,
+			      choices & CHOICE_COMPRESSED ? SHF_COMPRESSED : 0);
+	if (choices & CHOICE_GO)
+		fix_go_table(elf, second ? BUILT_SECOND : BUILT_FRAME, second ? second : size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct built_elf elf;
@@ -92,13 +138,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	choices = *data++;
 	size--;
 	hdr_size = choices & CHOICE_HDR ? HDR_BYTES : 0;
-	build_elf(&elf, choices & CHOICE_AARCH64 ? EM_AARCH64 : EM_X86_64, data, hdr_size,
-		  choices & CHOICE_DEBUG_FRAME ? ".debug_frame" : ".eh_frame", data + hdr_size,
-		  size - hdr_size);
+	build(&elf, choices, data, hdr_size, size - hdr_size);
 	if (choices & CHOICE_NO_SECTIONS)
 		((Elf64_Ehdr *)elf.data)->e_shnum = 0;
 	assert(!elf_image_from_memory(elf.data, sizeof(elf.data), &image));
 	if (!cfi_open(image, &cfi)) {
+		if (choices & CHOICE_ROOTS)
+			for (size_t i = 0; i < 6; i++)
+				cfi_add_root(cfi, BUILT_TEXT + data[i] - 8);
 		check_rows(cfi, 0, BUILT_SIZE);
 		check_rows(cfi, BUILT_TEXT + 3, BUILT_TEXT + 40);
 		check_rows(cfi, UINT64_MAX - 100, UINT64_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_image.c elf/elf_symbol_table.c elf/elf_symbols.c elf/debug_file.c base/safe_file.c elf/demangle.c */
+/* sources: elf/elf_image.c elf/elf_symbol_table.c elf/elf_symbols.c elf/debug_file.c base/safe_file.c elf/demangle.c elf/go_table.c */
 /* An ELF file.  The range of an answer must contain the address. */
 #include <assert.h>
 #include <stdlib.h>

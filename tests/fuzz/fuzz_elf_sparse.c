@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_image.c elf/elf_symbol_table.c elf/elf_symbols.c elf/debug_file.c base/safe_file.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c files/stack_starts.c elf/x86_decode.c */
+/* sources: elf/elf_image.c elf/elf_symbol_table.c elf/elf_symbols.c elf/debug_file.c base/safe_file.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_go.c unwind/cfi_rule.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c files/stack_starts.c elf/x86_decode.c elf/go_table.c */
 /* An ELF file in tmpfs with a hole of up to 2 GiB behind it (the first byte says how much).
  * Whatever it claims: the work stays within the budget of what it stores, and its hole is not
  * filled. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/client.c files/client_names.c files/user_time.c files/check.c child/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_accessor.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c python/python_text.c python/python_code.c python/python_objects.c base/io.c elf/x86_decode.c */
+/* sources: files/client.c files/client_names.c files/user_time.c files/check.c child/late.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_accessor.c python/python_tls.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_go.c unwind/cfi_rule.c python/python_text.c python/python_code.c python/python_objects.c base/io.c elf/x86_decode.c elf/go_table.c elf/debug_file.c base/safe_file.c */
 /* What the agent does with what a child says that is no longer ours: the input is its reply and the
  * shared memory.  What is taken from it must keep the bounds that the kernel side relies on. */
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c elf/x86_decode.c */
+/* sources: elf/kernel_stubs.c elf/call_constants_x86.c elf/call_constants_arm.c elf/elf_image.c elf/elf_symbol_table.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_go.c unwind/cfi_rule.c elf/x86_decode.c elf/go_table.c elf/debug_file.c base/safe_file.c */
 /* An ELF file that registers kernels.  Each stub must lie in its code, each name be one.  The bytes
  * are read as code, too, of either machine. */
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c elf/x86_decode.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_rule.c */
+/* sources: elf/elf_image.c elf/elf_symbol_table.c python/python_accessor.c python/python_debug_offsets.c python/python_info.c python/python_offsets.c python/python_tls.c elf/x86_decode.c unwind/cfi.c unwind/cfi_program.c unwind/cfi_go.c unwind/cfi_rule.c elf/go_table.c elf/debug_file.c base/safe_file.c */
 /* An ELF file that may be an interpreter.  The result must keep the bounds that the kernel side
  * relies on.  The corpus: small libraries that have an interpreter's symbols and nothing else. */
 #include "python/python_info.h"

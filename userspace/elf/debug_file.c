@@ -261,3 +261,33 @@ int debugdata_open(const struct elf_image *image, size_t max_bytes, struct elf_i
 	*ret_bytes = TAKE(bytes);
 	return 0;
 }
+
+int elf_section_unpack(const struct elf_image *image, const struct elf_section *section,
+		       size_t max_bytes, uint8_t **ret_bytes, size_t *ret_size)
+{
+	OWNED_MEM uint8_t *bytes = NULL;
+	Elf64_Chdr header;
+	uLongf size;
+
+	if (!section->data || section->size < sizeof(header))
+		return -EBADMSG;
+	memcpy(&header, section->data, sizeof(header));
+	if (header.ch_type != ELFCOMPRESS_ZLIB)
+		return -ENOTSUP;
+	if (header.ch_size > max_bytes)
+		return -EFBIG;
+	if (!elf_work_pay(image->work, section->size, 1) ||
+	    !elf_work_pay(image->work, header.ch_size, ELF_WORK_PER_UNPACKED_BYTE))
+		return -E2BIG;
+	size = header.ch_size;
+	bytes = malloc(size + 1);
+	if (!bytes)
+		return -ENOMEM;
+	if (uncompress(bytes, &size, section->data + sizeof(header),
+		       section->size - sizeof(header)) != Z_OK ||
+	    size != header.ch_size)
+		return -EBADMSG;
+	*ret_bytes = TAKE(bytes);
+	*ret_size = size;
+	return 0;
+}

@@ -48,5 +48,10 @@ int debug_file_open(const struct elf_image *image, const struct debug_files *fil
  * takes more work than the image's budget; -ENOMEM. */
 int debugdata_open(const struct elf_image *image, size_t max_bytes, struct elf_image **ret_debug,
 		   void **ret_bytes);
+/* Decompresses a section with SHF_COMPRESSED (zlib) of at most max_bytes into *ret_bytes, which the
+ * caller frees.  Returns 0; -ENOTSUP: another method; -EBADMSG; -EFBIG; -E2BIG, -ENOMEM as
+ * before. */
+int elf_section_unpack(const struct elf_image *image, const struct elf_section *section,
+		       size_t max_bytes, uint8_t **ret_bytes, size_t *ret_size);
 
 #endif

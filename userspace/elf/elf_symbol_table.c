@@ -243,3 +243,77 @@ int elf_image_symbol(const struct elf_image *image, const char *name, struct elf
 		err = find_in_table(&table, name, ret_symbol);
 	return err ? -ENOENT : 0;
 }
+
+/* ---- relocations ---- */
+
+/* The relocation tables as the loader finds them, because section headers may be missing: DT_RELA,
+ * and DT_JMPREL with the TLS descriptors. */
+struct relocation_tables {
+	uint64_t vaddr[2], size[2];
+};
+
+static struct relocation_tables relocation_tables(const struct elf_image *image)
+{
+	struct relocation_tables tables = {0};
+	Elf64_Dyn entry;
+
+	for (uint32_t i = 0; elf_image_dynamic(image, i, &entry); i++) {
+		if (entry.d_tag == DT_RELA)
+			tables.vaddr[0] = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_RELASZ)
+			tables.size[0] = entry.d_un.d_val;
+		else if (entry.d_tag == DT_JMPREL)
+			tables.vaddr[1] = entry.d_un.d_ptr;
+		else if (entry.d_tag == DT_PLTRELSZ)
+			tables.size[1] = entry.d_un.d_val;
+	}
+	return tables;
+}
+
+static int relocation_in_table(const uint8_t *bytes, uint64_t size, uint64_t slot,
+			       Elf64_Rela *ret_entry)
+{
+	Elf64_Rela entry;
+
+	for (uint64_t at = 0; size - at >= sizeof(entry); at += sizeof(entry)) {
+		memcpy(&entry, bytes + at, sizeof(entry));
+		if (entry.r_offset == slot) {
+			*ret_entry = entry;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int elf_image_relocation(const struct elf_image *image, uint64_t slot, uint32_t *ret_type,
+			 uint64_t *ret_value)
+{
+	const struct relocation_tables tables = relocation_tables(image);
+	struct elf_symbol_table symbols;
+	int err = -ENOENT;
+	Elf64_Rela entry;
+	Elf64_Sym symbol;
+	uint32_t index;
+
+	for (int i = 0; i < 2 && err; i++) {
+		const uint8_t *bytes = elf_image_at(image, tables.vaddr[i], tables.size[i]);
+
+		if (tables.vaddr[i] && bytes &&
+		    elf_work_pay(image->work, tables.size[i] / sizeof(entry), 2))
+			err = relocation_in_table(bytes, tables.size[i], slot, &entry);
+	}
+	if (err)
+		return err;
+	index = ELF64_R_SYM(entry.r_info);
+	if (index) {
+		if (elf_image_symbol_table(image, SHT_DYNSYM, &symbols) || index >= symbols.count)
+			return -ENOENT;
+		symbol = elf_symbol_table_entry(&symbols, index);
+		if (symbol.st_shndx == SHN_UNDEF)
+			return -ENOENT;
+		entry.r_addend = (int64_t)((uint64_t)entry.r_addend + symbol.st_value);
+	}
+	*ret_type = ELF64_R_TYPE(entry.r_info);
+	*ret_value = (uint64_t)entry.r_addend;
+	return 0;
+}

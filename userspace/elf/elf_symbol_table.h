@@ -23,5 +23,11 @@ Elf64_Sym elf_symbol_table_entry(const struct elf_symbol_table *table, size_t in
  * not there, or the budget is used up. */
 const char *elf_symbol_table_search(const struct elf_symbol_table *table, const char *from,
 				    const char *text, size_t size);
+/* Finds what the loader writes to the 8 bytes at `slot`, from their relocation: for
+ * R_X86_64_GLOB_DAT, _64, _RELATIVE an address in the file; for R_X86_64_DTPOFF64, _TPOFF64 an
+ * offset in the TLS block.
+ * -ENOENT: no relocation there, or one for a symbol of another file. */
+int elf_image_relocation(const struct elf_image *image, uint64_t slot, uint32_t *ret_type,
+			 uint64_t *ret_value);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "elf/go_table.h"
 
 void symbol_sources_free(struct symbol_sources *sources)
 {
@@ -341,6 +342,28 @@ static struct elf_function answer(const struct batch_slot *slot, uint64_t vaddr)
 	return found;
 }
 
+/* The table of a Go program has all of its functions, also where stripping left symbols of
+ * others. */
+static void prefer_go(const struct go_table *table, const struct batch_slot *slot, uint64_t vaddr,
+		      struct elf_function *found)
+{
+	struct go_function function;
+	size_t size;
+
+	if (slot->sized.name || go_table_find(table, vaddr, &function))
+		return;
+	if (function.name_room > SYMBOL_NAME_MAX_BYTES)
+		function.name_room = SYMBOL_NAME_MAX_BYTES;
+	size = strnlen(function.name, function.name_room);
+	elf_work_pay(table->image->work, size / ELF_WORK_NAME_BYTES_PER_UNIT + 1, 1);
+	if (size)
+		*found = (struct elf_function){.name = function.name,
+					       .name_size = size,
+					       .start = function.low,
+					       .low = function.low,
+					       .high = function.high};
+}
+
 int elf_symbols_find_many(const struct elf_image *image, const struct debug_files *files,
 			  const uint64_t *vaddr, size_t count, elf_function_handler *found,
 			  void *context)
@@ -348,6 +371,7 @@ int elf_symbols_find_many(const struct elf_image *image, const struct debug_file
 	OWNED(symbol_sources) struct symbol_sources *sources = NULL;
 	OWNED_MEM struct batch_slot *slot = NULL;
 	struct batch batch = {.vaddr = vaddr, .count = count};
+	struct go_table go = {.count = 0};
 	int err;
 
 	if (!count)
@@ -368,9 +392,11 @@ int elf_symbols_find_many(const struct elf_image *image, const struct debug_file
 			return err;
 	}
 	spread(&batch);
+	(void)go_table_open(image, &go);
 	for (size_t i = 0; i < count; i++) {
-		const struct elf_function function = answer(&slot[i], vaddr[i]);
+		struct elf_function function = answer(&slot[i], vaddr[i]);
 
+		prefer_go(&go, &slot[i], vaddr[i], &function);
 		if (i % RELEASE_ANSWERS == 0)
 			for (size_t k = 0; k < sources->count; k++)
 				release(&sources->source[k]);

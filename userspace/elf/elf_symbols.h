@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The function names of one ELF file, from .symtab, .dynsym, .gnu_debugdata (xz), and the separate
- * debug file when installed (by build-id path, then by .gnu_debuglink with its CRC): one pass for a
- * batch of addresses, which keeps nothing.
+/* The function names of one ELF file, from .symtab, .dynsym, .gnu_debugdata (xz), the separate
+ * debug file when installed (by build-id path, then by .gnu_debuglink with its CRC), and Go's
+ * .gopclntab: one pass for a batch of addresses, which keeps nothing.
  * The function of an address is, of those with a size that cover it, the one that starts last. When
  * none covers it, it is the symbol before it, if that one has no size, up to the end of its
  * section. Of several names for one start we choose one with a size, then global before local, then

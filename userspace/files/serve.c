@@ -50,9 +50,11 @@ static int slot_cfi(struct foreign_slot *slot)
 	if (slot->cfi_error != NOT_TRIED)
 		return slot->cfi_error;
 	slot->cfi_error = cfi_open(slot->image, &slot->cfi);
-	if (!slot->cfi_error)
-		cfi_set_outermost(slot->cfi, greenlet_first_function(slot->image));
-	return slot->cfi_error;
+	if (slot->cfi_error)
+		return slot->cfi_error;
+	cfi_set_outermost(slot->cfi, greenlet_first_function(slot->image));
+	coroutine_roots_add(slot->image, slot->cfi);
+	return 0;
 }
 
 /* ---- what the file is ---- */

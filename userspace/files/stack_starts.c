@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "elf/elf_symbol_table.h"
 
@@ -77,18 +78,81 @@ uint64_t greenlet_first_function(const struct elf_image *image)
 	return address;
 }
 
+/* ---- coroutines ---- */
+
+#define MAKER_CODE_BYTES 512U
+#define SYMTAB_MAX_NAME_BYTES (4U << 20) /* larger ones are not searched for makers */
+
+/* mov %rbx,%rsp; mov (%rsp),%rdi (sysdeps/unix/sysv/linux/x86_64/__start_context.S). */
+static const uint8_t start_context[] = {0x48, 0x89, 0xdc};
+/* xor %rdi,%rdi; call _exit (libs/context/src/asm/make_x86_64_sysv_elf_gas.S). */
+static const uint8_t fcontext_end[] = {0x48, 0x31, 0xff, 0xe8};
+static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+static bool begins_with(const struct elf_image *image, uint64_t vaddr, const uint8_t *bytes,
+			size_t size)
+{
+	const uint8_t *code = elf_image_at(image, vaddr, size);
+
+	return code && !memcmp(code, bytes, size);
+}
+
+/* Returns the name of the code to which the functions of coroutines return; NULL: it is other
+ * code. */
+static const char *coroutine_end_name(const struct elf_image *image, uint64_t vaddr)
+{
+	if (begins_with(image, vaddr, endbr64, sizeof(endbr64)))
+		vaddr += sizeof(endbr64);
+	if (begins_with(image, vaddr, start_context, sizeof(start_context)))
+		return "__start_context";
+	return begins_with(image, vaddr, fcontext_end, sizeof(fcontext_end)) ? "make_fcontext"
+									     : NULL;
+}
+
+/* The function that makes a coroutine writes the address onto its stack, which it computes by
+ * `lea distance(%rip), reg`. */
+static void add_roots_of(const struct elf_image *image, uint64_t maker, struct cfi *cfi)
+{
+	const uint64_t readable = elf_image_readable_bytes(image, maker);
+	const size_t size = readable < MAKER_CODE_BYTES ? readable : MAKER_CODE_BYTES;
+	const uint8_t *code = elf_image_at(image, maker, size);
+
+	for (size_t i = 0; code && i + 7 <= size; i++) {
+		const uint64_t target = maker + i + 7 + (uint64_t)(int32_t)load_u32(code + i + 3);
+
+		if ((code[i] & 0xfb) == 0x48 && code[i + 1] == 0x8d && (code[i + 2] & 0xc7) == 5 &&
+		    coroutine_end_name(image, target))
+			cfi_add_root(cfi, target);
+	}
+}
+
+void coroutine_roots_add(const struct elf_image *image, struct cfi *cfi)
+{
+	static const char *const makers[] = {"makecontext", "make_fcontext"};
+	struct elf_symbol_table table;
+	struct elf_symbol symbol;
+
+	if (image->machine != EM_X86_64 || (!elf_image_symbol_table(image, SHT_SYMTAB, &table) &&
+					    table.names_size > SYMTAB_MAX_NAME_BYTES))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(makers); i++)
+		if (!elf_image_symbol(image, makers[i], &symbol))
+			add_roots_of(image, symbol.value, cfi);
+}
+
 /* ---- threads ---- */
 
 #define CLONE_CODE_BYTES 64U
 #define START_CODE_BYTES 64U
 
 /* A function whose unwind rule says that it has no caller is _start when it lies at the file's
- * entry point, and clone when it follows that system call.  Source: the psABI's system call
- * convention; arch/x86/entry/syscalls/syscall_64.tbl. */
+ * entry point, the end of a coroutine by its code, and clone when it follows that system call.
+ * Source: the psABI's system call convention; arch/x86/entry/syscalls/syscall_64.tbl. */
 const char *thread_start_name(const struct elf_image *image, struct cfi *cfi, uint64_t vaddr)
 {
 	static const uint8_t load_clone3[] = {0xb8, 0xb3, 0x01, 0x00, 0x00}; /* mov $435,%eax */
 	static const uint8_t load_clone[] = {0xb8, 0x38, 0x00, 0x00, 0x00};  /* mov $56,%eax */
+	const char *name;
 	struct pp_rule rule;
 	const uint8_t *code;
 
@@ -97,6 +161,9 @@ const char *thread_start_name(const struct elf_image *image, struct cfi *cfi, ui
 		return NULL;
 	if (vaddr - image->entry < START_CODE_BYTES)
 		return "_start";
+	name = coroutine_end_name(image, vaddr + 1);
+	if (name)
+		return name;
 	code = elf_image_at(image, vaddr - CLONE_CODE_BYTES, CLONE_CODE_BYTES);
 	if (!code)
 		return NULL;

@@ -18,4 +18,8 @@ const char *thread_start_name(const struct elf_image *image, struct cfi *cfi, ui
  * file; 0 when the file is not the greenlet extension or has no symbol for that function. */
 uint64_t greenlet_first_function(const struct elf_image *image);
 
+/* Declares where the functions of coroutines return to: glibc's __start_context, and the end that
+ * boost's make_fcontext() gives them, which have no symbol and no caller. */
+void coroutine_roots_add(const struct elf_image *image, struct cfi *cfi);
+
 #endif

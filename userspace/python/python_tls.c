@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "elf/elf_symbol_table.h"
 
 /* autoTSSkey and the words read around it are in this part of _PyRuntime. */
 #define RUNTIME_KEYS_BEGIN 64U
@@ -31,7 +32,7 @@ static int plan_from_value(const struct elf_image *image, const struct accessor_
 		/* A GOT pair: module id, then the offset in its block, which has a relocation when
 		 * the variable is exported. */
 		at = elf_image_at(image, value->address + 8, 8);
-		if (python_relocation_find(image, value->address + 8, &type, &second)) {
+		if (elf_image_relocation(image, value->address + 8, &type, &second)) {
 			if (!at)
 				return -EBADMSG;
 			second = load_u64(at);
@@ -92,7 +93,7 @@ static uint64_t offset_in_runtime(const struct elf_image *image, const struct py
 	uint32_t type;
 
 	if (touched->kind == ACCESSOR_LOADED) {
-		if (python_relocation_find(image, touched->address, &type, &base) ||
+		if (elf_image_relocation(image, touched->address, &type, &base) ||
 		    base != info->symbols.runtime)
 			return 0;
 		offset = (uint64_t)touched->offset;

@@ -67,11 +67,4 @@ struct accessor {
 int python_accessor_read(const struct elf_image *image, const char *name,
 			 struct accessor *ret_accessor);
 
-/* Finds what the loader writes to the 8 bytes at `slot`, from their relocation: for
- * R_X86_64_GLOB_DAT, _64, _RELATIVE an address in the file; for R_X86_64_DTPOFF64, _TPOFF64 an
- * offset in the TLS block.
- * -ENOENT: no relocation there, or one for a symbol of another file. */
-int python_relocation_find(const struct elf_image *image, uint64_t slot, uint32_t *ret_type,
-			   uint64_t *ret_value);
-
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Our own decoder of .eh_frame. elf_image -> [cfi] -> rows. The bytes are not trusted: every read
- * is checked, every loop bounded. Source: System V psABI x86-64, EH_FRAME sections; DWARF 5 section
- * 6.4. */
+/* Our own decoder of .eh_frame, .debug_frame and Go's .gopclntab. elf_image -> [cfi] -> rows. The
+ * bytes are not trusted: every read is checked, every loop bounded. Source: System V psABI x86-64,
+ * EH_FRAME sections; DWARF 5 section 6.4; elf/go_table.h. */
 #ifndef UNWIND_CFI_H
 #define UNWIND_CFI_H
 
@@ -23,7 +23,8 @@ struct cfi_row {
 struct cfi; /* CIE cache and the sorted table of FDEs of one file */
 
 /* Opens the unwind information of an image, which is borrowed and must outlive the object. Uses the
- * table in .eh_frame_hdr when it is sane, else walks .eh_frame (then .debug_frame).
+ * table in .eh_frame_hdr when it is sane, else walks .eh_frame. Code that has none there is looked
+ * up in .gopclntab, or, without that, in .debug_frame.
  * Returns 0; -ENODATA when there is no such section; -EBADMSG; -E2BIG when the file takes more work
  * than its budget (elf/elf_image.h); -ENOMEM. */
 int cfi_open(const struct elf_image *image, struct cfi **ret_cfi);
@@ -34,6 +35,11 @@ DEFINE_OWNED(struct cfi, cfi)
  * own begins there. 0: there is no such function. */
 void cfi_set_outermost(struct cfi *cfi, uint64_t vaddr);
 
+/* Declares that functions of stacks of their own return to vaddr, where no call is: what calls them
+ * is none. At most four; others are left out. */
+void cfi_add_root(struct cfi *cfi, uint64_t vaddr);
+
+/* Functions, or parts of some, with FDEs or in Go's table. */
 size_t cfi_fde_count(const struct cfi *cfi);
 /* Compiles the rows of all code in [low, high), sorted by vaddr, equal neighbours merged. The first
  * row is at `low` and gives the rule that holds there. Addresses that no FDE covers have
@@ -50,7 +56,7 @@ int cfi_compile(struct cfi *cfi, uint64_t low, uint64_t high, struct cfi_rows *r
 /* Finds the rule at one address, for unwinding in user space. Returns 0; the rule is NO_INFO when
  * nothing covers the address. */
 int cfi_rule_at(struct cfi *cfi, uint64_t vaddr, struct pp_rule *ret_rule);
-/* The code of an FDE: a function, or a part of one. */
+/* The code of an FDE, or of a function in Go's table. */
 struct cfi_range {
 	uint64_t low, high;
 	bool starts_inside; /* the frame is set up already, unlike that of a function just called */

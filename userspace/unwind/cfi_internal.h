@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private to cfi.c (index and lookup), cfi_program.c (records and their execution) and cfi_rule.c
- * (state -> pp_rule). Only three registers matter: the CFA, the frame pointer and the return
- * address; instructions for other registers are skipped. */
+/* Private to cfi.c (index and lookup), cfi_program.c (records and their execution), cfi_rule.c
+ * (state -> pp_rule) and cfi_go.c (the same from Go's tables). Only three registers matter: the
+ * CFA, the frame pointer and the return address; instructions for other registers are skipped. */
 #ifndef UNWIND_CFI_INTERNAL_H
 #define UNWIND_CFI_INTERNAL_H
 
@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "elf/go_table.h"
 #include "unwind/cfi.h"
 
 #define CFI_MAX_REMEMBERED 32U		/* nested DW_CFA_remember_state; compilers need 1 or 2 */
@@ -203,6 +204,20 @@ void cfi_program_start(struct cfi_program *program, const struct cfi_records *re
 /* Computes the next row of the FDE: its state holds in [*ret_low, next row or the FDE's end).
  * Returns 1; 0 when there is no further row; -EBADMSG. */
 int cfi_program_next(struct cfi_program *program, uint64_t *ret_low);
+
+/* The rows of a Go function, from its table of the stack pointer. */
+struct cfi_go {
+	const struct cfi_machine *machine;
+	struct go_function function;
+	struct go_steps steps;
+	int64_t saved; /* bytes below the CFA where the caller's frame pointer is; 0: not saved */
+	struct pp_rule elsewhere; /* x86-64: the rule of a function that goes to another stack */
+};
+void cfi_go_start(struct cfi_go *go, const struct go_table *table,
+		  const struct cfi_machine *machine, const struct go_function *function);
+/* Computes the next row, which holds in [*ret_low, next row or the function's end).  Returns false
+ * when there is no further row. */
+bool cfi_go_next(struct cfi_go *go, uint64_t *ret_low, struct pp_rule *ret_rule);
 
 void cfi_machine_of(uint16_t elf_machine, struct cfi_machine *ret_machine);
 /* Translate a DWARF expression for the CFA, or for where a register was saved. They never fail: an

@@ -388,9 +388,50 @@ static void debugdata_open__unpacks_to_the_bound_and_no_more(void **state)
 	assert_int_equal(open_debugdata(mib, 64 * mib), 0);
 }
 
+/* Go's table names what no symbol with a size covers. */
+static void elf_symbols__go_functions_are_named_by_its_table(void **state)
+{
+	static const uint8_t head[] = {0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8};
+	const uint64_t words[] = {2, 0, MADE_BASE + 0x3000, 72, 0, 0, 200, 256};
+	const uint32_t functions[] = {0, 64, 0x100, 128, 0x180};
+	const uint32_t work = 0, rest = 10;
+	struct expected expected[] = {
+		{0x3000, "main.work", 0x3000, 0x3000, 0x3100},
+		{0x30ff, "main.work", 0x3000, 0x3000, 0x3100},
+		{0x3100, "main.rest", 0x3100, 0x3100, 0x3180},
+		{0x3140, "c_function", 0x3140, 0x3140, 0x3150},
+		{0x3150, "main.rest", 0x3100, 0x3100, 0x3180},
+		{0x3180, NULL, 0, 0x3150, 0},
+	};
+	uint8_t *table = elf.data + 0x5000;
+
+	(void)state;
+	made_begin(&elf, EM_X86_64);
+	made_symbol(&elf, "without_size", MADE_BASE + 0x3020, 0, STT_FUNC);
+	made_symbol(&elf, "c_function", MADE_BASE + 0x3140, 0x10, STT_FUNC);
+	elf.section[3] = (Elf64_Shdr){.sh_name = made_string(&elf, ".gopclntab"),
+				      .sh_type = SHT_PROGBITS,
+				      .sh_addr = MADE_BASE + 0x5000,
+				      .sh_offset = 0x5000,
+				      .sh_size = 512};
+	elf.header.e_shnum = 4;
+	memcpy(table, head, sizeof(head));
+	memcpy(table + 8, words, sizeof(words));
+	strcpy((char *)table + 72, "main.work");
+	strcpy((char *)table + 82, "main.rest");
+	memcpy(table + 256, functions, sizeof(functions));
+	memcpy(table + 256 + 64 + 4, &work, sizeof(work));
+	memcpy(table + 256 + 128 + 4, &rest, sizeof(rest));
+	check_all(expected, ARRAY_SIZE(expected));
+	memset(table + 8, 0, 1); /* no functions */
+	expected[0] = (struct expected){0x3000, NULL, 0, 0, 0x3020};
+	check_all(expected, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(elf_symbols__go_functions_are_named_by_its_table),
 		cmocka_unit_test(elf_symbols__answers_hold_from_low_to_high),
 		cmocka_unit_test(elf_symbols__sparse_batches_know_what_lies_between),
 		cmocka_unit_test(elf_symbols__better_name_of_an_address_is_chosen),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The client with real children: this program is its own child, good or bad as TEST_CHILD says. */
 #include "files/client.h"
+#include "files/stack_starts.h"
 
 #include <cmocka.h>
 #include <errno.h>
@@ -325,6 +326,7 @@ static void foreign_rows__are_those_of_the_file(void **state)
 	assert_int_equal(examine(foreign, &file, &facts), 0);
 	assert_int_equal(elf_image_open(libc, &image), 0);
 	assert_int_equal(cfi_open(image, &cfi), 0);
+	coroutine_roots_add(image, cfi);
 	assert_int_equal(facts.debug.build_id_bytes, image->build_id_size);
 	assert_memory_equal(facts.debug.build_id, image->build_id, image->build_id_size);
 	assert_int_equal(facts.fde_count, cfi_fde_count(cfi));

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../elf/made_elf.h"
+
 /* Compiles `source`; returns what greenlet_first_function() says, and nm's address of `name`. */
 static uint64_t found_in(const char *source, const char *flags, const char *name,
 			 uint64_t *ret_expected)
@@ -99,12 +101,50 @@ static void greenlet__other_libraries_have_none(void **state)
 	assert_int_equal(found_in("int " BOOTSTRAP_3 ";\n", "-s", BOOTSTRAP_3, &expected), 0);
 }
 
+static uint64_t root; /* the last one */
+static unsigned int roots;
+
+void cfi_add_root(struct cfi *cfi, uint64_t vaddr)
+{
+	(void)cfi;
+	root = vaddr;
+	roots++;
+}
+
+#define MAKER (MADE_BASE + MADE_FREE)
+
+static void coroutine_roots__are_what_their_makers_compute(void **state)
+{
+	static const char *const makers[] = {"makecontext", "make_fcontext", "swapcontext"};
+	static const char *const ends[] = {"\x48\x89\xdc\x48", "\x48\x31\xff\xe8",
+					   "\x48\x89\xdc\x48"};
+	static struct made_elf elf;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		OWNED(elf_image) struct elf_image *image = NULL;
+		uint64_t at = MAKER;
+
+		made_begin(&elf, EM_X86_64);
+		made_symbol(&elf, makers[i], MAKER, 64, STT_FUNC);
+		at = MADE_RELATIVE(&elf, at, "\x90\x4c\x8d\x05", MAKER + 0x300); /* data */
+		at = MADE_RELATIVE(&elf, at, "\x48\x8d\x3d", MAKER + 0x200);
+		made_put(&elf, MAKER + 0x200, ends[i], 4);
+		image = made_open(&elf);
+		roots = 0;
+		coroutine_roots_add(image, NULL);
+		assert_int_equal(roots, i < 2);
+		assert_int_equal(root, MAKER + 0x200);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(greenlet__exported_function_is_found_in_a_stripped_file),
 		cmocka_unit_test(greenlet__local_function_of_old_releases_is_found),
 		cmocka_unit_test(greenlet__other_libraries_have_none),
+		cmocka_unit_test(coroutine_roots__are_what_their_makers_compute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #define BUILT_SECTIONS 0x2e000
 #define BUILT_NAMES 0x2f000
 #define BUILT_SIZE 0x30000
+#define BUILT_SECOND 0x8000 /* another section */
 #define BUILT_MAX_FRAME (BUILT_TEXT - BUILT_FRAME)
 
 struct built_elf {
@@ -64,7 +65,7 @@ static inline void build_elf(struct built_elf *elf, uint16_t machine, const void
 	strcpy(names + 1, ".shstrtab");
 	strcpy(names + 32, section);
 	sections[1] = (Elf64_Shdr){
-		.sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = BUILT_NAMES, .sh_size = 64};
+		.sh_name = 1, .sh_type = SHT_STRTAB, .sh_offset = BUILT_NAMES, .sh_size = 96};
 	sections[2] = (Elf64_Shdr){.sh_name = 32,
 				   .sh_type = SHT_PROGBITS,
 				   .sh_addr = strcmp(section, ".eh_frame") ? 0 : BUILT_FRAME,
@@ -72,6 +73,23 @@ static inline void build_elf(struct built_elf *elf, uint16_t machine, const void
 				   .sh_size = frame_size};
 	if (frame_size)
 		memcpy(elf->data + BUILT_FRAME, frame, frame_size);
+}
+
+/* Adds a section at BUILT_SECOND. */
+static inline void build_section(struct built_elf *elf, const char *name, const void *bytes,
+				 size_t size, uint64_t flags)
+{
+	Elf64_Shdr *sections = (Elf64_Shdr *)(elf->data + BUILT_SECTIONS);
+
+	strcpy((char *)elf->data + BUILT_NAMES + 64, name);
+	sections[3] = (Elf64_Shdr){.sh_name = 64,
+				   .sh_type = SHT_PROGBITS,
+				   .sh_flags = flags,
+				   .sh_addr = flags & SHF_COMPRESSED ? 0 : BUILT_SECOND,
+				   .sh_offset = BUILT_SECOND,
+				   .sh_size = size};
+	((Elf64_Ehdr *)elf->data)->e_shnum = 4;
+	memcpy(elf->data + BUILT_SECOND, bytes, size);
 }
 
 /* Appends records to a .eh_frame under construction. */
