@@ -22,7 +22,8 @@ $(BUILD)/tests/unit/%.o: CPPFLAGS += -include stdarg.h -include stddef.h -includ
 $(BUILD)/tests/bpf/host/%.o: CPPFLAGS += -isystem tests/bpf/host/shadow -isystem bpf
 $(BUILD)/tests/bpf/host/%.o: EXTRA_CFLAGS += -fno-sanitize=alignment
 # What a test does itself is little, but for the host's: with sanitizers its optimization costs more than it saves.
-$(BUILD)/tests/unit/%.o: EXTRA_CFLAGS += $(if $(findstring sanitize,$(CFLAGS)),-O0)
+# UNIT_CFLAGS: for tests/mutants.
+$(BUILD)/tests/unit/%.o: EXTRA_CFLAGS += $(if $(findstring sanitize,$(CFLAGS)),-O0) $(UNIT_CFLAGS)
 # Each holds the whole BPF side: with sanitizers gcc needs 5 s for one at -O1, and 1.6 s at -O0.  The one that runs long stays.
 HOST_QUICK := $(filter-out $(BUILD)/tests/bpf/host/test_switch_callers.o,$(HOST_SRC:%.c=$(BUILD)/%.o))
 $(HOST_QUICK): EXTRA_CFLAGS += $(if $(findstring sanitize,$(CFLAGS)),-O0)

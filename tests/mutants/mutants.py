@@ -7,7 +7,10 @@ Draws COUNT changes (mutator.py) in turns over the areas, by a seed that is prin
 file is compiled apart, below $BUILD/mutants, and linked into the unit programs that have the file,
 one program after the other until one fails; two changes are tried at a time.  No source file is
 ever changed: the programs are built from a copy of the tree, so the checkout may be edited
-meanwhile.  All runs under address and undefined sanitizers.
+meanwhile.  What is changed is compiled with address and undefined sanitizers, all else without.
+
+As root each program runs by apart.py: in namespaces of its own, where it can write only to a new
+/tmp, with a bound of time and memory.
 
 A change is caught when a program fails, is killed or does not end.  Drawn again are changes that
 the compiler refuses, those of which it makes the same code as before (as the tests are built, or at
@@ -20,6 +23,7 @@ import argparse
 import collections
 import concurrent.futures
 import hashlib
+import json
 import os
 import queue
 import random
@@ -36,13 +40,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
+import apart  # noqa: E402
 import mutator  # noqa: E402
 
 WANTED = 0.95
 PROGRAMS = 8  # at most, for one change
 AT_A_TIME = 2
 SLOW_S = 2
-LIMIT_S = 30  # for one program, and ten times what it takes without a change
+LIMIT_S = 10  # for one program, and ten times what it takes without a change
+MEMORY_MIB = 2000  # for it and all that it starts
 # Name of an area: the files that it is.  A file may move to another directory some day; an area
 # without files is an error.
 AREAS = {
@@ -90,10 +96,13 @@ MORE_AREAS = {
 }
 # All that make reads, and what unit programs are built from.
 TREE = ("Makefile", "bpf", "include", "userspace", "tests/unit", "tests/bpf", "tests/*.mk",
-        "tests/*/*.mk", "tests/fakes", "tests/gpu", "tests/web/page.c")
-# As the asan step builds it, without what only people read.
-FLAGS = "-O1 -g0 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
-SANITIZERS = [flag for flag in FLAGS.split() if "sanitize" in flag or flag == "-O1"]
+        "tests/*/*.mk", "tests/fakes", "tests/gpu", "tests/interpreters", "tests/web/page.c")
+# Sources ask for the address sanitizer, whose library is in the programs, by its macro.
+FLAGS = "-O0 -g0 -D__SANITIZE_ADDRESS__"
+# Of the changed object and of tests' own, whose arrays it may read beside; the heap is everybody's.
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+APART = ["unshare", "-m", "-p", "-n", "-i", "--fork", "--kill-child", sys.executable, "-I", "-S",
+         os.path.join(HERE, "apart.py")]
 
 
 def read(path):
@@ -117,7 +126,7 @@ class Tree:
     and not changed then."""
 
     def __init__(self, directory):
-        self.directory, self.lock, self.made = os.path.join(directory, "tree"), threading.Lock(), {}
+        self.directory = os.path.join(directory, "tree")
         names = subprocess.check_output(
             ["git", "-C", TOP, "ls-files", "-co", "--exclude-standard", *TREE],
             universal_newlines=True).split("\n")
@@ -144,28 +153,27 @@ class Tree:
     def make(self, *words):
         return subprocess.run([
             "make", "--no-print-directory", "-C", self.directory, "BUILD=build", "CI=",
-            "CFLAGS=" + FLAGS, *words
+            "CFLAGS=" + FLAGS, "UNIT_CFLAGS=" + " ".join(SANITIZERS), "LDFLAGS=" + SANITIZERS[0],
+            *words
         ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
+
+    def read_commands(self, programs):
+        """What make would do to build them all from nothing: what compiles, by object, and what
+        links, by program."""
+        self.compiles, self.links = {}, {}
+        for line in self.make("-n", "-B", "V=1", *programs).stdout.split("\n"):
+            words = shlex.split(line.split(" > ")[0]) if " -o build/" in line else []
+            if "-o" in words:
+                of = words[words.index("-o") + 1]
+                (self.compiles if "-c" in words else self.links)[of] = words
 
     def commands(self, name, program):
         """([what compiles the file, or the program's own file for a header], [what links the
         program])"""
-        with self.lock:
-            if (name, program) not in self.made:
-                said = self.make("-n", "V=1", "-W", name, program).stdout
-                compiles, links = [], []
-                for line in said.split("\n"):
-                    words = shlex.split(line.split(" > ")[0]) if " -o build/" in line else []
-                    of = program + ".o" if name.endswith(".h") else name
-                    if "-c" in words and of in words:
-                        compiles = words
-                    elif words and words[-1] == program:
-                        links = words
-                if not compiles or not links:
-                    sys.exit("make does not say how %s gets into %s:\n%s"
-                             % (name, program, said[-2000:]))
-                self.made[name, program] = compiles, links
-            return self.made[name, program]
+        of = program + ".o" if name.endswith(".h") else "build/" + name[:-2] + ".o"
+        if of not in self.compiles or program not in self.links:
+            sys.exit("make does not say how %s gets into %s" % (name, program))
+        return self.compiles[of], self.links[program]
 
 
 class Place:
@@ -177,19 +185,27 @@ class Place:
         shutil.rmtree(directory, ignore_errors=True)
         shutil.copytree(os.path.join(tree.directory, "bpf"), os.path.join(directory, "source/bpf"))
 
-    def execute(self, words, limit):
-        """(exit status or None, output).  Whatever the program started ends with it."""
+    def execute(self, words, limit, asan=None):
+        """(exit status or None, output) of a unit program, if options of the sanitizer are given,
+        or of a tool.  Whatever it started ends with it."""
         output, temporary = os.path.join(self.directory, "output"), os.path.join(
             self.directory, "tmp")
         os.makedirs(temporary, exist_ok=True)
+        is_apart = asan is not None
+        if is_apart:
+            words = [os.path.relpath(words[0], self.tree.directory), *words[1:]]
+        if is_apart and os.geteuid() == 0:
+            words, temporary = [*APART, str(limit), str(MEMORY_MIB), *words], "/tmp"
+            limit += 10
+        else:
+            # An endless loop shall not fill the disk; sparse files of tests have 2 GiB.
+            words = ["sh", "-c", 'ulimit -f 4500000; exec "$@"', "sh", *words]
         with open(output, "wb") as file:
-            # An endless loop shall not fill disk or memory; sparse files of tests have 2 GiB.
             child = subprocess.Popen(
-                ["sh", "-c", 'ulimit -f 4500000; exec "$@"', "sh", *words], cwd=self.tree.directory,
-                stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
-                start_new_session=True, env=dict(
-                    os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", TMPDIR=temporary,
-                    ASAN_OPTIONS="hard_rss_limit_mb=3000:allocator_may_return_null=1"))
+                words, cwd=self.tree.directory, stdin=subprocess.DEVNULL, stdout=file,
+                stderr=subprocess.STDOUT, start_new_session=True,
+                env=dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", TMPDIR=temporary,
+                         ASAN_OPTIONS="allocator_may_return_null=1" + (asan or "")))
             try:
                 child.wait(limit)
             except subprocess.TimeoutExpired:
@@ -201,16 +217,17 @@ class Place:
                     pass
             status = child.poll()
             child.wait()
-        shutil.rmtree(temporary, ignore_errors=True)
-        return status, read_bytes(output)
+        if temporary != "/tmp":
+            shutil.rmtree(temporary, ignore_errors=True)
+        return None if is_apart and status == apart.OUT_OF_TIME else status, read_bytes(output)
 
     def compile(self, name, text, words, is_plain):
         """The object's sum, None when the compiler refuses.  Plain: at -O2 without sanitizers."""
         source, thing = os.path.join(self.directory, "source"), os.path.join(
             self.directory, "changed.o")
         words = [word for word in words if word not in ("-MMD", "-MP", "-Wall", "-Wextra")]
-        if is_plain:
-            words = [word for word in words if word not in SANITIZERS] + ["-O2"]
+        # Before the flags of the file, which may take one of them back.
+        words = [*words, "-O2"] if is_plain else [words[0], *SANITIZERS, *words[1:]]
         words[words.index("-o") + 1] = thing
         if name.startswith("bpf/"):
             words[words.index("bpf")] = os.path.join(source, "bpf")
@@ -231,25 +248,38 @@ class Place:
         found = self.compile(name, text, words, is_plain)
         return None if found is None else found == self.sums[key]
 
-    def link(self, program, words):
-        """The path of the program with the changed object."""
-        replaced_object = os.path.join(self.directory, "changed.o")
-        changed = os.path.join(self.directory, os.path.basename(program))
-        # Before the archive, of whose own object nothing is asked for then.
-        at = words.index(self.object) if self.object in words else words.index("build/libpyprofd.a")
-        words = words[:at] + [replaced_object] + words[at + (self.object in words):]
-        words[words.index("-o") + 1] = changed
+    def link(self, program, words, replaced=None):
+        """The path of the program, with the changed object in place of the one that is named."""
+        linked = os.path.join(self.directory, os.path.basename(program))
+        if replaced:
+            # Before the archive, of whose own object nothing is asked for then.
+            at = words.index(replaced if replaced in words else "build/libpyprofd.a")
+            words = [*words[:at], os.path.join(self.directory, "changed.o"),
+                     *words[at + (replaced in words):]]
+        words = list(words)
+        words[words.index("-o") + 1] = linked
         status, said = self.execute(words, 300)
         if status != 0:
             sys.exit("%s does not link:\n%s" % (program, said.decode()[-2000:]))
-        return changed
+        return linked
+
+    def run(self, program, limit, asan, *link):
+        """(exit status or None, output) of the program, which is linked for that alone."""
+        linked = self.link(program, *link)
+        try:
+            return self.execute([linked], limit, asan)
+        finally:
+            os.unlink(linked)
 
     def attempt(self, mutant, programs):
         """What caught it, "" when nothing did, None when it is no change."""
         lines = self.tree.texts[mutant.path].split("\n")
         lines[mutant.line - 1] = mutant.after
         text, tried, is_compiled = "\n".join(lines), [], False
-        for program, takes_s in programs:
+        for program in programs.of(mutant.path):
+            takes_s, asan = programs.time(program, self)
+            if takes_s is None:
+                continue
             compiles, links = self.tree.commands(mutant.path, program)
             # A header is compiled with each program.
             if mutant.path.endswith(".h") or not is_compiled:
@@ -259,10 +289,8 @@ class Place:
                 if same:
                     continue
             tried.append(compiles)
-            self.object = compiles[compiles.index("-o") + 1]
-            changed = self.link(program, links)
-            status, output = self.execute([changed], LIMIT_S + 10 * takes_s)
-            os.unlink(changed)
+            status, output = self.run(program, LIMIT_S + 10 * takes_s, asan, links,
+                                      compiles[compiles.index("-o") + 1])
             if status is None:
                 return "%s: no end" % os.path.basename(program)
             if status:
@@ -278,13 +306,13 @@ class Programs:
     """Which unit programs look at a file."""
 
     def __init__(self, tree):
-        self.tree, self.objects, self.takes_s = tree, {}, {}
+        self.tree, self.objects, self.ranked = tree, {}, {}
         self.texts = {
             "build/" + name[:-2]: text for name, text in tree.texts.items()
             if re.search(r"/test_\w+\.c$", name) and not name.endswith("_arm64.c")
         }
         begin = time.monotonic()
-        print("# building %d unit programs under sanitizers" % len(self.texts))
+        print("# building %d unit programs" % len(self.texts))
         sys.stdout.flush()
         done = tree.make("-s", "-j%d" % AT_A_TIME, *sorted(self.texts))
         if done.returncode:
@@ -292,10 +320,20 @@ class Programs:
         for program in self.texts:
             linked = read(os.path.join(tree.directory, program + ".linked"))
             self.objects[program] = set(re.findall(r"^build/(userspace/\S+)\.o$", linked, re.M))
+        tree.read_commands(sorted(self.texts))
+        self.lock, self.locks = threading.Lock(), {}
+        self.path = os.path.join(tree.directory, "build/unchanged.json")
+        self.known = json.loads(read(self.path)) if os.path.exists(self.path) else {}
         print("# built in %.0f s" % (time.monotonic() - begin))
+        sys.stdout.flush()
 
     def of(self, name):
-        """Those of the file, the most special first."""
+        """Those of the file, the most special first, what takes long last."""
+        if name not in self.ranked:
+            self.ranked[name] = self.rank(name)
+        return sorted(self.ranked[name], key=lambda p: self.seconds(p) > SLOW_S)
+
+    def rank(self, name):
         base = os.path.basename(name).split(".")[0]
         if name.startswith("bpf/"):
             found = [p for p in self.texts if p.startswith("build/tests/bpf/")]
@@ -311,27 +349,32 @@ class Programs:
                     and -len(re.findall(r"\b%s" % base, text)), len(self.objects[program]), program)
         return sorted(found, key=rank)[:PROGRAMS]
 
-    def time(self, names, place):
-        """Runs those of the files once without a change: what fails then is left out."""
-        wanted = sorted({program for name in names for program in self.of(name)})
-        begin = time.monotonic()
-        for program in wanted:
-            started = time.monotonic()
-            status, output = place.execute(
-                [os.path.abspath(os.path.join(self.tree.directory, program))], 300)
-            self.takes_s[program] = None if status != 0 else time.monotonic() - started
-            if status != 0:
-                print("# left out, as it fails without a change: %s\n%s"
-                      % (program, output.decode(errors="replace")[-600:]))
-        print("# run in %.0f s" % (time.monotonic() - begin))
-        sys.stdout.flush()
+    def seconds(self, program):
+        """0: not known, or it fails."""
+        return (self.known.get(program) or (0, 0))[1] or 0
 
-    def timed(self, name):
-        """Those that pass without a change with the seconds that each takes; what takes long comes
-        last."""
-        found = [(program, self.takes_s[program]) for program in self.of(name)
-                 if self.takes_s[program] is not None]
-        return sorted(found, key=lambda pair: pair[1] > SLOW_S)
+    def time(self, program, place):
+        """(seconds that it takes without a change, options of the address sanitizer); the first is
+        None when it fails then, and is left out."""
+        with self.lock:
+            lock = self.locks.setdefault(program, threading.Lock())
+        with lock:
+            built = os.stat(os.path.join(self.tree.directory, program)).st_mtime
+            if self.known.get(program, (0,))[0] != built:
+                # What leaks in code that is not looked at, on purpose, must not hide the rest.
+                for asan in ("", ":detect_leaks=0"):
+                    started = time.monotonic()
+                    status, output = place.run(program, 300, asan, self.tree.links[program])
+                    takes_s = None if status != 0 else time.monotonic() - started
+                    if status == 0:
+                        break
+                else:
+                    print("# left out, as it fails without a change: %s\n%s"
+                          % (program, output.decode(errors="replace")[-600:]))
+                with self.lock:
+                    self.known[program] = built, takes_s, asan
+                    write(self.path, json.dumps(self.known))
+            return self.known[program][1:]
 
 
 def equivalent():
@@ -387,7 +430,7 @@ def attempts(tree, programs, drawn, directory, first):
     def attempt(mutant):
         begin, place = time.monotonic(), places.get()
         try:
-            return place.attempt(mutant, programs.timed(mutant.path)), time.monotonic() - begin
+            return place.attempt(mutant, programs), time.monotonic() - begin
         finally:
             places.put(place)
     pool, ahead = concurrent.futures.ThreadPoolExecutor(AT_A_TIME), collections.deque()
@@ -448,7 +491,6 @@ def main():
     files = areas_of(tree.names, options.only, options.file)
     print("# seed %d" % seed)
     first = Place(tree, os.path.join(directory, "place0"))
-    programs.time([name for names in files.values() for name in names], first)
     results, nothing = [], 0
     found = attempts(tree, programs, draw(tree, files, random.Random(seed)), directory, first)
     try:

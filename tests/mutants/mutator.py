@@ -32,8 +32,10 @@ UNTESTED = re.compile(r"-ENOMEM\b|\basprintf\(.*\) < 0|\bassert\(")
 NO_TABLE = re.compile(r"^(\t+)if \(!\w+->hh\.tbl\) \{")
 CAST = r"(?:\(\w+\))?"
 # `x > MOST ? MOST : x`, `x < y ? x : y` and `x > y ? x - y : 0` are the same with >= or <=.
-BOUNDED = re.compile(r"(\S+) (?:<|>)=? (\S+) \? (?:" + CAST + r"\2 : " + CAST + r"\1|" + CAST +
-                     r"\1 : " + CAST + r"\2|\1 - \2 : 0|\2 - \1 : 0)(?!\w)")
+ATOM = r"(?:->|[^\s(<>?:=]|\([^()]*\))+"
+OPERAND = "(" + ATOM + "(?: [-+*/] " + ATOM + ")*?)"
+BOUNDED = re.compile(OPERAND + r" (?:<|>)=? " + OPERAND + r" \? (?:" + CAST + r"\2 : " + CAST +
+                     r"\1|" + CAST + r"\1 : " + CAST + r"\2|\1 - \2 : 0|\2 - \1 : 0)(?!\w)")
 # So is `if (x > MOST)` before `x = MOST;`.
 CLAMP = re.compile(r"if \((\S+) ([<>]) (-?)" + CAST + r"(\w[\w.>-]*)\)\n(\S+) = (-?)" + CAST +
                    r"(\w[\w.>-]*);$")
@@ -57,6 +59,8 @@ HASHES = re.compile(r"\b(?:hash|seed) [*+^]?= |\breturn hash\b|\b(?:hash_)?mix\(
 SHIFT = re.compile(r"(?:<<|>>) \d+")
 # `if (x < least)` before `least = x;` is the same with <=.
 EXTREME = re.compile(r"if \((.+) ([<>]) ([\w.>-]+)\)\n(\S+) = (.+);$")
+# What is masked behind a barrier is below the bound already: the verifier must see it.
+BARRED = re.compile(r"BARRIER\((\w+)\);\n\1 &= .*;$")
 # A compiler barrier keeps what the verifier needs; in user space it says nothing.
 LOGS = re.compile(r"\b(BARRIER|log_\w+|bpf_printk|print_message|_?[Ss]tatic_assert|BUILD_BUG\w*)\b")
 
@@ -93,7 +97,8 @@ def changes(line, clean, previous, following, agrees):
     indentation.  agrees: its hashes are computed somewhere else, too."""
     declares = DECLARATION.match(clean)
     spans = [match.span() for match in DESCRIPTOR.finditer(clean)]
-    spans += [(match.end(1), match.start(2)) for match in BOUNDED.finditer(clean)]
+    if " ? " in clean:
+        spans += [(match.end(1), match.start(2)) for match in BOUNDED.finditer(clean)]
 
     clamp = CLAMP.match(clean.strip() + "\n" + following)
     if clamp and clamp.group(1, 3, 4) == clamp.group(5, 6, 7):
@@ -155,18 +160,25 @@ def changes(line, clean, previous, following, agrees):
 def mutants(path, text):
     """All of one file."""
     lines, clean = text.split("\n"), masked(text).split("\n")
-    found, block = [], None
+    found, block, is_logging = [], None, False
     for index in body_lines(lines):
         begins = NO_TABLE.match(clean[index])
         block = begins.group(1) + "}" if begins else block
         if block:
             block = None if clean[index].startswith(block) else block
             continue
-        if LOGS.search(clean[index]) or UNTESTED.search(clean[index]) or not clean[index].strip():
+        # To the end of the statement.
+        is_logging = is_logging or bool(LOGS.search(clean[index]))
+        if is_logging:
+            is_logging = not clean[index].endswith(";")
+            continue
+        if UNTESTED.search(clean[index]) or not clean[index].strip():
             continue
         previous = next((clean[i].strip() for i in range(index - 1, -1, -1) if clean[i].strip()),
                         "")
         following = clean[index + 1].strip() if index + 1 < len(clean) else ""
+        if BARRED.match(previous + "\n" + clean[index].strip()):
+            continue
         for kind, new in changes(lines[index], clean[index], previous, following,
                                  AGREES.search(path)):
             found.append(Mutant(path, index + 1, lines[index], new, kind))

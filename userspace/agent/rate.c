@@ -130,50 +130,41 @@ static bool has_room(const struct rate *rate, uint32_t ppm)
 }
 
 /* Looks at the end of a window; the first look only begins: what the start takes is not the rate's
- * doing.  Returns whether wanted_steps has changed, and in *ret_ppm what was taken of a core since
- * the last look. */
-static bool look(struct rate *rate, uint64_t spent_ns, uint64_t now_ns, uint32_t *ret_ppm)
+ * doing.  Returns what was taken of a core since the last look. */
+static uint32_t look(struct rate *rate, uint64_t spent_ns, uint64_t now_ns)
 {
 	const bool is_first = !rate->looked_ns;
+	const uint32_t ppm = share_ppm(spent_ns - rate->spent_ns, now_ns - rate->looked_ns);
 
-	*ret_ppm = share_ppm(spent_ns - rate->spent_ns, now_ns - rate->looked_ns);
 	rate->spent_ns = spent_ns;
 	rate->looked_ns = now_ns;
 	if (is_first)
-		return false;
-	if (rate->cap_ppm && *ret_ppm > rate->cap_ppm) {
+		return ppm;
+	if (rate->cap_ppm && ppm > rate->cap_ppm) {
 		rate->calm = 0;
-		if (rate->wanted_steps == RATE_STEPS_MAX)
-			return false;
-		rate->wanted_steps++;
-		return true;
-	}
-	if (!rate->wanted_steps || !has_room(rate, *ret_ppm)) {
+		if (rate->wanted_steps < RATE_STEPS_MAX)
+			rate->wanted_steps++;
+	} else if (!rate->wanted_steps || !has_room(rate, ppm)) {
 		rate->calm = 0;
-		return false;
+	} else if (++rate->calm >= RATE_CALM_WINDOWS) {
+		rate->calm = 0;
+		rate->wanted_steps--;
 	}
-	if (++rate->calm < RATE_CALM_WINDOWS)
-		return false;
-	rate->calm = 0;
-	rate->wanted_steps--;
-	return true;
+	return ppm;
 }
 
 void rate_govern(struct rate *rate, uint64_t spent_ns, uint64_t now_ns)
 {
 	const unsigned int before = rate->wanted_steps;
-	uint32_t ppm;
+	const uint32_t ppm = look(rate, spent_ns, now_ns);
 
-	if (!look(rate, spent_ns, now_ns, &ppm)) {
-		if (rate->cap_ppm)
-			tell_floor(rate, ppm);
-		return;
-	}
-	if (rate->wanted_steps > before)
+	if (rate->wanted_steps == before && rate->cap_ppm)
+		tell_floor(rate, ppm);
+	else if (rate->wanted_steps > before)
 		log_warn("pyprofd took %.2f %% of a core, more than --max-cpu %.2f: it goes down "
 			 "to %u Hz",
 			 ppm / PPM_PER_PERCENT, rate->cap_ppm / PPM_PER_PERCENT, wanted_hz(rate));
-	else
+	else if (rate->wanted_steps < before)
 		log_info("pyprofd took %.2f %% of a core: it goes back up to %u Hz",
 			 ppm / PPM_PER_PERCENT, wanted_hz(rate));
 }

@@ -3,6 +3,7 @@
 #define BASE_ARRAY_H
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,12 +11,22 @@
 
 #define ARRAY_FIRST_CAPACITY 64U
 
+/* Small arrays have no room to spare under the address sanitizer, which sees what is read behind
+ * the last item then. */
+#ifdef __SANITIZE_ADDRESS__
+#define ARRAY_IS_TIGHT(capacity) ((capacity) < ARRAY_FIRST_CAPACITY)
+#else
+#define ARRAY_IS_TIGHT(capacity) false
+#endif
+
 /* Returns the array with room for one more item, or NULL, and then the old array stays valid.  max:
  * the largest number that the count's type holds. */
 static inline void *array_grown(void *array, size_t count, size_t *capacity, size_t max,
 				size_t item_bytes)
 {
-	size_t wanted = *capacity ? *capacity + *capacity / 2 : ARRAY_FIRST_CAPACITY;
+	size_t wanted = ARRAY_IS_TIGHT(*capacity) ? *capacity + 1
+			: *capacity		  ? *capacity + *capacity / 2
+						  : ARRAY_FIRST_CAPACITY;
 	void *grown;
 
 	if (count < *capacity)

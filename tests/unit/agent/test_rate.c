@@ -3,6 +3,9 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <pyprofd/config.h>
 #include <pyprofd/limits.h>
@@ -38,6 +41,40 @@ uint32_t cpu_events_count(const struct cpu_events *unused)
 {
 	(void)unused;
 	return 2;
+}
+
+/* The last line, and how many there were. */
+static char told[256];
+static unsigned int told_lines;
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	(void)level;
+	va_start(arguments, format);
+	vsnprintf(told, sizeof(told), format, arguments);
+	va_end(arguments);
+	told_lines++;
+}
+
+int log_line_errno(enum log_level level, int err, const char *format, ...)
+{
+	va_list arguments;
+
+	(void)level;
+	va_start(arguments, format);
+	vsnprintf(told, sizeof(told), format, arguments);
+	va_end(arguments);
+	told_lines++;
+	return err;
+}
+
+static void assert_told(const char *text)
+{
+	if (told_lines != (text != NULL) || (text && !strstr(told, text)))
+		fail_msg("%u lines, '%s' in place of '%s'", told_lines, told, text ?: "");
+	told_lines = 0;
 }
 
 static struct rate rate_of(struct options *options)
@@ -77,9 +114,11 @@ static void follow__failure_keeps_the_rate_and_is_told_once(void **state)
 	(void)state;
 	events.err = -EMFILE;
 	rate_ask(&rate, 49, 0);
-	log_set_level(LOG_LEVEL_ERROR);
+	told_lines = 0;
 	rate_follow(&rate);
+	assert_told("cannot sample at 49 Hz and stays at 99 Hz");
 	rate_follow(&rate);
+	assert_told(NULL);
 	assert_int_equal(events.calls, 1);
 	assert_int_equal(options.hz, 99);
 	assert_int_equal(events.hz, 99);
@@ -93,12 +132,14 @@ static void govern__steps_change_rate_and_budgets_at_the_next_window(void **stat
 	const uint64_t second = 1000000000ULL;
 
 	(void)state;
-	log_set_level(LOG_LEVEL_ERROR);
+	told_lines = 0;
 	rate_govern(&rate, 0, second);
 	rate_follow(&rate);
 	assert_int_equal(events.calls, 0);
+	assert_told(NULL);
 	/* 2 % of a core. */
 	rate_govern(&rate, second / 50, 2 * second);
+	assert_told("took 2.00 % of a core, more than --max-cpu 1.00: it goes down to 50 Hz");
 	assert_int_equal(options.hz, 100);
 	rate_follow(&rate);
 	assert_int_equal(options.hz, 50);
@@ -113,6 +154,7 @@ static void govern__steps_change_rate_and_budgets_at_the_next_window(void **stat
 	rate_ask(&rate, 200, 0);
 	for (unsigned int i = 0; i < RATE_CALM_WINDOWS; i++)
 		rate_govern(&rate, second / 50, (3 + i) * second);
+	assert_told("took 0.00 % of a core: it goes back up to 200 Hz");
 	rate_follow(&rate);
 	assert_int_equal(options.hz, 200);
 }
@@ -126,7 +168,6 @@ static void govern__step_that_fails_leaves_the_rate_as_it_was(void **state)
 	const uint64_t second = 1000000000ULL;
 
 	(void)state;
-	log_set_level(LOG_LEVEL_ERROR);
 	rate_govern(&rate, 0, second);
 	rate_govern(&rate, second / 50, 2 * second);
 	events.err = -EMFILE;
@@ -151,11 +192,15 @@ static void govern__rate_never_falls_below_1_hz(void **state)
 	const uint64_t second = 1000000000ULL;
 
 	(void)state;
-	log_set_level(LOG_LEVEL_ERROR);
 	for (unsigned int i = 1; i <= RATE_STEPS_MAX + 3; i++) {
+		told_lines = 0;
 		rate_govern(&rate, i * second, i * second);
 		/* The first look only begins; the one after the last step finds no more. */
 		assert_int_equal(rate.is_floor_told, i > 1 + RATE_STEPS_MAX);
+		assert_told(i == 1			? NULL
+			    : i <= 1 + RATE_STEPS_MAX	? "it goes down to 1 Hz"
+			    : i == 2 + RATE_STEPS_MAX ? "takes 100.00 % of a core at 1 Hz"
+						      : NULL);
 		rate_follow(&rate);
 	}
 	assert_int_equal(options.hz, 1);
@@ -191,7 +236,6 @@ struct world {
 
 static struct world world_of(uint32_t cap_ppm)
 {
-	log_set_level(LOG_LEVEL_ERROR);
 	return (struct world){.rate = {.cap_ppm = cap_ppm, .asked_hz = 99}, .now_ns = 5 * SECOND};
 }
 

@@ -153,6 +153,7 @@ static const struct known_stack stacks[] = {
 	{.hash = 11, .kinds = "pnn", .name = {"work", "eval", "main"}},
 	{.hash = 13, .kinds = "nn", .name = {"memcpy", "main"}},
 	{.hash = 15, .kinds = ""},
+	{.hash = 17, .kinds = "nnp", .name = {"gc_collect", "call", "work"}},
 	{.hash = 21, .kinds = "kk", .name = {"do_syscall", "entry"}},
 	{.hash = 23, .kinds = "kkkk", .name = {"tracepoint", "__schedule", "schedule", "futex"}},
 };
@@ -237,6 +238,26 @@ static void wait__begins_at_schedule(void **state)
 	/* A sample that hit the scheduler shows what it hit. */
 	add_one((struct pp_count_key){.user_stack = 13, .kernel_stack = 23, .kind = PP_KIND_CPU});
 	assert_string_equal(profiled[1].stack, "tracepoint<__schedule<schedule<futex<memcpy<main");
+}
+
+/* The interpreter's own functions say nothing: collections and imports begin at Python's frames.
+ * Others show what they hit. */
+static void python_probe__begins_at_the_frame_of_python(void **state)
+{
+	static const struct {
+		uint32_t kind;
+		const char *stack;
+	} row[] = {{PP_KIND_GC, "work"},
+		   {PP_KIND_IMPORT, "work"},
+		   {PP_KIND_PROBE, "gc_collect<call<work"},
+		   {PP_KIND_HELD, "gc_collect<call<work"},
+		   {PP_KIND_CPU, "gc_collect<call<work"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		add_one((struct pp_count_key){.user_stack = 17, .kind = row[i].kind});
+		assert_string_equal(profiled[i].stack, row[i].stack);
+	}
 }
 
 static void summary__counts_samples_on_the_cpu_by_how_they_ended(void **state)
@@ -502,6 +523,7 @@ int main(void)
 		TEST(sample__goes_to_the_profiles_and_to_who_watches),
 		TEST(sample__on_the_cpu_is_divided_by_its_leaf),
 		TEST(wait__begins_at_schedule),
+		TEST(python_probe__begins_at_the_frame_of_python),
 		TEST(summary__counts_samples_on_the_cpu_by_how_they_ended),
 		TEST(summary__ignores_reasons_that_it_does_not_know),
 		TEST(summary__counts_a_process_at_its_first_sample),

@@ -35,6 +35,7 @@ struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table t
 				 uint32_t number)
 {
 	(void)side;
+	assert_in_range(table, 0, PP_TABLE_COUNT - 1);
 	return &fills[pp_fill_index(table, number)];
 }
 

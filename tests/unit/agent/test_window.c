@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -559,11 +560,25 @@ static void open__wall_time_is_that_of_the_start(void **state)
 			wall_ns() - hour_ns + 60 * NS_PER_SEC);
 }
 
+static char logged[256];
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	(void)level;
+	va_start(arguments, format);
+	vsnprintf(logged, sizeof(logged), format, arguments);
+	va_end(arguments);
+}
+
 /* Somebody has set the clock by that much since the window before. */
 static void check_set_clock(int64_t by_ns, bool is_followed)
 {
+	const bool is_told = by_ns >= 10 * (int64_t)NS_PER_SEC || -by_ns >= 10 * (int64_t)NS_PER_SEC;
 	uint64_t wall;
 
+	logged[0] = '\0';
 	window_release(&window);
 	window.started_ns = 0;
 	opened_at(mono_ns());
@@ -577,6 +592,8 @@ static void check_set_clock(int64_t by_ns, bool is_followed)
 	else
 		assert_int_equal(window.started_wall_ns, wall - (uint64_t)by_ns);
 	assert_int_equal(window.profile_started_wall_ns, window.started_wall_ns);
+	assert_int_equal(!!*logged, is_told);
+	assert_true(!is_told || strstr(logged, by_ns > 0 ? " s on: " : " s back: "));
 }
 
 static void open__name_follows_a_clock_that_was_set(void **state)
@@ -587,6 +604,8 @@ static void open__name_follows_a_clock_that_was_set(void **state)
 	check_set_clock(year_ns, true);
 	check_set_clock(-year_ns, true);
 	check_set_clock((int64_t)NS_PER_SEC, true);
+	check_set_clock(11 * (int64_t)NS_PER_SEC, true);
+	check_set_clock(-11 * (int64_t)NS_PER_SEC, true);
 	/* Slewed: the windows' names meet. */
 	check_set_clock(20 * (int64_t)NS_PER_MS, false);
 	check_set_clock(-20 * (int64_t)NS_PER_MS, false);

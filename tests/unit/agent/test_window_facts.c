@@ -4,6 +4,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "attach/kernel_side.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/log.h"
 #include "base/user_quota.h"
 #include "drain/dictionary.h"
 #include "drain/incomplete_queue.h"
@@ -148,12 +150,64 @@ void process_watch_count(const struct process_watch *watch, uint64_t loss[PP_LOS
 }
 
 /* Of users' shares: who was refused how often. */
-static struct user_quota refused_12 = {.refused = 12}, refused_17 = {.refused = 17};
+static struct user_quota refused_12 = {.refused = 12}, refused_17 = {.refused = 17},
+			 stacks_12 = {.refused = 12}, profile_17 = {.refused = 17}, pages, pythons,
+			 labels, sets;
+static struct user_quota *telling; /* has a user of whom nothing was told before */
+static struct file_unopened unopened;
+static char logged[512];
+static unsigned int log_lines;
+
+bool user_quota_tell(struct user_quota *quota, uint32_t *ret_uid)
+{
+	if (quota != telling)
+		return false;
+	telling = NULL;
+	*ret_uid = 4711;
+	return true;
+}
+
+struct user_quota *context_table_python_quota(struct context_table *table)
+{
+	(void)table;
+	return &pythons;
+}
+
+struct user_quota *context_table_sets_quota(struct context_table *table)
+{
+	(void)table;
+	return &sets;
+}
+
+struct user_quota *identities_quota(const struct identities *identities)
+{
+	(void)identities;
+	return &labels;
+}
+
+bool file_table_tell_unopened(struct file_table *table, struct file_unopened *ret_unopened)
+{
+	(void)table;
+	*ret_unopened = unopened;
+	return unopened.error;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	assert_int_equal(level, LOG_LEVEL_WARN);
+	va_start(arguments, format);
+	vsnprintf(logged, sizeof(logged), format, arguments);
+	va_end(arguments);
+	log_lines++;
+}
 
 struct row_store_quotas row_store_quotas(struct row_store *store)
 {
 	(void)store;
-	return (struct row_store_quotas){.rows = &refused_12, .rules = &refused_17};
+	return (struct row_store_quotas){
+		.pages = &pages, .rows = &refused_12, .rules = &refused_17};
 }
 
 void row_store_get_stats(const struct row_store *store, struct row_store_stats *ret_stats)
@@ -184,7 +238,7 @@ uint64_t probes_refused(const struct probes *probes)
 struct user_quota *incomplete_queue_quota(struct incomplete_queue *queue)
 {
 	(void)queue;
-	return &refused_12;
+	return &stacks_12;
 }
 
 static const struct incomplete_counts incomplete = {.left_out = 47};
@@ -196,7 +250,7 @@ void peek_get_stats(const struct peek *peek, struct peek_stats *ret_stats)
 {
 	if (peek)
 		*ret_stats =
-			(struct peek_stats){.late = 29, .left_alone = 30, .cpu_ns = reads_cpu_ns};
+			(struct peek_stats){.late = 29, .left_alone = 30, .stuck = 3, .cpu_ns = reads_cpu_ns};
 }
 
 void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_stats)
@@ -226,7 +280,7 @@ static int setup(void **state)
 				     .foreign = (void *)&asked};
 	facts = (struct window_facts){.services = &services,
 				      .incomplete = &incomplete,
-				      .profile_quota = &refused_17,
+				      .profile_quota = &profile_17,
 				      .tables = &tables,
 				      .peek = (void *)&reads_cpu_ns,
 				      .started_ns = mono_ns()};
@@ -297,6 +351,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	tables.early_swaps = 27;
 	asked.put_off = 31;
 	asked.opener = (struct opener_stats){.late = 44, .left_alone = 45, .stuck = 46};
+	asked.stuck = 2;
 	window_facts_update(&facts);
 	window_facts_update(&facts); /* sums are read, not added to */
 	assert_int_equal(summary.loss[PP_LOSS_RING_FULL], 7);
@@ -310,7 +365,7 @@ static void update__adds_the_losses_of_user_space(void **state)
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LEFT_ALONE], 30);
 	assert_int_equal(summary.loss[PP_LOSS_OPENS_LATE], 44);
 	assert_int_equal(summary.loss[PP_LOSS_OPENS_LEFT_ALONE], 45);
-	assert_int_equal(summary.loss[PP_LOSS_CHILDREN_STUCK], 46);
+	assert_int_equal(summary.loss[PP_LOSS_CHILDREN_STUCK], 46 + 3 + 2);
 	assert_int_equal(summary.loss[PP_LOSS_DICTIONARY_FULL], 25);
 	assert_int_equal(summary.loss[PP_LOSS_ROWS_BOUNDED], 26);
 	assert_int_equal(summary.early_swaps, 27);
@@ -390,6 +445,7 @@ static void update__without_children_counts_nothing_of_them(void **state)
 	for (unsigned int i = 0; i < FOREIGN_COUNTERS; i++)
 		assert_int_equal(summary.asked[i], 0);
 	assert_int_equal(summary.loss[PP_LOSS_FILES_PUT_OFF], 0);
+	assert_int_equal(summary.loss[PP_LOSS_CHILDREN_STUCK], 0);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LATE], 0);
 	assert_int_equal(summary.loss[PP_LOSS_MEMORY_LEFT_ALONE], 0);
 }
@@ -627,6 +683,58 @@ static void tell__has_every_reason(void **state)
 	}
 }
 
+/* ---- users' shares ---- */
+
+static void assert_logged(const char *beginning, const char *rest)
+{
+	log_lines = 0;
+	logged[0] = '\0';
+	window_facts_tell_quotas(&facts);
+	if (log_lines != 1 || strncmp(logged, beginning, strlen(beginning)) != 0 ||
+	    !strstr(logged, rest))
+		fail_msg("%u lines, the last one '%s'", log_lines, logged);
+	window_facts_tell_quotas(&facts);
+	assert_int_equal(log_lines, 1);
+}
+
+static void tell_quotas__has_each_share_once_with_its_counter(void **state)
+{
+	static const struct {
+		struct user_quota *quota;
+		const char *counter;
+	} row[] = {{&pages, "(text_refused)"},	     {&refused_12, "(rows_refused)"},
+		   {&refused_17, "(rows_refused)"},  {&pythons, "(pythons_refused)"},
+		   {&stacks_12, "(stacks_left_out)"}, {&profile_17, "(profile_refused)"},
+		   {&labels, "(labels_refused)"},    {&sets, "(map_sets_refused)"}};
+
+	(void)state;
+	unopened.error = 0;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		telling = row[i].quota;
+		assert_logged("user 4711: ", row[i].counter);
+	}
+}
+
+static void assert_unopened(int error, const char *why)
+{
+	unopened = (struct file_unopened){.error = error, .tgid = 77, .path = "/srv/lib.so"};
+	log_lines = 0;
+	window_facts_tell_quotas(&facts);
+	assert_int_equal(log_lines, 1);
+	if (!strstr(logged, why))
+		fail_msg("'%s'", logged);
+}
+
+static void tell_quotas__has_the_file_that_cannot_be_opened_and_why(void **state)
+{
+	(void)state;
+	telling = NULL;
+	assert_unopened(-ETIMEDOUT, "'/srv/lib.so', which process 77 has mapped, cannot be opened: "
+				    "its file system does not answer; its code");
+	assert_unopened(-EACCES, ": Permission denied to root (a user's own FUSE");
+	assert_unopened(-EIO, ": Input/output error; its code");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -647,6 +755,8 @@ int main(void)
 		TEST(tell__has_the_loops_longest_turn),
 		TEST(tell__has_the_times_of_programs_by_their_ends),
 		TEST(tell__has_every_reason),
+		TEST(tell_quotas__has_each_share_once_with_its_counter),
+		TEST(tell_quotas__has_the_file_that_cannot_be_opened_and_why),
 	};
 
 	return cmocka_run_group_tests_name("agent/window_facts", tests, NULL, NULL);

@@ -283,6 +283,20 @@ static void look__dear_probes_are_thinned(void **state)
 	assert_int_equal(price[PYTHON], 0);
 }
 
+static void look__first_probe_is_thinned_as_any_other(void **state)
+{
+	(void)state;
+	row[PYTHON].place = PROBE_IN_BINARY;
+	begin();
+	all_on();
+	probe_bounds_see_site(&bounds, PYTHON, PROBE_COST_EMULATED);
+	probe_bounds_add_process(&bounds, PID, UID);
+	look_after(0);
+	second(PYTHON, 400000);
+	assert_int_equal(share[PYTHON], FULL / 4);
+	assert_int_equal(price[PYTHON], HIT_NS);
+}
+
 static void look__dearer_sites_and_returns_have_their_price(void **state)
 {
 	(void)state;
@@ -292,9 +306,15 @@ static void look__dearer_sites_and_returns_have_their_price(void **state)
 	probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
 	probe_bounds_see_site(&bounds, TIMED, PROBE_COST_EMULATED);
 	probe_bounds_see_site(&bounds, COMMON, PROBE_COST_EMULATED);
+	/* What stays on is accounted for, too. */
+	probe_bounds_see_site(&bounds, PYTHON, PROBE_COST_EMULATED);
 	probe_bounds_add_process(&bounds, PID, UID);
 	look_after(0);
+	costs.hits[PYTHON].hits = 30;
 	second(LEAF, 200000);
+	assert_int_equal(budget_now(bounds.programs)->hits[PYTHON], 30);
+	assert_int_equal(budget_now(bounds.programs)->cost_ppm,
+			 (200000 * STEPPED_NS + 30 * HIT_NS) / 1000);
 	assert_int_equal(price[LEAF], STEPPED_NS);
 	assert_int_equal(price[TIMED], (HIT_NS + RETURN_NS) / 2);
 	assert_int_equal(price[COMMON], HIT_NS + ALLOC_END_NS);
@@ -389,6 +409,7 @@ static void describe__hits_prices_and_scaling_since_the_last_one(void **state)
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
 	assert_string_equal(comments, "");
 	costs.hits[LEAF].hits = 77; /* before the first look: nothing was attached yet */
+	costs.hits[PYTHON].hits = 33;
 	look_after(0);
 	costs.hits[LEAF].hits += 100;
 	costs.hits[LEAF].ns += 20000;
@@ -412,6 +433,7 @@ static void launches__of_one_process_are_thinned_and_told(void **state)
 	begin_cuda();
 	all_on();
 	assert_int_equal(bound_launches_from, ROWS);
+	probe_bounds_add_process(&bounds, OTHER, UID + 1);
 	probe_bounds_add_process(&bounds, PID, UID);
 	look_after(0);
 	launches[0].of[PP_CUDA_HIT_LAUNCH] += 200000;
@@ -426,6 +448,7 @@ static void launches__of_one_process_are_thinned_and_told(void **state)
 	assert_int_equal(price[ROWS + 1], STEPPED_NS + LAUNCH_OWN_NS);
 	assert_int_equal(warnings, 1);
 	assert_int_equal(bounds.warned_tgid, PID);
+	assert_int_equal(budget_now(bounds.launches)->payer.uid, UID);
 	launches[0].of[PP_CUDA_HIT_LAUNCH] += 200000;
 	launch_on_ns[0] += NS_PER_SEC;
 	launch_on_ns[1] += NS_PER_SEC;
@@ -475,6 +498,13 @@ static void launches__are_described_where_there_were_hits(void **state)
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
 	assert_string_equal(comments, "probe=launch hits=1000 ns_per_hit=1090 on=0.500\n");
 	comments[0] = '\0';
+	launches[0].of[PP_CUDA_HIT_LAUNCH_DEAR] += 20;
+	launch_on_ns[0] += NS_PER_SEC;
+	launch_on_ns[1] += NS_PER_SEC;
+	look_after(NS_PER_SEC);
+	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
+	assert_string_equal(comments, "probe=launch dear hits=20 ns_per_hit=3090\n");
+	comments[0] = '\0';
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns + 1), 0);
 	assert_string_equal(comments, "");
 }
@@ -488,6 +518,7 @@ int main(void)
 		TEST(init__free_is_on_with_malloc_and_always_for_leaks),
 		TEST(look__cheap_probes_stay_on),
 		TEST(look__dear_probes_are_thinned),
+		TEST(look__first_probe_is_thinned_as_any_other),
 		TEST(look__dearer_sites_and_returns_have_their_price),
 		TEST(look__once_a_second_and_seldom_where_nothing_is_bounded),
 		TEST(look__time_of_all_processes_counts),

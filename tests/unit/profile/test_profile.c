@@ -41,17 +41,21 @@ static void profile_add_values__rows_have_0_and_go_on(void **state)
 	CLEANUP(fixture_release) struct fixture f = {0};
 	struct frame frame;
 	size_t before, count;
+	int64_t pid = 5;
 
 	(void)state;
 	fixture_init(&f);
 	frame = python_frame(&f, "leaf", "/a.py", 3, 1);
-	add_sample(&f, &frame, 1, 1, 5, "t");
+	/* As many as an array begins with, and some. */
+	while (pid < 75)
+		add_sample(&f, &frame, 1, 1, pid++, "t");
 	before = f.profile->options.value_count;
 	assert_int_equal(profile_add_values(f.profile, more, 2), 0);
-	add_sample(&f, &frame, 1, 1, 6, "t");
+	while (pid < 115)
+		add_sample(&f, &frame, 1, 1, pid++, "t");
 	assert_int_equal(f.profile->options.value_count, before + 2);
 	assert_string_equal(f.profile->options.value_type[before + 1].type, "most");
-	for (uint32_t row = 0; row < 2; row++) {
+	for (uint32_t row = 0; row < 110; row++) {
 		assert_int_equal(profile_row_values(f.profile, row)[0], 1);
 		assert_int_equal(profile_row_values(f.profile, row)[before], 0);
 		assert_int_equal(profile_row_values(f.profile, row)[before + 1], 0);
@@ -60,6 +64,31 @@ static void profile_add_values__rows_have_0_and_go_on(void **state)
 		assert_int_equal(profile_add_values(f.profile, more, 1), 0);
 	assert_int_equal(profile_add_values(f.profile, more, 1), -E2BIG);
 	assert_int_equal(profile_row_values(f.profile, 1)[0], 1);
+}
+
+/* What the agent's bounds go by. */
+static void profile_bytes__are_those_of_all_that_came(void **state)
+{
+	enum { STACKS = 2000, DEEP = 8 };
+	CLEANUP(fixture_release) struct fixture f = {0};
+	struct frame frame[DEEP];
+	size_t before;
+
+	(void)state;
+	fixture_init(&f);
+	before = profile_bytes(f.profile);
+	frame[0] = python_frame(&f, "leaf", "/a.py", 3, 1);
+	for (size_t i = 1; i < DEEP; i++)
+		frame[i] = frame[0];
+	for (uint32_t i = 0; i < STACKS; i++) {
+		for (uint32_t at = 0; at < DEEP; at++)
+			frame[at].line = 1 + i * DEEP + at;
+		add_sample(&f, frame, DEEP, 1, 5, "t");
+	}
+	assert_true(profile_bytes(f.profile) - before >
+		    STACKS * DEEP * (sizeof(struct frame) + sizeof(uint32_t)));
+	assert_true(profile_bytes(f.profile) - before <
+		    5 * STACKS * DEEP * (sizeof(struct frame) + sizeof(uint32_t)));
 }
 
 static void profile_add__every_field_of_a_frame_tells_stacks_apart(void **state)
@@ -165,6 +194,7 @@ int main(void)
 			profile_kind__is_the_literal_of_the_options_and_outlives_the_profile),
 		cmocka_unit_test(profile_add__equal_frames_and_labels_are_merged),
 		cmocka_unit_test(profile_add_values__rows_have_0_and_go_on),
+		cmocka_unit_test(profile_bytes__are_those_of_all_that_came),
 		cmocka_unit_test(profile_add__every_field_of_a_frame_tells_stacks_apart),
 		cmocka_unit_test(profile_add__order_of_labels_does_not_matter),
 		cmocka_unit_test(profile_add__equal_keys_at_other_addresses_are_one_key),

@@ -108,6 +108,30 @@ static void labels__add_up_over_threads_and_the_largest_comes_first(void **state
 		      "\"processes_more\":0");
 }
 
+/* Texts by the alphabet, in whatever order they came, numbers by their size. */
+static void labels__of_equal_weight_are_in_their_own_order(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f;
+	OWNED_MEM char *text = NULL;
+
+	(void)state;
+	fixture_init(&f);
+	for (unsigned int i = 0; i < 3; i++) {
+		static const int64_t gpu[] = {10, 9, 100};
+		static const char *const comm[] = {"b", "a", "c"};
+		const struct profile_label label[] = {
+			text_label(&f, "comm", comm[i]),
+			{.key = "gpu", .is_number = 1, .number = gpu[i]}};
+
+		add_row(&f, label, 2, 5);
+	}
+	text = written(&f);
+	assert_non_null(strstr(text, "{\"value\":\"a\",\"total\":5},{\"value\":\"b\",\"total\":5},"
+				     "{\"value\":\"c\",\"total\":5}"));
+	assert_non_null(strstr(text, "{\"value\":\"9\",\"total\":5},{\"value\":\"10\",\"total\":5},"
+				     "{\"value\":\"100\",\"total\":5}"));
+}
+
 /* After an exec a pid has two names. */
 static void process__has_the_name_of_most_of_it(void **state)
 {
@@ -313,6 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(labels__add_up_over_threads_and_the_largest_comes_first),
+		cmocka_unit_test(labels__of_equal_weight_are_in_their_own_order),
 		cmocka_unit_test(process__has_the_name_of_most_of_it),
 		cmocka_unit_test(values__beyond_a_hundred_are_counted),
 		cmocka_unit_test(numbers__are_values_and_hostile_names_are_escaped),

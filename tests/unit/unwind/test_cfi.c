@@ -352,6 +352,27 @@ static void cfi_fde_find__tells_the_covering_fde_only(void **state)
 	close_fixture(&fixture);
 }
 
+/* Beyond 2 GiB, as a program that is linked for a fixed place. */
+static void cfi_open__image_at_a_high_address_has_its_rules(void **state)
+{
+	const uint64_t base = 0x7f1200000000;
+	struct frame_builder frame = {0};
+	struct fixture fixture;
+	size_t cie = CIE(&frame, X86_CIE);
+
+	(void)state;
+	FDE(&frame, cie, TEXT, 16, "\x41" PUSHED_RBP);
+	put_u32(&frame, 0);
+	build_elf(&fixture.elf, EM_X86_64, NULL, 0, ".eh_frame", frame.data, frame.size);
+	((Elf64_Phdr *)(fixture.elf.data + sizeof(Elf64_Ehdr)))->p_vaddr = base;
+	((Elf64_Shdr *)(fixture.elf.data + BUILT_SECTIONS))[2].sh_addr += base;
+	assert_int_equal(open_elf(&fixture), 0);
+	expect_rule(&fixture, base + TEXT, entry);
+	expect_rule(&fixture, base + TEXT + 1, pushed_rbp);
+	expect_rule(&fixture, TEXT + 1, no_info);
+	close_fixture(&fixture);
+}
+
 /* .eh_frame_hdr: version 1; pcrel sdata4 to .eh_frame; udata4 count; datarel sdata4 table */
 static void put_hdr(struct frame_builder *hdr, uint32_t count)
 {
@@ -508,6 +529,7 @@ int main(void)
 		cmocka_unit_test(cfi_compile__damaged_fde_has_no_rule_and_counts),
 		cmocka_unit_test(cfi_compile__appends_and_begins_with_the_rule_in_force),
 		cmocka_unit_test(cfi_fde_find__tells_the_covering_fde_only),
+		cmocka_unit_test(cfi_open__image_at_a_high_address_has_its_rules),
 		cmocka_unit_test(cfi_open__header_table_is_used_where_it_lies),
 		cmocka_unit_test(cfi_open__unsorted_header_table_is_not_trusted),
 		cmocka_unit_test(cfi_open__debug_frame_is_the_last_resort),

@@ -57,6 +57,10 @@ static void cfi_open__cie_of_a_known_form_only(void **state)
 		 BYTES("\x01zPLR\0\x01\x78\x10\x07\x9b\1\2\3\4\x1b\x1b"
 		       "\x0c\x07\x08\x90\x01"),
 		 true},
+		{"L of another encoding, R",
+		 BYTES("\x01zLR\0\x01\x78\x10\x02\xff\x1b"
+		       "\x0c\x07\x08\x90\x01"),
+		 true},
 		{"P: 8 bytes",
 		 BYTES("\x01zPR\0\x01\x78\x10\x0a\0\1\2\3\4\5\6\7\x08\x1b"
 		       "\x0c\x07\x08\x90\x01"),
