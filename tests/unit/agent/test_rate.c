@@ -197,8 +197,8 @@ static void govern__rate_never_falls_below_1_hz(void **state)
 		rate_govern(&rate, i * second, i * second);
 		/* The first look only begins; the one after the last step finds no more. */
 		assert_int_equal(rate.is_floor_told, i > 1 + RATE_STEPS_MAX);
-		assert_told(i == 1			? NULL
-			    : i <= 1 + RATE_STEPS_MAX	? "it goes down to 1 Hz"
+		assert_told(i == 1		      ? NULL
+			    : i <= 1 + RATE_STEPS_MAX ? "it goes down to 1 Hz"
 			    : i == 2 + RATE_STEPS_MAX ? "takes 100.00 % of a core at 1 Hz"
 						      : NULL);
 		rate_follow(&rate);

@@ -575,7 +575,8 @@ void log_line(enum log_level level, const char *format, ...)
 /* Somebody has set the clock by that much since the window before. */
 static void check_set_clock(int64_t by_ns, bool is_followed)
 {
-	const bool is_told = by_ns >= 10 * (int64_t)NS_PER_SEC || -by_ns >= 10 * (int64_t)NS_PER_SEC;
+	const bool is_told =
+		by_ns >= 10 * (int64_t)NS_PER_SEC || -by_ns >= 10 * (int64_t)NS_PER_SEC;
 	uint64_t wall;
 
 	logged[0] = '\0';

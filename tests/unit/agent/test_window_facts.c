@@ -249,8 +249,8 @@ static uint64_t reads_cpu_ns;
 void peek_get_stats(const struct peek *peek, struct peek_stats *ret_stats)
 {
 	if (peek)
-		*ret_stats =
-			(struct peek_stats){.late = 29, .left_alone = 30, .stuck = 3, .cpu_ns = reads_cpu_ns};
+		*ret_stats = (struct peek_stats){
+			.late = 29, .left_alone = 30, .stuck = 3, .cpu_ns = reads_cpu_ns};
 }
 
 void foreign_get_stats(const struct foreign *foreign, struct foreign_stats *ret_stats)
@@ -702,10 +702,10 @@ static void tell_quotas__has_each_share_once_with_its_counter(void **state)
 	static const struct {
 		struct user_quota *quota;
 		const char *counter;
-	} row[] = {{&pages, "(text_refused)"},	     {&refused_12, "(rows_refused)"},
-		   {&refused_17, "(rows_refused)"},  {&pythons, "(pythons_refused)"},
+	} row[] = {{&pages, "(text_refused)"},	      {&refused_12, "(rows_refused)"},
+		   {&refused_17, "(rows_refused)"},   {&pythons, "(pythons_refused)"},
 		   {&stacks_12, "(stacks_left_out)"}, {&profile_17, "(profile_refused)"},
-		   {&labels, "(labels_refused)"},    {&sets, "(map_sets_refused)"}};
+		   {&labels, "(labels_refused)"},     {&sets, "(map_sets_refused)"}};
 
 	(void)state;
 	unopened.error = 0;
