@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""apart.py SECONDS MIB PROGRAM [ARGUMENT...]   Runs a program that may do anything, as root.
+"""apart.py SECONDS MIB DIRECTORY PROGRAM [ARGUMENT...]   Runs a program that may do anything, as
+root.
 
 To be started by `unshare -m -p -n -i --fork --kill-child`: all file systems are read-only there but
-a new /tmp; /dev has only what tests open; no process, address or queue of the machine can be
+the directory, which is /tmp; /dev has only what tests open; no process, address or queue of the machine can be
 reached; capabilities that change the machine itself are gone.  Whatever the program started ends
 with it, at the latest after SECONDS or when all together have MIB of memory.
 
@@ -21,7 +22,6 @@ import sys
 import time
 
 FILE_BYTES = 2300 << 20  # sparse files of tests have 2 GiB
-TMP_BYTES = 512 << 20
 LOOK_S = 0.05
 OUT_OF_TIME, OUT_OF_MEMORY = 124, 125
 DEVICES = {"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9}
@@ -44,20 +44,22 @@ def mount(source, target, kind, flags=0, data=""):
                        data.encode()), "mount " + target)
 
 
-def make_read_only(path, flags=0):
-    attributes = struct.pack("4Q", MOUNT_ATTR_RDONLY, 0, 0, 0)
+def make_read_only(path, flags=0, is_undone=False):
+    attributes = struct.pack("4Q", 0 if is_undone else MOUNT_ATTR_RDONLY,
+                             MOUNT_ATTR_RDONLY if is_undone else 0, 0, 0)
     checked(LIBC.syscall(SYS_MOUNT_SETATTR, AT_FDCWD, path.encode(), flags, attributes,
                          len(attributes)), "mount_setattr " + path)
 
 
-def enter():
+def enter(directory):
     """The file systems and the network that the program has."""
     make_read_only("/", AT_RECURSIVE)
+    mount(directory, "/tmp", "", MS_BIND)
+    make_read_only("/tmp", 0, True)
     mount("proc", "/proc", "proc")
     for path in filter(os.path.exists, ("/proc/sys", "/proc/sysrq-trigger")):
         mount(path, path, "", MS_BIND)
         make_read_only(path)
-    mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777,size=%d" % TMP_BYTES)
     mount("tmpfs", "/dev", "tmpfs", 0, "mode=755")
     for name, minor in DEVICES.items():
         os.mknod("/dev/" + name, stat.S_IFCHR | 0o666, os.makedev(1, minor))
@@ -101,8 +103,8 @@ def wait(child, seconds, most_bytes):
 
 
 def main():
-    seconds, mib, program = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-    enter()
+    seconds, mib, directory, program = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
+    enter(directory)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     child = os.fork()
     if not child:

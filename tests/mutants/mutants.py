@@ -182,20 +182,21 @@ class Place:
 
     def __init__(self, tree, directory):
         self.tree, self.directory, self.sums = tree, directory, {}
+        self.temporary = os.path.join(directory, "tmp")
         shutil.rmtree(directory, ignore_errors=True)
+        os.makedirs(self.temporary)
         shutil.copytree(os.path.join(tree.directory, "bpf"), os.path.join(directory, "source/bpf"))
 
     def execute(self, words, limit, asan=None):
         """(exit status or None, output) of a unit program, if options of the sanitizer are given,
         or of a tool.  Whatever it started ends with it."""
-        output, temporary = os.path.join(self.directory, "output"), os.path.join(
-            self.directory, "tmp")
-        os.makedirs(temporary, exist_ok=True)
-        is_apart = asan is not None
+        output, temporary = os.path.join(self.directory, "output"), self.temporary
+        is_apart = asan is not None and os.geteuid() == 0
         if is_apart:
-            words = [os.path.relpath(words[0], self.tree.directory), *words[1:]]
-        if is_apart and os.geteuid() == 0:
-            words, temporary = [*APART, str(limit), str(MEMORY_MIB), *words], "/tmp"
+            os.chmod(temporary, 0o1777)
+            words = [*APART, str(limit), str(MEMORY_MIB), temporary,
+                     os.path.join("/tmp", os.path.basename(words[0])), *words[1:]]
+            temporary = "/tmp"
             limit += 10
         else:
             # An endless loop shall not fill the disk; sparse files of tests have 2 GiB.
@@ -204,7 +205,8 @@ class Place:
             child = subprocess.Popen(
                 words, cwd=self.tree.directory, stdin=subprocess.DEVNULL, stdout=file,
                 stderr=subprocess.STDOUT, start_new_session=True,
-                env=dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", TMPDIR=temporary,
+                env=dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP",
+                         TMPDIR=temporary,
                          ASAN_OPTIONS="allocator_may_return_null=1" + (asan or "")))
             try:
                 child.wait(limit)
@@ -217,8 +219,6 @@ class Place:
                     pass
             status = child.poll()
             child.wait()
-        if temporary != "/tmp":
-            shutil.rmtree(temporary, ignore_errors=True)
         return None if is_apart and status == apart.OUT_OF_TIME else status, read_bytes(output)
 
     def compile(self, name, text, words, is_plain):
@@ -250,7 +250,7 @@ class Place:
 
     def link(self, program, words, replaced=None):
         """The path of the program, with the changed object in place of the one that is named."""
-        linked = os.path.join(self.directory, os.path.basename(program))
+        linked = os.path.join(self.temporary, os.path.basename(program))
         if replaced:
             # Before the archive, of whose own object nothing is asked for then.
             at = words.index(replaced if replaced in words else "build/libpyprofd.a")
@@ -269,7 +269,8 @@ class Place:
         try:
             return self.execute([linked], limit, asan)
         finally:
-            os.unlink(linked)
+            shutil.rmtree(self.temporary, ignore_errors=True)
+            os.makedirs(self.temporary)
 
     def attempt(self, mutant, programs):
         """What caught it, "" when nothing did, None when it is no change."""
