@@ -4,9 +4,9 @@
 root.
 
 To be started by `unshare -m -p -n -i --fork --kill-child`: all file systems are read-only there but
-the directory, which is /tmp; /dev has only what tests open; no process, address or queue of the machine can be
-reached; capabilities that change the machine itself are gone.  Whatever the program started ends
-with it, at the latest after SECONDS or when all together have MIB of memory.
+the directory, which is /tmp; /dev has only what tests open; no process, address or queue of the
+machine can be reached; capabilities that change the machine itself are gone.  Whatever the program
+started ends with it, at the latest after SECONDS or when all together have MIB of memory.
 
 Exit status: the program's, 128 more than the signal that killed it, 124 out of time, 125 out of
 memory."""
@@ -103,8 +103,8 @@ def wait(child, seconds, most_bytes):
 
 
 def main():
-    seconds, mib, directory, program = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:]
-    enter(directory)
+    seconds, mib, program = float(sys.argv[1]), int(sys.argv[2]), sys.argv[4:]
+    enter(sys.argv[3])
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     child = os.fork()
     if not child:

@@ -44,7 +44,7 @@ import apart  # noqa: E402
 import mutator  # noqa: E402
 
 WANTED = 0.95
-PROGRAMS = 8  # at most, for one change
+PROGRAMS = 12  # at most, for one change
 AT_A_TIME = 2
 SLOW_S = 2
 LIMIT_S = 10  # for one program, and ten times what it takes without a change

@@ -57,6 +57,8 @@ GROWS = re.compile(r"\bcapacity \* 2 : \d+")
 AGREES = re.compile(r"\bpython/python_code\.c$")
 HASHES = re.compile(r"\b(?:hash|seed) [*+^]?= |\breturn hash\b|\b(?:hash_)?mix\(")
 SHIFT = re.compile(r"(?:<<|>>) \d+")
+# On which side of a bound the very nanosecond falls nobody promises.
+NANOSECOND = re.compile(r"_ns\)? (?:<|>)=? \(?[A-Z][A-Z0-9_]{2,}\b")
 # `if (x < least)` before `least = x;` is the same with <=.
 EXTREME = re.compile(r"if \((.+) ([<>]) ([\w.>-]+)\)\n(\S+) = (.+);$")
 # What is masked behind a barrier is below the bound already: the verifier must see it.
@@ -122,6 +124,7 @@ def changes(line, clean, previous, following, agrees):
 
     shifts = SHIFT.finditer(clean) if HASHES.search(clean) and not agrees else ()
     spans += [(match.start() + 2, match.end()) for match in shifts]
+    spans += [(match.start() + 3, match.end()) for match in NANOSECOND.finditer(clean)]
     for pattern in (BISECTS, GROWS):
         spans += [match.span() for match in pattern.finditer(clean)]
 

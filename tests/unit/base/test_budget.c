@@ -254,6 +254,27 @@ static void tick__process_that_needs_most_is_told(void **state)
 	assert_in_range(share(0), 249999, 250001);
 }
 
+/* The worst one first, then a milder one, then one between them. */
+static void tick__process_that_needs_most_is_told_wherever_it_stands(void **state)
+{
+	static const uint32_t launches[][3] = {{80000, 40000, 50000}, {40000, 80000, 50000},
+					       {50000, 40000, 80000}, {40000, 50000, 80000},
+					       {80000, 50000, 40000}, {50000, 80000, 40000}};
+
+	for (size_t order = 0; order < 6; order++) {
+		for (uint32_t i = 0; i < 3; i++)
+			note(i + 1, 0, 0, 0);
+		tick();
+		for (uint32_t i = 0; i < 3; i++)
+			note(i + 1, launches[order][i], 0, 0);
+		tick();
+		assert_int_equal(launches[order][budget_now(budget)->payer.tgid - 1], 80000);
+		assert_in_range(share(0), 249999, 250001);
+		tear_down(state);
+		set_up_processes(state);
+	}
+}
+
 static void tick__sources_of_a_higher_rank_are_given_up_first(void **state)
 {
 	(void)state;
@@ -415,6 +436,7 @@ int main(void)
 		process_test(tick__what_a_process_had_before_does_not_count),
 		process_test(tick__share_is_that_of_the_busiest_process),
 		process_test(tick__process_that_needs_most_is_told),
+		process_test(tick__process_that_needs_most_is_told_wherever_it_stands),
 		process_test(tick__sources_of_a_higher_rank_are_given_up_first),
 		process_test(tick__what_stays_on_takes_from_the_rest_of_its_process),
 		process_test(tick__share_grows_slowly_once_there_is_less),

@@ -399,6 +399,42 @@ static void look__waiting_for_a_cpu_is_no_time_of_a_program(void **state)
 	assert_int_equal(share[LEAF], FULL);
 }
 
+/* Of a process that comes later, what was before does not count. */
+static void look__time_of_a_process_begins_when_it_is_added(void **state)
+{
+	(void)state;
+	for (unsigned int is_late = 0; is_late < 2; is_late++) {
+		probe_bounds_release(&bounds);
+		begin();
+		all_on();
+		probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
+		probe_bounds_add_process(&bounds, PID, UID);
+		look_after(0);
+		cpu_ns[1] += is_late ? 0 : 100 * NS_PER_SEC;
+		delay_ns[1] += is_late ? 5 * NS_PER_SEC : 0;
+		probe_bounds_add_process(&bounds, OTHER, UID);
+		if (is_late)
+			cpu_ns[0] -= NS_PER_SEC * 9 / 10;
+		second(LEAF, is_late ? 50000 : 400000);
+		assert_int_equal(share[LEAF], is_late ? FULL : FULL / 4);
+	}
+}
+
+/* Launches have an accounting of their own. */
+static void look__sites_of_the_driver_are_none_of_the_programs(void **state)
+{
+	(void)state;
+	begin_cuda();
+	all_on();
+	probe_bounds_see_site(&bounds, ROWS, PROBE_COST_EMULATED);
+	probe_bounds_see_site(&bounds, RARE, PROBE_COST_EMULATED);
+	look_after(0);
+	costs.hits[ROWS].hits += 400000;
+	costs.hits[RARE].hits += 1000;
+	look_after(NS_PER_SEC);
+	assert_int_equal(budget_now(bounds.programs)->cost_ppm, 1000);
+}
+
 static void describe__hits_prices_and_scaling_since_the_last_one(void **state)
 {
 	(void)state;
@@ -523,6 +559,8 @@ int main(void)
 		TEST(look__once_a_second_and_seldom_where_nothing_is_bounded),
 		TEST(look__time_of_all_processes_counts),
 		TEST(look__waiting_for_a_cpu_is_no_time_of_a_program),
+		TEST(look__time_of_a_process_begins_when_it_is_added),
+		TEST(look__sites_of_the_driver_are_none_of_the_programs),
 		TEST(describe__hits_prices_and_scaling_since_the_last_one),
 		TEST(launches__of_one_process_are_thinned_and_told),
 		TEST(launches__two_processes_do_not_add_up),

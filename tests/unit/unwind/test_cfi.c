@@ -426,6 +426,21 @@ static void cfi_open__header_table_is_used_where_it_lies(void **state)
 	}
 }
 
+/* The header is right where a section's address is not. */
+static void cfi_open__section_elsewhere_is_not_what_the_header_means(void **state)
+{
+	struct fixture fixture;
+
+	(void)state;
+	open_with_hdr(&fixture, true, true);
+	close_fixture(&fixture);
+	((Elf64_Shdr *)(fixture.elf.data + BUILT_SECTIONS))[2].sh_addr += 64;
+	assert_int_equal(open_elf(&fixture), 0);
+	expect_rule(&fixture, TEXT, entry);
+	expect_rule(&fixture, TEXT + 128, pushed_rbp);
+	close_fixture(&fixture);
+}
+
 static void cfi_open__unsorted_header_table_is_not_trusted(void **state)
 {
 	struct fixture fixture;
@@ -531,6 +546,7 @@ int main(void)
 		cmocka_unit_test(cfi_fde_find__tells_the_covering_fde_only),
 		cmocka_unit_test(cfi_open__image_at_a_high_address_has_its_rules),
 		cmocka_unit_test(cfi_open__header_table_is_used_where_it_lies),
+		cmocka_unit_test(cfi_open__section_elsewhere_is_not_what_the_header_means),
 		cmocka_unit_test(cfi_open__unsorted_header_table_is_not_trusted),
 		cmocka_unit_test(cfi_open__debug_frame_is_the_last_resort),
 		cmocka_unit_test(cfi_open__nothing_is_enodata_and_garbage_is_ebadmsg),
