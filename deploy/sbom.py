@@ -37,16 +37,20 @@ def installed(names):
     return {f["Package"]: f for f in found if f["db:Status-Status"] == "installed"}
 
 
-def owner_of(path):
-    """The package of a file.  A library below /lib may be known by its name below /usr/lib, and the
-    other way round."""
-    real = os.path.realpath(path)
-    for name in (path, real, path.replace("/usr/lib", "/lib", 1),
-                 real.replace("/usr/lib", "/lib", 1), "/usr" + path):
-        line = said("dpkg-query", "-S", name).split("\n")[0]
-        if ": " in line:
-            return line.split(": ")[0].split(":")[0].split(",")[0]
-    return None
+def owners_of(paths):
+    """{path: its package or None}, by one reading of dpkg's lists.  A library below /lib may be
+    known by its name below /usr/lib, and the other way round."""
+    names = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        names[path] = (path, real, path.replace("/usr/lib", "/lib", 1),
+                       real.replace("/usr/lib", "/lib", 1), "/usr" + path)
+    asked = sorted({name for alike in names.values() for name in alike})
+    lines = said("dpkg-query", "-S", *asked).splitlines()
+    owners = {path: owner.split(":")[0].split(",")[0]
+              for owner, _, path in (line.partition(": ") for line in lines)}
+    return {path: next((owners[name] for name in alike if name in owners), None)
+            for path, alike in names.items()}
 
 
 def libraries(program):
@@ -107,7 +111,8 @@ def distribution_of():
 def link_relations(program, packages):
     """Adds the packages of a program's libraries."""
     asked, loaded = libraries(program)
-    owners = {name: owner_of(path) for name, path in loaded.items()}
+    packaged = owners_of(loaded.values())
+    owners = {name: packaged[path] for name, path in loaded.items()}
     unknown = [name for name in loaded if not owners[name]]
     if unknown:
         sys.exit("sbom: no package has %s" % ", ".join(unknown))

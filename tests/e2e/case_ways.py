@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""case_ways.py CASES ID WORK OUT   One run of a case's program under all ways of profiling it at
-once.
+"""case_ways.py CASES ID WORK OUT [--few]   One run of a case's program under all ways of profiling
+it at once; --few: for half as long at twice the rate.
 
 The ways: `pid` (one kind, one process), `system-wide` (one kind, the whole machine) and
 `all-events` (the default: all events into a directory, of which the case gets its kind).  A probe
@@ -171,7 +171,7 @@ class Ways:
 def main():
     if sys.argv[1] == "--profile":
         return profile(*sys.argv[2:])
-    cases, name, work, directory = sys.argv[1:]
+    cases, name, work, directory, *few = sys.argv[1:]
     sys.path.insert(0, os.path.abspath(cases))
     import run_cases
     Ways(run_cases, os.path.abspath(directory))
@@ -181,6 +181,8 @@ def main():
         "run_cases.py", cases, "--work", work, "--only",
         "^%s$" % name, "--profiler", template
     ]
+    if few:
+        sys.argv += ["--duration", "3", "--hz", "199"]
     for mode in MODES[1:]:
         sys.argv += ["--mode-profiler", "%s=%s" % (mode, template)]
     return run_cases.main()

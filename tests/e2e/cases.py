@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """cases.py [--few] [ID-REGEX,...]   Runs the acceptance cases of modes cpu, offcpu, gil, usdt and
 memory in $CASES (default: ../shared/devcases beside the checkout), each under all ways that
-case_ways.py has for its mode.
+case_ways.py has for its mode.  --few, for `make check`: some of them, for half as long.
 
 One test is one case under one way.  It fails when a check fails, when pyprofd ends with an error,
 and when the runner ends without a result.  One whose checks failed is run once more and the second
@@ -88,8 +88,8 @@ def judge(result, mode, reading):
 
 
 class Cases:
-    def __init__(self, directory, work):
-        self.directory, self.work, self.modes = directory, work, {}
+    def __init__(self, directory, work, few):
+        self.directory, self.work, self.few, self.modes = directory, work, few, {}
         for path in sorted(glob.glob(directory + "/*/case.json")):
             with open(path, encoding="utf-8") as file:
                 case = json.load(file)
@@ -126,7 +126,8 @@ class Cases:
             try:
                 rc = subprocess.run([
                     sys.executable,
-                    os.path.join(HERE, "case_ways.py"), self.directory, name, self.work, out
+                    os.path.join(HERE, "case_ways.py"), self.directory, name, self.work, out,
+                    *self.few
                 ], stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=LIMIT_S,
                                     check=False).returncode
             except subprocess.TimeoutExpired:
@@ -194,14 +195,14 @@ def main():
             os.environ.get(program.upper()) or os.path.join(build, program))
     work = os.path.abspath(os.environ.get("CASES_WORK") or os.path.join(build, "cases"))
     os.makedirs(work, exist_ok=True)
-    cases = Cases(directory, work)
+    cases = Cases(directory, work, [word for word in sys.argv[1:] if word == "--few"])
     words = [word for word in sys.argv[1:] if word != "--few"]
     wanted = (words[0] if words else ".").split(",")
     names = [name for name in cases.modes if any(re.search(regex, name) for regex in wanted)]
     if not names:
         print("no case matches %s" % ",".join(wanted), file=sys.stderr)
         return 2
-    left = left_of(names) if "--few" in sys.argv else []
+    left = left_of(names) if cases.few else []
     if left:
         print("# left to check-long: %d (%s, under each way)"
               % (sum(len(case_ways.ways_of(cases.modes[name])) for name in left),

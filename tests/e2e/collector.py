@@ -94,14 +94,12 @@ class Store:
         types = {"cpu": (("samples", "count"), ("cpu", "nanoseconds")),
                  "offcpu": (("off_cpu", "nanoseconds"), ("events", "count"),
                             ("effective", "count"))}[kind]
-        texts = [""]
+        texts = {"": 0}
 
         def text(what):
-            if what not in texts:
-                texts.append(what)
-            return texts.index(what)
+            return texts.setdefault(what, len(texts))
 
-        out = b"".join(message((1, message((1, text(t)), (2, text(u))))) for t, u in types)
+        out = bytearray().join(message((1, message((1, text(t)), (2, text(u))))) for t, u in types)
         for row in range(windows * rows):
             window = row // rows
             tags = [message((1, text(k)), (2, text(v))) if isinstance(v, str) else
@@ -128,7 +126,7 @@ class Store:
         path = self.path(number, kind, windows)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path + ".made", "wb") as file:
-            file.write(gzip.compress(out))
+            file.write(gzip.compress(out, 1))
         os.rename(path + ".made", path)
         return path
 

@@ -114,6 +114,11 @@ def interpreter(minimum=(3, 8), maximum=(3, 99), chroot=False, prefer=(3, 12)):
     return fit[-1]
 
 
+def times(few, many):
+    """How often, or for how many seconds: in `make check`, and in `make check-long`."""
+    return many if os.environ.get("CHECK_LONG") else few
+
+
 # ------------------------------------------------ what `make check` runs of a test's cases
 #
 # Each takes cases [(label, argument)], oldest interpreter first, and gives some of them: for a
@@ -163,12 +168,15 @@ def temporary(root=""):
 
 
 def wait_for(condition, limit_s=30.0, what="condition", step_s=0.01):
+    """What takes long to look at is looked at less often: others need the CPU."""
     end = time.monotonic() + limit_s
-    while time.monotonic() < end:
+    began = time.monotonic()
+    while began < end:
         value = condition()
         if value:
             return value
-        time.sleep(step_s)
+        time.sleep(max(step_s, min(4 * (time.monotonic() - began), 0.5)))
+        began = time.monotonic()
     raise AssertionError("%s: not within %g s" % (what, limit_s))
 
 

@@ -44,19 +44,19 @@ def check(kind, hz, seconds):
 
 
 def test_python_at_99():
-    check("python", 99, 8)
+    check("python", 99, harness.times(5, 8))
 
 
 def test_python_at_1999():
-    check("python", 1999, 3)
+    check("python", 1999, 2)
 
 
 def test_kernel_work():
-    check("kernel", HZ, 4)
+    check("kernel", HZ, harness.times(2.5, 4))
 
 
 def test_threads():
-    check("threads", HZ, 5)
+    check("threads", HZ, harness.times(3, 5))
 
 
 def test_work_on_a_grid():
@@ -73,3 +73,6 @@ def test_work_on_a_grid():
         error_s = (cpu_s / 500) ** 0.5
         print("%s: %.3f s of %.3f, %.1f errors" % (name, got_s, cpu_s, (got_s - cpu_s) / error_s))
         assert abs(got_s - cpu_s) < 5 * error_s, (name, got_s, cpu_s)
+
+
+test_work_on_a_grid.alone = "sleepers"

@@ -2,6 +2,7 @@
 """On btrfs mappings show one device for all subvolumes, each of which numbers its files itself."""
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -81,7 +82,7 @@ def test_files_of_two_subvolumes_under_one_path():
     programs = []
     try:
         programs = [begin(directory, path) for path in paths]
-        check(harness.profile([p.pid for p in programs], hz=199, duration=3).out, programs)
+        check(harness.profile([p.pid for p in programs], hz=399, duration=1.5).out, programs)
     finally:
         end(directory, programs)
 
@@ -91,13 +92,13 @@ def test_files_of_two_subvolumes_under_one_path_that_are_mapped_later():
     directory, paths = subvolumes()
     programs = []
     out = os.path.join(directory, "out.pb.gz")
-    profiler = harness.start(out, hz=199, duration=6)
+    profiler = harness.start(out, hz=199)
     try:
         harness.sampling(profiler)
         for path in paths:
             programs.append(begin(directory, path))
             harness.wait_for(lambda: harness.cpu_of(programs[-1].pid) > 0.3, what="its samples")
-        harness.finish(profiler)
+        harness.finish(profiler, signal_number=signal.SIGINT)
         check(out, programs)
     finally:
         end(directory, programs)

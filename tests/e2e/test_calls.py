@@ -16,8 +16,8 @@ CALLS = ["--events", "calls"]
 TARGET = "counted.py"
 FUNCTIONS = 20
 PAIRS_LEAST = 130  # of 190
-KILLS = int(os.environ.get("KILLS") or 5)
-ATTEMPTS = 3  # at the order of own times, of which an interrupt may spoil one
+KILLS = harness.times(2, 5)
+ATTEMPTS = harness.times(2, 3)  # at the order of own times, of which an interrupt may spoil one
 SPEEDS = 2    # the fastest second of a lent machine is so many times as fast as the slowest
 NAMES = set(re.findall(r'"(\w+)": [0-9]', exact.source(TARGET)))
 
@@ -30,9 +30,9 @@ def by_cprofile(python):
     return pstats.Stats(python.root + inside)
 
 
-def by_pyprof(python):
+def by_pyprof(python, *words):
     """Returns the statistics, the lengths of the outermost calls in ns, and the profile."""
-    profile, lengths = exact.record(exact.Target(TARGET, python), CALLS)
+    profile, lengths = exact.record(exact.Target(TARGET, python, *words), CALLS)
     out = profile + ".prof"
     run("calls", "--format", "pstats", "-o", out, profile)
     return pstats.Stats(out), lengths, profile
@@ -153,7 +153,7 @@ def test_kill_leaves_no_probe():
                               stdout=subprocess.PIPE)
     assert target.stdout.readline() == b"ready\n"
     float(target.stdout.readline())
-    before = min(speed(target) for _ in range(20))
+    before = min(speed(target) for _ in range(10))
     for at in range(KILLS):
         pyprofd = exact.start_enabled(target.pid, addresses, CALLS)
         if not at:
@@ -284,8 +284,8 @@ def readlink(pid, fd):
 
 
 def test_table_and_files():
-    """pyprof calls --exact: the table, and a file that gprof2dot opens."""
-    target = exact.Target(TARGET, with_probes()[-1])
+    """pyprof calls --exact: the table, and files that gprof2dot and snakeviz open."""
+    target = exact.Target(TARGET, with_probes()[-1], "light")
     out = os.path.join(harness.temporary(), "p.prof")
     shown = subprocess.Popen([PYPROF, "calls", "--exact", "--pid", str(target.pid), "--for", "20",
                               "--format", "pstats", "-o", out, *exact.UNBOUND],
@@ -300,19 +300,15 @@ def test_table_and_files():
     said, err = shown.communicate(timeout=60)
     target.end()
     assert shown.returncode == 0 and not err and not said, (shown.returncode, said, err)
-    table = run("calls", "--top", "0", by_pyprof(with_probes()[-1])[2])
+    profile = by_pyprof(with_probes()[-1], "light")[2]
+    table = run("calls", "--top", "0", profile)
     assert re.search(r"^ +1943/29 .* fib +", table, re.M), table
     assert of_target(pstats.Stats(out))["fib"][:2] == (29, 1943)
     drawn = subprocess.check_output([python_with("gprof2dot"), "-m", "gprof2dot", "-f", "pstats",
                                      "-n0", "-e0", out]).decode()
     assert re.search(r"fib.*1943", drawn), drawn
-
-
-def test_snakeviz_shows_the_calls():
-    python = python_with("snakeviz")
-    _, _, profile = by_pyprof(with_probes()[-1])
     said = subprocess.check_output([
-        python, "-c", "import sys, pstats; from snakeviz.stats import table_rows\n"
+        python_with("snakeviz"), "-c", "import sys, pstats; from snakeviz.stats import table_rows\n"
         "print(*[row for row in table_rows(pstats.Stats(sys.argv[1])) if 'fib' in str(row)])",
         profile + ".prof"
     ]).decode()

@@ -115,7 +115,7 @@ def test_cycles_need_a_counter():
 
 
 def test_thread_is_no_process():
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         others = [t for t in os.listdir("/proc/%d/task" % target.pid) if int(t) != target.pid]
         if not others:
             # A program of ours with threads: this runner's Python has none.
@@ -210,7 +210,7 @@ def test_the_units_capabilities_are_enough():
     wrap = setpriv("--no-new-privs", "--bounding-set", "-all," + kept)
     with harness.Target("burn.py", 0, "mixed") as target:
         out = os.path.join(harness.temporary(), "out.pb.gz")
-        done = run(["-F", "499", "-p", str(target.pid), "-d", "2", "-o", out], wrap)
+        done = run(["-F", "999", "-p", str(target.pid), "-d", "1", "-o", out], wrap)
         assert done.returncode == 0, done.stderr
         samples = harness.samples(out, pid=target.pid)
         assert harness.total(samples) > 100, harness.total(samples)
@@ -257,7 +257,7 @@ def test_the_unit_keeps_up_on_busy_cpus():
         with harness.Target("spawns.py", 4, python=harness.interpreter((3, 12)),
                             wrap=("nice", "-n", "-5")) as target:
             out = os.path.join(harness.temporary(), "out.pb.gz")
-            process = as_the_unit(unit_nice(), ["-F", "299", "-d", "8", "-o", out])
+            process = as_the_unit(unit_nice(), ["-F", "299", "-d", "5", "-o", out])
             said = process.communicate(timeout=90)[1].decode()
             assert process.returncode == 0, said
             target.stop()

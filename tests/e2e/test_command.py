@@ -44,8 +44,8 @@ def test_first_samples():
 
 def test_only_the_command_and_its_children():
     python = harness.interpreter()
-    with harness.Target("burn.py", 0) as stranger:
-        run = command_profile(["sh", "-c", "%s %s 0.5; %s %s 0.5" % (2 * (
+    with harness.light() as stranger:
+        run = command_profile(["sh", "-c", "%s %s 0.2; %s %s 0.2" % (2 * (
             python.command[0], os.path.join(harness.TARGETS, "burn.py")))])
         samples = harness.samples(run.out)
         assert not [s for s in samples if s.pid == stranger.pid]

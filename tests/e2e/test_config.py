@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The configuration file: which settings --doctor shows, and what a reload changes while profiles
 are written."""
+import functools
 import os
 import re
 import signal
@@ -116,6 +117,11 @@ def reload(process, manager):
     assert manager.next() == "READY=1"
 
 
+@functools.lru_cache(maxsize=None)
+def period_of(path):
+    return pprof.load(path).period
+
+
 def windows(store):
     """Start, end and period of each window of the CPU."""
     found = []
@@ -124,8 +130,7 @@ def windows(store):
             match = re.match(r"(\d+)-(\d+)-cpu\.pb\.gz$", name)
             if match:
                 begin, length = (int(part) for part in match.groups())
-                found.append((begin, begin + length,
-                              pprof.load(os.path.join(base, name)).period))
+                found.append((begin, begin + length, period_of(os.path.join(base, name))))
     return sorted(found)
 
 

@@ -10,7 +10,7 @@ import time
 import harness
 import test_probes
 
-KILLS = int(os.environ.get("KILLS") or 10)
+KILLS = int(os.environ.get("KILLS") or harness.times(4, 10))
 RATE = 100000
 SECONDS = 40 + 4 * KILLS
 
@@ -30,7 +30,7 @@ def breakpoints_are_gone(pid):
 
 
 def test_killed_at_any_moment_leaves_each_launch_as_it_was():
-    """KILLS times; `make check-long` does it 100 times."""
+    """KILLS times; `make check-long` does it 100 times more."""
     test_probes.need_links()
     seed = int(os.environ.get("SEED") or random.randrange(1 << 32))
     chance = random.Random(seed)

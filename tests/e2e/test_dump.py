@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """pyprof dump: the stacks at this moment, from a running pyprofd or from a private one."""
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -40,6 +41,12 @@ def ask(*words, verb="dump", user=None, rc=0, limit_s=60):
     out, err = done.stdout.decode(), done.stderr.decode()
     assert done.returncode == rc, "%d: %s%s" % (done.returncode, out, err)
     return out + err if rc else out
+
+
+def at_once(asked):
+    """Lets several ask at a time, as each waits for seconds to pass; what each is told."""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        return [one.result() for one in [pool.submit(*each) for each in asked]]
 
 
 def groups(out):

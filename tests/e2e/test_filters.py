@@ -26,7 +26,7 @@ def test_pid_includes_children_that_run_already():
         children = harness.wait_for(
             lambda: len(harness.children(shell.pid)) == 2 and harness.children(shell.pid))
         harness.wait_for(lambda: os.path.exists(directory + "/ready"))
-        run = harness.profile(shell.pid, duration=2)
+        run = harness.profile(shell.pid, duration=1)
         assert pids_of(run) == set(children), (pids_of(run), children)
         harness.expect_share(harness.samples(run.out), lambda s: harness.holds(s, "main"), 0.95,
                              "names")
@@ -38,7 +38,7 @@ def test_pid_includes_children_that_run_already():
 def test_comm():
     with harness.light("apple-tree") as one, \
             harness.light("pear-tree"):
-        run = harness.profile(None, duration=2, options=["--comm", "^apple"])
+        run = harness.profile(None, duration=1, options=["--comm", "^apple"])
         assert pids_of(run) == {one.pid}, {(s.pid, s.labels.get("comm"))
                                            for s in harness.samples(run.out)}
 
@@ -53,7 +53,7 @@ def test_uid():
         one = harness.light(python=python[-1], directory=directory,
                             wrap=["setpriv", "--reuid=%d" % nobody, "--clear-groups"])
         with one:
-            run = harness.profile(None, duration=2, options=["--uid", str(nobody)])
+            run = harness.profile(None, duration=1, options=["--uid", str(nobody)])
             assert one.pid in pids_of(run) and other.pid not in pids_of(run), pids_of(run)
             owners = {p for p in pids_of(run) if os.path.exists("/proc/%d" % p)
                       and os.stat("/proc/%d" % p).st_uid != nobody}
@@ -74,7 +74,7 @@ def test_cgroup():
             for place, target in ((group, one), (inner, two)):
                 with open(os.path.join(place, "cgroup.procs"), "w", encoding="ascii") as file:
                     file.write(str(target.pid))
-            run = harness.profile(None, duration=2, options=["--cgroup", group])
+            run = harness.profile(None, duration=1, options=["--cgroup", group])
             assert pids_of(run) == {one.pid, two.pid}, (pids_of(run), one.pid, two.pid)
     finally:
         for place in (inner, group):

@@ -296,7 +296,8 @@ def test_all_tiers_know_what_the_driver_knows():
     fakes = harness.need_fakes()
     truth = harness.temporary()
     answers = Answers(fakes=fakes, FAKE_NVML=nvml_file(), FAKES=fakes, PYTHON=sys.executable,
-                      PYTHONPATH=FAKE_SOURCES, FAKE_CUDA_TRUTH=os.path.join(truth, "%p"))
+                      PYTHONPATH=FAKE_SOURCES, PAUSE_S="0.4",
+                      FAKE_CUDA_TRUTH=os.path.join(truth, "%p"))
     truths = {}
     for path in glob.glob(os.path.join(truth, "*")):
         with open(path, encoding="utf-8") as file:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Programs of an unprivileged user that try to read others' data through pyprofd."""
 import bisect
-import concurrent.futures
+import contextlib
 import os
 import re
 import subprocess
@@ -62,7 +62,7 @@ class Program:
 
 def agent(directory, *options):
     """A pyprofd that records all kinds into a store, and serves a socket."""
-    return test_dump.agent(directory, "store/", 499, options)
+    return test_dump.agent(directory, "store/", 199, options)
 
 
 # ---------------------------------------------------------------- kernel addresses
@@ -115,16 +115,6 @@ for _ in range(int(sys.argv[3])):
         told = told[int(size):]
 
 
-def at_once(path, user, requests):
-    """[(request, its windows)] of clients that ask at a time: each waits for the ends of two
-    windows."""
-    with concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
-        asked = [
-            pool.submit(lambda r=request: list(live_windows(path, user, r))) for request in requests
-        ]
-        return [(request, one.result()) for request, one in zip(requests, asked)]
-
-
 def test_kernel_addresses_are_roots():
     harness.need(os.geteuid() == 0, "only root can become somebody else")
     symbols = KernelSymbols()
@@ -133,9 +123,10 @@ def test_kernel_addresses_are_roots():
     with Program(CALLS) as program:
         for user in (0, NOBODY):
             found = []
-            for request, windows in at_once(
-                    path, user,
-                ("top all", "top all kinds=cpu", "top all kinds=offcpu", "top all kinds=wall")):
+            requests = ("top all", "top all kinds=cpu", "top all kinds=offcpu",
+                        "top all kinds=wall")
+            for request, windows in zip(requests, test_dump.at_once([
+                    (lambda r: list(live_windows(path, user, r)), r) for r in requests])):
                 frames = [f for w in windows for s in w.samples for f in s.frames
                           if s.labels["pid"] == program.pid]
                 assert any(f.kind == "kernel" for f in frames), (request, user, frames)
@@ -153,8 +144,8 @@ def test_kernel_addresses_are_roots():
             "folded", "speedscope", "chrome", "csv", "json", "callgrind")]
         verbs += [("export", "--format", out.rsplit("out-", 1)[1]) + words + ("-o", out)
                   for out in outs]
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            said = list(pool.map(lambda verb: ask(*verb[1:], verb=verb[0], user=NOBODY), verbs))
+        said = test_dump.at_once([
+            (lambda verb, *words: ask(*words, verb=verb, user=NOBODY), *verb) for verb in verbs])
         for out in outs:
             with open(out, encoding="utf-8", errors="replace") as f:
                 said.append(f.read())
@@ -169,7 +160,7 @@ def test_kernel_addresses_are_roots():
 
 # Machine code at the address that root's file tells of: it counts down and returns.
 JIT = """
-import ctypes, mmap, os, sys
+import ctypes, mmap, os, sys, time
 ADDRESS = 0x10000000
 libc = ctypes.CDLL(None)
 libc.mmap.restype = ctypes.c_void_p
@@ -183,26 +174,31 @@ burn = ctypes.CFUNCTYPE(None)(at)
 print("ready", flush=True)
 while True:
     burn()
+    time.sleep(0.1)
 """
 SECRET = "the_secret_of_root"
 OWN = "name_of_its_own"
 
 
-def jit_functions(how, before=None, wrap=()):
-    """What `pyprof report --live` of nobody's shows of nobody's JIT, and what the agent says. With
-    capabilities in a namespace of its own the program is root's to see, until it drops them."""
+def jit_functions(programs):
+    """What `pyprof report --live` of nobody's shows of each of nobody's JITs, and what the agent
+    says.  With capabilities in a namespace of its own a program is root's to see, until it drops
+    them."""
     harness.need(os.uname().machine == "x86_64", "the machine code is x86-64's")
-    directory = harness.temporary()
-    process, path = agent(directory)
-    with Program(JIT % how, before=before, wrap=wrap) as program:
-        out = ask("--live", "--socket", path, "--pid", program.pid, "--for", 2, "--top", 0,
-                  verb="report", user=None if wrap else NOBODY)
+    process, path = agent(harness.temporary())
+
+    def report(program, wrap):
+        return ask("--live", "--socket", path, "--pid", program.pid, "--for", 2, "--top", 0,
+                   verb="report", user=None if wrap else NOBODY)
+    with contextlib.ExitStack() as stack:
+        running = [(stack.enter_context(Program(JIT % how, before=before, wrap=wrap)), wrap)
+                   for how, before, wrap in programs]
+        outs = test_dump.at_once([(report, *one) for one in running])
+        for program, _ in running:
+            harness.forget_perf_map(program.pid)
+    for out in outs:
         assert "[anon]" in out or OWN in out or SECRET in out, out
-        path = "/tmp/perf-%d.map" % program.pid
-        if os.path.lexists(path):
-            os.unlink(path)
-    said = harness.finish(process, signal_number=2).err
-    return out, said
+    return outs, harness.finish(process, signal_number=2).err
 
 
 def secret_file(directory):
@@ -213,16 +209,13 @@ def secret_file(directory):
     return path
 
 
-def test_perf_map_of_its_own():
-    harness.need(os.geteuid() == 0, "only root can become somebody else")
-    out, _ = jit_functions("""
+OWN_MAP = """
 with open("/tmp/perf-%%d.map" %% os.getpid(), "w") as f:
     f.write("10000000 1000 %s\\n")
-""" % OWN)
-    assert OWN in out, out
+""" % OWN
 
 
-def test_perf_map_is_no_way_to_other_files():
+def test_perf_map_is_its_own_and_no_way_to_other_files():
     harness.need(os.geteuid() == 0, "only root can become somebody else")
     secret = secret_file(harness.temporary())
     fifo = secret + ".fifo"
@@ -243,8 +236,9 @@ open(path, "w").close()
 assert libc.mount(b"%s", path.encode(), None, 4096, None) == 0
 """ % secret
         whys.append(("another user's", mount, None, ("unshare", "-Urm")))
-    for why, how, before, wrap in whys:
-        out, said = jit_functions(how, before, wrap)
+    (own, *outs), said = jit_functions([(OWN_MAP, None, ())] + [why[1:] for why in whys])
+    assert OWN in own, own
+    for (why, *_), out in zip(whys, outs):
         assert SECRET not in out and "[anon]" in out, (why, out)
         assert why in said and "perf_maps_refused" in said, (why, said)
     assert os.read(kept, 100) == line, "a pipe was read"
@@ -256,7 +250,7 @@ assert libc.mount(b"%s", path.encode(), None, 4096, None) == 0
 LIBRARY = """
 __attribute__((noinline)) void %s(void)
 {
-	for (volatile int i = 0; i < 50000000; i++)
+	for (volatile int i = 0; i < 10000000; i++)
 		;
 }
 __attribute__((noinline)) void %s(void)
@@ -265,11 +259,12 @@ __attribute__((noinline)) void %s(void)
 }
 """
 CALLER = """
-import ctypes, sys
+import ctypes, sys, time
 call = getattr(ctypes.CDLL("%s"), "%s")
 print("ready", flush=True)
 while True:
     call()
+    time.sleep(0.06)
 """
 
 
@@ -302,10 +297,10 @@ def test_forged_build_id_names_nobody_else():
         with Program(CALLER % (forged, forged_call)) as attacker:
             ask("--live", "--socket", path, "--pid", attacker.pid, "--for", 2, verb="report")
             with Program(CALLER % (honest, honest_call), user=54321) as victim:
-                out = {
-                    p.pid: ask("--live", "--socket", path, "--pid", p.pid, "--for", 2, "--top", 0,
-                               verb="report") for p in (attacker, victim)
-                }
+                pids = [attacker.pid, victim.pid]
+                out = dict(zip(pids, test_dump.at_once([
+                    (lambda pid: ask("--live", "--socket", path, "--pid", pid, "--for", 2, "--top",
+                                     0, verb="report"), pid) for pid in pids])))
         assert "forged_inner" in out[attacker.pid] and "libforged" in out[attacker.pid], out
         assert "honest_inner" in out[victim.pid] and "libhonest" in out[victim.pid], out[victim.pid]
         assert "forged" not in out[victim.pid], out[victim.pid]
@@ -418,12 +413,13 @@ def test_code_object_made_like_anothers_lends_it_no_name():
     newer = "import sys; sys.exit(sys.version_info < (3, 11))"
     harness.need(not subprocess.call(["/usr/bin/python3", "-c", newer]), "no Python 3.11")
     out = os.path.join(harness.temporary(), "o.pb.gz")
-    running = harness.start(out, duration=4)
+    running = harness.start(out)
     harness.sampling(running)
     with Program(LENDING % PAY) as lender:
         harness.wait_for(lambda: harness.cpu_of(lender.pid) > 0.3, 20, "the first one's time")
         with Program(PAYING % PAY, user=NOBODY - 1) as victim:
-            harness.finish(running)
+            harness.wait_for(lambda: harness.cpu_of(victim.pid) > 0.5, 20, "the victim's time")
+            harness.finish(running, signal_number=2)
     for program, own, other in ((victim, "pay_salaries", "idle_nothing"),
                                 (lender, "idle_nothing", "pay_salaries")):
         samples = harness.samples(out, pid=program.pid)

@@ -100,7 +100,7 @@ def test_all_at_once_system_wide(several):
     try:
         for target in targets:
             target.wait("ready", 100)
-        run = harness.profile(hz=499, duration=3)
+        run = harness.profile(hz=499, duration=2)
     finally:
         for target in targets:
             target.ask_to_stop()

@@ -52,7 +52,7 @@ def test_environment_and_script():
            "WORLD_SIZE": "16", "SLURM_JOB_ID": "4711", "SLURM_PROCID": "9"}
     with target(env=env) as shop, target(env={"DD_SERVICE": "dog", "RANK": "x"}) as dog, \
             target() as plain:
-        run = harness.profile([shop.pid, dog.pid, plain.pid])
+        run = harness.profile([shop.pid, dog.pid, plain.pid], duration=1)
         assert labels_of(run.out, shop.pid) == {
             "service_name": "shop", "app": "labelled.py", "user": "root", "slurm_job": "4711",
             "rank": "3", "local_rank": "1", "world_size": "16"}, labels_of(run.out, shop.pid)
@@ -81,7 +81,7 @@ def test_secrets_of_command_line_and_environment_leave_in_no_byte():
 def test_children_are_who_their_parents_are():
     env = {"OTEL_SERVICE_NAME": "shop"}
     with target("fork", env=env) as forks, target("spawn", env={"RANK": "1"}) as spawns:
-        run = harness.profile([forks.pid, spawns.pid])
+        run = harness.profile([forks.pid, spawns.pid], duration=1)
         found = labels_of(run.out, workers(forks)[0])
         assert found["app"] == "labelled.py" and found["service_name"] == "shop", found
         found = labels_of(run.out, workers(spawns)[0])
@@ -102,7 +102,7 @@ def test_titles_do_not_hide_what_was_there_before():
         one.wait("titled.json")
         with open("/proc/%d/cmdline" % one.pid, "rb") as file:
             assert file.read().startswith(b"gunicorn: worker [somebody else]")
-        late = harness.profile(one.pid)
+        late = harness.profile(one.pid, duration=1)
         harness.finish(process, signal_number=2)
         for path in glob.glob(store + "/**/*cpu*.gz", recursive=True):
             if working(path, one.pid):
@@ -134,7 +134,7 @@ def test_user():
         names = {line.split(":")[2]: line.split(":")[0] for line in file if line.count(":") > 5}
     with target(python=python[-1], directory=directory,
                 wrap=["setpriv", "--reuid=65534", "--clear-groups"]) as one:
-        run = harness.profile(one.pid)
+        run = harness.profile(one.pid, duration=1)
         assert labels_of(run.out, one.pid)["user"] == names.get("65534", "65534")
 
 
@@ -200,7 +200,7 @@ def test_unit():
     for kind, mount in mounts():
         path = "/e2e%d.slice/train-e2e.service" % os.getpid()
         with target() as one, cgroup(mount, path, one.pid):
-            run = harness.profile(one.pid)
+            run = harness.profile(one.pid, duration=1)
             assert labels_of(run.out, one.pid).get("unit") == "train-e2e.service", kind
 
 
@@ -209,7 +209,7 @@ def test_a_users_cgroup_is_no_container():
     scope = "docker-%s.scope" % ("0123456789abcdef" * 4)
     path = "/user.slice/user-%d.slice/user@7.service/%s" % (os.getpid(), scope)
     with target() as one, cgroup(mount, path, one.pid):
-        found = labels_of(harness.profile(one.pid).out, one.pid)
+        found = labels_of(harness.profile(one.pid, duration=1).out, one.pid)
         assert "container_id" not in found, (kind, found)
         assert found.get("unit") == "user@7.service/" + scope, (kind, found)
 
@@ -224,14 +224,14 @@ def test_pod():
         for path in paths:
             with target() as one, cgroup(mount, path, one.pid):
                 with log("/var/log/containers", "web-7d9_shop_nginx-%s.log" % container):
-                    found = labels_of(harness.profile(one.pid).out, one.pid)
+                    found = labels_of(harness.profile(one.pid, duration=1).out, one.pid)
                     assert (found.get("pod"), found.get("namespace"), found.get("container"),
                             found.get("unit")) == ("web-7d9", "shop", "nginx", None), (kind, found)
                     assert found["service_name"] == "labelled.py"
                 if path != paths[0]:
                     continue
                 with log("/var/log/pods", "shop_web-7d9_" + uid):
-                    found = labels_of(harness.profile(one.pid).out, one.pid)
+                    found = labels_of(harness.profile(one.pid, duration=1).out, one.pid)
                     assert (found.get("pod"), found.get("namespace"), found.get("container")) == \
                         ("web-7d9", "shop", None), (kind, found)
 
@@ -249,7 +249,7 @@ def ask(*words, status=0):
 def test_reader_groups_and_chooses_by_labels():
     with target(env={"RANK": "0", "DD_SERVICE": "shop"}) as one, \
             target(env={"RANK": "1", "DD_SERVICE": "shop"}) as two, harness.light() as other:
-        out = harness.profile([one.pid, two.pid, other.pid]).out
+        out = harness.profile([one.pid, two.pid, other.pid], duration=1).out
     rows = ask("report", out, "--by", "service_name,rank")
     for row in ("service_name shop / rank 0", "service_name shop / rank 1",
                 "service_name burn.py / rank none"):

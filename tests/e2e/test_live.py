@@ -14,7 +14,7 @@ import harness
 import pprof
 import test_dump
 import test_top
-from test_dump import PYPROF, USER, ask, become
+from test_dump import PYPROF, USER, ask, at_once, become
 from test_top import raw_windows
 
 # Three quarters of its CPU time by its own clock; two threads of names, one of which sleeps.
@@ -25,9 +25,9 @@ def burn(seconds):
     while time.thread_time() < end:
         sum(range(100))
 def three_parts():
-    burn(0.06)
+    burn(0.03)
 def one_part():
-    burn(0.02)
+    burn(0.01)
 def idle():
     while True:
         time.sleep(0.05)
@@ -35,7 +35,7 @@ def work():
     while True:
         three_parts()
         one_part()
-        time.sleep(0.02)
+        time.sleep(0.06)
 threading.Thread(target=idle, name="idler", daemon=True).start()
 threading.Thread(target=work, name="toiler", daemon=True).start()
 print("ready", flush=True)
@@ -49,7 +49,7 @@ class Worker(test_top.Worker):
 
 def agent(directory, *options):
     """A pyprofd that records all kinds into a store, and serves a socket."""
-    return test_dump.agent(directory, "store/", 499, options)
+    return test_dump.agent(directory, "store/", 299, options)
 
 
 def machine_row(out, pid):
@@ -124,52 +124,63 @@ def totals(out):
             re.findall(r"^ *[0-9.]+ % +[0-9.?]+ +([0-9.]+) % .* (\S+)  \S+:\d+$", out, re.M)}
 
 
-def check_shares(*words):
-    with Worker() as worker:
-        out = ask("--live", "--pid", worker.pid, "--python", "--for", 4, *words, verb="report")
-        windows, seconds = recorded(out)
-        assert 2 <= windows <= 5 and 3.5 <= seconds <= 7, out
-        shares = totals(out)
-        assert shares["work"] > 95, out
-        # 99 samples a second in the worst case, of half a CPU.
-        assert abs(shares["three_parts"] - 75) < 14 and abs(shares["one_part"] - 25) < 14, out
-
-
-def test_shares_that_the_program_knows():
-    process, path = agent(harness.temporary())
-    check_shares("--socket", path)
-    harness.finish(process, signal_number=2)
+def check_shares(worker, *words):
+    out = ask("--live", "--pid", worker.pid, "--python", "--for", 4, *words, verb="report")
+    windows, seconds = recorded(out)
+    assert 2 <= windows <= 5 and 3.5 <= seconds <= 7, out
+    shares = totals(out)
+    assert shares["work"] > 95, out
+    # 99 samples a second in the worst case, of 0.4 CPUs.
+    assert abs(shares["three_parts"] - 75) < 14 and abs(shares["one_part"] - 25) < 14, out
 
 
 def test_without_a_pyprofd():
     harness.need_no_pyprofd()
-    began = time.monotonic()
-    check_shares()
-    assert time.monotonic() - began < 15, "it begins at once"
+    with Worker() as worker:
+        began = time.monotonic()
+        check_shares(worker)
+        assert time.monotonic() - began < 15, "it begins at once"
 
 
-def test_threads_and_kinds():
-    """The labels are those of files: what sleeps is a thread with its name."""
+def check_threads(worker, *words):
+    """What sleeps is a thread with its name."""
+    out = ask(*words, "--for", 3, "--kind", "wall", "--by", "thread-name", verb="report")
+    _, seconds = recorded(out)
+    found = {name: value for value, name in
+             re.findall(r" ([0-9.]+) s thread (\S+)$", out, re.M)}
+    assert {"idler", "toiler"} <= set(found), out
+    for name in ("idler", "toiler"):
+        assert abs(float(found[name]) - seconds) < 0.25 * seconds, out
+    out = ask(*words, "--for", 1, "--kind", "offcpu", "--thread", "^idler$", "--group-by",
+              "thread", verb="report")
+    assert re.search(r"^pid %d .* thread \d+ idler: .* 100.0 %% of all" % worker.pid, out,
+                     re.M), out
+    assert "three_parts" not in out, out
+
+
+def check_verbs(*words):
+    out = ask(*words, "--for", 1, "--kind", "gil", verb="tree")
+    assert out.startswith("gil_wait of what runs now"), out
+    out = ask(*words, "--for", 1, verb="info")
+    assert re.search(r"^stacks +[0-9.]+ % of \d+ samples complete", out, re.M), out
+    assert re.search(r"^own cost ", out, re.M), out
+
+
+def check_lines(worker, *words):
+    out = ask("worker.py", *words, "--for", 2, verb="lines")
+    assert worker.path in out, out
+    # The source is there, its hottest line, and what a line waits for.
+    assert re.search(r"^ +6 +[0-9.]+ %.*  sum\(range\(100\)\)$", out, re.M), out
+    assert re.search(r"^ +13 .* s sleep +time\.sleep\(0\.05\)$", out, re.M), out
+
+
+def test_shares_threads_kinds_and_lines():
+    """Shares are those that the program knows; labels are those of files."""
     process, path = agent(harness.temporary())
     with Worker() as worker:
         words = ("--live", "--socket", path, "--pid", worker.pid)
-        out = ask(*words, "--for", 3, "--kind", "wall", "--by", "thread-name", verb="report")
-        _, seconds = recorded(out)
-        found = {name: value for value, name in
-                 re.findall(r" ([0-9.]+) s thread (\S+)$", out, re.M)}
-        assert {"idler", "toiler"} <= set(found), out
-        for name in ("idler", "toiler"):
-            assert abs(float(found[name]) - seconds) < 0.25 * seconds, out
-        out = ask(*words, "--for", 2, "--kind", "offcpu", "--thread", "^idler$", "--group-by",
-                  "thread", verb="report")
-        assert re.search(r"^pid %d .* thread \d+ idler: .* 100.0 %% of all" % worker.pid, out,
-                         re.M), out
-        assert "three_parts" not in out, out
-        out = ask(*words, "--for", 1, "--kind", "gil", verb="tree")
-        assert out.startswith("gil_wait of what runs now"), out
-        out = ask(*words, "--for", 1, verb="info")
-        assert re.search(r"^stacks +[0-9.]+ % of \d+ samples complete", out, re.M), out
-        assert re.search(r"^own cost ", out, re.M), out
+        at_once([(check_shares, worker, "--socket", path), (check_threads, worker, *words),
+                 (check_verbs, *words), (check_lines, worker, *words)])
     harness.finish(process, signal_number=2)
 
 
@@ -188,11 +199,13 @@ def test_windows_are_those_of_files():
     directory = harness.temporary()
     process, path = agent(directory, "--interval", "2")
     with Worker() as worker:
-        now = os.path.join(directory, "now.pb.gz")
-        for kind in ("cpu", "offcpu"):
-            ask("--live", "--socket", path, "--pid", worker.pid, "--for", 3, "--kind",
-                kind, "-o", now, verb="export")
-            then = os.path.join(directory, "then.pb.gz")
+        kinds = ("cpu", "offcpu")
+        at_once([(lambda kind: ask(
+            "--live", "--socket", path, "--pid", worker.pid, "--for", 3, "--kind", kind, "-o",
+            os.path.join(directory, kind + ".pb.gz"), verb="export"), kind) for kind in kinds])
+        then = os.path.join(directory, "then.pb.gz")
+        for kind in kinds:
+            now = os.path.join(directory, kind + ".pb.gz")
             ask(os.path.join(directory, "store"), "--pid", worker.pid, "--kind", kind,
                 "-o", then, verb="export")
             keys = label_keys(now, worker.pid), label_keys(then, worker.pid)
@@ -202,36 +215,26 @@ def test_windows_are_those_of_files():
     harness.finish(process, signal_number=2)
 
 
-def test_lines_of_the_source():
-    process, path = agent(harness.temporary())
-    with Worker() as worker:
-        out = ask("worker.py", "--live", "--socket", path, "--pid", worker.pid, "--for", 2,
-                  verb="lines")
-        assert worker.path in out, out
-        # The source is there, its hottest line, and what a line waits for.
-        assert re.search(r"^ +6 +[0-9.]+ %.*  sum\(range\(100\)\)$", out, re.M), out
-        assert re.search(r"^ +13 .* s sleep +time\.sleep\(0\.05\)$", out, re.M), out
-    harness.finish(process, signal_number=2)
-
-
 def test_users_see_their_own():
     harness.need(os.geteuid() == 0, "only root can become somebody else")
     process, path = agent(harness.temporary())
     with Worker() as worker, Worker(user=USER) as own:
-        words = ("--live", "--socket", path, "--for", 2)
-        out = ask(*words, "--by", "process", "--top", 0, verb="report", user=USER)
+        def report(user, *which):
+            return ask("--live", "--socket", path, "--for", 2, *which, verb="report", user=user)
+        table = ("--by", "process", "--top", 0)
+        out, none, all_of = at_once([(report, USER, *table), (report, USER, "--pid", worker.pid),
+                                     (report, 0, *table)])
         assert "pid %d " % own.pid in out and "pid %d " % worker.pid not in out, out
-        out = ask(*words, "--pid", worker.pid, verb="report", user=USER)
-        assert "No samples" in out, out
-        out = ask(*words, "--by", "process", "--top", 0, verb="report")
-        assert "pid %d " % own.pid in out and "pid %d " % worker.pid in out, out
+        assert "No samples" in none, none
+        assert "pid %d " % own.pid in all_of and "pid %d " % worker.pid in all_of, all_of
         # Nor is anything else of others among the bytes; nor what the agent tells of itself.
-        for user, is_theirs in ((USER, False), (0, True)):
-            for kind in ("cpu", "offcpu", "wall"):
-                told = raw_windows(path, user, "top all kinds=" + kind)
-                assert os.path.basename(own.directory).encode() in told
-                assert (os.path.basename(worker.directory).encode() in told) == is_theirs
-                assert (b"elapsed_ns=" in told) == is_theirs
+        asked = [(user, kind) for user in (USER, 0) for kind in ("cpu", "offcpu", "wall")]
+        for (user, kind), told in zip(asked, at_once([
+                (raw_windows, path, user, "top all kinds=" + kind) for user, kind in asked])):
+            is_theirs = not user
+            assert os.path.basename(own.directory).encode() in told
+            assert (os.path.basename(worker.directory).encode() in told) == is_theirs
+            assert (b"elapsed_ns=" in told) == is_theirs
     harness.finish(process, signal_number=2)
 
 
@@ -272,13 +275,11 @@ def test_users_see_their_own_events():
     kinds = ("gc", "import", "mem")
     process, path = agent(harness.temporary(), "--events", ",".join(("cpu",) + kinds))
     with Eventful() as worker, Eventful(user=USER) as own:
-        for user, is_theirs in ((USER, False), (0, True)):
-            for kind in kinds:
-                told = window_with(path, user, kind, os.path.basename(own.directory).encode())
-                if is_theirs:
-                    window_with(path, user, kind, os.path.basename(worker.directory).encode())
-                else:
-                    assert os.path.basename(worker.directory).encode() not in told, kind
+        ours, theirs = (os.path.basename(w.directory).encode() for w in (own, worker))
+        for kind, told in zip(kinds, at_once([
+                (window_with, path, USER, kind, ours) for kind in kinds])):
+            assert theirs not in told, kind
+        at_once([(window_with, path, 0, kind, name) for kind in kinds for name in (ours, theirs)])
     harness.finish(process, signal_number=2)
 
 
@@ -315,7 +316,7 @@ def test_progress_and_an_early_end():
     with Worker() as worker:
         terminal = Terminal("report", "--live", "--socket", path, "--pid", worker.pid, "--for", 600,
                             "--python")
-        terminal.wait_for(rb"watching: [3-9] of 600 s; Ctrl-C ends it")
+        terminal.wait_for(rb"watching: [2-9] of 600 s; Ctrl-C ends it")
         terminal.process.send_signal(signal.SIGINT)
         out = terminal.end()
         assert terminal.process.returncode == 0, (out, terminal.said)
@@ -331,7 +332,7 @@ def test_the_agent_ends_meanwhile():
             PYPROF, "report", "--live", "--socket", path, "--pid",
             str(worker.pid), "--for", "600", "--python"
         ], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(4)
+        time.sleep(2.5)
         harness.finish(process, signal_number=2)
         out, err = asking.communicate(timeout=30)
         assert asking.returncode == 0 and b"three_parts" in out, (out, err)
@@ -463,9 +464,9 @@ def test_a_loop_of_connections_costs_little():
         before = cpu_seconds(process.pid)
         time.sleep(seconds)
         return (cpu_seconds(process.pid) - before) / seconds
-    quiet = cost(3)
+    quiet = cost(2)
     with programs(FLOOD, path, [60000, 60001]):
-        flooded = cost(4)
+        flooded = cost(2)
         began = time.monotonic()
         assert "process" in ask("--all", "--socket", path)
         answer_s = time.monotonic() - began

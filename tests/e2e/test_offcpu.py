@@ -71,7 +71,7 @@ def check_kind(profile, kind, truth, tolerance, slack, held_ns):
 def test_reasons_to_wait():
     with harness.Target("waiters.py") as target:
         meter = waits.Meter(target.pid)
-        profile, said = offcpu(target, 5)
+        profile, said = offcpu(target, harness.times(3, 5))
         meter.stop()
         target.stop()
         truth = target.read("waiters.json")
@@ -95,13 +95,13 @@ def test_run_queue():
     with harness.Target("lives.py", "turns") as target:
         pids = target.read("turns.json")
         meters = [waits.Meter(pid, 0.02) for pid in pids]
-        path = harness.profile(pids, duration=4, hz=None, options=["--events", "offcpu"]).out
+        path = harness.profile(pids, duration=2.5, hz=None, options=["--events", "offcpu"]).out
         for meter in meters:
             meter.stop()
         for pid, meter in zip(pids, meters):
             profile = waits.Waits(path, pid, "off_cpu")
             _, wanted, _, _ = meter.between(profile.begin_ns, profile.end_ns)
-            assert wanted > SECOND, "they are not on one CPU"
+            assert wanted > SECOND / 2, "they are not on one CPU"
             queue = [s for s in profile.samples if s.labels["wait"] == "run queue"]
             waits.near(sum(s.ns for s in queue), wanted, 0.05, "run queue")
             turns = sum(s.ns for s in queue if waits.leaf(s) and waits.leaf(s).name == "turns")
@@ -110,11 +110,10 @@ def test_run_queue():
 
 
 def test_stopped():
-    with harness.Target("burn.py", 0) as target:
-        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, None, 4,
+    with harness.light() as target:
+        process = harness.start(os.path.join(harness.temporary(), "o.pb.gz"), target.pid, None, 3,
                                 ["--events", "offcpu"])
         harness.sampling(process)
-        time.sleep(1)
         os.kill(target.pid, signal.SIGSTOP)
         begin = time.monotonic_ns()
         time.sleep(1.5)
@@ -131,17 +130,17 @@ def test_a_directory_gets_all_kinds_and_they_add_up():
     """wall = cpu + offcpu = threads x time, and the ledger too."""
     with harness.Target("waiters.py", "spin") as target:
         meter, directory = waits.Meter(target.pid), harness.temporary()
-        run = harness.profile(target.pid, out=directory, duration=6.5, hz=997,
+        run = harness.profile(target.pid, out=directory, duration=4.5, hz=997,
                               options=["--interval", "2"])
         meter.stop()
         paths = {kind: waits.windows(directory, kind) for kind in ("cpu", "offcpu", "gil",
                                                                       "ledger")}
         # The last one may be shorter than the two seconds that times tell apart.
         assert not waits.windows(directory, "wall")
-        paths = {kind: found[:3] for kind, found in paths.items()}
+        paths = {kind: found[:2] for kind, found in paths.items()}
         paths["wall"] = [waits.made_wall(directory, path) for path in paths["cpu"]]
         counts = {kind: len(found) for kind, found in paths.items()}
-        assert set(counts.values()) == {3}, counts
+        assert set(counts.values()) == {2}, counts
         all_ns = all_wanted = all_stolen = 0
         for number in range(counts["cpu"]):
             kinds = {kind: waits.Waits(paths[kind][number], target.pid, value) for kind, value in (
@@ -344,7 +343,7 @@ def test_callers_change_where_a_thread_often_waits():
     program ends just behind the edge of the first window, where its sums must still be that
     window's."""
     program = built(os.path.join(harness.TARGETS, "two_callers.c"), "-fno-optimize-sibling-calls")
-    profile, printed, said = run_command([program, "2500", "7500"])
+    profile, printed, said = run_command([program, "1000", "3000"], ["--interval", "4"])
     truth = [int(ns) for ns in printed.split()]
     ns, spread = {"early": 0, "late": 0}, {"early": 0, "late": 0}
     for sample in profile.profile.samples:
@@ -380,9 +379,9 @@ def test_short_waits_can_be_left_out():
 def test_cpu_of_the_ledger():
     """Beside the scheduler's own clock; what the host takes from the machine is in ours, but not in
     its."""
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         meter = waits.Meter(target.pid)
-        profile, _ = offcpu(target, 4)
+        profile, _ = offcpu(target, 3)
         meter.stop()
         cpu, _, _, stolen = meter.between(profile.begin_ns, profile.end_ns)
         line = waits.ledger(profile.profile, target.pid)

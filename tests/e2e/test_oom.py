@@ -88,8 +88,8 @@ def end(target):
 def test_killed_process_is_kept_with_its_last_window():
     store = os.path.join(harness.temporary(), "store")
     with MemoryGroup() as group, harness.light() as other:
-        target = eat(group, 5)
-        run = harness.start(store + "/", hz=199, options=["--interval", "2"])
+        target = eat(group, 2.5)
+        run = harness.start(store + "/", hz=199, options=["--interval", "1"])
         harness.sampling(run)
         end(target)
         harness.wait_for(lambda: kept_of(store, target.pid), 20, "what is kept")
@@ -146,7 +146,7 @@ def test_signal_keeps_everything_and_cuts_the_window():
     with harness.light() as target:
         run = harness.start(store + "/", hz=499, options=["--interval", "60"])
         harness.sampling(run)
-        time.sleep(2)
+        time.sleep(1)
         # As `systemctl kill -s USR1` does: to all processes of the service.
         pids = harness.children(run.pid)
         for pid in pids + [run.pid]:

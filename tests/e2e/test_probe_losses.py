@@ -25,9 +25,9 @@ def started(name):
 
 
 def probed(process, program, function):
-    """(samples, probe_unmatched) of three seconds of a function's calls."""
+    """(samples, probe_unmatched) of two seconds of a function's calls."""
     run = harness.profile(
-        process.pid, duration=3, options=["--probe", "uprobe:%s:%s+ret" % (program, function)])
+        process.pid, duration=2, options=["--probe", "uprobe:%s:%s+ret" % (program, function)])
     unmatched = re.search(r"([\d,]+) probe_unmatched", run.err)
     return harness.samples(run.out), int(unmatched.group(1).replace(",", "")) if unmatched else 0
 
@@ -52,7 +52,7 @@ def test_calls_that_return_are_matched_while_links_come_and_go():
 
 # ---- forks ----
 
-HOLD_S, FORK_S = 6, 2.0
+HOLD_S, FORK_S = 4, 1.5
 
 
 def hold(seconds, python, directory):
@@ -97,7 +97,7 @@ def beside_kept_lock(when, python, script, start):
     pyprofd = start(directory, other.pid)
     if when == "end":
         harness.sampling(pyprofd)
-        time.sleep(2)
+        time.sleep(1.5)
         held = hold(HOLD_S, python, directory)
     longest = longest_fork(pyprofd)
     done = harness.finish(pyprofd)
@@ -115,7 +115,7 @@ def test_a_kept_lock_of_mappings_holds_up_no_fork(when):
     """While probes come, and while they go: the kernel would wait for that lock."""
     done = beside_kept_lock(
         when, probed_python(b"gc__start"), "import time; time.sleep(60)",
-        lambda directory, _: harness.start(os.path.join(directory, ""), hz=99, duration=4,
+        lambda directory, _: harness.start(os.path.join(directory, ""), hz=99, duration=3,
                                            options=["-q"]))
     assert done.rc == 0, (done.rc, done.err)
 
@@ -125,7 +125,7 @@ def test_exact_counts_beside_a_kept_lock_hold_up_no_fork(when):
     done = beside_kept_lock(
         when, probed_python(b"function__entry"), "while True: str(1)",
         lambda directory, pid: harness.start(
-            os.path.join(directory, "calls.pb.gz"), pid=pid, duration=4,
+            os.path.join(directory, "calls.pb.gz"), pid=pid, duration=3,
             options=["-q", "--events", "calls", "--max-slowdown", "1000x"]))
     assert done.rc == (2 if when == "start" else 0), (done.rc, done.err)
 

@@ -52,7 +52,7 @@ class Victim:
 
     def expect(self, samples):
         chosen = [s for s in samples if s.pid == self.pid]
-        assert sum(s.ns for s in chosen) > 1e9, harness.show(chosen)
+        assert sum(s.ns for s in chosen) > 0.5e9, harness.show(chosen)
         harness.expect_share(
             chosen, lambda s: harness.is_rooted(s) and {"main", "middle", "inner"} <=
             {f.name for f in s.frames}, 0.97, "whole stacks of the victim")
@@ -96,7 +96,7 @@ def test_code_that_is_not_there_takes_no_pages():
     harness.sampling(process)
     with Program(FORGED):
         time.sleep(1)
-        victim.run(1.5)
+        victim.run(0.8)
     run = harness.finish(process, signal_number=2)
     victim.check(out)
     assert lost(run.err, "text_refused") >= 80, run.err
@@ -160,7 +160,7 @@ def test_fake_interpreters_take_no_frames_from_others():
     harness.sampling(process)
     subprocess.check_call([fakes, fake], cwd=own, preexec_fn=lambda: become(NOBODY))
     with harness.Target("burn.py", 0) as honest:
-        harness.wait_for(lambda: harness.cpu_of(honest.pid) > 3, 30,
+        harness.wait_for(lambda: harness.cpu_of(honest.pid) > 1, 30,
                          "the honest program's CPU time")
         honest.stop()
     run = harness.finish(process, signal_number=2)

@@ -21,9 +21,11 @@ RELATIONS = {
 def made():
     for tool in "dpkg-query", "readelf", "ldd":
         harness.need(shutil.which(tool), "no " + tool)
-    # What is built stays as it is.
-    kept = [word for name in PROGRAMS for word in ("-o", BUILD + "/" + name)]
-    subprocess.run(["make", "-s", "-C", harness.TOP, "BUILD=" + BUILD, *kept, "sbom"],
+    # What is built stays as it is; another word for the same directory would build all anew.
+    build = os.path.relpath(BUILD, harness.TOP)
+    build = BUILD if build.startswith("..") else build
+    kept = [word for name in PROGRAMS for word in ("-o", build + "/" + name)]
+    subprocess.run(["make", "-s", "-C", harness.TOP, "BUILD=" + build, *kept, "sbom"],
                    stdout=subprocess.DEVNULL, check=True,
                    env=dict(os.environ, SOURCE_DATE_EPOCH="1700000000"))
     with open(BUILD + "/pyprofd.spdx.json", encoding="utf-8") as file:

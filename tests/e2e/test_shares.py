@@ -12,18 +12,18 @@ LEFT_OUT = "[stack left out: its process has too many]"
 def test_endless_code_takes_no_names_from_others():
     python = harness.interpreter((3, 11))
     with harness.Target("endless_code.py", python=python) as greedy, \
-            harness.Target("burn.py", 0, python=python) as honest:
+            harness.light(python=python) as honest:
         directory = harness.temporary()
         pids = [greedy.pid, honest.pid]
         before = {pid: harness.scheduled_s(pid) for pid in pids}
-        run = harness.profile(pids, hz=999, duration=12, out=directory + "/",
+        run = harness.profile(pids, hz=999, duration=6, out=directory + "/",
                               options=["--interval", "2", "--events", "cpu"])
         ran = {pid: harness.scheduled_s(pid) - before[pid] for pid in pids}
         assert not honest.stop() and not greedy.stop()
     full = re.search(r"([0-9,]+) dictionary_full", run.err)
     assert full and int(full.group(1).replace(",", "")) > 1000, run.err
     windows = sorted(glob.glob(directory + "/**/*.pb.gz", recursive=True))
-    assert len(windows) >= 5, windows
+    assert len(windows) >= 2, windows
     total, left_out = {p: 0 for p in pids}, 0
     for window in windows:
         samples = harness.samples(window, pids=pids)

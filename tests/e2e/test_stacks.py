@@ -32,20 +32,16 @@ def test_kernel_below_native_below_python():
             "libc's read between Python and the kernel")
 
 
-def test_no_kernel():
+def test_no_kernel_and_no_native():
     with kernel_target() as target:
         samples = harness.samples(
-            harness.profile_work(target.pid, 0.5, options=["--frames", "python,native"]).out,
+            harness.profile_work(target.pid, 0.3, options=["--frames", "python,native"]).out,
             pid=target.pid)
         assert harness.total(samples) > 100
         assert not [s for s in samples if harness.kernel_frames(s)]
         harness.expect_whole(samples)
-
-
-def test_no_native():
-    with kernel_target() as target:
         samples = harness.samples(
-            harness.profile_work(target.pid, 0.5, options=["--frames", "python,kernel"]).out,
+            harness.profile_work(target.pid, 0.3, options=["--frames", "python,kernel"]).out,
             pid=target.pid)
         assert harness.total(samples) > 100
         found = [s for s in samples if harness.native_frames(s) and harness.names(s)]
@@ -59,9 +55,9 @@ def is_eval(frame):
 
 def test_raw_keeps_the_interpreters_own_frames():
     with harness.Target("burn.py", 0) as target:
-        folded = harness.samples(harness.profile_work(target.pid, 0.5).out, pid=target.pid)
+        folded = harness.samples(harness.profile_work(target.pid, 0.3).out, pid=target.pid)
         raw = harness.samples(
-            harness.profile_work(target.pid, 0.5, options=[
+            harness.profile_work(target.pid, 0.3, options=[
                 "--frames", "python,native,kernel,interpreter"]).out, pid=target.pid)
         harness.expect_share(raw, lambda s: any(is_eval(f) for f in s.frames), 0.9,
                              "eval frames with interpreter")
@@ -121,7 +117,7 @@ def test_a_program_without_python():
 
 def test_labels():
     with harness.Target("burn.py", 0, "python", "a-new-name") as target:
-        sample = max(harness.samples(harness.profile_work(target.pid, 0.5).out, pid=target.pid),
+        sample = max(harness.samples(harness.profile_work(target.pid, 0.1).out, pid=target.pid),
                      key=lambda s: s.count)
         labels = sample.labels
         assert labels["pid"] == target.pid and labels["tid"] == target.pid, labels
@@ -131,12 +127,12 @@ def test_labels():
 
 
 def test_profile_header():
-    with harness.Target("burn.py", 0) as target:
+    with harness.light() as target:
         before = harness.time.time()
-        out = harness.profile(target.pid, hz=100, duration=2).out
+        out = harness.profile(target.pid, hz=100, duration=1).out
         profile = harness.load(out)
         assert profile.period == 10_000_000, profile.period
-        assert 1.95e9 < profile.duration_ns < 2.5e9, profile.duration_ns
+        assert 0.95e9 < profile.duration_ns < 1.5e9, profile.duration_ns
         assert before - 1 < profile.time_ns / 1e9 < before + 10, profile.time_ns
         assert profile.comments, "no comment"
         assert [tuple(t) for t in profile.sample_types] == [("samples", "count"),
@@ -155,7 +151,7 @@ def test_code_without_information_in_every_sample(python):
     """No walk goes well by itself: where the eval loop's frame lies is found by the agent."""
     with harness.Target("jit.py", python=python, wrap=harness.AHEAD) as target:
         meter = waits.Meter(target.pid)
-        run = harness.profile(target.pid, hz=999, duration=1.5)
+        run = harness.profile(target.pid, hz=999, duration=1)
         meter.stop()
     samples = harness.samples(run.out, pid=target.pid)
     spun = [s for s in samples if harness.holds(s, "jit_outer", "jit_caller")]

@@ -44,7 +44,7 @@ def check_turns(how, interpreter, roles):
     with harness.Target("subinterpreter_turns.py", how, python=interpreter,
                         directory=directory) as target:
         stolen = waits.stolen_ns()
-        out = harness.profile(target.pid, hz=HZ, duration=4, out=harness.temporary() + "/").out
+        out = harness.profile(target.pid, hz=HZ, duration=3, out=harness.temporary() + "/").out
         stolen = waits.stolen_ns() - stolen
         assert target.stop() == 0, target.output()
         truth = {role: target.read(role + ".json") for role in roles}

@@ -289,7 +289,7 @@ def test_what_cannot_be_judged_is_told_in_one_line():
 
 # ---------------------------------------------------------------- the stand-in of libcuda
 
-SECONDS = 5
+SECONDS = 3
 
 
 def recorded(mode, seconds=SECONDS, is_whole=True):
@@ -388,7 +388,7 @@ test_a_program_with_a_graph_is_no_candidate.alone = "one a CPU"
 
 
 def test_a_starved_program_names_what_it_did_meanwhile():
-    process, truth, source, out = recorded("starved", 8)
+    process, truth, source, out = recorded("starved", 5)
     starved = process["by_name"]["starved"]
     assert starved["verdict"] == "found" and figure(starved, "labelled_share") > 0.8, starved
     # What the library knows of its own queues: its last interval has not ended, of its first one

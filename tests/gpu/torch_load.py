@@ -21,6 +21,7 @@ import torch
 # Entries whose code tells whether there are probes.
 WATCHED = ("cuLaunchKernel", "cuStreamSynchronize", "cuMemcpyHtoDAsync_v2", "cuGraphLaunch")
 LIMIT_S = 40
+PAUSE_S = float(os.environ.get("PAUSE_S") or 1)  # further links; pyprofd's run begins behind them
 ADDS, MATMULS, REPLAYS, NODES, ITEMS, ROUNDS = 1000, 200, 100, 10, 50, 30
 COPY_BYTES = 1 << 20
 
@@ -200,7 +201,7 @@ def do(name):
     if not await_code(all):
         say("without", name, "no probe came into the driver's code")
         return
-    time.sleep(1)  # further links; pyprofd's run begins behind the last one
+    time.sleep(PAUSE_S)
     for _ in range(steps):
         step()
     if name != "drained":

@@ -1,8 +1,8 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: BSD-2-Clause
-"""burn.py SECONDS [KIND] [COMM]   Uses so much CPU time (0: until `stop`) and writes how much it
-was to cpu.json at its very end.  KIND: python, light (python, a quarter of the time), kernel,
-mixed, threads."""
+"""burn.py SECONDS [KIND] [COMM]   Uses so much CPU time (0: until `stop`, which ends kind threads,
+too) and writes how much it was to cpu.json at its very end.  KIND: python, light (python, a quarter
+of the time), kernel, mixed, threads."""
 import os
 import sys
 import threading
@@ -33,7 +33,7 @@ def burn_kernel(end):
 
 
 def burn_mixed(end):
-    while time.process_time() < end:
+    while time.process_time() < end and not common.stopped():
         now = time.process_time()
         burn_python(now + 0.02)
         burn_kernel(now + 0.04)

@@ -11,7 +11,7 @@ import time
 import common
 
 THREADS = 4
-SECONDS = 5
+SECONDS = 3
 LATE_NS = 50000
 pread = ctypes.PyDLL(None).pread  # keeps the GIL, unlike os.pread()
 

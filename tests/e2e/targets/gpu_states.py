@@ -196,7 +196,7 @@ def race(cuda):
     """One thread synchronises a stream and the context, while others launch into that stream: from
     time to time all rest."""
     kernel, stream = cuda.kernel(ADD, ns=MS // 5), cuda.stream()
-    until, gates = time.monotonic() + 4, [threading.Event() for _ in range(3)]
+    until, gates = time.monotonic() + 2.5, [threading.Event() for _ in range(3)]
 
     def launches(gate):
         cuda.use(0)
@@ -247,8 +247,8 @@ def many(cuda):
     """More launches than a budget allows; all is done when it has synchronised."""
     kernel, stream = cuda.kernel(ADD, ns=0), cuda.stream()
     known(cuda)
-    until, launches = time.monotonic() + 10, 0
-    while time.monotonic() < until or launches < 40000:
+    until, launches = time.monotonic() + 6, 0
+    while time.monotonic() < until or launches < 24000:
         for _ in range(200):
             cuda.launch(kernel, stream=stream)
         launches += 200

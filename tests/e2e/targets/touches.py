@@ -122,8 +122,7 @@ def main():
     ways = [(pages, 96), (huge_pages, 128), (zero_pages, 48), (read, 64), (shared, 64),
             (private_file, 48), (objects, 64), (page_cache, 48)]
     with open(common.path("data"), "wb") as file:
-        for _ in range(64):
-            file.write(os.urandom(MB))
+        file.write(os.urandom(MB) * 64)
         os.fsync(file.fileno())
     inherited = [str(number) * 20 for number in range(200000)]
     keep, truth = [], {}
@@ -136,7 +135,7 @@ def main():
         keep.append(way(size * MB))
         after = resident()
         truth[way.__name__] = {kind: after[kind] - before[kind] for kind in after}
-        time.sleep(0.3)
+        time.sleep(0.1)
     end = resident()
     truth["all"] = {kind: end[kind] - begin[kind] for kind in end}
     fork_reader(inherited)
