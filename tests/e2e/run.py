@@ -156,7 +156,7 @@ class Running:
         else:
             usage = os.wait4(self.pid, 0)[2]
             self.is_late = True
-        self.cpu_s = usage.ru_utime + usage.ru_stime + reap_group(self.pid)
+        self.cpu_s += usage.ru_utime + usage.ru_stime + reap_group(self.pid)
         self.log.seek(0)
         self.said = self.log.read().decode("utf-8", "replace").strip()
         self.log.close()
@@ -183,6 +183,22 @@ def reap_group(group, limit_s=5):
     return taken_s
 
 
+def reap_orphans(running):
+    """Programs whose parents have ended are ours; tests that wait for their end look into /proc."""
+    tests = {run.pid: run for run in running}
+    while True:
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if not ended or ended.si_pid in tests:
+            return
+        group = os.getpgid(ended.si_pid)
+        usage = os.wait4(ended.si_pid, 0)[2]
+        if group in tests:
+            tests[group].cpu_s += usage.ru_utime + usage.ru_stime
+
+
 def run_all(tests, jobs, alone_after=None):
     """Yields each Running at its end.  alone_after: a file; who holds a lock on it is waited
     for."""
@@ -204,6 +220,7 @@ def run_all(tests, jobs, alone_after=None):
                     running.append(Running(test))
             ended = [r for r in running if r.poll()]
             running = [r for r in running if r not in ended]
+            reap_orphans(running)
             yield from ended
             time.sleep(0.02)
 

@@ -92,7 +92,8 @@ def test_titles_do_not_hide_what_was_there_before():
     """Those that come later are all that there is for a pyprofd that starts later."""
     store = os.path.join(harness.temporary(), "store")
     os.mkdir(store)
-    process = harness.start(store, options=["--interval", "1"])
+    # Of this test's own programs, which begin later.
+    process = harness.start(store, os.getpid(), options=["--interval", "1"])
     harness.sampling(process)
     with target("titled", env={"DD_SERVICE": "shop"}) as one:
         harness.wait_for(lambda: any(working(path, one.pid) for path in

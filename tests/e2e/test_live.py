@@ -47,9 +47,9 @@ class Worker(test_top.Worker):
     source = WORKER
 
 
-def agent(directory, *options):
+def agent(directory, *options, hz=299):
     """A pyprofd that records all kinds into a store, and serves a socket."""
-    return test_dump.agent(directory, "store/", 299, options)
+    return test_dump.agent(directory, "store/", hz, options)
 
 
 def machine_row(out, pid):
@@ -176,7 +176,7 @@ def check_lines(worker, *words):
 
 def test_shares_threads_kinds_and_lines():
     """Shares are those that the program knows; labels are those of files."""
-    process, path = agent(harness.temporary())
+    process, path = agent(harness.temporary(), hz=999)
     with Worker() as worker:
         words = ("--live", "--socket", path, "--pid", worker.pid)
         at_once([(check_shares, worker, "--socket", path), (check_threads, worker, *words),
