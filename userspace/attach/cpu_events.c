@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/timerfd.h>
 
 #include <pyprofd/config.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "discover/cpus.h"
 
 /* The time from one cpu_events_vary() to the next. */
@@ -53,10 +53,7 @@ void cpu_events_free(struct cpu_events *events)
 /* Returns a number from low on, below high. */
 static uint64_t random_in(uint64_t low, uint64_t high)
 {
-	uint64_t chance = 0;
-
-	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
-	return low + chance % (high - low);
+	return low + random_number() % (high - low);
 }
 
 static void set_timer(const struct cpu_events *events)

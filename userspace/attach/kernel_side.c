@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 
 #include <pyprofd/config.h>
@@ -20,6 +19,7 @@
 #include "attach/tracepoints.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/random.h"
 
 /* The skeletons need what crosses the kernel boundary, and name the scratch type.  Of the second
  * only its bytes are used: both objects have the same maps, programs and constants. */
@@ -318,16 +318,11 @@ static int map_all(struct kernel_side *side)
 static void set_config(struct kernel_side *side)
 {
 	struct pp_config *config = side->config;
-	uint64_t secret;
-	uint32_t seed;
 
 	config->thread_mask = side->thread_count - 1;
 	config->processes_left = side->process_room;
-	if (getrandom(&seed, sizeof(seed), 0) == sizeof(seed))
-		config->thread_seed = seed;
-	if (getrandom(&secret, sizeof(secret), 0) == sizeof(secret))
-		config->name_secret = secret;
-	config->name_secret |= 1;
+	config->thread_seed = (uint32_t)random_number();
+	config->name_secret = random_number() | 1;
 }
 
 static void set_fills(struct kernel_side *side)

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "attach/kernel_side.h"
 #include "attach/object_builds.h"
+#include "base/random.h"
 
 /* The skeleton needs what crosses the kernel boundary. */
 #include "pyprofd_memory.skel.h"
@@ -26,15 +26,13 @@ static uint32_t page_shift(void)
 static int load(struct pyprofd_memory *skeleton, const struct kernel_side *kernel, char *log)
 {
 	int err = kernel_side_share_maps(kernel, skeleton->obj, false);
-	uint32_t salt;
 
 	if (err)
 		return err;
 	skeleton->rodata->scratch_levels = kernel_side_parts(kernel).scratch_levels;
 	skeleton->rodata->switch_tells_state = kernel_side_parts(kernel).switch_tells_state;
 	skeleton->rodata->page_shift = page_shift();
-	if (getrandom(&salt, sizeof(salt), GRND_NONBLOCK) == sizeof(salt))
-		skeleton->rodata->fault_salt = salt;
+	skeleton->rodata->fault_salt = (uint32_t)random_number();
 	verifier_log_set(skeleton->progs.on_page, log);
 	return pyprofd_memory__load(skeleton);
 }

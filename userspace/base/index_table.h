@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/random.h>
 
 #include "base/array.h"
+#include "base/random.h"
 
 struct index_slot {
 	uint32_t hash;
@@ -98,14 +98,10 @@ static inline void id_map_set(struct id_map *map, uint32_t id, uint32_t index)
  * its frames and names) could choose those that lie beside each other, and make each look-up as
  * long as the table: the place depends on a secret of each table. ---- */
 
-/* Returns a secret and odd number; without random bytes, which the kernel has from its start on, a
- * known one. */
+/* Returns a secret and odd number; without random bytes a known one. */
 static inline uint64_t hash_factor(void)
 {
-	uint64_t factor = 0x9e3779b97f4a7c15ULL;
-
-	(void)!getrandom(&factor, sizeof(factor), 0);
-	return factor | 1;
+	return (random_number() ^ 0x9e3779b97f4a7c15ULL) | 1;
 }
 /* Returns a slot; mask: slots - 1, of which there are 2^n.  The highest bits of a product depend on
  * all bits of the key; two rounds, as equal steps between keys would stay equal steps after one. */

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "collectors/collector.h"
 #include "collectors/http_client.h"
 #include "collectors/queue.h"
@@ -312,15 +312,6 @@ static int new_client(struct push_sink *sink)
 
 /* ---- requests ---- */
 
-static uint32_t random_number(void)
-{
-	uint32_t number = 0;
-
-	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
-		number = (uint32_t)mono_ns();
-	return number;
-}
-
 static void count_reply(struct push_sink *sink, const struct reply *reply, uint64_t duration_ns)
 {
 	bool is_answer = reply->answer.end == HTTP_CLIENT_ANSWERED;
@@ -383,7 +374,7 @@ static uint64_t retry_request(struct push_sink *sink, const struct push_decision
 	push_job_note(&sink->job, false, &sink->cursor);
 	save_cursor(sink);
 	sink->is_held = decision->verdict == PUSH_HOLD;
-	return push_pause_ms(decision->verdict, sink->job.tries, random_number(),
+	return push_pause_ms(decision->verdict, sink->job.tries, (uint32_t)random_number(),
 			     reply->http.retry_after_s * MS_PER_S);
 }
 

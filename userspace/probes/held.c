@@ -5,11 +5,11 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include <pyprofd/probe.h>
 
 #include "attach/probe_side.h"
+#include "base/random.h"
 #include "discover/process_table.h"
 #include "drain/counts.h"
 #include "drain/dictionary.h"
@@ -37,12 +37,10 @@ static bool was_freed_unseen(const struct adding *adding, const struct pp_block 
 	const struct pp_debt_key key = {.user_stack = block->key.user_stack,
 					.tgid = block->key.id.tgid};
 	uint64_t owed;
-	uint32_t chance = 0;
 
 	if (bpf_map_lookup_elem(adding->side->debts, &key, &owed))
 		return false;
-	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
-	return free_debts_take(adding->held->debts, block, owed, chance);
+	return free_debts_take(adding->held->debts, block, owed, (uint32_t)random_number());
 }
 
 /* Returns whether the block stays in the table. */

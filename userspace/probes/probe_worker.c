@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -15,6 +14,7 @@
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "base/task.h"
 #include "base/user_quota.h"
 #include "files/user_time.h"
@@ -396,11 +396,9 @@ static void take_turns(struct probe_worker *worker)
 	struct background *background = &worker->background;
 	const uint64_t was_off = worker->times.off;
 	struct probe_pace_point now;
-	uint32_t chance = 0;
 	struct task *task;
 
-	(void)!getrandom(&chance, sizeof(chance), GRND_NONBLOCK);
-	(void)probe_times_look(&worker->times, mono_ns(), chance);
+	(void)probe_times_look(&worker->times, mono_ns(), (uint32_t)random_number());
 	now = pace_now(worker);
 	if (worker->times.off & ~was_off)
 		probe_times_close(&worker->times, &now);
