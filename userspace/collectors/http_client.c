@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collectors/http_client.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
@@ -224,21 +225,34 @@ static int make_headers(const struct http_client *client, const struct http_clie
 	return err;
 }
 
+static bool is_loopback(const char *host)
+{
+	struct in_addr address;
+
+	return !strcasecmp(host, "localhost") || !strcmp(host, "[::1]") ||
+	       (inet_pton(AF_INET, host, &address) == 1 &&
+		ntohl(address.s_addr) >> IN_CLASSA_NSHIFT == IN_LOOPBACKNET);
+}
+
 /* Whether the environment's proxy (http_proxy and the like) is not for this URL: without TLS it
  * would read the token, and to this machine itself there is none on the way. */
 static bool passes_proxy(const struct http_client *client, const char *url)
 {
 	const struct http_identity *as = client->options.as;
-	const char *scheme_end = strstr(url, "://");
-	const char *host = scheme_end ? scheme_end + 3 : url;
-	const size_t size = strcspn(host, ":/?#");
+	CURLU *parts = curl_url();
+	char *scheme = NULL, *host = NULL;
+	bool passes = true; /* where curl does not know the URL, it does not send the request */
 
-	/* A name may begin like these: localhost.example. */
-	if ((size == 9 && !strncasecmp(host, "localhost", size)) || !strncmp(host, "[::1]", 5) ||
-	    (!strncmp(host, "127.", 4) && strspn(host, "0123456789.") == size))
-		return true;
-	return !strncasecmp(url, "http:", 5) &&
-	       (client->token || as->user || as->header_count || as->tenant);
+	if (parts && !curl_url_set(parts, CURLUPART_URL, url, 0) &&
+	    !curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) &&
+	    !curl_url_get(parts, CURLUPART_HOST, &host, 0))
+		passes = is_loopback(host) ||
+			 (!strcmp(scheme, "http") &&
+			  (client->token || as->user || as->header_count || as->tenant));
+	curl_free(scheme);
+	curl_free(host);
+	curl_url_cleanup(parts);
+	return passes;
 }
 
 static void set_request(struct http_client *client, const struct http_client_request *request,

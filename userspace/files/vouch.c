@@ -53,60 +53,75 @@ bool file_system_name_is_local(const char *name)
 	return false;
 }
 
-/* Returns what is behind the first lone hyphen of a line, which ends the optional fields: type,
- * source and options; NULL: nothing.  Blanks in paths are escaped. */
-static const char *behind_hyphen(const char *line, const char *end)
-{
-	static const char separator[] = " - ";
-	const char *found = memmem(line, (size_t)(end - line), separator, sizeof(separator) - 1);
+/* One mount of a text like /proc/PID/mountinfo.  The parts are not terminated. */
+struct mount_line {
+	uint32_t mount, major, minor;
+	const char *type, *options; /* each up to the next blank, or the end of the line */
+	const char *end;
+};
 
-	return found ? found + sizeof(separator) - 1 : NULL;
+/* Returns what is behind the next blank before `end`; NULL: nothing, or `at` is NULL. */
+static const char *next_word(const char *at, const char *end)
+{
+	at = at ? memchr(at, ' ', (size_t)(end - at)) : NULL;
+	return at ? at + 1 : NULL;
 }
 
-bool mountinfo_type(const char *text, uint32_t major, uint32_t minor, char *type, size_t size)
+/* Takes the next mount of a text.  Returns whether there is one. */
+static bool next_mount(const char **text, struct mount_line *ret_line)
 {
-	for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
-		uint32_t line_major, line_minor;
-		const char *found, *blank;
+	/* The first lone hyphen ends the optional fields: type, source and options follow.  Blanks
+	 * in paths are escaped. */
+	static const char separator[] = " - ";
 
-		end = strchrnul(line, '\n');
-		if (sscanf(line, "%*u %*u %" SCNu32 ":%" SCNu32, &line_major, &line_minor) != 2 ||
-		    line_major != major || line_minor != minor)
+	while (**text) {
+		struct mount_line line = {.end = strchrnul(*text, '\n')};
+		const char *begin = *text;
+
+		*text = line.end + (*line.end != '\0');
+		line.type =
+			memmem(begin, (size_t)(line.end - begin), separator, sizeof(separator) - 1);
+		line.type += line.type ? sizeof(separator) - 1 : 0;
+		line.options = next_word(next_word(line.type, line.end), line.end);
+		if (!line.options || sscanf(begin, "%" SCNu32 " %*u %" SCNu32 ":%" SCNu32,
+					    &line.mount, &line.major, &line.minor) != 3)
 			continue;
-		found = behind_hyphen(line, end);
-		blank = found ? memchr(found, ' ', (size_t)(end - found)) : NULL;
-		if (!blank || (size_t)(blank - found) >= size)
-			continue;
-		memcpy(type, found, (size_t)(blank - found));
-		type[blank - found] = '\0';
+		*ret_line = line;
 		return true;
 	}
 	return false;
 }
 
-/* ---- overlayfs ---- */
+bool mountinfo_type(const char *text, uint32_t major, uint32_t minor, char *type, size_t size)
+{
+	struct mount_line line;
+
+	while (next_mount(&text, &line)) {
+		const size_t bytes = strcspn(line.type, " ");
+
+		if (line.major != major || line.minor != minor || bytes >= size)
+			continue;
+		memcpy(type, line.type, bytes);
+		type[bytes] = '\0';
+		return true;
+	}
+	return false;
+}
 
 const char *mountinfo_options(const char *text, uint32_t mount, size_t *ret_bytes)
 {
-	for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
-		const char *at;
-		uint32_t number;
+	struct mount_line line;
 
-		end = strchrnul(line, '\n');
-		if (sscanf(line, "%" SCNu32 " ", &number) != 1 || number != mount)
+	while (next_mount(&text, &line)) {
+		if (line.mount != mount)
 			continue;
-		at = behind_hyphen(line, end);
-		for (int i = 0; at && i < 2; i++) {
-			at = memchr(at, ' ', (size_t)(end - at));
-			at = at ? at + 1 : NULL;
-		}
-		if (!at)
-			return NULL;
-		*ret_bytes = (size_t)(end - at);
-		return at;
+		*ret_bytes = (size_t)(line.end - line.options);
+		return line.options;
 	}
 	return NULL;
 }
+
+/* ---- overlayfs ---- */
 
 static bool is_octal(const char *digits, size_t bytes)
 {
