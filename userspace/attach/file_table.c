@@ -28,7 +28,7 @@ struct file_table {
 	struct btrfs_devices btrfs;
 	struct file_rows rows;
 	struct file_table_stats stats;
-	uint64_t unread_due_ns; /* when files are asked about again; 0: there never was one */
+	uint64_t unread_due_ns;		    /* when files are asked about again; 0: there is none */
 	uint64_t noted_errors[NOTED_WORDS]; /* by errno, those of opening files */
 	struct file_unopened unopened;	    /* error 0: none to be told */
 };
@@ -654,13 +654,21 @@ int file_table_get(struct file_table *table, const struct process *process,
 	return 0;
 }
 
+static bool has_unread(const struct file_table *table)
+{
+	for (uint32_t i = 0; i < table->slots.count; i++)
+		if (table->slots.file[i] && table->slots.file[i]->unread_ns)
+			return true;
+	return false;
+}
+
 bool file_table_is_due(struct file_table *table, uint64_t now_ns)
 {
 	file_descriptors_reopen(&table->descriptors, now_ns + REOPEN_NS);
 	if (!table->unread_due_ns || now_ns < table->unread_due_ns)
 		return false;
-	table->unread_due_ns = now_ns + FILE_RETRY_NS;
-	return true;
+	table->unread_due_ns = has_unread(table) ? now_ns + FILE_RETRY_NS : 0;
+	return table->unread_due_ns;
 }
 
 /* ---- rows on demand ---- */

@@ -56,11 +56,13 @@ struct process {
 	bool mappings_changed; /* since the owner last cleared this flag */
 	bool is_sampled;       /* the owner has seen a sample of it */
 	bool is_queued;	       /* the owner has yet to publish it */
+	bool is_at_rest;       /* it has not run since its memory was read */
 	bool is_user_known;    /* process_user_kept() has found out */
 	bool is_unread;	       /* its mappings are to be read again: processes/process_watch.c */
 	struct process_space space;
-	uint32_t user; /* who answers for it, once that is known */
-	void *tables;  /* the data that attach and python keep for it; owned by attach */
+	uint32_t user;	/* who answers for it, once that is known */
+	uint32_t share; /* 1 + where processes/process_shares.h counts it; 0: nowhere */
+	void *tables;	/* the data that attach and python keep for it; owned by attach */
 };
 
 #endif

@@ -41,6 +41,9 @@ struct process_table {
 	uint32_t orphan_count;	       /* number ever; wraps */
 	struct intern *strings;
 	size_t string_limit; /* bytes */
+	size_t live_count;
+	void (*on_end)(void *context, struct process *process);
+	void *context; /* of on_end */
 	struct process_table_stats stats;
 };
 
@@ -165,10 +168,22 @@ static void rebuild_strings(struct process_table *table)
 }
 
 /* Machines that start thousands of programs a second keep as many that have ended. */
-static void end(struct entry *entry, uint64_t time_ns)
+static void end(struct process_table *table, struct entry *entry, uint64_t time_ns)
 {
+	const bool was_alive = !entry->process.exit_ns;
+
 	entry->process.exit_ns = time_ns ? time_ns : 1;
 	mapping_set_trim(&entry->process);
+	table->live_count -= was_alive;
+	if (was_alive && table->on_end)
+		table->on_end(table->context, &entry->process);
+}
+
+void process_table_on_end(struct process_table *table,
+			  void (*on_end)(void *context, struct process *process), void *context)
+{
+	table->on_end = on_end;
+	table->context = context;
 }
 
 /* Returns whether another program of the process is known already that began later: its first
@@ -191,9 +206,9 @@ static int link_tgid(struct process_table *table, struct entry *entry)
 	if (older && is_overtaken(entry, older)) {
 		entry->older = older->older;
 		older->older = entry;
-		end(entry, older->process.start_ns > entry->process.start_ns
-				   ? older->process.start_ns
-				   : entry->process.start_ns);
+		end(table, entry,
+		    older->process.start_ns > entry->process.start_ns ? older->process.start_ns
+								      : entry->process.start_ns);
 		return 0;
 	}
 	if (older)
@@ -203,7 +218,7 @@ static int link_tgid(struct process_table *table, struct entry *entry)
 		return -ENOMEM;
 	entry->older = older;
 	if (older && !older->process.exit_ns)
-		end(older, entry->process.start_ns);
+		end(table, older, entry->process.start_ns);
 	return 0;
 }
 
@@ -248,8 +263,10 @@ static int entry_new(struct process_table *table, struct pp_process_id id, uint6
 	HASH_ADD(by_id, table->by_id, process.id, sizeof(id), entry);
 	if (!entry->by_id.tbl)
 		return -ENOMEM;
+	table->live_count++;
 	err = link_tgid(table, entry);
 	if (err) {
+		table->live_count--;
 		HASH_DELETE(by_id, table->by_id, entry);
 		return err;
 	}
@@ -319,7 +336,7 @@ int process_table_exec(struct process_table *table, struct pp_process_id from,
 	int err;
 
 	if (old && (!old->process.exit_ns || old->process.exit_ns > time_ns))
-		end(old, time_ns);
+		end(table, old, time_ns);
 	err = entry_new(table, to, time_ns, &entry);
 	if (err)
 		return err;
@@ -351,7 +368,7 @@ int process_table_exit(struct process_table *table, struct pp_process_id id, uin
 	if (!entry)
 		return -ESRCH;
 	if (!entry->process.exit_ns)
-		end(entry, time_ns);
+		end(table, entry, time_ns);
 	return 0;
 }
 
@@ -587,11 +604,7 @@ size_t process_table_count(const struct process_table *table)
 
 size_t process_table_live_count(const struct process_table *table)
 {
-	size_t count = 0;
-
-	for (const struct entry *entry = table->by_id; entry; entry = entry->by_id.next)
-		count += !entry->process.exit_ns;
-	return count;
+	return table->live_count;
 }
 
 void process_table_get_stats(const struct process_table *table,

@@ -101,6 +101,9 @@ struct process *process_table_next(const struct process_table *table,
 				   const struct process *process);
 size_t process_table_count(const struct process_table *table);
 size_t process_table_live_count(const struct process_table *table);
+/* Calls back for each process that ends from now on, once, while it can still be found. */
+void process_table_on_end(struct process_table *table,
+			  void (*on_end)(void *context, struct process *process), void *context);
 void process_table_get_stats(const struct process_table *table,
 			     struct process_table_stats *ret_stats);
 

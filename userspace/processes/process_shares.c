@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "processes/process_shares.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include <pyprofd/config.h>
 
@@ -11,35 +11,64 @@
 
 #define ASKED_A_CALL 32U /* 1.3 ms */
 
-static void publish(struct kernel_side *kernel, const uint32_t *held, int64_t live)
+/* A process has ended. */
+static void take_out(void *context, struct process *process)
 {
-	struct pp_user_share *shares = kernel_side_parts(kernel).user_shares;
+	struct process_shares *shares = context;
 
-	/* The kernel side adds to both; what comes in between these lines is in the next count. */
-	for (uint32_t i = 0; i < PP_USER_SHARES; i++)
-		__atomic_store_n(&shares[i].processes, held[i], __ATOMIC_RELAXED);
-	kernel_side_config(kernel)->processes_left =
-		(int64_t)kernel_side_parts(kernel).process_room - live;
+	if (process->share)
+		shares->held[process->share - 1]--;
+	process->share = 0;
 }
 
-void process_shares_count(struct kernel_side *kernel, struct process_table *processes)
+void process_shares_init(struct process_shares *shares, struct process_table *processes)
 {
-	uint32_t held[PP_USER_SHARES] = {0};
-	struct process *process = NULL;
-	unsigned int asked = 0;
-	int64_t live = 0;
+	*shares = (struct process_shares){.processes = processes};
+	process_table_on_end(processes, take_out, shares);
+}
 
-	while ((process = process_table_next(processes, process))) {
-		if (process->exit_ns)
-			continue;
-		live++;
-		if (!process->is_user_known && asked++ >= ASKED_A_CALL)
-			continue;
-		/* Root has no share, and others may have its place. */
-		if (process_user_kept(process))
-			held[process->user % PP_USER_SHARES]++;
+void process_shares_release(struct process_shares *shares)
+{
+	process_table_on_end(shares->processes, NULL, NULL);
+	free(shares->unasked.id);
+	*shares = (struct process_shares){0};
+}
+
+/* Root has no share, and others may have its place. */
+static void count(struct process_shares *shares, struct process *process)
+{
+	if (!process_user_kept(process))
+		return;
+	process->share = process->user % PP_USER_SHARES + 1;
+	shares->held[process->share - 1]++;
+}
+
+void process_shares_add(struct process_shares *shares, struct process *process)
+{
+	if (process->share || process->exit_ns)
+		return;
+	if (process->is_user_known || process_list_add(&shares->unasked, process->id))
+		count(shares, process);
+}
+
+void process_shares_tell(struct process_shares *shares, struct kernel_side *kernel)
+{
+	const struct kernel_side_parts parts = kernel_side_parts(kernel);
+	struct process_list *unasked = &shares->unasked;
+
+	for (unsigned int asked = 0; asked < ASKED_A_CALL && unasked->count; asked++) {
+		struct process *process =
+			process_table_find(shares->processes, unasked->id[--unasked->count]);
+
+		if (process && !process->share && !process->exit_ns)
+			count(shares, process);
 	}
-	publish(kernel, held, live);
+	/* The kernel side adds to both; what comes in between these lines is in the next count. */
+	for (uint32_t i = 0; i < PP_USER_SHARES; i++)
+		__atomic_store_n(&parts.user_shares[i].processes, shares->held[i],
+				 __ATOMIC_RELAXED);
+	kernel_side_config(kernel)->processes_left =
+		(int64_t)parts.process_room - (int64_t)process_table_live_count(shares->processes);
 }
 
 bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)

@@ -19,7 +19,6 @@
 #include "discover/target.h"
 #include "drain/ring.h"
 #include "options/options.h"
-#include "processes/process_list.h"
 #include "processes/process_shares.h"
 #include "processes/who.h"
 #include "python/python_process.h"
@@ -60,6 +59,7 @@ struct process_watch {
 	struct process_list queue;	/* to publish; is_queued of each is set */
 	struct process_list unverified; /* interpreters that are not initialised yet */
 	struct unread unread;
+	struct process_shares shares;
 	bool is_starting;      /* processes are listed, and read afterwards */
 	bool is_lost;	       /* records of mappings, since the last look */
 	uint64_t find_lost_ns; /* when the next look may be */
@@ -267,6 +267,7 @@ static int add_process(struct process_watch *watch, struct pp_process_id id, uin
 		return err;
 	if (!process)
 		return -ESRCH;
+	process_shares_add(&watch->shares, process);
 	if (!process->comm[0])
 		memcpy(process->comm, comm, sizeof(process->comm));
 	*ret_process = process;
@@ -328,11 +329,7 @@ static struct process *find(struct process_watch *watch, struct pp_process_id id
 	static const char no_comm[PP_COMM_BYTES];
 	struct process *process = process_table_find(watch->sources.processes, id);
 
-	if (process)
-		return process;
-	if (!id.generation)
-		return process_table_find_tgid(watch->sources.processes, id.tgid);
-	if (!know_process(watch, id, 0, mono_ns(), no_comm, &process))
+	if (process || (id.generation && !know_process(watch, id, 0, mono_ns(), no_comm, &process)))
 		return process;
 	return process_table_find_tgid(watch->sources.processes, id.tgid);
 }
@@ -431,6 +428,7 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 		return;
 	process->user = event->user;
 	process->is_user_known = true;
+	process_shares_add(&watch->shares, process);
 	if (event->type == PP_EVENT_FORK && parent) {
 		(void)context_table_fork(watch->sources.contexts, parent, process);
 		if (watch->sources.filter && !(context_table_flags(process) & PP_CONTEXT_MATCHES))
@@ -729,7 +727,7 @@ void process_watch_tick(struct process_watch *watch)
 	rescan_begin(watch);
 	unread_begin(&watch->unread);
 	find_files_again(watch);
-	process_shares_count(watch->sources.kernel, watch->sources.processes);
+	process_shares_tell(&watch->shares, watch->sources.kernel);
 	/* Published again: the place of their thread states may be known only now. */
 	queue_again(watch, &watch->unverified);
 }
@@ -756,6 +754,7 @@ int process_watch_new(const struct process_watch_sources *sources, struct proces
 		free(watch);
 		return err;
 	}
+	process_shares_init(&watch->shares, sources->processes);
 	*ret_watch = watch;
 	return 0;
 }
@@ -768,6 +767,7 @@ void process_watch_free(struct process_watch *watch)
 		return;
 	while ((process = process_table_next(watch->sources.processes, process)))
 		context_table_release(watch->sources.contexts, process);
+	process_shares_release(&watch->shares);
 	end_rescan(watch);
 	ring_free(watch->ring);
 	free(watch->events.event);

@@ -16,8 +16,10 @@
 static struct pp_config config;
 static struct pp_user_share shares[PP_USER_SHARES];
 static struct process known[ROOM];
-static size_t known_count;
+static size_t known_count, live_count;
+static struct process_shares counted;
 static unsigned int asked;
+static void (*tell_end)(void *context, struct process *process);
 
 volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
 {
@@ -31,12 +33,23 @@ struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 	return (struct kernel_side_parts){.user_shares = shares, .process_room = ROOM};
 }
 
-struct process *process_table_next(const struct process_table *table, const struct process *process)
+struct process *process_table_find(const struct process_table *table, struct pp_process_id id)
 {
-	const size_t next = process ? (size_t)(process - known) + 1 : 0;
-
 	(void)table;
-	return next < known_count ? &known[next] : NULL;
+	return &known[id.tgid];
+}
+
+void process_table_on_end(struct process_table *table,
+			  void (*on_end)(void *context, struct process *process), void *context)
+{
+	(void)table, (void)context;
+	tell_end = on_end;
+}
+
+size_t process_table_live_count(const struct process_table *table)
+{
+	(void)table;
+	return live_count;
 }
 
 uint32_t process_user(const struct process *process)
@@ -54,30 +67,44 @@ uint32_t process_user_kept(struct process *process)
 	return process->user;
 }
 
+/* Adds processes of a user; 0: nobody has asked whose they are. */
 static void add(uint32_t user, size_t count)
 {
-	while (count--)
-		known[known_count++] = (struct process){.user = user, .is_user_known = user};
+	for (; count--; known_count++, live_count++) {
+		known[known_count] = (struct process){
+			.id.tgid = (uint32_t)known_count, .user = user, .is_user_known = user};
+		process_shares_add(&counted, &known[known_count]);
+	}
+}
+
+static void tell(void)
+{
+	process_shares_tell(&counted, NULL);
 }
 
 static int setup(void **state)
 {
 	(void)state;
-	known_count = asked = 0;
+	known_count = live_count = asked = 0;
+	process_shares_release(&counted);
+	process_shares_init(&counted, NULL);
 	memset(shares, 0, sizeof(shares));
 	config = (struct pp_config){.processes_left = ROOM};
 	return 0;
 }
 
-static void count__is_of_live_processes_by_user(void **state)
+static void tell__counts_live_processes_by_user(void **state)
 {
 	(void)state;
 	add(1000, 20);
 	add(1001, 3);
-	add(1000 + PP_USER_SHARES, 2); /* shares with 1000 */
-	known[0].exit_ns = 5;
+	add(1000 + PP_USER_SHARES, 2);		 /* shares with 1000 */
+	process_shares_add(&counted, &known[3]); /* each once */
+	tell_end(&counted, &known[0]);
+	tell_end(&counted, &known[0]);
+	live_count--;
 	shares[5].processes = shares[0].processes = 55;
-	process_shares_count(NULL, NULL);
+	tell();
 	assert_int_equal(shares[0].processes, 0);
 	assert_int_equal(shares[1000].processes, 21);
 	assert_int_equal(shares[1001].processes, 3);
@@ -85,12 +112,26 @@ static void count__is_of_live_processes_by_user(void **state)
 	assert_int_equal(config.processes_left, ROOM - 24);
 }
 
-static void count__first_place_is_that_of_some_users(void **state)
+static void tell__first_place_is_that_of_some_users(void **state)
 {
 	(void)state;
 	add(PP_USER_SHARES, 3);
-	process_shares_count(NULL, NULL);
+	tell();
 	assert_int_equal(shares[0].processes, 3);
+}
+
+static void add__what_has_ended_is_not_counted(void **state)
+{
+	struct process ended = {.user = 1000, .is_user_known = true, .exit_ns = 5};
+
+	(void)state;
+	process_shares_add(&counted, &ended);
+	add(0, 2);
+	known[1].exit_ns = 5; /* before anybody asked */
+	tell();
+	assert_int_equal(shares[1000].processes, 0);
+	assert_int_equal(shares[7].processes, 1);
+	assert_int_equal(asked, 1);
 }
 
 static void take__last_process_is_that_of_a_user_who_has_none(void **state)
@@ -102,18 +143,20 @@ static void take__last_process_is_that_of_a_user_who_has_none(void **state)
 	assert_false(process_shares_take(NULL, 1001));
 }
 
-static void count__asks_for_some_users_a_call(void **state)
+static void tell__asks_for_some_users_a_call(void **state)
 {
 	(void)state;
 	add(0, 80);
-	process_shares_count(NULL, NULL);
+	tell();
 	assert_int_equal(asked, 32);
 	assert_int_equal(shares[7].processes, 32);
 	assert_int_equal(config.processes_left, ROOM - 80);
-	process_shares_count(NULL, NULL);
-	process_shares_count(NULL, NULL);
+	tell();
+	tell();
 	assert_int_equal(asked, 80);
 	assert_int_equal(shares[7].processes, 80);
+	tell();
+	assert_int_equal(asked, 80);
 }
 
 /* One user has all that he can get; another user's and root's processes are followed. */
@@ -140,10 +183,11 @@ static void take__users_excess_is_that_users_loss(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(count__is_of_live_processes_by_user, setup),
-		cmocka_unit_test_setup(count__first_place_is_that_of_some_users, setup),
+		cmocka_unit_test_setup(tell__counts_live_processes_by_user, setup),
+		cmocka_unit_test_setup(tell__first_place_is_that_of_some_users, setup),
+		cmocka_unit_test_setup(add__what_has_ended_is_not_counted, setup),
 		cmocka_unit_test_setup(take__last_process_is_that_of_a_user_who_has_none, setup),
-		cmocka_unit_test_setup(count__asks_for_some_users_a_call, setup),
+		cmocka_unit_test_setup(tell__asks_for_some_users_a_call, setup),
 		cmocka_unit_test_setup(take__users_excess_is_that_users_loss, setup),
 	};
 

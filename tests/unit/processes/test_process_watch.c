@@ -298,9 +298,25 @@ struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 
 static uint32_t refused_tgid; /* in /proc, beyond its user's share */
 
-void process_shares_count(struct kernel_side *kernel, struct process_table *processes)
+void process_shares_add(struct process_shares *counted, struct process *process)
 {
-	(void)kernel, (void)processes;
+	(void)counted;
+	process->share = 1;
+}
+
+void process_shares_init(struct process_shares *counted, struct process_table *processes)
+{
+	(void)counted, (void)processes;
+}
+
+void process_shares_tell(struct process_shares *counted, struct kernel_side *kernel)
+{
+	(void)counted, (void)kernel;
+}
+
+void process_shares_release(struct process_shares *counted)
+{
+	(void)counted;
 }
 
 bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)
@@ -976,7 +992,7 @@ static void events__are_applied_by_time_with_the_sideband(void **state)
 	assert_string_equal(seen(), "");
 }
 
-/* The agent need not ask /proc who answers for it. */
+/* The agent need not ask /proc who answers for it, and counts it. */
 static void fork__user_is_known_by_the_event(void **state)
 {
 	const struct process *process;
@@ -990,6 +1006,7 @@ static void fork__user_is_known_by_the_event(void **state)
 	assert_non_null(process);
 	assert_true(process->is_user_known);
 	assert_int_equal(process->user, 1000);
+	assert_int_equal(process->share, 1);
 }
 
 static void fork__child_that_may_match_by_itself_is_published(void **state)
@@ -1034,6 +1051,7 @@ static void unknown__process_is_read(void **state)
 	assert_string_equal(seen(), "add71:0 maps71 publish71");
 	assert_string_equal(known[0].process.comm, "late");
 	assert_int_equal(known[0].process.start_ns, 20);
+	assert_int_equal(known[0].process.share, 1);
 	/* It has a name already. */
 	come(PP_EVENT_UNKNOWN, 71, 0, 30);
 	memcpy(known[0].process.comm, "o", 2);
