@@ -20,8 +20,10 @@
 #include "windows/top.h"
 
 /* Reading one file takes some 20 us.  With more processes than this, they take turns, and each
- * window has the last known figures of those whose turn it is not. */
+ * window has the last known figures of those whose turn it is not.  Those that have not run since
+ * they were read have what they had, but for what others have taken from them. */
 #define READS_MAX 1024U
+#define READS_AT_REST_MAX 128U
 /* Processes whose figures are kept; those of further ones are not read. */
 #define KEPT_MAX 16384U
 /* After the reading of a part of a window, none is read for so many times as long. */
@@ -44,6 +46,13 @@ struct entry {
 	UT_hash_handle hh;
 };
 
+/* Processes that take turns: some in a row of the pending ones. */
+struct turn {
+	size_t first, count; /* in pending */
+	size_t max;	     /* of a reading */
+	size_t rotation;     /* how many had their turn, in all */
+};
+
 struct resident {
 	const struct services *services;
 	struct entry *entry; /* owned, by id */
@@ -51,10 +60,10 @@ struct resident {
 	bool is_reading;
 	struct process_list pending; /* the processes of this reading */
 	uint64_t beyond;	     /* how many found no room there */
-	size_t start, done;	     /* in pending: the first one to be read; how many were */
+	size_t done;		     /* how many were read */
 	uint64_t spent_ns;	     /* CPU time */
 	/* From one reading to the next. */
-	size_t rotation;	     /* how many had their turn, in all */
+	struct turn ran, at_rest;
 	uint64_t unread;	     /* profiled processes of the last reading without figures */
 	struct resident_memory gone; /* sums up ended ones that left their room to others */
 	uint64_t gone_count;
@@ -106,27 +115,38 @@ static void make_room(struct resident *resident)
 	}
 }
 
-static int begin(struct resident *resident)
+static int list_processes(struct resident *resident, bool at_rest, struct turn *turn)
 {
 	const struct process *process = NULL;
 	int err = 0;
 
-	resident->pending.count = resident->done = 0;
-	resident->beyond = resident->spent_ns = 0;
-	make_room(resident);
+	turn->first = resident->pending.count;
 	while (err != -ENOMEM &&
 	       (process = process_table_next(resident->services->processes, process)))
-		if (is_profiled(resident, process)) {
+		if (process->is_at_rest == at_rest && is_profiled(resident, process)) {
 			err = process_list_add(&resident->pending, process->id);
 			resident->beyond += err == -ENOSPC;
 		}
-	if (err == -ENOMEM)
+	turn->count = resident->pending.count - turn->first;
+	return err == -ENOMEM ? err : 0;
+}
+
+static int begin(struct resident *resident)
+{
+	int err;
+
+	resident->pending.count = resident->done = 0;
+	resident->beyond = resident->spent_ns = 0;
+	resident->ran.max = READS_MAX;
+	resident->at_rest.max = READS_AT_REST_MAX;
+	make_room(resident);
+	err = list_processes(resident, false, &resident->ran);
+	if (!err)
+		err = list_processes(resident, true, &resident->at_rest);
+	if (err)
 		return err;
 	for (struct entry *entry = resident->entry; entry; entry = entry->hh.next)
 		entry->was_read = false;
-	resident->start = resident->pending.count > READS_MAX
-				  ? resident->rotation % resident->pending.count
-				  : 0;
 	resident->is_reading = true;
 	return 0;
 }
@@ -170,6 +190,7 @@ static int read_one(struct resident *resident, struct pp_process_id id)
 		return err;
 	if (!process || process->exit_ns || entry->has_none)
 		return 0;
+	process->is_at_rest = true;
 	err = resident_memory_read(id.tgid, &memory);
 	if (!err)
 		take(entry, process, &memory);
@@ -177,24 +198,32 @@ static int read_one(struct resident *resident, struct pp_process_id id)
 	return 0;
 }
 
-/* Returns how many of the pending ones this reading reads. */
-static size_t wanted(const struct resident *resident)
+/* Returns how many of these a reading reads. */
+static size_t wanted(const struct turn *turn)
 {
-	const size_t count = resident->pending.count;
+	return turn->count < turn->max ? turn->count : turn->max;
+}
 
-	return count < READS_MAX ? count : READS_MAX;
+/* Returns which of the pending ones is the n-th to be read. */
+static size_t place_of(const struct turn *turn, size_t n)
+{
+	const size_t start = turn->count > turn->max ? turn->rotation : 0;
+
+	return turn->first + (start + n) % turn->count;
 }
 
 static int read_some(struct resident *resident, const struct slice *slice)
 {
-	const size_t count = resident->pending.count;
+	const size_t ran = wanted(&resident->ran), all = ran + wanted(&resident->at_rest);
 	int err = 0;
 
-	while (!err && resident->done < wanted(resident)) {
-		const size_t at = (resident->start + resident->done++) % count;
+	while (!err && resident->done < all) {
+		const size_t n = resident->done++;
+		const size_t at = n < ran ? place_of(&resident->ran, n)
+					  : place_of(&resident->at_rest, n - ran);
 
 		err = read_one(resident, resident->pending.id[at]);
-		if (!err && resident->done < wanted(resident) && slice_is_over(slice))
+		if (!err && resident->done < all && slice_is_over(slice))
 			return 1;
 	}
 	return err;
@@ -353,7 +382,8 @@ static int end(struct resident *resident)
 	resident->is_reading = false;
 	if (err)
 		return err;
-	resident->rotation += wanted(resident);
+	resident->ran.rotation += wanted(&resident->ran);
+	resident->at_rest.rotation += wanted(&resident->at_rest);
 	resident->unread = count_unread(resident);
 	sum_up(resident->services->summary, turn, count);
 	if (!sink.strings || !is_watched(resident))

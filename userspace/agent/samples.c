@@ -34,6 +34,8 @@ static void summarize(struct summary *summary, struct process *process,
 		return;
 	summary->samples += counted->count.samples;
 	summary->cpu_ns += counted->count.weight;
+	if (process)
+		process->is_at_rest = false;
 	if (process && !process->is_sampled) {
 		process->is_sampled = true;
 		summary->processes++;

@@ -211,10 +211,12 @@ static void cover(const struct waits *waits, const struct ledger_line *line)
 static int add_line(struct waits *waits, const struct record_sink *clients,
 		    struct ledger_line *line)
 {
-	const struct process *process = process_table_find(waits->services->processes, line->id);
+	struct process *process = process_table_find(waits->services->processes, line->id);
 	const char *comm = process ? process->comm : "";
 	int err = 0;
 
+	if (process && line->total_ns[PP_LEDGER_CPU])
+		process->is_at_rest = false;
 	ledger_check_compare(waits->check, line);
 	cover(waits, line);
 	if (!line->life_ns)

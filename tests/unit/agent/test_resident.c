@@ -321,6 +321,25 @@ static void read__more_than_fit_take_turns(void **state)
 	assert_int_equal(value_of(0, "", PP_RESIDENT_PROCESSES), 2499 - RECORD_PROCESSES_MAX);
 }
 
+/* Those that do not run have what they had. */
+static void read__few_of_those_that_have_not_run(void **state)
+{
+	(void)state;
+	begin(600, false);
+	assert_int_equal(read_all(NULL), 0);
+	assert_int_equal(reads, 600); /* one of a kernel thread */
+	for (unsigned int i = 0; i < 100; i++)
+		process[500 + i].is_at_rest = false;
+	reads = 0;
+	assert_int_equal(read_all(NULL), 0);
+	assert_int_equal(reads, 100 + 128 - 1);
+	/* They take turns. */
+	added_kib = 1;
+	for (unsigned int i = 0; i < 5; i++)
+		assert_int_equal(read_all(NULL), 0);
+	assert_int_equal(summary.memory_anonymous_bytes, (600 * 601 / 2 - 2 + 599) * 1024);
+}
+
 /* One file for the whole run: growth is from the first reading to the last. */
 static void describe__growth_is_since_the_profile_before(void **state)
 {
@@ -369,6 +388,7 @@ int main(void)
 		TEST(read__of_a_part_only_for_clients_that_want_it),
 		TEST(describe__beyond_256_are_summed_up),
 		TEST(read__more_than_fit_take_turns),
+		TEST(read__few_of_those_that_have_not_run),
 		TEST(describe__growth_is_since_the_profile_before),
 		TEST(describe__ended_process_is_told_for_the_last_time),
 	};
