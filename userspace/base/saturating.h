@@ -15,4 +15,9 @@ static inline int64_t add_saturating(int64_t a, int64_t b)
 	return sum;
 }
 
+static inline int64_t magnitude_of(int64_t value)
+{
+	return value >= 0 ? value : value == INT64_MIN ? INT64_MAX : -value;
+}
+
 #endif

@@ -378,6 +378,7 @@ static int finish_file(struct profile_reader *reader, const struct profile_read_
 		reader->totals = *before;
 		return err;
 	}
+	reader->profile->signs = reader->totals.signs;
 	reader_finish_levels(reader);
 	err = add_waiting(reader);
 	if (err)

@@ -143,6 +143,7 @@ struct profile_read_totals {
 	/* by wants_labels and wants_stack; a number of samples, not of values */
 	uint64_t samples_dropped;
 	uint64_t samples_kept;
+	struct profile_signs signs;
 	uint64_t start_wall_ns, end_wall_ns; /* the first start, the last end; 0: unknown */
 	uint64_t duration_ns;		     /* sum */
 };

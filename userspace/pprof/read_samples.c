@@ -220,7 +220,7 @@ static bool is_kept(const struct profile_reader *reader, const char *key)
 {
 	const char *const *kept = reader->options.keep_labels;
 
-	if (!kept)
+	if (!kept || !strcmp(key, PROFILE_BASE_LABEL))
 		return true;
 	while (*kept && strcmp(*kept, key))
 		kept++;
@@ -500,6 +500,18 @@ static bool has_value(const struct profile_reader *reader, const struct raw_samp
 	return false;
 }
 
+static void add_sign(struct profile_reader *reader, uint32_t label_set, int64_t value)
+{
+	struct profile_signs *signs = &reader->totals.signs;
+
+	signs->all = add_saturating(signs->all, magnitude_of(value));
+	if (value >= 0)
+		return;
+	signs->has_negative = true;
+	if (profile_find_label(reader->profile, label_set, PROFILE_BASE_LABEL))
+		signs->base = add_saturating(signs->base, magnitude_of(value));
+}
+
 static int add_row(struct profile_reader *reader, const struct raw_sample *sample, uint32_t stack,
 		   uint32_t label_set, uint32_t window)
 {
@@ -520,6 +532,7 @@ static int add_row(struct profile_reader *reader, const struct raw_sample *sampl
 	if (err)
 		return reader_fail(reader, err, "not enough memory");
 	reader->totals.samples_kept++;
+	add_sign(reader, label_set, value[reader->value_index]);
 	if (reader->options.window_done)
 		reader->delta[reader->delta_count++] = (struct profile_delta){
 			.row = row,

@@ -193,6 +193,13 @@ int profile_label_as_text(struct profile *profile, uint32_t label_set, const cha
 	return intern_string(profile->strings, number, ret_string);
 }
 
+int64_t profile_signed_whole(const struct profile *profile)
+{
+	const struct profile_signs *signs = &profile->signs;
+
+	return signs->base ? signs->base : signs->has_negative ? signs->all : 0;
+}
+
 int profile_find_value(const struct profile_options *options, const char *type, const char *unit)
 {
 	for (size_t i = 0; i < options->value_count; i++)

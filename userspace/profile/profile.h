@@ -4,6 +4,7 @@
 #ifndef PROFILE_PROFILE_H
 #define PROFILE_PROFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,15 @@ struct profile_sample {
 	int64_t value[PROFILE_MAX_VALUES];
 	struct profile_label label[PROFILE_MAX_LABELS];
 	size_t label_count;
+};
+
+/* The label of what `go tool pprof -diff_base` has taken away. */
+#define PROFILE_BASE_LABEL "pprof::base"
+
+/* Magnitudes of the values that are shown, as samples had them, where they have both signs. */
+struct profile_signs {
+	int64_t all, base; /* base: of what is negative and has the label */
+	bool has_negative;
 };
 
 struct profile;

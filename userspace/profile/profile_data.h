@@ -54,6 +54,7 @@ struct profile {
 	uint32_t *comment; /* ids of strings */
 	uint32_t comment_count, comment_capacity;
 	uint64_t add_count;
+	struct profile_signs signs; /* of a profile that was read */
 };
 
 static inline const int64_t *profile_row_values(const struct profile *profile, uint32_t row)
@@ -73,6 +74,10 @@ int profile_label_as_text(struct profile *profile, uint32_t label_set, const cha
 /* Returns which of the values has that type and unit (NULL: any), or -ENOENT: another program may
  * have written them in another order. */
 int profile_find_value(const struct profile_options *options, const char *type, const char *unit);
+
+/* Returns what shares are of: the base's total; where nothing is the base's, that of all without
+ * their signs; 0: no value is negative. */
+int64_t profile_signed_whole(const struct profile *profile);
 
 /* Returns the module of a frame of this profile, or NULL. */
 static inline const struct module *profile_frame_module(const struct profile *profile,

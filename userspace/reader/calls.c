@@ -379,6 +379,11 @@ static int compare_edges(const void *a, const void *b)
 	return ORDER(edge_b->sums.total, edge_a->sums.total) ?: ORDER(edge_a, edge_b);
 }
 
+static int64_t whole_of(const struct call_graph *graph)
+{
+	return profile_signed_whole(graph->profile) ?: graph->total;
+}
+
 /* calls: shown where they are exact. */
 static void print_line(const struct listing *listing, const char *indent, uint32_t code_index,
 		       int64_t value, int64_t of, int64_t calls)
@@ -388,7 +393,7 @@ static void print_line(const struct listing *listing, const char *indent, uint32
 	char text[FORMAT_BYTES];
 
 	fprintf(listing->out, "%s%6.1f %% %7.1f %% %10s  ", indent, share_of(value, of) * 100,
-		share_of(value, listing->graph->total) * 100,
+		share_of(value, whole_of(listing->graph)) * 100,
 		format_value(value, listing->unit, text));
 	if (listing->are_calls)
 		fprintf(listing->out, "%10" PRId64 "  ", calls);
@@ -453,7 +458,7 @@ static int print_matches(const struct listing *listing, const regex_t *regex, bo
 
 			fprintf(listing->out, "  -> %6.1f %% %7.1f %% %10s  %s(itself)\n",
 				share_of(function->sums.self, function->sums.total) * 100,
-				share_of(function->sums.self, graph->total) * 100,
+				share_of(function->sums.self, whole_of(graph)) * 100,
 				format_value(function->sums.self, listing->unit, text),
 				listing->are_calls ? "            " : "");
 		}

@@ -20,6 +20,7 @@ struct format {
 	bool wants_totals;
 	bool wants_addresses; /* else frames that differ only in their addresses become one */
 	bool wants_all_labels;
+	bool has_no_signs; /* values are 0 or more */
 	/* One of these. */
 	int (*write)(const struct export *export, const struct input *input,
 		     const struct export_facts *facts, FILE *out);
@@ -146,11 +147,13 @@ static const struct format formats[FORMAT_CSV] = {
 			  .wants_addresses = true,
 			  .wants_all_labels = true,
 			  .write = write_pprof},
-	[FORMAT_SPEEDSCOPE] = {.write_tree = export_speedscope},
+	[FORMAT_SPEEDSCOPE] = {.has_no_signs = true, .write_tree = export_speedscope},
 	[FORMAT_FOLDED] = {.write = write_folded},
-	[FORMAT_PERFETTO] = {.is_binary = true, .write_profile = export_perfetto},
-	[FORMAT_CHROME] = {.write_tree = export_chrome},
-	[FORMAT_CALLGRIND] = {.write = write_callgrind},
+	[FORMAT_PERFETTO] = {.is_binary = true,
+			     .has_no_signs = true,
+			     .write_profile = export_perfetto},
+	[FORMAT_CHROME] = {.has_no_signs = true, .write_tree = export_chrome},
+	[FORMAT_CALLGRIND] = {.has_no_signs = true, .write = write_callgrind},
 	[FORMAT_JSON] = {.wants_totals = true, .write = write_json},
 	[FORMAT_OTLP] = {.is_binary = true,
 			 .wants_addresses = true,
@@ -243,6 +246,10 @@ static int run(struct export *export)
 	if (export->shared.select.kind && kind_is(export->shared.select.kind, PP_PROFILE_CUDA))
 		input_options.live_more = GPU_LIVE_MORE;
 	err = read_input(input_options, &input);
+	if (!err && format->has_no_signs && input_profile(input)->signs.has_negative)
+		return complain(
+			"%s has no negative values: choose folded, csv, json, pprof or otlp",
+			names[export->shared.format]);
 	if (!err && wants_totals_of_cuda(export, input_profile(input)))
 		err = gpu_input_totals(&export->shared.select, input, true, &calls,
 				       &export->totals_of_cuda);

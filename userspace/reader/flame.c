@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
+#include "base/saturating.h"
 #include "pprof/profile_read.h"
 #include "reader/page.h"
 #include "reader/read_input.h"
@@ -173,6 +174,30 @@ static int write_html(struct flame *flame, const struct flame_tree *tree, const 
 
 /* ---- the verb ---- */
 
+/* The page of a difference shows what it takes away as the profile before.  ret_values: owned. */
+static int split_signs(const struct input *input, struct flame_options *tree, int64_t **ret_values)
+{
+	const struct profile *profile = input_profile(input);
+	const uint32_t count = profile->row_count;
+	int64_t *values;
+
+	if (!profile->signs.has_negative)
+		return 0;
+	values = calloc(count, 2 * sizeof(*values));
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		const int64_t value = profile_row_values(profile, i)[tree->value_index];
+
+		values[value < 0 ? count + i : i] = magnitude_of(value);
+	}
+	tree->row_value = values;
+	tree->row_base = values + count;
+	tree->row_value_count = tree->row_base_count = count;
+	*ret_values = values;
+	return 0;
+}
+
 static int write_flame(struct flame *flame, const struct input *input)
 {
 	const bool is_svg = flame->shared.format == FORMAT_SVG;
@@ -185,8 +210,11 @@ static int write_flame(struct flame *flame, const struct input *input)
 		.group_by = by->keys ? *by : (struct grouping){.keys = GROUP_BY_THREAD},
 		.group_frames = is_svg && by->keys};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
-	int err = flame_tree_new(input_profile(input), &flame_options, &tree);
+	OWNED_MEM int64_t *values = NULL;
+	int err = is_svg ? 0 : split_signs(input, &flame_options, &values);
 
+	if (!err)
+		err = flame_tree_new(input_profile(input), &flame_options, &tree);
 	if (input_coverage(input, missing)[0])
 		snprintf(title, sizeof(title), "%.600s: %s", name, missing);
 	else

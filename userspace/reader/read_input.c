@@ -19,6 +19,7 @@
 #include "child/spawn.h"
 #include "query/folder.h"
 #include "reader/verb.h"
+#include "render/format.h"
 
 #define PROGRESS_AFTER_NS NS_PER_SEC
 #define PROGRESS_EVERY_NS (100 * NS_PER_MS)
@@ -108,6 +109,21 @@ static void on_note(void *context, const char *line)
 	complain("%s", line);
 }
 
+/* Says what shares are of where they are not of the sum. */
+static void note_signs(const struct input *input)
+{
+	const struct profile *profile = input_profile(input);
+	char text[FORMAT_BYTES];
+
+	if (profile->signs.has_negative)
+		complain("%s: values have both signs, as those of a difference: shares are of %s, "
+			 "%s",
+			 input_title(input),
+			 profile->signs.base ? "the base's total" : "all without their signs",
+			 format_value(profile_signed_whole(profile), input_value_type(input)->unit,
+				      text));
+}
+
 int read_input(struct input_options options, struct input **ret_input)
 {
 	struct reading reading = {.started_ns = mono_ns(), .signals = -1};
@@ -127,6 +143,8 @@ int read_input(struct input_options options, struct input **ret_input)
 	err = input_read(&options, text, ret_input);
 	clear_progress(&reading);
 	release_interrupt(&reading);
+	if (!err && *ret_input)
+		note_signs(*ret_input);
 	if (!err)
 		return 0;
 	return text[0] ? complain("%s", text) : READER_BAD_INPUT;

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/kinds.h"
+#include "base/saturating.h"
 #include "reader/machine_view.h"
 #include "reader/read_input.h"
 #include "reader/select_options.h"
@@ -145,8 +146,9 @@ static int compare_rows(const void *a, const void *b, void *context)
 {
 	const struct report *report = context;
 	const struct totals_row *left = a, *right = b;
-	const int by_self = ORDER(right->self.value, left->self.value);
-	const int by_total = ORDER(right->total.value, left->total.value);
+	const int by_self = ORDER(magnitude_of(right->self.value), magnitude_of(left->self.value));
+	const int by_total =
+		ORDER(magnitude_of(right->total.value), magnitude_of(left->total.value));
 
 	if (report->sort == SORT_NAME || report->sort == SORT_FILE)
 		return compare_texts(&report->totals, left, right, report->sort);
@@ -187,7 +189,7 @@ static unsigned int figures_columns(const struct totals *totals)
 
 static bool has_few(const struct totals_row *row)
 {
-	return row->total.samples && row->total.samples < FEW_SAMPLES;
+	return row->total.samples && magnitude_of(row->total.samples) < FEW_SAMPLES;
 }
 
 /* Gives the cells of what a row is: code, or what samples were grouped by. */
@@ -365,9 +367,8 @@ static int print_groups(struct report *report, const char *unit, struct table *t
 			text_color(table->color, TEXT_BLUE),
 			code_text(&totals->code, totals->groups.group[order[g]].label),
 			format_value(self[order[g]], unit, text),
-			format_share(totals->all.value
-					     ? (double)self[order[g]] / (double)totals->all.value
-					     : 0,
+			format_share(totals_share(totals,
+						  &(struct totals_sum){.value = self[order[g]]}),
 				     share),
 			text_color(table->color, TEXT_PLAIN),
 			table->format == TABLE_MARKDOWN ? "\n" : "");

@@ -2,6 +2,7 @@
 #include "reader/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -35,6 +36,7 @@ const char *text_color(bool color, enum text_color which)
 
 enum text_color text_color_of_share(double share)
 {
+	share = fabs(share);
 	return share >= 0.2 ? TEXT_RED : share >= 0.05 ? TEXT_YELLOW : TEXT_PLAIN;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* pyprof tree: the call tree in the terminal, hottest first. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "reader/read_input.h"
@@ -62,7 +63,9 @@ struct walk {
 
 static double share_of(const struct walk *walk, int64_t value)
 {
-	return walk->flame->node[0].total ? (double)value / (double)walk->flame->node[0].total : 0;
+	const int64_t whole = flame_tree_whole(walk->flame);
+
+	return whole ? (double)value / (double)whole : 0;
 }
 
 /* Returns how many children are shown: they are sorted, so the others are at the end. */
@@ -71,7 +74,8 @@ static uint32_t shown_children(const struct walk *walk, uint32_t node)
 	uint32_t at = walk->first[node];
 
 	while (at < walk->first[node + 1] &&
-	       share_of(walk, walk->flame->node[walk->child[at]].total) >= walk->options->min_share)
+	       share_of(walk, flame_tree_weight(walk->flame, walk->child[at])) >=
+		       walk->options->min_share)
 		at++;
 	return at - walk->first[node];
 }
@@ -91,7 +95,7 @@ static void print_node(const struct walk *walk, uint32_t node_index, bool is_las
 	const struct code_table *table = &walk->flame->code;
 	const struct code *code = &table->code[node->frame];
 	double share = share_of(walk, node->total), self = share_of(walk, node->self);
-	bool has_self = self >= walk->options->min_share && node->self != node->total;
+	bool has_self = fabs(self) >= walk->options->min_share && node->self != node->total;
 	unsigned int bars = 0;
 	char text[FORMAT_BYTES];
 

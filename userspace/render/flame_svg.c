@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/saturating.h"
 #include "render/format.h"
 
 #define WIDTH_PX 1200U
@@ -34,19 +35,15 @@ struct drawing {
 	uint32_t rows;	 /* to draw */
 };
 
-/* What is held below a node; differences may be negative, and have no boxes. */
-static uint64_t total_of(const struct drawing *drawing, uint32_t node)
+static double weight_of(const struct drawing *drawing, uint32_t node)
 {
-	const int64_t total = drawing->tree->node[node].total;
-
-	return total > 0 ? (uint64_t)total : 0;
+	return (double)flame_tree_weight(drawing->tree, node);
 }
 
 /* Narrower boxes cannot be seen. */
 static bool is_seen(const struct drawing *drawing, uint32_t node)
 {
-	return (double)total_of(drawing, node) >=
-	       (double)total_of(drawing, 0) * LEAST_BOX_PX / WIDTH_PX;
+	return weight_of(drawing, node) >= weight_of(drawing, 0) * LEAST_BOX_PX / WIDTH_PX;
 }
 
 /* Sets each box's place, and counts the rows with a box that is wide enough.  A parent comes before
@@ -63,7 +60,7 @@ static int place_boxes(struct drawing *drawing)
 
 		for (uint32_t c = first[i]; c < first[i + 1]; c++) {
 			box[child[c]] = (struct box){.x = x, .row = box[i].row + 1};
-			x += (double)total_of(drawing, child[c]);
+			x += weight_of(drawing, child[c]);
 		}
 		if (box[i].row >= drawing->rows && is_seen(drawing, i))
 			drawing->rows = box[i].row + 1;
@@ -107,20 +104,31 @@ static void write_name(const struct drawing *drawing, const char *name, double w
 	fputs("</text>", drawing->out);
 }
 
+/* Writes a value of either sign. */
+static void write_value(const struct drawing *drawing, int64_t value)
+{
+	char text[HUMAN_BYTES];
+
+	human_value((uint64_t)magnitude_of(value), drawing->unit, text);
+	fprintf(drawing->out, "%s%s", value < 0 ? "-" : "", text);
+}
+
+static void write_share(const struct drawing *drawing, const char *name, int64_t value)
+{
+	fputs(name, drawing->out);
+	write_value(drawing, value);
+	fprintf(drawing->out, " (%.2f%%)",
+		100 * (double)value / (double)flame_tree_whole(drawing->tree));
+}
+
 /* code: NULL for the root. */
 static void write_tooltip(const struct drawing *drawing, uint32_t number, const char *name,
 			  const struct code *code)
 {
 	const struct code_table *table = &drawing->tree->code;
-	const int64_t self_value = drawing->tree->node[number].self;
-	const uint64_t value = total_of(drawing, number);
-	const uint64_t own = self_value > 0 ? (uint64_t)self_value : 0;
-	const double whole = (double)total_of(drawing, 0);
-	char total[HUMAN_BYTES], self[HUMAN_BYTES];
+	const struct flame_node *node = &drawing->tree->node[number];
 	FILE *out = drawing->out;
 
-	human_value(value, drawing->unit, total);
-	human_value(own, drawing->unit, self);
 	fputs("<title>", out);
 	write_text(drawing, name);
 	if (code && code_place(table, code)[0]) {
@@ -129,8 +137,9 @@ static void write_tooltip(const struct drawing *drawing, uint32_t number, const 
 		if (code->file && code_line(code))
 			fprintf(out, ":%" PRIu32, code_line(code));
 	}
-	fprintf(out, "\ntotal %s (%.2f%%), self %s (%.2f%%)</title>", total,
-		100 * (double)value / whole, self, 100 * (double)own / whole);
+	write_share(drawing, "\ntotal ", node->total);
+	write_share(drawing, ", self ", node->self);
+	fputs("</title>", out);
 }
 
 static void write_box(const struct drawing *drawing, uint32_t number)
@@ -145,10 +154,10 @@ static void write_box(const struct drawing *drawing, uint32_t number)
 	const char *name = code ? code_text(table, code->name) : "all";
 	const char *module = code ? code_text(table, code->module ? code->module : code->file) : "";
 	const struct box *box = &drawing->box[number];
-	const double scale = WIDTH_PX / (double)total_of(drawing, 0);
+	const double scale = WIDTH_PX / weight_of(drawing, 0);
+	/* Sums that overflow are not those of their parts. */
 	const double x = SIDE_PX + fmin(box->x * scale, WIDTH_PX);
-	/* Beside boxes of negative values, others are wider than all together. */
-	const double width = fmin((double)total_of(drawing, number) * scale, WIDTH_PX);
+	const double width = fmin(weight_of(drawing, number) * scale, WIDTH_PX);
 	const double y = HEAD_PX + (drawing->rows - 1 - box->row) * (double)ROW_PX;
 
 	name = name[0] ? name : "[unknown]";
@@ -200,10 +209,8 @@ static void write_head(const struct drawing *drawing, const char *title, bool is
 {
 	const uint32_t width = WIDTH_PX + 2 * SIDE_PX;
 	const uint32_t height = HEAD_PX + drawing->rows * ROW_PX + FOOT_PX;
-	char total[HUMAN_BYTES];
 	FILE *out = drawing->out;
 
-	human_value(total_of(drawing, 0), drawing->unit, total);
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
 		"xmlns=\"http://www.w3.org/2000/svg\" "
@@ -216,7 +223,10 @@ static void write_head(const struct drawing *drawing, const char *title, bool is
 	write_style(out);
 	fprintf(out, "<text class=\"h\" x=\"%u\" y=\"20\">", SIDE_PX);
 	write_text(drawing, title);
-	fprintf(out, "</text><text class=\"s\" x=\"%u\" y=\"37\">%s%s</text>\n", SIDE_PX, total,
+	fprintf(out, "</text><text class=\"s\" x=\"%u\" y=\"37\">", SIDE_PX);
+	write_value(drawing, drawing->tree->node[0].total);
+	fprintf(out, "%s%s</text>\n",
+		drawing->tree->profile->signs.has_negative ? "; widths are of both signs" : "",
 		is_cut ? "; the deepest frames are left out" : "");
 }
 
@@ -239,7 +249,7 @@ int flame_svg_write(FILE *out, const struct flame_tree *tree, const char *title)
 		drawing.rows = FLAME_SVG_MAX_ROWS;
 	errno = 0;
 	write_head(&drawing, title, is_cut);
-	for (uint32_t i = 0; total_of(&drawing, 0) && i < tree->node_count; i++)
+	for (uint32_t i = 0; weight_of(&drawing, 0) > 0 && i < tree->node_count; i++)
 		if (is_seen(&drawing, i) && box[i].row < drawing.rows)
 			write_box(&drawing, i);
 	fputs("</svg>\n", out);

@@ -20,6 +20,7 @@ void flame_tree_free(struct flame_tree *tree)
 	index_table_release(&tree->node_index);
 	index_table_release(&tree->sample_index);
 	free(tree->node);
+	free(tree->magnitude);
 	free(tree->sample_of_row);
 	free(tree->sample);
 	free(tree);
@@ -172,22 +173,39 @@ static int add_row(struct flame_tree *tree, uint32_t row, uint32_t *node_of_stac
 	return add_sample(tree, &sample, &tree->sample_of_row[row]);
 }
 
-/* Sums totals up.  Children come after their parents. */
-static void sum_up(struct flame_tree *tree)
+static void add_magnitude(const struct flame_tree *tree, uint32_t node, int64_t magnitude)
 {
+	tree->magnitude[node] = add_saturating(tree->magnitude[node], magnitude);
+}
+
+/* Sums totals up.  Children come after their parents. */
+static int sum_up(struct flame_tree *tree)
+{
+	if (tree->profile->signs.has_negative) {
+		tree->magnitude = calloc(tree->node_count, sizeof(*tree->magnitude));
+		if (!tree->magnitude)
+			return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < tree->sample_count; i++) {
 		struct flame_node *node = &tree->node[tree->sample[i].node];
 
 		node->self = add_saturating(node->self, tree->sample[i].value);
+		if (tree->magnitude)
+			add_magnitude(tree, tree->sample[i].node,
+				      magnitude_of(tree->sample[i].value));
 	}
 	for (uint32_t i = tree->node_count; i-- > 0;) {
 		struct flame_node *node = &tree->node[i];
 
 		node->total = add_saturating(node->total, node->self);
-		if (i)
-			tree->node[node->parent].total =
-				add_saturating(tree->node[node->parent].total, node->total);
+		if (!i)
+			break;
+		tree->node[node->parent].total =
+			add_saturating(tree->node[node->parent].total, node->total);
+		if (tree->magnitude)
+			add_magnitude(tree, node->parent, tree->magnitude[i]);
 	}
+	return 0;
 }
 
 int flame_tree_new(struct profile *profile, const struct flame_options *options,
@@ -214,9 +232,10 @@ int flame_tree_new(struct profile *profile, const struct flame_options *options,
 	err = append_node(tree, (struct edge){0, 0});
 	for (uint32_t i = 0; !err && i < profile->row_count; i++)
 		err = add_row(tree, i, node_of_stack);
+	if (!err)
+		err = sum_up(tree);
 	if (err)
 		return err;
-	sum_up(tree);
 	*ret_tree = TAKE(tree);
 	return 0;
 }
@@ -226,15 +245,15 @@ int flame_tree_new(struct profile *profile, const struct flame_options *options,
 static int compare_children(const void *a, const void *b, void *context)
 {
 	const struct flame_tree *tree = context;
-	const struct flame_node *node_a = &tree->node[*(const uint32_t *)a];
-	const struct flame_node *node_b = &tree->node[*(const uint32_t *)b];
-	int order;
+	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	const struct flame_node *node_a = &tree->node[left], *node_b = &tree->node[right];
+	int order = ORDER(flame_tree_weight(tree, right), flame_tree_weight(tree, left));
 
-	if (node_a->total != node_b->total)
-		return node_a->total > node_b->total ? -1 : 1;
+	if (order)
+		return order;
 	order = strcmp(code_text(&tree->code, tree->code.code[node_a->frame].name),
 		       code_text(&tree->code, tree->code.code[node_b->frame].name));
-	return order ? order : (node_a->frame > node_b->frame) - (node_a->frame < node_b->frame);
+	return order ? order : ORDER(node_a->frame, node_b->frame);
 }
 
 int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,

@@ -50,7 +50,20 @@ struct flame_tree {
 	struct index_table node_index, sample_index;
 	uint32_t *sample_of_row; /* owned: by row of the profile; FLAME_NO_SAMPLE */
 	uint32_t row_count;
+	/* owned, by node: the magnitudes of all samples in it; NULL: that is its total */
+	int64_t *magnitude;
 };
+
+/* Returns how much there is of a node, whatever its sign. */
+static inline int64_t flame_tree_weight(const struct flame_tree *tree, uint32_t node)
+{
+	return tree->magnitude ? tree->magnitude[node] : tree->node[node].total;
+}
+/* Returns what shares of totals are of. */
+static inline int64_t flame_tree_whole(const struct flame_tree *tree)
+{
+	return profile_signed_whole(tree->profile) ?: tree->node[0].total;
+}
 
 /* Builds a tree.  Returns 0; -ENOMEM; -E2BIG above UINT32_MAX nodes. */
 int flame_tree_new(struct profile *profile, const struct flame_options *options,
@@ -58,7 +71,7 @@ int flame_tree_new(struct profile *profile, const struct flame_options *options,
 void flame_tree_free(struct flame_tree *tree);
 DEFINE_OWNED(struct flame_tree, flame_tree)
 
-/* Lists children in the order of display: largest total first, then by name.
+/* Lists children in the order of display: largest weight first, then by name.
  * The children of node i are child[child_first[i]] .. child[child_first[i + 1] - 1].  Release both
  * with free(). */
 int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,

@@ -275,7 +275,10 @@ int totals_add_window(struct totals *totals, struct profile *profile,
 
 double totals_share(const struct totals *totals, const struct totals_sum *sum)
 {
-	return totals->all.value ? (double)sum->value / (double)totals->all.value : 0;
+	const struct profile *profile = totals->code.profile;
+	const int64_t whole = (profile ? profile_signed_whole(profile) : 0) ?: totals->all.value;
+
+	return whole ? (double)sum->value / (double)whole : 0;
 }
 
 /* Returns the error of a ratio of two sums over windows: the residuals x[i] - p w[i] have the mean
@@ -303,7 +306,7 @@ static double error_of_events(const struct totals *totals, const struct totals_s
 
 double totals_share_error(const struct totals *totals, const struct totals_sum *sum)
 {
-	if (totals->all.value <= 0)
+	if (totals->all.value <= 0 || totals->code.profile->signs.has_negative)
 		return UNKNOWN;
 	if (totals->windows >= TOTALS_MIN_WINDOWS)
 		return error_of_windows(totals, sum);

@@ -68,7 +68,8 @@ void totals_release(struct totals *totals);
 int totals_add_window(struct totals *totals, struct profile *profile,
 		      const struct profile_window *window);
 
-/* Return a sum's share of the total, 0 to 1, and its standard error; < 0: not known. */
+/* Return a sum's share of the total, 0 to 1 (where values have both signs, of
+ * profile_signed_whole()), and its standard error; < 0: not known. */
 double totals_share(const struct totals *totals, const struct totals_sum *sum);
 double totals_share_error(const struct totals *totals, const struct totals_sum *sum);
 /* Returns how long to record, in ns, until the standard error is `wanted` (0.01); 0: it is already,

@@ -80,7 +80,7 @@ static char *drawn(const struct node *nodes, uint32_t count)
 	return text;
 }
 
-/* Beside one of a negative value: the root's value is what is left of both. */
+/* The root's sum has overflowed. */
 static void flame_svg_write__box_is_no_wider_than_the_picture(void **state)
 {
 	static const struct node nodes[] = {{.total = 1}, {.total = INT64_MAX, .name = "wide"}};

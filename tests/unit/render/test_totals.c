@@ -53,6 +53,23 @@ static void totals__recursion_counts_once_in_total(void **state)
 	assert_int_equal(row_of(&totals, "main")->total.samples, 4);
 }
 
+static void totals__share_of_both_signs_is_of_the_base(void **state)
+{
+	CLEANUP(fixture_release) struct fixture f = {0};
+	CLEANUP(totals_release) struct totals totals;
+
+	(void)state;
+	begin(&f, &totals, CODE_BY_FUNCTION);
+	add(&f, "main;b", 6, 0);
+	add(&f, "main;a", -5, 0);
+	end_window(&f, &totals);
+	f.profile->signs = (struct profile_signs){.all = 110, .base = 50, .has_negative = true};
+	assert_true(totals_share(&totals, &row_of(&totals, "a")->self) == -1);
+	assert_true(totals_share(&totals, &row_of(&totals, "main")->total) == 0.2);
+	assert_true(totals_share_error(&totals, &row_of(&totals, "a")->self) < 0);
+	assert_int_equal(totals_wanted_ns(&totals, &row_of(&totals, "a")->self, 0.01), 0);
+}
+
 static void end_level(struct fixture *f, struct totals *totals, uint64_t start_ns)
 {
 	struct profile_window window = {.start_wall_ns = start_ns,
@@ -247,6 +264,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals__recursion_counts_once_in_total),
+		cmocka_unit_test(totals__share_of_both_signs_is_of_the_base),
 		cmocka_unit_test(totals__of_levels_are_those_of_the_last_window),
 		cmocka_unit_test(totals__of_maxima_are_those_of_the_largest_window),
 		cmocka_unit_test(totals__one_window_has_the_error_of_its_samples),

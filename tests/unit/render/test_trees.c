@@ -40,6 +40,38 @@ static void flame_tree__totals_add_up_to_the_root(void **state)
 	assert_int_equal(children[first[top]], child(tree, top, "b"));
 }
 
+/* A difference: main;a has lost 50, main;b gained 40, and what is left of both is -10. */
+static void flame_tree__of_both_signs_hides_nothing(void **state)
+{
+	const struct flame_options options = {.value_index = 1};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	OWNED_MEM uint32_t *children = NULL, *first = NULL;
+	OWNED_MEM char *svg = NULL;
+	uint32_t top;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "main;b", 4, 0);
+	add(&f, "main;a", -5, 0);
+	f.profile->signs = (struct profile_signs){.all = 90, .base = 80, .has_negative = true};
+	assert_int_equal(flame_tree_new(f.profile, &options, &tree), 0);
+	top = child(tree, 0, "main");
+	assert_int_equal(tree->node[top].total, -10);
+	assert_int_equal(flame_tree_weight(tree, top), 90);
+	assert_int_equal(flame_tree_whole(tree), 80);
+	assert_int_equal(flame_tree_children(tree, &children, &first), 0);
+	assert_int_equal(children[first[top]], child(tree, top, "a"));
+	out = open_memstream(&svg, &size);
+	assert_int_equal(flame_svg_write(out, tree, "title"), 0);
+	fclose(out);
+	assert_non_null(strstr(svg, "total -50.0 ns (-62.50%), self -50.0 ns (-62.50%)"));
+	assert_non_null(strstr(svg, "total 40.0 ns (50.00%)"));
+	assert_non_null(strstr(svg, "-10.0 ns; widths are of both signs"));
+}
+
 static void flame_tree__groups_can_be_taken_alone(void **state)
 {
 	const struct flame_options options = {.value_index = 1,
@@ -201,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flame_tree__totals_add_up_to_the_root),
+		cmocka_unit_test(flame_tree__of_both_signs_hides_nothing),
 		cmocka_unit_test(flame_tree__groups_can_be_taken_alone),
 		cmocka_unit_test(flame_json__escapes_what_would_end_a_script),
 		cmocka_unit_test(call_graph__recursion_counts_once),
