@@ -62,3 +62,34 @@ int index_table_add(struct index_table *table, uint32_t hash, uint32_t index)
 	table->count++;
 	return 0;
 }
+
+/* ---- groups ---- */
+
+void grouped_release(struct grouped *grouped)
+{
+	free(grouped->item);
+	free(grouped->first);
+}
+
+int grouped_init(struct grouped *grouped, const void *array, size_t item_bytes, size_t offset,
+		 uint32_t count, uint32_t groups)
+{
+	const char *group = array;
+	uint32_t *first = calloc((size_t)groups + 2, sizeof(*first));
+	uint32_t *item = calloc((size_t)count + 1, sizeof(*item));
+
+	*grouped = (struct grouped){.item = item, .first = first};
+	if (!first || !item)
+		return -ENOMEM;
+	/* first[g + 2] counts those of g; later first[g + 1] is where those of g go. */
+	for (uint32_t i = 0; i < count; i++)
+		first[(size_t)*(const uint32_t *)(group + i * item_bytes + offset) + 2]++;
+	for (size_t g = 2; g <= groups; g++)
+		first[g] += first[g - 1];
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t at = *(const uint32_t *)(group + i * item_bytes + offset);
+
+		item[first[(size_t)at + 1]++] = i;
+	}
+	return 0;
+}

@@ -94,6 +94,20 @@ static inline void id_map_set(struct id_map *map, uint32_t id, uint32_t index)
 	map->index_plus_1[id] = index + 1;
 }
 
+/* Items of an array, by the group that each is in. */
+struct grouped {
+	uint32_t *item;	 /* owned; those of group g are item[first[g]] to item[first[g + 1]] */
+	uint32_t *first; /* owned */
+};
+void grouped_release(struct grouped *grouped);
+/* Lists the items of an array in their order, by the uint32_t that is at `offset` in each.  Returns
+ * 0 or -ENOMEM; release in any case. */
+int grouped_init(struct grouped *grouped, const void *array, size_t item_bytes, size_t offset,
+		 uint32_t count, uint32_t groups);
+#define GROUPED_INIT(grouped, array, field, count, groups)                                         \
+	grouped_init(grouped, array, sizeof(*(array)), offsetof(typeof(*(array)), field), count,   \
+		     groups)
+
 /* ---- where a key begins in a hash table with open addressing.  Whoever can choose keys (a program
  * its frames and names) could choose those that lie beside each other, and make each look-up as
  * long as the table: the place depends on a secret of each table. ---- */

@@ -70,34 +70,8 @@ static void put_stack(struct json_writer *json, const struct flame_tree *tree, u
 	json_close(json, ']');
 }
 
-struct group_samples {
-	uint32_t *order; /* samples, by group */
-	uint32_t *first; /* of group g: order[first[g]] .. order[first[g + 1]] */
-};
-
-static void group_samples_release(struct group_samples *samples)
-{
-	free(samples->order);
-	free(samples->first);
-}
-
-static int sort_samples(const struct flame_tree *tree, struct group_samples *samples)
-{
-	samples->order = calloc((size_t)tree->sample_count + 1, sizeof(*samples->order));
-	samples->first = calloc((size_t)tree->groups.count + 2, sizeof(*samples->first));
-	if (!samples->order || !samples->first)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < tree->sample_count; i++)
-		samples->first[tree->sample[i].group + 2]++;
-	for (uint32_t g = 2; g <= tree->groups.count; g++)
-		samples->first[g] += samples->first[g - 1];
-	for (uint32_t i = 0; i < tree->sample_count; i++)
-		samples->order[samples->first[tree->sample[i].group + 1]++] = i;
-	return 0;
-}
-
 static void put_profile(struct json_writer *json, const struct flame_tree *tree, uint32_t group,
-			const struct group_samples *samples, uint32_t *frame)
+			const struct grouped *samples, uint32_t *frame)
 {
 	const char *unit = tree->profile->options.value_type[tree->options.value_index].unit;
 	uint32_t first = samples->first[group], end = samples->first[group + 1];
@@ -111,11 +85,11 @@ static void put_profile(struct json_writer *json, const struct flame_tree *tree,
 	json_put_int(json, "startValue", 0);
 	json_put_open(json, "samples", '[');
 	for (uint32_t i = first; i < end; i++)
-		put_stack(json, tree, tree->sample[samples->order[i]].node, frame);
+		put_stack(json, tree, tree->sample[samples->item[i]].node, frame);
 	json_close(json, ']');
 	json_put_open(json, "weights", '[');
 	for (uint32_t i = first; i < end; i++) {
-		int64_t value = tree->sample[samples->order[i]].value;
+		int64_t value = tree->sample[samples->item[i]].value;
 
 		json_int(json, value);
 		sum = add_saturating(sum, value);
@@ -128,9 +102,10 @@ static void put_profile(struct json_writer *json, const struct flame_tree *tree,
 int export_speedscope(const struct flame_tree *tree, const struct export_facts *facts, FILE *out)
 {
 	struct json_writer json = json_writer_to(out);
-	CLEANUP(group_samples_release) struct group_samples samples = {0};
+	CLEANUP(grouped_release) struct grouped samples = {0};
 	OWNED_MEM uint32_t *frame = calloc(MAX_DEPTH, sizeof(*frame));
-	int err = sort_samples(tree, &samples);
+	int err =
+		GROUPED_INIT(&samples, tree->sample, group, tree->sample_count, tree->groups.count);
 
 	if (err || !frame)
 		return -ENOMEM;
@@ -256,14 +231,14 @@ static int compare_ranks(const void *a, const void *b)
 }
 
 /* Writes a group: only the nodes that it has, so that many groups cost what they have. */
-static int put_group(struct chrome *chrome, uint32_t group, const struct group_samples *samples)
+static int put_group(struct chrome *chrome, uint32_t group, const struct grouped *samples)
 {
 	const struct flame_tree *tree = chrome->tree;
 	int64_t *end;
 	int err = find_track(chrome, group, &end);
 
 	for (uint32_t i = samples->first[group]; i < samples->first[group + 1]; i++) {
-		const struct flame_sample *sample = &tree->sample[samples->order[i]];
+		const struct flame_sample *sample = &tree->sample[samples->item[i]];
 
 		if (sample->value > 0)
 			add_value(chrome, sample->node, sample->value);
@@ -288,10 +263,11 @@ static int put_group(struct chrome *chrome, uint32_t group, const struct group_s
 
 static int put_groups(struct chrome *chrome)
 {
-	CLEANUP(group_samples_release) struct group_samples samples = {0};
+	CLEANUP(grouped_release) struct grouped samples = {0};
 	const struct flame_tree *tree = chrome->tree;
 	const struct intern *strings = tree->profile->strings;
-	int err = sort_samples(tree, &samples);
+	int err =
+		GROUPED_INIT(&samples, tree->sample, group, tree->sample_count, tree->groups.count);
 
 	for (uint32_t g = 0; g < tree->groups.count && !err; g++) {
 		const struct group *group = &tree->groups.group[g];
@@ -313,9 +289,10 @@ static int put_groups(struct chrome *chrome)
 static int order_nodes(struct chrome *chrome)
 {
 	const struct flame_tree *tree = chrome->tree;
-	OWNED_MEM uint32_t *child = NULL, *first = NULL, *waiting = NULL;
+	CLEANUP(grouped_release) struct grouped children = {0};
+	OWNED_MEM uint32_t *waiting = NULL;
 	uint32_t count = 0, waits = 1;
-	int err = flame_tree_children(tree, &child, &first);
+	int err = flame_tree_children(tree, &children);
 
 	waiting = calloc(tree->node_count, sizeof(*waiting));
 	if (err || !waiting)
@@ -325,8 +302,8 @@ static int order_nodes(struct chrome *chrome)
 
 		chrome->rank[node] = count;
 		chrome->order[count++] = node;
-		for (uint32_t c = first[node + 1]; c-- > first[node];)
-			waiting[waits++] = child[c];
+		for (uint32_t c = children.first[node + 1]; c-- > children.first[node];)
+			waiting[waits++] = children.item[c];
 	}
 	return 0;
 }

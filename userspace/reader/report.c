@@ -344,13 +344,14 @@ static void print_rows(struct report *report, const struct totals_row *row, uint
 static int print_groups(struct report *report, const char *unit, struct table *table)
 {
 	struct totals *totals = &report->totals;
-	uint32_t groups = totals->groups.count;
+	const uint32_t groups = totals->groups.count;
 	OWNED_MEM int64_t *self = calloc((size_t)groups + 1, sizeof(*self));
 	OWNED_MEM uint32_t *order = NULL;
 	OWNED_MEM struct totals_row *row = calloc((size_t)totals->count + 1, sizeof(*row));
+	CLEANUP(grouped_release) struct grouped rows = {0};
 	char text[FORMAT_BYTES], share[FORMAT_BYTES];
 
-	if (!self || !row)
+	if (!self || !row || GROUPED_INIT(&rows, totals->row, group, totals->count, groups))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < totals->count; i++)
 		self[totals->row[i].group] += totals->row[i].self.value;
@@ -358,11 +359,10 @@ static int print_groups(struct report *report, const char *unit, struct table *t
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t g = 0; g < groups; g++) {
-		uint32_t count = 0;
+		const uint32_t *first = &rows.first[order[g]], count = first[1] - first[0];
 
-		for (uint32_t i = 0; i < totals->count; i++)
-			if (totals->row[i].group == order[g])
-				row[count++] = totals->row[i];
+		for (uint32_t i = 0; i < count; i++)
+			row[i] = totals->row[rows.item[first[0] + i]];
 		fprintf(table->out, "\n%s%s: %s, %s of all%s\n%s",
 			text_color(table->color, TEXT_BLUE),
 			code_text(&totals->code, totals->groups.group[order[g]].label),

@@ -54,7 +54,7 @@ struct level {
 struct walk {
 	const struct tree *options;
 	const struct flame_tree *flame;
-	const uint32_t *child, *first;
+	struct grouped children; /* borrowed */
 	const char *unit;
 	struct level level[MAX_DEPTH];
 	unsigned int depth;
@@ -71,13 +71,14 @@ static double share_of(const struct walk *walk, int64_t value)
 /* Returns how many children are shown: they are sorted, so the others are at the end. */
 static uint32_t shown_children(const struct walk *walk, uint32_t node)
 {
-	uint32_t at = walk->first[node];
+	const uint32_t *first = &walk->children.first[node];
+	uint32_t at = first[0];
 
-	while (at < walk->first[node + 1] &&
-	       share_of(walk, flame_tree_weight(walk->flame, walk->child[at])) >=
+	while (at < first[1] &&
+	       share_of(walk, flame_tree_weight(walk->flame, walk->children.item[at])) >=
 		       walk->options->min_share)
 		at++;
-	return at - walk->first[node];
+	return at - first[0];
 }
 
 static void print_bars(const struct walk *walk, bool is_last)
@@ -120,8 +121,9 @@ static void enter(struct walk *walk, uint32_t node)
 	if (!shown || walk->depth == MAX_DEPTH ||
 	    (walk->options->depth && walk->depth >= walk->options->depth))
 		return;
-	walk->level[walk->depth++] = (struct level){
-		.next = walk->first[node], .end = walk->first[node] + shown, .indents = shown > 1};
+	walk->level[walk->depth++] = (struct level){.next = walk->children.first[node],
+						    .end = walk->children.first[node] + shown,
+						    .indents = shown > 1};
 }
 
 static void print_tree(struct walk *walk)
@@ -135,7 +137,7 @@ static void print_tree(struct walk *walk)
 			walk->depth--;
 			continue;
 		}
-		node = walk->child[level->next++];
+		node = walk->children.item[level->next++];
 		print_node(walk, node, level->next == level->end);
 		enter(walk, node);
 	}
@@ -150,18 +152,17 @@ static int print(const struct tree *tree, const struct input *input)
 					      .group_by = tree->shared.select.group_by,
 					      .group_frames = tree->shared.select.group_by.keys};
 	OWNED(flame_tree) struct flame_tree *flame = NULL;
-	OWNED_MEM uint32_t *child = NULL, *first = NULL;
+	CLEANUP(grouped_release) struct grouped children = {0};
 	OWNED_MEM struct walk *walk = calloc(1, sizeof(*walk));
 	int err = walk ? flame_tree_new(profile, &flame_options, &flame) : -ENOMEM;
 
 	if (!err)
-		err = flame_tree_children(flame, &child, &first);
+		err = flame_tree_children(flame, &children);
 	if (err)
 		return err;
 	*walk = (struct walk){.options = tree,
 			      .flame = flame,
-			      .child = child,
-			      .first = first,
+			      .children = children,
 			      .unit = input_value_type(input)->unit,
 			      .color = text_wants_color()};
 	flame->code.short_paths = input_short_paths(input);

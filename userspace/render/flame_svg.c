@@ -51,16 +51,18 @@ static bool is_seen(const struct drawing *drawing, uint32_t node)
 static int place_boxes(struct drawing *drawing)
 {
 	const struct flame_tree *tree = drawing->tree;
-	OWNED_MEM uint32_t *child = NULL, *first = NULL;
+	CLEANUP(grouped_release) struct grouped children = {0};
 	struct box *box = drawing->box;
-	int err = flame_tree_children(tree, &child, &first);
+	int err = flame_tree_children(tree, &children);
 
 	for (uint32_t i = 0; !err && i < tree->node_count; i++) {
 		double x = box[i].x;
 
-		for (uint32_t c = first[i]; c < first[i + 1]; c++) {
-			box[child[c]] = (struct box){.x = x, .row = box[i].row + 1};
-			x += weight_of(drawing, child[c]);
+		for (uint32_t c = children.first[i]; c < children.first[i + 1]; c++) {
+			const uint32_t child = children.item[c];
+
+			box[child] = (struct box){.x = x, .row = box[i].row + 1};
+			x += weight_of(drawing, child);
 		}
 		if (box[i].row >= drawing->rows && is_seen(drawing, i))
 			drawing->rows = box[i].row + 1;

@@ -256,27 +256,20 @@ static int compare_children(const void *a, const void *b, void *context)
 	return order ? order : ORDER(node_a->frame, node_b->frame);
 }
 
-int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,
-			uint32_t **ret_child_first)
+int flame_tree_children(const struct flame_tree *tree, struct grouped *ret_children)
 {
-	OWNED_MEM uint32_t *child = calloc((size_t)tree->node_count + 1, sizeof(*child));
-	OWNED_MEM uint32_t *first = calloc((size_t)tree->node_count + 2, sizeof(*first));
+	/* The root is nobody's child. */
+	const uint32_t count = tree->node_count - 1;
+	int err = GROUPED_INIT(ret_children, tree->node + 1, parent, count, tree->node_count);
+	uint32_t *child = ret_children->item, *first = ret_children->first;
 
-	if (!child || !first)
-		return -ENOMEM;
-	/* A counting sort by parent: first[p + 2] counts p's children; later it is where those of p
-	 * + 1 begin. */
-	for (uint32_t i = 1; i < tree->node_count; i++)
-		first[(size_t)tree->node[i].parent + 2]++;
-	for (uint32_t i = 2; i <= tree->node_count; i++)
-		first[i] += first[i - 1];
-	for (uint32_t i = 1; i < tree->node_count; i++)
-		child[first[tree->node[i].parent + 1]++] = i;
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < count; i++)
+		child[i]++;
 	for (uint32_t i = 0; i < tree->node_count; i++)
 		if (first[i + 1] - first[i] > 1)
 			qsort_r(child + first[i], first[i + 1] - first[i], sizeof(*child),
 				compare_children, (void *)tree);
-	*ret_child = TAKE(child);
-	*ret_child_first = TAKE(first);
 	return 0;
 }

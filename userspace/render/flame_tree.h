@@ -71,10 +71,8 @@ int flame_tree_new(struct profile *profile, const struct flame_options *options,
 void flame_tree_free(struct flame_tree *tree);
 DEFINE_OWNED(struct flame_tree, flame_tree)
 
-/* Lists children in the order of display: largest weight first, then by name.
- * The children of node i are child[child_first[i]] .. child[child_first[i + 1] - 1].  Release both
- * with free(). */
-int flame_tree_children(const struct flame_tree *tree, uint32_t **ret_child,
-			uint32_t **ret_child_first);
+/* Lists the children of each node in the order of display: largest weight first, then by name.
+ * Returns as grouped_init(). */
+int flame_tree_children(const struct flame_tree *tree, struct grouped *ret_children);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/index_table.h"
 #include "base/saturating.h"
 
@@ -87,9 +88,30 @@ static void add_saturating__stops_at_both_ends(void **state)
 	assert_true(add_saturating(-2, 3) == 1);
 }
 
+static void grouped__items_of_a_group_keep_their_order(void **state)
+{
+	static const struct {
+		char name;
+		uint32_t group;
+	} item[] = {{'a', 2}, {'b', 0}, {'c', 2}, {'d', 0}, {'e', 3}};
+	static const char *const wanted[] = {"bd", "", "ac", "e"};
+	CLEANUP(grouped_release) struct grouped grouped = {0}, none = {0};
+
+	(void)state;
+	assert_int_equal(GROUPED_INIT(&grouped, item, group, ARRAY_SIZE(item), 4), 0);
+	for (uint32_t g = 0; g < 4; g++) {
+		assert_int_equal(grouped.first[g + 1] - grouped.first[g], strlen(wanted[g]));
+		for (uint32_t i = 0; wanted[g][i]; i++)
+			assert_int_equal(item[grouped.item[grouped.first[g] + i]].name,
+					 wanted[g][i]);
+	}
+	assert_int_equal(grouped_init(&none, NULL, 8, 4, 0, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(grouped__items_of_a_group_keep_their_order),
 		cmocka_unit_test(array_reserve__keeps_what_is_there),
 		cmocka_unit_test(array_reserve__with_room_moves_nothing),
 		cmocka_unit_test(array_reserve__ends_at_the_largest_count),

@@ -20,7 +20,7 @@ static void flame_tree__totals_add_up_to_the_root(void **state)
 	const struct flame_options options = {.value_index = 1};
 	CLEANUP(fixture_release) struct fixture f = {0};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
-	OWNED_MEM uint32_t *children = NULL, *first = NULL;
+	CLEANUP(grouped_release) struct grouped children = {0};
 	uint32_t top;
 
 	(void)state;
@@ -35,9 +35,9 @@ static void flame_tree__totals_add_up_to_the_root(void **state)
 	assert_int_equal(tree->node[child(tree, top, "b")].total, 50);
 	for (uint32_t i = 1; i < tree->node_count; i++)
 		assert_true(tree->node[i].parent < i);
-	assert_int_equal(flame_tree_children(tree, &children, &first), 0);
-	assert_int_equal(first[top + 1] - first[top], 2);
-	assert_int_equal(children[first[top]], child(tree, top, "b"));
+	assert_int_equal(flame_tree_children(tree, &children), 0);
+	assert_int_equal(children.first[top + 1] - children.first[top], 2);
+	assert_int_equal(children.item[children.first[top]], child(tree, top, "b"));
 }
 
 /* A difference: main;a has lost 50, main;b gained 40, and what is left of both is -10. */
@@ -46,7 +46,7 @@ static void flame_tree__of_both_signs_hides_nothing(void **state)
 	const struct flame_options options = {.value_index = 1};
 	CLEANUP(fixture_release) struct fixture f = {0};
 	OWNED(flame_tree) struct flame_tree *tree = NULL;
-	OWNED_MEM uint32_t *children = NULL, *first = NULL;
+	CLEANUP(grouped_release) struct grouped children = {0};
 	OWNED_MEM char *svg = NULL;
 	uint32_t top;
 	size_t size;
@@ -62,8 +62,8 @@ static void flame_tree__of_both_signs_hides_nothing(void **state)
 	assert_int_equal(tree->node[top].total, -10);
 	assert_int_equal(flame_tree_weight(tree, top), 90);
 	assert_int_equal(flame_tree_whole(tree), 80);
-	assert_int_equal(flame_tree_children(tree, &children, &first), 0);
-	assert_int_equal(children[first[top]], child(tree, top, "a"));
+	assert_int_equal(flame_tree_children(tree, &children), 0);
+	assert_int_equal(children.item[children.first[top]], child(tree, top, "a"));
 	out = open_memstream(&svg, &size);
 	assert_int_equal(flame_svg_write(out, tree, "title"), 0);
 	fclose(out);
