@@ -4,6 +4,8 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -33,10 +35,24 @@ int store_keep(struct store *store, const struct kept_request *request,
 	return answer;
 }
 
+static char told[512];
+static unsigned int told_lines;
+
+void log_line(enum log_level level, const char *format, ...)
+{
+	va_list arguments;
+
+	(void)level;
+	va_start(arguments, format);
+	vsnprintf(told, sizeof(told), format, arguments);
+	va_end(arguments);
+	told_lines++;
+}
+
 static int begin(void **state)
 {
 	(void)state;
-	asked_count = 0;
+	asked_count = told_lines = 0;
 	answer = 0;
 	end_ns = 0;
 	return keeper_new("/var/lib/pyprofd/", &keeper);
@@ -224,6 +240,66 @@ static void failure__is_counted_and_the_next_one_is_tried(void **state)
 	}
 }
 
+static void failure__is_told_with_its_reason(void **state)
+{
+	static const struct {
+		int err;
+		const char *reason;
+	} row[] = {{-ENODATA, ": the store has nothing of it ("},
+		   {-EFBIG, ": there is no room for it: --store-max is too small ("},
+		   {-EPERM, ": its file system has no hard links, or refuses them ("},
+		   {-EOPNOTSUPP, ": its file system has no hard links, or refuses them ("},
+		   {-ENOSPC, ": No space left on device ("}};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		answer = row[i].err;
+		keeper_add_signal(keeper, 900 * NS_PER_SEC);
+		write_window(ENDED_NS, false);
+		assert_int_equal(told_lines, 1);
+		assert_ptr_equal(strstr(told, "SIGUSR1: nothing is kept in "), told);
+		if (!strstr(told, row[i].reason))
+			fail_msg("'%s'", told);
+		add(7, 1000, 999 * NS_PER_SEC);
+		write_window(ENDED_NS + NS_PER_SEC, true);
+		assert_int_equal(told_lines, 2);
+		assert_ptr_equal(strstr(told, "process 7 ("), told);
+		assert_non_null(strstr(told, row[i].reason));
+		end(state);
+		begin(state);
+	}
+}
+
+/* Of many that end at once, the first. */
+static void kept__is_told_by_its_reason_and_of_victims_once(void **state)
+{
+	(void)state;
+	keeper_add_signal(keeper, 900 * NS_PER_SEC);
+	write_window(ENDED_NS, false);
+	assert_int_equal(told_lines, 1);
+	assert_ptr_equal(strstr(told, "SIGUSR1: the last 1 s of everything are kept in "), told);
+	for (uint32_t pid = 7; pid < 10; pid++)
+		add(pid, 1000, 999 * NS_PER_SEC);
+	write_window(ENDED_NS + NS_PER_SEC, true);
+	assert_int_equal(told_lines, 2);
+	assert_ptr_equal(strstr(told, "process 7 ("), told);
+	assert_non_null(strstr(told, "; its last 1 s are kept in "));
+}
+
+static void finish__tells_how_many_are_not_kept(void **state)
+{
+	(void)state;
+	keeper_finish(keeper);
+	assert_int_equal(told_lines, 0);
+	add(7, 1000, 999 * NS_PER_SEC);
+	add(8, 1000, 999 * NS_PER_SEC);
+	keeper_finish(keeper);
+	assert_int_equal(told_lines, 1);
+	assert_non_null(strstr(told, ": 2 times nothing is kept"));
+	assert_stats(0, 2, 0);
+	keeper_finish(keeper);
+	assert_int_equal(told_lines, 1);
+}
+
 static void last_window__keeps_what_has_not_ended(void **state)
 {
 	(void)state;
@@ -262,6 +338,9 @@ int main(void)
 		TEST(victims__beyond_four_wait_for_the_next_window),
 		TEST(signal__asks_for_a_cut_until_it_is_written),
 		TEST(failure__is_counted_and_the_next_one_is_tried),
+		TEST(failure__is_told_with_its_reason),
+		TEST(kept__is_told_by_its_reason_and_of_victims_once),
+		TEST(finish__tells_how_many_are_not_kept),
 		TEST(last_window__keeps_what_has_not_ended),
 		TEST(finish__without_a_window_counts_what_is_left),
 	};

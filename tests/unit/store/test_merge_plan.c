@@ -141,6 +141,43 @@ static void merge_plan_group__takes_64_windows_at_a_time(void **state)
 	assert_int_equal(group.file_count, MERGE_WINDOWS_MAX);
 }
 
+/* Wherever the file of such a merge lies in the list: it has the start of its first window, which
+ * may be gone. */
+static void merge_plan_group__what_was_begun_is_not_begun_again(void **state)
+{
+	static const struct {
+		const char *directory, *kind;
+		uint64_t start_ms;
+		bool is_begun;
+	} row[] = {{"a", "cpu", START_MS, true},
+		   {"a", "cpu", START_MS + 5000, true},
+		   {"a", "cpu", START_MS + 25000, true},
+		   {"a", "gil", START_MS, false},
+		   {"b", "cpu", START_MS, false},
+		   {"a", "cpu", START_MS - 1, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		for (size_t at = 0; at < 4; at++) {
+			struct merge_slot slot = {.begin = at == 0, .end = 4};
+			struct merge_group group;
+			struct fixture f = {0};
+
+			for (size_t window = 0, entry = 0; entry < 4; entry++) {
+				struct store_file *file;
+
+				if (entry != at) {
+					add(&f, "a", START_MS + 10000 * ++window, "cpu");
+					continue;
+				}
+				file = add(&f, row[i].directory, row[i].start_ms, row[i].kind);
+				file->is_merged = file->is_merging = true;
+			}
+			if (merge_plan_group(&f.listing, &slot, "cpu", &group) == row[i].is_begun)
+				fail_msg("row %zu at %zu", i, at);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +186,7 @@ int main(void)
 		cmocka_unit_test(merge_plan_slot__merged_files_are_done),
 		cmocka_unit_test(merge_plan_group__lists_windows_that_only_cpu_has),
 		cmocka_unit_test(merge_plan_group__one_window_stays_as_it_is),
+		cmocka_unit_test(merge_plan_group__what_was_begun_is_not_begun_again),
 		cmocka_unit_test(merge_plan_group__takes_64_windows_at_a_time),
 	};
 
