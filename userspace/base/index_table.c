@@ -23,7 +23,7 @@ void index_table_clear(struct index_table *table)
 
 static void place(struct index_slot *slots, uint32_t mask, struct index_slot item)
 {
-	uint32_t at = item.hash & mask;
+	uint32_t at = INDEX_START(item.hash, mask);
 
 	while (slots[at].index_plus_1)
 		at = (at + 1) & mask;

@@ -32,6 +32,16 @@ static inline size_t index_table_bytes(const struct index_table *table)
 /* Whether the array's item at `index` is the one that `key` describes. */
 typedef bool index_equal(const void *context, uint32_t index, const void *key);
 
+/* Builds with the address sanitizer put items together, and ask `equal` about those of other
+ * hashes, too: there it decides alone, so that tests see its mistakes. */
+#ifdef __SANITIZE_ADDRESS__
+#define INDEX_START(hash, mask) ((hash) & (mask) & ~15U)
+#define INDEX_ASKS(slot_hash, hash) true
+#else
+#define INDEX_START(hash, mask) ((hash) & (mask))
+#define INDEX_ASKS(slot_hash, hash) ((slot_hash) == (hash))
+#endif
+
 void index_table_release(struct index_table *table);
 /* Takes all indexes out; the memory stays. */
 void index_table_clear(struct index_table *table);
@@ -42,11 +52,11 @@ static inline bool index_table_find(const struct index_table *table, uint32_t ha
 {
 	if (!table->slot)
 		return false;
-	for (uint32_t at = hash & table->mask; table->slot[at].index_plus_1;
+	for (uint32_t at = INDEX_START(hash, table->mask); table->slot[at].index_plus_1;
 	     at = (at + 1) & table->mask) {
 		const struct index_slot *slot = &table->slot[at];
 
-		if (slot->hash == hash && equal(context, slot->index_plus_1 - 1, key)) {
+		if (INDEX_ASKS(slot->hash, hash) && equal(context, slot->index_plus_1 - 1, key)) {
 			*ret_index = slot->index_plus_1 - 1;
 			return true;
 		}

@@ -48,9 +48,10 @@ static size_t longest(const struct hash_set *set)
 
 	for (size_t at = 0; at <= set->table.mask; at++) {
 		const struct index_slot *slot = &set->table.slot[at];
+		const size_t from = at - INDEX_START(slot->hash, set->table.mask);
 
-		if (slot->index_plus_1 && ((at - slot->hash) & set->table.mask) > most)
-			most = (at - slot->hash) & set->table.mask;
+		if (slot->index_plus_1 && (from & set->table.mask) > most)
+			most = from & set->table.mask;
 	}
 	return most;
 }
