@@ -133,8 +133,7 @@ static __always_inline struct pp_ledger_sum *ledger_new(const struct pp_thread *
 static __always_inline struct pp_ledger_sum *ledger_rest(const struct pp_thread *t,
 							 const struct pp_config *cfg)
 {
-	__u32 index = t->user % PP_USER_SHARES;
-	struct pp_user_share *share = bpf_map_lookup_elem(&user_shares, &index);
+	struct pp_user_share *share = share_row(t->user);
 
 	if (!share || t->created_ns < cfg->window_start_ns[cfg->window & 1])
 		return NULL;

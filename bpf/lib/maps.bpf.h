@@ -263,8 +263,14 @@ PP_MAP MAP(codes, LRU_HASH, 16384, struct code_key, __u64); /* code id */
 /* hash of a stack or a code object -> epoch in which it was last sent (agent). */
 PP_MAP MAP(sent, LRU_HASH, 32768, __u64, __u32);
 
-/* User id modulo PP_USER_SHARES -> what this user has taken of what all users share. */
-PP_MAP MAP_MMAPABLE(user_shares, PP_USER_SHARES, struct pp_user_share);
+/* What each who answers for processes has taken of what all share: share_row(). */
+PP_MAP MAP_MMAPABLE(user_shares, PP_USER_SHARE_ROWS, struct pp_user_share);
+
+/* Index of a row -> whose it is.  Of two CPUs only one can insert the entry. */
+PP_MAP MAP(share_claims, HASH, PP_USER_SHARES, __u32, __u32);
+
+/* Ids that users own, sorted (agent): one half of it, pp_config.user_ranges. */
+PP_MAP MAP_MMAPABLE(user_ranges, 2 * PP_USER_RANGES, struct pp_user_range);
 
 /* Counters: of samples, of waits, and of what found no room in those (agent: sizes). */
 PP_MAP MAP(counts_0, HASH, 4096, struct pp_count_key, struct pp_count);

@@ -14,8 +14,10 @@
  * is used up. */
 static __always_inline int slot_share_take(__u32 user, struct pp_config *cfg)
 {
-	struct pp_user_share *share = share_of(user);
+	struct pp_user_share *share;
 
+	(void)share_claim(user);
+	share = share_of(user);
 	if (share) {
 		if (cfg->slots_taken + 2 * (share->slots + 1ULL) > cfg->thread_mask)
 			return 1;

@@ -13,6 +13,9 @@
 /* Returns who answers for a thread with these credentials, by the rule of process_user() in
  * userspace/discover/proc_scan.h. */
 int user_of_cred(__u64 address);
+/* Claims a row for a user, if he has none and there is one; it may update a map.  Returns 0; 1:
+ * there is none, which is counted. */
+int share_claim(__u32 user);
 /* Takes room in `processes` and `contexts` for a process of a user.  Returns 0; 1: he has as many
  * as are left for all others. */
 int process_share_take(__u32 user);
@@ -30,12 +33,29 @@ static __always_inline __u32 user_of_current(void)
 	return user_of((const void *)bpf_get_current_task());
 }
 
+/* Returns the row of user_shares[] that a user has; the last one for root, and for who has claimed
+ * none.  It is inlined: the walks of its callers leave no stack for one more frame. */
+static __always_inline struct pp_user_share *share_row(__u32 user)
+{
+	const struct pp_config *cfg = config_get();
+	__u32 index = PP_USER_SHARE_COMMON;
+
+	for (__u32 way = 0; cfg && user && way < PP_USER_SHARE_WAYS; way++) {
+		struct pp_user_share *share;
+
+		index = pp_user_share_at(user, way, cfg->name_secret);
+		share = bpf_map_lookup_elem(&user_shares, &index);
+		if (share && share->who == user)
+			return share;
+	}
+	index = PP_USER_SHARE_COMMON;
+	return bpf_map_lookup_elem(&user_shares, &index);
+}
+
 /* Returns NULL for root, who is bounded by the whole alone. */
 static __always_inline struct pp_user_share *share_of(__u32 user)
 {
-	__u32 index = user % PP_USER_SHARES;
-
-	return user ? bpf_map_lookup_elem(&user_shares, &index) : NULL;
+	return user ? share_row(user) : NULL;
 }
 
 /* Puts a record into the ring, unless its user's share is used up.  Returns 0, or counts why it was

@@ -1,11 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Divides the ring `stacks` and the tokens for incomplete stacks among users. */
+/* Who answers for a thread, which row of user_shares[] is whose, and how the ring `stacks`, the
+ * tokens for incomplete stacks and the room for processes are divided.  docs/design/shares.md. */
 #ifndef BPF_LIB_USER_SHARE_H
 #define BPF_LIB_USER_SHARE_H
 
 #include "lib/user.bpf.h"
 
 #define USER_NAMESPACES_MAX 33U /* user_namespaces(7): they nest 32 deep */
+#define USER_RANGES_STEPS 14U	/* a search in PP_USER_RANGES rows */
+
+/* Returns who answers for a user id: userspace/base/who_answers.h. */
+static __always_inline __u32 who_answers(__u32 user)
+{
+	const struct pp_config *cfg = config_get();
+	const __u32 ranges = cfg ? cfg->user_ranges : 0;
+	__u32 low = 0, high = ranges >> 1;
+
+	for (__u32 i = 0; i < USER_RANGES_STEPS && low < high; i++) {
+		const __u32 middle = (low + high) / 2;
+		const __u32 at = middle + (ranges & 1 ? PP_USER_RANGES : 0);
+		const struct pp_user_range *range = bpf_map_lookup_elem(&user_ranges, &at);
+
+		if (!range)
+			break;
+		if (user >= range->first && user <= range->last)
+			return range->owner;
+		if (user < range->first)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return user;
+}
 
 int user_of_cred(__u64 address)
 {
@@ -26,7 +52,33 @@ int user_of_cred(__u64 address)
 			user = owner;
 		inner = BPF_CORE_READ(inner, parent);
 	}
-	return (int)user;
+	return (int)who_answers(user);
+}
+
+/* Linux 5.10 has no compare-and-swap; an insert with BPF_NOEXIST does the same. */
+__noinline int share_claim(__u32 user)
+{
+	const struct pp_config *cfg = config_get();
+	const struct pp_user_share *found = share_of(user);
+
+	if (!cfg || !found || found->who == user)
+		return 0;
+	for (__u32 way = 0; way < PP_USER_SHARE_WAYS; way++) {
+		const __u32 index = pp_user_share_at(user, way, cfg->name_secret);
+		struct pp_user_share *share = bpf_map_lookup_elem(&user_shares, &index);
+		const __u32 *owner;
+
+		if (!share || share->who)
+			continue;
+		bpf_map_update_elem(&share_claims, &index, &user, BPF_NOEXIST);
+		owner = bpf_map_lookup_elem(&share_claims, &index);
+		if (!owner || *owner != user) /* another CPU was first */
+			continue;
+		share->who = user;
+		return 0;
+	}
+	count_loss(PP_LOSS_SHARES_FULL);
+	return 1;
 }
 
 int ring_share_take(__u32 user, __u32 bytes)
@@ -101,9 +153,11 @@ __noinline int token_take_modestly(__u32 user)
 __noinline int process_share_take(__u32 user)
 {
 	struct pp_config *cfg = config_get();
-	struct pp_user_share *share = share_of(user);
+	struct pp_user_share *share;
 	__s64 left = cfg ? cfg->processes_left : 0;
 
+	(void)share_claim(user);
+	share = share_of(user);
 	if (!cfg || !share)
 		return 0;
 	if (left < 0 || share->processes >= (__u64)left)

@@ -60,6 +60,8 @@ struct pp_config {
 	/* pyprofd/cuda.h: counts the times that all calls of CUDA began to be seen; 0: none are.
 	 * gpu_is_blind: launches are not. */
 	__u32 gpu_sight, gpu_is_blind;
+	/* How many rows user_ranges[] has, times two; bit 0: they begin at PP_USER_RANGES. */
+	__u32 user_ranges;
 };
 
 /* ---- shares ----
@@ -69,10 +71,17 @@ struct pp_config {
  * and 2/(N + 2).  Root is bounded by the whole alone.  docs/design/shares.md,
  * 0031-shares-of-the-ring.md, 0033-shares-of-thread-slots.md. */
 
-/* Users whose ids are equal modulo this share one share. */
+/* A row is claimed by who comes first and is kept until nothing is held in it.  Nobody can aim at
+ * another's: where one may lie depends on a secret.  All who find no row have the last one
+ * together. */
 #define PP_USER_SHARES 1024U
+#define PP_USER_SHARE_WAYS 16U /* rows that one may have */
+#define PP_USER_SHARE_COMMON PP_USER_SHARES
+#define PP_USER_SHARE_ROWS (PP_USER_SHARES + 1)
 
 struct pp_user_share {
+	__u32 who;	     /* 0: free */
+	__u32 idle;	     /* the agent's: so many counts found nothing in it */
 	__u32 turn, bytes;   /* bytes sent since the agent began to empty the ring: ring_turn */
 	__u32 round, tokens; /* tokens taken since the agent gave new ones: token_round */
 	/* The same of events besides samples and waits: pp_config.tokens_kept. */
@@ -95,6 +104,12 @@ struct pp_user_share {
 	struct pp_ledger_sum rest;
 };
 
+/* Ids that one user owns in /etc/subuid, both included: userspace/base/who_answers.h. */
+#define PP_USER_RANGES 8192U
+struct pp_user_range {
+	__u32 first, last, owner;
+};
+
 /* What the hashes that name a user's stacks and code objects are mixed with.  A program chooses its
  * own frames and code, and the mixing can be undone: without what nobody knows it could give its
  * own code the name of another user's, and so its own function's name to that user's frames.
@@ -102,6 +117,12 @@ struct pp_user_share {
 static inline __u64 pp_user_key(__u32 user, __u64 secret)
 {
 	return ((__u64)user + 1) * secret;
+}
+
+/* Returns the row of user_shares[] that somebody may have by one of PP_USER_SHARE_WAYS ways. */
+static inline __u32 pp_user_share_at(__u32 user, __u32 way, __u64 secret)
+{
+	return ((__u32)(pp_user_key(user, secret) >> 40) + way) % PP_USER_SHARES;
 }
 
 #endif

@@ -109,6 +109,8 @@
 	  "a new stack did not fit into its user's share of the ring; it is sent next time")       \
 	X(STACKS_LEFT_OUT, "stacks_left_out",                                                      \
 	  "incomplete stacks that stay so: their user's share was used up, or the run ended")      \
+	X(SHARES_FULL, "shares_full",                                                              \
+	  "times that somebody without a share of the tables had to take that of all such")        \
 	X(THREADS_SHARE, "threads_share",                                                          \
 	  "switches of threads whose waits are missing: their user's slots are used up")           \
 	X(PROFILE_REFUSED, "profile_refused",                                                      \

@@ -165,6 +165,13 @@ def become_root_of_nobody():
     check(libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None), "mount of / as private")
 
 
+def mount_over(path, over):
+    """Shows another file at a path, for this process and its children alone."""
+    check(libc.unshare(0x20000), "a mount namespace")
+    check(libc.mount(b"none", b"/", None, 0x4000 | 0x40000, None), "mount of / as private")
+    check(libc.mount(path.encode(), over.encode(), None, 0x1000, None), "mount over " + over)
+
+
 def mount_fuse(device, path, user=0):
     """Mounts a file of 1 MiB over the path, whose pages nobody ever gets, as somebody who may mount
     here.  Returns where its requests come from, for answer_fuse(), which the user runs."""

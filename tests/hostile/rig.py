@@ -13,6 +13,7 @@ and may have
     SECONDS = 3         for how long the attack is measured
     USERS = (65534,)    the attack runs once for each of them
     OPTIONS = ()        of pyprofd
+    SUBUIDS = None      the text of /etc/subuid, as the agent sees it
     LIMITS = {}         of pyprofd: {resource.RLIMIT_NOFILE: 512}
     CPU_SHARE = None    the most of a CPU that the agent may take
     TIME_HIGH = 1.1     the most that a victim's named CPU time may be of what its own clock says
@@ -43,6 +44,7 @@ E2E = os.path.join(os.path.dirname(HERE), "e2e")
 for place in (E2E, os.path.join(HERE, "attacks"), HERE):
     if place not in sys.path:
         sys.path.append(place)
+import craft  # noqa: E402
 import events  # noqa: E402
 import harness  # noqa: E402
 import machine  # noqa: E402
@@ -184,9 +186,20 @@ class Rig:
 
     def start_agent(self):
         options = ["--live", self.socket, "--interval", "2"] + list(self.get("OPTIONS", ()))
-        limits = self.get("LIMITS", {})
-        self.agent = harness.start(self.store, hz=HZ, options=options, preexec_fn=lambda: [
-            resource.setrlimit(which, (most, most)) for which, most in limits.items()])
+        limits, subuids = self.get("LIMITS", {}), self.get("SUBUIDS")
+        if subuids:
+            path = os.path.join(self.directory, "subuid")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(subuids)
+            harness.need(os.path.exists("/etc/subuid"), "no /etc/subuid to mount over")
+
+        def begin():
+            for which, most in limits.items():
+                resource.setrlimit(which, (most, most))
+            if subuids:
+                craft.mount_over(path, "/etc/subuid")
+
+        self.agent = harness.start(self.store, hz=HZ, options=options, preexec_fn=begin)
 
         def there():
             assert self.agent.poll() is None, "pyprofd ended: " + harness.said(self.agent)

@@ -277,6 +277,7 @@ static void slow_tick(struct agent *agent, struct loop *loop)
 	uint64_t lost = agent->summary.loss[PP_LOSS_EVENTS_FULL];
 
 	follow_cpus(agent, loop);
+	stages_follow_users(agent, mono_ns());
 	live_serve(agent->live); /* closes connections that are late */
 	server_turn(loop->server, mono_ns());
 	window_facts_update(&agent->facts);

@@ -170,6 +170,7 @@ static int run(struct agent *agent, struct loop *loop)
 		if (!foreign_await(agent->services.foreign))
 			log_error("cannot start the child that parses files: stacks "
 				  "end early, and no interpreter is known");
+		stages_follow_users(agent, mono_ns());
 		err = process_watch_start(agent->watch);
 	}
 	if (!err)

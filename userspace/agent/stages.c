@@ -15,6 +15,7 @@
 #include "attach/probe_links.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/who_answers.h"
 #include "discover/cpus.h"
 #include "discover/proc_scan.h"
 #include "discover/sideband.h"
@@ -33,6 +34,7 @@
 #include "windows/modules.h"
 
 #define PROBE_MAP_BYTES (2ULL << 20)
+#define RANGES_AGAIN_NS (10 * NS_PER_SEC)
 
 /* ---- what the ring of stacks brings ---- */
 
@@ -480,6 +482,22 @@ int stages_open(struct agent *agent)
 	if (!err)
 		prepare_window(agent);
 	return err;
+}
+
+void stages_follow_users(struct agent *agent, uint64_t now_ns)
+{
+	const struct who_ranges *ranges;
+
+	if (now_ns < agent->users_next_ns)
+		return;
+	agent->users_next_ns = now_ns + RANGES_AGAIN_NS;
+	if (!who_answers_follow(&ranges))
+		return;
+	kernel_side_set_user_ranges(agent->services.kernel, ranges->range, ranges->count);
+	if (ranges->left_out)
+		log_warn("/etc/subuid has %u ranges more than the %u that are looked at; their ids "
+			 "have shares of their own",
+			 ranges->left_out, PP_USER_RANGES);
 }
 
 int stages_open_sampling(struct agent *agent)

@@ -54,6 +54,8 @@ struct agent {
 	struct perf_opener *opener; /* borrowed; NULL: the agent opens perf events itself */
 	struct peek *peek; /* borrowed; reads other processes' memory. NULL: nobody else does */
 
+	uint64_t users_next_ns; /* when it is read again which ids users own */
+
 	/* What samples bring. */
 	struct cpu_events *cpu_events;
 	struct rate rate;
@@ -90,6 +92,8 @@ struct agent {
  * stages_release() either way. */
 int stages_open(struct agent *agent);
 int stages_open_sampling(struct agent *agent);
+/* Reads again which ids users own, when that is due. */
+void stages_follow_users(struct agent *agent, uint64_t now_ns);
 /* Begins the first window: samples count from now on.  Returns 0 or -errno. */
 int stages_start_window(struct agent *agent);
 /* Returns how many incomplete stacks may come in a tick. */

@@ -134,16 +134,16 @@ static int collect_exited(struct waits *waits)
 {
 	struct kernel_side *kernel = waits->services->kernel;
 	volatile struct pp_config *config = kernel_side_config(kernel);
-	struct pp_user_share *shares = kernel_side_parts(kernel).user_shares;
+	struct pp_user_share *share = kernel_side_parts(kernel).user_shares.row;
 	int err = ledger_add_exited(waits->ledger, kernel_side_parts(kernel).ledgers);
 	struct pp_ledger_sum sum;
 
 	config->ledgers_taken = 0;
 	config->ledger_turn++;
-	for (uint32_t i = 0; i < PP_USER_SHARES && !err; i++) {
-		if (!__atomic_load_n(&shares[i].rest.threads, __ATOMIC_RELAXED))
+	for (uint32_t i = 0; i < PP_USER_SHARE_ROWS && !err; i++) {
+		if (!__atomic_load_n(&share[i].rest.threads, __ATOMIC_RELAXED))
 			continue;
-		take_rest(&shares[i].rest, &sum);
+		take_rest(&share[i].rest, &sum);
 		err = ledger_add_rest(waits->ledger, &sum);
 	}
 	return err;

@@ -219,15 +219,6 @@ int cuda_side_set_count(const struct cuda_side *side, uint64_t rows)
 				   BPF_ANY);
 }
 
-/* Root has no share: bpf/lib/user.bpf.h. */
-static void give_back_share(const struct cuda_side *side, uint32_t user)
-{
-	uint32_t *blocks = &side->shares[user % PP_USER_SHARES].gpu_blocks;
-
-	if (user && __atomic_load_n(blocks, __ATOMIC_RELAXED))
-		__atomic_fetch_sub(blocks, 1, __ATOMIC_RELAXED);
-}
-
 void cuda_side_remove_block(const struct cuda_side *side, const struct pp_cuda_block_key *key,
 			    const struct pp_cuda_block *block)
 {
@@ -239,7 +230,7 @@ void cuda_side_remove_block(const struct cuda_side *side, const struct pp_cuda_b
 	if (bpf_map_lookup_elem(side->blocks, key, &now) || now.since_ns != block->since_ns ||
 	    bpf_map_delete_elem(side->blocks, key))
 		return;
-	give_back_share(side, now.user);
+	user_shares_give(&side->shares, now.user, offsetof(struct pp_user_share, gpu_blocks));
 	(void)bpf_map_lookup_elem(counts, &at, &removed);
 	removed++;
 	(void)bpf_map_update_elem(counts, &at, &removed, BPF_ANY);

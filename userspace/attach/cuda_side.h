@@ -12,9 +12,9 @@
 #include <pyprofd/probe.h>
 
 #include "base/cleanup.h"
+#include "base/user_shares.h"
 
 struct kernel_side;
-struct pp_user_share;
 struct pyprofd_cuda;
 
 struct cuda_side {
@@ -29,7 +29,7 @@ struct cuda_side {
 	int wholes;
 	int streams, threads; /* values of `threads` begin with struct pp_cuda_hits */
 	uint32_t stream_bytes, thread_bytes; /* of a value of these */
-	struct pp_user_share *shares;	     /* user_shares[], mapped */
+	struct user_shares shares;
 	/* CLOCK_MONOTONIC: since when all calls are seen; UINT64_MAX: they are not.  Any thread. */
 	_Atomic uint64_t seen_since_ns;
 };

@@ -32,7 +32,7 @@
 #define SCRATCH_LEVELS 2U /* interrupt and NMI: no program can be preempted */
 #define SHARD_BYTES ((size_t)PP_ROW_SHARD_ROWS * sizeof(uint32_t))
 
-#define SHARED_MAX 11U
+#define SHARED_MAX 12U
 
 /* A map that is memory of both sides. */
 struct shared {
@@ -46,8 +46,9 @@ struct kernel_side {
 	size_t shared_count;
 	uint64_t *other_map_bytes; /* owned; of objects that share maps, beside those */
 	uint32_t map_chunk_count;
-	uint32_t process_room;		  /* entries of `processes` and of `contexts` */
-	struct pp_user_share *user_share; /* PP_USER_SHARES */
+	uint32_t process_room; /* entries of `processes` and of `contexts` */
+	struct pp_user_share *user_share;
+	struct pp_user_range *user_range; /* two halves of PP_USER_RANGES */
 	uint32_t cpu_count;		  /* possible CPUs */
 	uint32_t place_count;		  /* of CPUs in `scratch` */
 	uint32_t thread_count;		  /* a power of two */
@@ -308,7 +309,9 @@ static int map_all(struct kernel_side *side)
 	side->map_chunk = map_memory(side, maps->map_sets,
 				     side->map_chunk_count * sizeof(*side->map_chunk), &err);
 	side->user_share = map_memory(side, maps->user_shares,
-				      PP_USER_SHARES * sizeof(*side->user_share), &err);
+				      PP_USER_SHARE_ROWS * sizeof(*side->user_share), &err);
+	side->user_range = map_memory(side, maps->user_ranges,
+				      2 * PP_USER_RANGES * sizeof(*side->user_range), &err);
 	rows->pages = map_memory(side, maps->pages, rows->page_count * sizeof(*rows->pages), &err);
 	rows->rules = map_memory(side, maps->rules, rows->rule_count * sizeof(*rows->rules), &err);
 	side->row = map_memory(side, maps->rows, rows->shard_count * SHARD_BYTES, &err);
@@ -426,7 +429,9 @@ struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 		.switch_tells_state = skeleton->rodata->switch_tells_state,
 		.process_room = side->process_room,
 		.timers = side->timers,
-		.user_shares = side->user_share,
+		.user_shares = {.row = side->user_share,
+				.secret = side->config->name_secret,
+				.claims = bpf_map__fd(skeleton->maps.share_claims)},
 		.rest = side->rest,
 	};
 }
@@ -489,12 +494,22 @@ int kernel_side_open_scan(struct kernel_side *side, int *ret_fd)
 	return 0;
 }
 
+void kernel_side_set_user_ranges(struct kernel_side *side, const struct pp_user_range *range,
+				 uint32_t count)
+{
+	const uint32_t half = ~side->config->user_ranges & 1;
+
+	/* The kernel side looks at the other half meanwhile. */
+	memcpy(side->user_range + half * PP_USER_RANGES, range, count * sizeof(*range));
+	__atomic_store_n(&side->config->user_ranges, count << 1 | half, __ATOMIC_RELEASE);
+	kernel_side_processes_changed(side);
+}
+
 void kernel_side_give_slot(struct kernel_side *side, uint32_t user)
 {
-	uint32_t *held = &side->user_share[user % PP_USER_SHARES].slots;
+	const struct user_shares shares = kernel_side_parts(side).user_shares;
 
-	if (user && *held)
-		__atomic_fetch_sub(held, 1, __ATOMIC_RELAXED);
+	user_shares_give(&shares, user, offsetof(struct pp_user_share, slots));
 	if (side->config->slots_taken)
 		__atomic_fetch_sub(&side->config->slots_taken, 1, __ATOMIC_RELAXED);
 }

@@ -17,6 +17,7 @@
 
 #include "attach/map_sizes.h"
 #include "base/cleanup.h"
+#include "base/user_shares.h"
 #include "unwind/row_store.h"
 
 struct kernel_side_options {
@@ -53,9 +54,8 @@ struct kernel_side_parts {
 	bool switch_tells_state;	/* this kernel's sched_switch has the argument prev_state */
 	uint32_t process_room;		/* processes that the kernel side's tables hold */
 	struct pp_sample_timer *timers; /* mapped memory, by CPU */
-	/* Mapped memory: what each of PP_USER_SHARES users has taken; 2 * PP_REST_ROWS rows. */
-	struct pp_user_share *user_shares;
-	struct pp_count *rest;
+	struct user_shares user_shares;
+	struct pp_count *rest; /* mapped memory: 2 * PP_REST_ROWS rows */
 };
 /* Any thread. */
 struct kernel_side_parts kernel_side_parts(const struct kernel_side *side);
@@ -73,6 +73,10 @@ struct pp_fill *kernel_side_fill(const struct kernel_side *side, enum pp_table t
 
 /* Returns the slots of threads; none without `waits`. */
 struct pp_thread *kernel_side_threads(const struct kernel_side *side, uint32_t *ret_count);
+
+/* Tells who answers for which ids (base/who_answers.h): PP_USER_RANGES rows at most, sorted. */
+void kernel_side_set_user_ranges(struct kernel_side *side, const struct pp_user_range *range,
+				 uint32_t count);
 
 /* Counts that a thread of a user has no slot any more: bpf/lib/threads.bpf.h. */
 void kernel_side_give_slot(struct kernel_side *side, uint32_t user);

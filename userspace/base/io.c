@@ -295,7 +295,8 @@ const char *process_text_name(enum process_text which)
 {
 	static const char *const names[] = {[PROCESS_COMMAND_LINE] = "cmdline",
 					    [PROCESS_ENVIRONMENT] = "environ",
-					    [PROCESS_USERS] = "root/etc/passwd"};
+					    [PROCESS_USERS] = "root/etc/passwd",
+					    [PROCESS_SUBORDINATES] = "root/etc/subuid"};
 
 	return names[which];
 }

@@ -64,6 +64,7 @@ enum process_text {
 	PROCESS_COMMAND_LINE, /* /proc/TID/cmdline */
 	PROCESS_ENVIRONMENT,  /* /proc/TID/environ */
 	PROCESS_USERS,	      /* /proc/TID/root/etc/passwd */
+	PROCESS_SUBORDINATES, /* /proc/TID/root/etc/subuid */
 	PROCESS_TEXTS
 };
 #define PROCESS_TEXT_MAX_BYTES (256U << 10)

@@ -95,8 +95,8 @@ static int add_labels(const struct push_writer *writer, const struct push_series
 
 	for (size_t i = 0; key; key = push_series_key(choice, ++i))
 		if (series->value[i])
-			label[count++] = (struct profile_label){.key = key,
-								.string = series->value[i]};
+			label[count++] =
+				(struct profile_label){.key = key, .string = series->value[i]};
 	return profile_add_label_set(part, label, count, ret_set);
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "base/who_answers.h"
 
 /* ---- /proc/PID/cgroup ---- */
 
@@ -76,9 +77,8 @@ size_t cgroup_of_root(const char *path)
 
 	while (*part) {
 		const size_t size = strcspn(part, "/");
-		const bool is_of_user =
-			cgroup_is_user_manager(part, size) ||
-			(size == sizeof(slice) - 1 && !memcmp(part, slice, size));
+		const bool is_of_user = cgroup_is_user_manager(part, size) ||
+					(size == sizeof(slice) - 1 && !memcmp(part, slice, size));
 
 		part += size + (part[size] == '/');
 		if (is_of_user)
@@ -200,12 +200,12 @@ uint32_t process_user(const struct process *process)
 	if (process->is_user_known)
 		return process->user;
 	if (proc_status_read(process->id.tgid, &status) || status.tgid != process->id.tgid)
-		return process->uid;
+		return who_answers(process->uid);
 	owner = namespace_owner(process->id.tgid);
 	if (owner)
-		return owner;
+		return who_answers(owner);
 	/* Anybody may start a set-user-ID program. */
-	return status.uid ? status.uid : status.real_uid;
+	return who_answers(status.uid ? status.uid : status.real_uid);
 }
 
 uint32_t process_user_kept(struct process *process)

@@ -13,7 +13,8 @@
 
 /* Returns the effective user of a process, or the real one where that is root: anybody may start a
  * set-user-ID program.  In a user namespace of somebody else than root that namespace's owner,
- * because he may act there as tens of thousands of users.  That of the last fork or exec, where the
+ * because he may act there as tens of thousands of users.  Of one of a user's other ids that user
+ * (base/who_answers.h).  That of the last fork or exec, where the
  * kernel side has told it, or of the first call of process_user_kept(); of a process that has ended
  * else what the table of processes knows. */
 uint32_t process_user(const struct process *process);

@@ -362,10 +362,7 @@ static bool is_needed(const struct row *row, const struct cuda_tables *tables, b
 /* Its user has room for one row more. */
 static void give_row(const struct cuda_tables *tables, uint32_t user)
 {
-	struct pp_user_share *share = &tables->shares[user % PP_USER_SHARES];
-
-	if (user && __atomic_load_n(&share->cuda_rows, __ATOMIC_RELAXED))
-		__atomic_fetch_sub(&share->cuda_rows, 1, __ATOMIC_RELAXED);
+	user_shares_give(&tables->shares, user, offsetof(struct pp_user_share, cuda_rows));
 }
 
 /* Removes a row that is not needed any more.  Returns whether it was. */

@@ -14,6 +14,7 @@
 #include <pyprofd/cuda.h>
 
 #include "base/cleanup.h"
+#include "base/user_shares.h"
 
 struct counts;
 struct cuda_totals;
@@ -40,7 +41,7 @@ int cuda_totals_divide(struct cuda_totals *totals, struct counts *counts);
 struct cuda_tables {
 	int totals, removed;	      /* descriptors */
 	bool (*is_timed)(size_t api); /* its calls have a time when they return */
-	struct pp_user_share *shares; /* [PP_USER_SHARES], which the kernel side changes, too */
+	struct user_shares shares;
 	bool (*is_alive)(void *context, struct pp_process_id id);
 	void *context;
 };

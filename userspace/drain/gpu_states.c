@@ -135,15 +135,12 @@ static void add_to_others(struct gpu_state_times *others, const struct gpu_state
 
 static void remove_process(const struct gpu_tables *tables, struct entry *entry)
 {
-	struct pp_user_share *share = &tables->shares[entry->user % PP_USER_SHARES];
-
 	if (!entry->is_there)
 		return;
 	entry->is_there = false;
-	if (table_remove(tables->processes, &entry->id.tgid) || !entry->user)
-		return;
-	if (__atomic_load_n(&share->gpu_processes, __ATOMIC_RELAXED))
-		__atomic_fetch_sub(&share->gpu_processes, 1, __ATOMIC_RELAXED);
+	if (!table_remove(tables->processes, &entry->id.tgid))
+		user_shares_give(&tables->shares, entry->user,
+				 offsetof(struct pp_user_share, gpu_processes));
 }
 
 /* Removes the rows of ended processes; those that have no room here until the next take join the

@@ -12,6 +12,7 @@
 #include <pyprofd/process.h>
 
 #include "base/cleanup.h"
+#include "base/user_shares.h"
 
 #define GPU_STATES_MAX 256U /* processes in one profile; younger ones share a sum */
 
@@ -24,7 +25,7 @@ DEFINE_OWNED(struct gpu_states, gpu_states)
 struct gpu_tables {
 	int processes, streams, wholes;
 	uint32_t stream_bytes; /* of a value of `streams` */
-	struct pp_user_share *shares;
+	struct user_shares shares;
 	bool (*is_alive)(void *context, struct pp_process_id id);
 	void *context;
 };

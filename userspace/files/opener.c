@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/who_answers.h"
 #include "child/worker.h"
 #include "discover/process.h"
 #include "files/opening.h"
@@ -274,7 +275,8 @@ int opener_open_mapped(struct opener *opener, uint32_t tgid, uid_t user,
 int opener_open_perf_map(struct opener *opener, const struct opener_perf_map *map,
 			 const struct opening_seen *seen, struct opened_file *ret_opened)
 {
-	const struct whom whom = whom_of_process(opener, (uint32_t)map->tid, map->user, 0);
+	const struct whom whom =
+		whom_of_process(opener, (uint32_t)map->tid, who_answers(map->user), 0);
 	struct opening_request *request = begin(opener, OPENING_PERF_MAP);
 
 	request->tid = map->tid;

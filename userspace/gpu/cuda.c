@@ -10,6 +10,7 @@
 #include "attach/cuda_side.h"
 #include "base/array.h"
 #include "base/intern.h"
+#include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "drain/cuda_names.h"
 #include "drain/cuda_totals.h"
@@ -41,9 +42,9 @@ struct cuda {
 static uint32_t user_of(void *context, struct pp_process_id id)
 {
 	const struct cuda *cuda = context;
-	const struct process *process = process_table_find(cuda->services->processes, id);
+	struct process *process = process_table_find(cuda->services->processes, id);
 
-	return process ? process->uid : UINT32_MAX;
+	return process ? process_user_kept(process) : UINT32_MAX;
 }
 
 static int source_open(void *state)

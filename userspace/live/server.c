@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/who_answers.h"
 #include "live/listener.h"
 #include "live/record.h"
 
@@ -30,7 +31,7 @@ struct client {
 	enum client_state state;
 	int fd;
 	uint64_t number;
-	uid_t uid;
+	uid_t uid, who;	      /* its user, and who answers for that in places */
 	uint64_t deadline_ns; /* UINT64_MAX: none */
 	char line[LIVE_REQUEST_BYTES];
 	size_t line_size;
@@ -288,25 +289,25 @@ static void turn_away(int fd)
 
 struct census {
 	struct client *room;   /* a free one */
-	unsigned int own;      /* of the user who connects */
+	unsigned int own;      /* of who connects */
 	unsigned int of_users; /* of all but root */
 	/* The newest client of the user who has most of them, and how many that user has. */
 	struct client *last_of_most;
 	unsigned int most;
 };
 
-static unsigned int count_of(const struct live_server *server, uid_t uid)
+static unsigned int count_of(const struct live_server *server, uid_t who)
 {
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++)
-		count += server->client[i].state != CLIENT_FREE && server->client[i].uid == uid;
+		count += server->client[i].state != CLIENT_FREE && server->client[i].who == who;
 	return count;
 }
 
-static struct census take_census(struct live_server *server, uid_t uid)
+static struct census take_census(struct live_server *server, uid_t who)
 {
-	struct census census = {.own = count_of(server, uid)};
+	struct census census = {.own = count_of(server, who)};
 
 	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX; i++) {
 		struct client *client = &server->client[i];
@@ -319,7 +320,7 @@ static struct census take_census(struct live_server *server, uid_t uid)
 		if (sees_all(server, client->uid))
 			continue;
 		census.of_users++;
-		same = count_of(server, client->uid);
+		same = count_of(server, client->who);
 		if (same > census.most ||
 		    (same == census.most && client->number > census.last_of_most->number)) {
 			census.most = same;
@@ -333,7 +334,7 @@ static struct census take_census(struct live_server *server, uid_t uid)
  * has fewer clients than another, even with this one, takes that one's last place. */
 static struct client *find_room(struct live_server *server, uid_t uid)
 {
-	struct census census = take_census(server, uid);
+	struct census census = take_census(server, who_answers(uid));
 
 	if (sees_all(server, uid))
 		return census.room;
@@ -367,7 +368,7 @@ static int take_client(struct live_server *server, int connected, uint64_t deadl
 	if (!client) {
 		turn_away(fd);
 		server->facts.turned_away++;
-		server->facts.turned_uid = who.uid;
+		server->facts.turned_uid = who_answers(who.uid);
 		return -EBUSY;
 	}
 	event.data.u32 = (uint32_t)(client - server->client);
@@ -376,6 +377,7 @@ static int take_client(struct live_server *server, int connected, uint64_t deadl
 	client->state = CLIENT_ASKS;
 	client->number = ++server->last_number;
 	client->uid = who.uid;
+	client->who = who_answers(who.uid);
 	client->fd = TAKE_FD(fd);
 	client->deadline_ns = deadline_ns;
 	return 0;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/who_answers.h"
 #include "child/worker.h"
 #include "peek/child.h"
 
@@ -48,14 +49,15 @@ void peek_await(struct peek *peek)
 	(void)worker_await(peek->worker);
 }
 
-/* Returns the owner of a process (/proc/PID itself shows that also of one that is not dumpable). */
+/* Returns who answers for a process (/proc/PID itself shows its user also where it is not
+ * dumpable). */
 static uid_t owner_of(pid_t tid)
 {
 	char path[32];
 	struct stat status;
 
 	snprintf(path, sizeof(path), "/proc/%d", tid);
-	return stat(path, &status) ? 0 : status.st_uid;
+	return stat(path, &status) ? 0 : who_answers(status.st_uid);
 }
 
 static bool is_suspect(const struct peek *peek, pid_t tid)
@@ -284,8 +286,9 @@ int peek_read_text(void *peek, pid_t tid, enum process_text which, size_t max_by
 				       .count = 1,
 				       .piece = {{.address = which, .size = (uint32_t)max_bytes}}};
 
-	return which == PROCESS_USERS ? ask_for_file(peek, &request, ret_text, ret_size)
-				      : ask_for_bytes(peek, &request, ret_text, ret_size);
+	return which == PROCESS_USERS || which == PROCESS_SUBORDINATES
+		       ? ask_for_file(peek, &request, ret_text, ret_size)
+		       : ask_for_bytes(peek, &request, ret_text, ret_size);
 }
 
 int peek_list_logs(void *context, enum process_log_directory which, char **ret_entries,

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/task.h"
+#include "discover/proc_scan.h"
 #include "discover/process.h"
 #include "discover/process_table.h"
 #include "drain/call_paths.h"
@@ -371,7 +372,7 @@ static int attach(struct exact *exact, const struct process *process, struct fil
 		  const struct exact_sites *sites)
 {
 	struct attached attached = {.process = process->id,
-				    .uid = process->uid,
+				    .uid = process_user(process),
 				    .file = file->id,
 				    .cpu_ns = process_cpu_ns((pid_t)process->id.tgid),
 				    .delay_ns = process_delay_ns((pid_t)process->id.tgid)};

@@ -327,7 +327,7 @@ static void attach_process(struct probes *probes, const struct process *process,
 	if (take_prepared(probes, process, known, &made->job) ||
 	    !start_job(probes, file, known, (pid_t)process->id.tgid, &made->job))
 		probes->attached_count++;
-	probe_bounds_add_process(&probes->bounds, (pid_t)process->id.tgid, process->uid);
+	probe_bounds_add_process(&probes->bounds, (pid_t)process->id.tgid, process_user(process));
 }
 
 static void attach_everywhere(struct probes *probes, struct file *file, struct probed_file *known)
@@ -630,13 +630,13 @@ static void drop_gone(struct probes *probes)
 /* Some of the calls that users have open will never end. */
 static void fade_open_calls(const struct kernel_side *kernel)
 {
-	struct pp_user_share *shares = kernel_side_parts(kernel).user_shares;
+	struct pp_user_share *share = kernel_side_parts(kernel).user_shares.row;
 
-	for (uint32_t i = 0; i < PP_USER_SHARES; i++) {
-		const int32_t calls = __atomic_load_n(&shares[i].calls, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < PP_USER_SHARE_ROWS; i++) {
+		const int32_t calls = __atomic_load_n(&share[i].calls, __ATOMIC_RELAXED);
 
 		if (calls >= PP_PROBE_CALLS_FADE)
-			__atomic_fetch_sub(&shares[i].calls, calls / PP_PROBE_CALLS_FADE,
+			__atomic_fetch_sub(&share[i].calls, calls / PP_PROBE_CALLS_FADE,
 					   __ATOMIC_RELAXED);
 	}
 }

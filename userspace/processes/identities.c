@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/io.h"
 #include "base/slice.h"
+#include "base/who_answers.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
 #include "files/user_time.h"
@@ -249,7 +250,9 @@ static void look_at_place(struct identities *identities, struct entry *entry,
 	if (!process->details_read) /* it has ended before that, or did not answer */
 		return;
 	entry->has_place = true;
-	users_name(&identities->users, process->uid, mono_ns(), text);
+	/* Who is root by a set-user-ID program is not root. */
+	users_name(&identities->users, process->uid ? who_answers(process->uid) : uid, mono_ns(),
+		   text);
 	set(identities, entry, uid, IDENTITY_USER, text);
 	cgroup_unit(process->cgroup, text);
 	set(identities, entry, uid, IDENTITY_UNIT, text);

@@ -21,9 +21,10 @@ static void take_out(void *context, struct process *process)
 	process->share = 0;
 }
 
-void process_shares_init(struct process_shares *shares, struct process_table *processes)
+void process_shares_init(struct process_shares *shares, struct process_table *processes,
+			 struct kernel_side *kernel)
 {
-	*shares = (struct process_shares){.processes = processes};
+	*shares = (struct process_shares){.processes = processes, .kernel = kernel};
 	process_table_on_end(processes, take_out, shares);
 }
 
@@ -34,12 +35,13 @@ void process_shares_release(struct process_shares *shares)
 	*shares = (struct process_shares){0};
 }
 
-/* Root has no share, and others may have its place. */
 static void count(struct process_shares *shares, struct process *process)
 {
-	if (!process_user_kept(process))
+	const struct user_shares rows = kernel_side_parts(shares->kernel).user_shares;
+
+	if (!process_user_kept(process)) /* root has no share */
 		return;
-	process->share = process->user % PP_USER_SHARES + 1;
+	process->share = (uint32_t)(user_shares_claim(&rows, process->user) - rows.row) + 1;
 	shares->held[process->share - 1]++;
 }
 
@@ -51,9 +53,9 @@ void process_shares_add(struct process_shares *shares, struct process *process)
 		count(shares, process);
 }
 
-void process_shares_tell(struct process_shares *shares, struct kernel_side *kernel)
+void process_shares_tell(struct process_shares *shares)
 {
-	const struct kernel_side_parts parts = kernel_side_parts(kernel);
+	const struct kernel_side_parts parts = kernel_side_parts(shares->kernel);
 	struct process_list *unasked = &shares->unasked;
 
 	for (unsigned int asked = 0; asked < ASKED_A_CALL && unasked->count; asked++) {
@@ -64,10 +66,11 @@ void process_shares_tell(struct process_shares *shares, struct kernel_side *kern
 			count(shares, process);
 	}
 	/* The kernel side adds to both; what comes in between these lines is in the next count. */
-	for (uint32_t i = 0; i < PP_USER_SHARES; i++)
-		__atomic_store_n(&parts.user_shares[i].processes, shares->held[i],
+	for (uint32_t i = 0; i < PP_USER_SHARE_ROWS; i++)
+		__atomic_store_n(&parts.user_shares.row[i].processes, shares->held[i],
 				 __ATOMIC_RELAXED);
-	kernel_side_config(kernel)->processes_left =
+	user_shares_expire(&parts.user_shares);
+	kernel_side_config(shares->kernel)->processes_left =
 		(int64_t)parts.process_room - (int64_t)process_table_live_count(shares->processes);
 }
 
@@ -76,7 +79,8 @@ bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)
 	volatile struct pp_config *config = kernel_side_config(kernel);
 	const struct process process = {.id.tgid = tgid};
 	const uint32_t user = process_user(&process);
-	uint32_t *held = &kernel_side_parts(kernel).user_shares[user % PP_USER_SHARES].processes;
+	const struct user_shares shares = kernel_side_parts(kernel).user_shares;
+	uint32_t *held = &user_shares_claim(&shares, user)->processes;
 
 	if (user && (config->processes_left <= 0 || *held >= (uint64_t)config->processes_left))
 		return false;

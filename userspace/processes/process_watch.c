@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/slice.h"
 #include "base/user_quota.h"
+#include "base/who_answers.h"
 #include "discover/cpus.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
@@ -426,7 +427,7 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 	parent = process_table_find(watch->sources.processes, event->parent);
 	if (!process)
 		return;
-	process->user = event->user;
+	process->user = who_answers(event->user); /* the kernel side's ranges may be older */
 	process->is_user_known = true;
 	process_shares_add(&watch->shares, process);
 	if (event->type == PP_EVENT_FORK && parent) {
@@ -727,7 +728,7 @@ void process_watch_tick(struct process_watch *watch)
 	rescan_begin(watch);
 	unread_begin(&watch->unread);
 	find_files_again(watch);
-	process_shares_tell(&watch->shares, watch->sources.kernel);
+	process_shares_tell(&watch->shares);
 	/* Published again: the place of their thread states may be known only now. */
 	queue_again(watch, &watch->unverified);
 }
@@ -754,7 +755,7 @@ int process_watch_new(const struct process_watch_sources *sources, struct proces
 		free(watch);
 		return err;
 	}
-	process_shares_init(&watch->shares, sources->processes);
+	process_shares_init(&watch->shares, sources->processes, sources->kernel);
 	*ret_watch = watch;
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/user_quota.h"
+#include "base/who_answers.h"
 #include "live/client.h"
 #include "query/folder.h"
 #include "serve/answers.h"
@@ -65,7 +66,7 @@ struct exchange {
 /* Who answers for what an exchange takes; who sees everything is as root. */
 static uid_t holder_of(const struct exchange *exchange)
 {
-	return exchange->view.is_of_user ? exchange->view.uid : 0;
+	return exchange->view.is_of_user ? who_answers(exchange->view.uid) : 0;
 }
 
 static void exchange_free(struct exchange *exchange)
@@ -363,7 +364,7 @@ static enum MHD_Result begin_work(struct exchange *exchange)
 
 	exchange->work = (struct work){.run = run_work,
 				       .is_of_user = exchange->view.is_of_user,
-				       .uid = exchange->view.uid};
+				       .uid = who_answers(exchange->view.uid)};
 	if (is_long)
 		exchange->gone_fd = dup(socket_of(exchange->connection));
 	exchange->view.stop_fd = exchange->gone_fd;
@@ -457,7 +458,7 @@ static struct place *take_place(const struct http *http, int fd)
 
 	if (http->settings->peers == PEER_SOCK_DIAG)
 		(void)peer_uid(fd, PEER_SOCK_DIAG, &uid);
-	place = places_take(http->places, fd, uid, mono_ns());
+	place = places_take(http->places, fd, who_answers(uid), mono_ns());
 	if (!place)
 		(void)shutdown(fd, SHUT_RDWR);
 	return place;

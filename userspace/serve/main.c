@@ -23,6 +23,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/io.h"
+#include "base/who_answers.h"
 #include "child/sandbox.h"
 #include "child/spawn.h"
 #include "collectors/push.h"
@@ -645,12 +646,14 @@ static int prepare(const struct serve_options *options, struct secrets *secrets,
 		   struct socket_keeper *keeper, char why[CONFIG_WHY_BYTES])
 {
 	int err = options->has_http ? read_secrets(&options->http, secrets, why) : 0;
+	const struct who_ranges *ranges;
 
 	if (err)
 		return err;
 	raise_files();
 	bound_memory();
 	tzset(); /* reads its file while it may */
+	(void)who_answers_follow(&ranges); /* so does this */
 	err = open_listener(options, listener, keeper, why);
 	if (err)
 		return err;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/who_answers.h"
 #include "discover/mapping_set.h"
 #include "files/client.h"
 #include "files/opening.h"
@@ -194,8 +195,8 @@ static int read_new_lines(struct perf_map *map, const struct perf_map_source *so
 			  struct opener_file *opened, size_t *ret_bytes)
 {
 	const struct foreign_file file = {.number = source->number,
-					  .user = source->uid,
-					  .payer = source->uid,
+					  .user = who_answers(source->uid),
+					  .payer = who_answers(source->uid),
 					  .place = opened->place,
 					  .find = find_source,
 					  .context = opened};
@@ -243,7 +244,7 @@ static int open_changed(struct perf_map *map, const struct perf_map_source *sour
 	*opened = (struct opener_file){.child = opener_child(opener),
 				       .fd = found->fd,
 				       .number = source->number,
-				       .user = source->uid,
+				       .user = who_answers(source->uid),
 				       .place = opener_place(&found->identity.key)};
 	return 0;
 }

@@ -104,7 +104,8 @@ struct host {
 	struct pp_rule rule[2 * FUNCTIONS];
 	struct pp_python python;
 	struct pp_resync resync;
-	struct pp_user_share user_share[PP_USER_SHARES];
+	struct pp_user_share user_share[PP_USER_SHARE_ROWS];
+	struct pp_user_range user_range[2 * PP_USER_RANGES];
 	struct cred cred;
 	uint64_t ring_used; /* bytes of the megabyte */
 	struct scratch_claims scratch_claims;
@@ -133,7 +134,7 @@ struct host {
 	bool missing_helper; /* and bpf_core_enum_value_exists() to all */
 
 	struct host_hash processes, contexts, thread_states, codes, sent, counts[2], ledgers,
-		claims, waits[2], coarse[2], gpu_processes, gpu_waits;
+		claims, share_claims, waits[2], coarse[2], gpu_processes, gpu_waits;
 	struct host_more more[HOST_MORE];
 	uint32_t more_count;
 	struct pp_fill fill[PP_FILL_COUNT];
@@ -148,7 +149,8 @@ struct host {
 	uint64_t kernel_stack[PP_MAX_KERNEL_FRAMES + 1];
 	uint32_t kernel_frames;
 	uint64_t user_reads;
-	/* What another CPU does before an update of `slot_claims`, and before a deletion. */
+	/* What another CPU does before an update of `slot_claims` or `share_claims`, and before a
+	 * deletion of the former. */
 	void (*before_claim)(void), (*before_release)(void);
 	/* Memory for the test's own use in heap and stack. */
 	uint64_t heap_used;
@@ -209,6 +211,8 @@ static struct host_hash *hash_of(void *map)
 		return &host->coarse[1];
 	if (map == &slot_claims)
 		return &host->claims;
+	if (map == &share_claims)
+		return &host->share_claims;
 	if (map == &gpu_processes)
 		return &host->gpu_processes;
 	if (map == &gpu_waits)
@@ -253,7 +257,11 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 	if (map == &resyncs)
 		return array_at(&host->resync, key, 1, sizeof(host->resync));
 	if (map == &user_shares)
-		return array_at(host->user_share, key, PP_USER_SHARES, sizeof(host->user_share[0]));
+		return array_at(host->user_share, key, PP_USER_SHARE_ROWS,
+				sizeof(host->user_share[0]));
+	if (map == &user_ranges)
+		return array_at(host->user_range, key, 2 * PP_USER_RANGES,
+				sizeof(host->user_range[0]));
 	if (map == &fills)
 		return array_at(host->fill, key, PP_FILL_COUNT, sizeof(host->fill[0]));
 	if (map == &rest)
@@ -289,7 +297,7 @@ long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 fl
 	uint32_t used = 0;
 
 	assert_non_null(hash);
-	if (map == &slot_claims)
+	if (map == &slot_claims || map == &share_claims)
 		host_other_cpu(&host->before_claim);
 	if (hash->refuses)
 		return hash->refuses;
@@ -569,6 +577,7 @@ static int host_setup(void **state)
 	}
 	host->cpu_place = 1;
 	host_hash_init(&host->claims, sizeof(uint32_t), sizeof(uint32_t));
+	host_hash_init(&host->share_claims, sizeof(uint32_t), sizeof(uint32_t));
 	host_hash_init(&host->gpu_processes, sizeof(uint32_t), sizeof(struct pp_gpu_process));
 	host_hash_init(&host->gpu_waits, sizeof(uint32_t), sizeof(struct pp_gpu_wait));
 	host_hash_init(&host->ledgers, sizeof(struct pp_process_id), sizeof(struct pp_ledger_sum));
@@ -583,6 +592,9 @@ static int host_setup(void **state)
 	host->walk.native_room = PP_MAX_FRAMES;
 	host->walk.is_leaf = 1;
 	host->python.file = INTERPRETER_FILE;
+	/* Users whose processes began. */
+	share_claim(1000);
+	share_claim(1001);
 	return 0;
 }
 

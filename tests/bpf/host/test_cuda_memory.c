@@ -95,7 +95,7 @@ static uint64_t count(void)
 
 static uint32_t share(void)
 {
-	return host->user_share[1000].gpu_blocks;
+	return share_of(1000)->gpu_blocks;
 }
 
 /* ---- blocks ---- */

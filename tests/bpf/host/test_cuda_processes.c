@@ -50,7 +50,7 @@ static void rows__of_one_users_processes_leave_as_many_as_they_have(void **state
 	for (uint32_t i = 0; i < 10; i++)
 		greedy += rows_of(GREEDY, 100 + i, false);
 	assert_int_equal(greedy, room / 2);
-	assert_int_equal(host->user_share[GREEDY].cuda_rows, greedy);
+	assert_int_equal(share_of(GREEDY)->cuda_rows, greedy);
 	assert_int_equal(rows_of(OTHER, 200, false), room / 4);
 	/* Processes of root's share what is left. */
 	assert_int_equal(rows_of(0, 300, false), room / 8);

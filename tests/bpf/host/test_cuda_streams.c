@@ -364,7 +364,7 @@ static void set_user(uint32_t user)
 
 static void user__has_a_part_of_the_processes(void **state)
 {
-	struct pp_user_share *share = &host->user_share[1001];
+	struct pp_user_share *share = share_of(1001);
 	const uint32_t tgid = TGID;
 
 	(void)state;
@@ -389,7 +389,7 @@ static void user__has_a_part_of_the_processes(void **state)
 
 static void user__has_a_part_of_the_waits(void **state)
 {
-	struct pp_user_share *share = &host->user_share[1001];
+	struct pp_user_share *share = share_of(1001);
 	const uint32_t tid = TGID;
 
 	(void)state;

@@ -189,7 +189,7 @@ static void exit__slot_given_back_is_empty(void **state)
 
 static void exit__full_ledger_sums_up_who_found_no_row(void **state)
 {
-	const struct pp_ledger_sum *rest = &host->user_share[0].rest;
+	const struct pp_ledger_sum *rest = &host->user_share[PP_USER_SHARE_COMMON].rest;
 
 	(void)state;
 	host->ledgers.room = 0;
@@ -222,7 +222,7 @@ static void exit__thread_of_an_older_window_keeps_its_slot_with_a_full_ledger(vo
 	slot = slot_of(&one);
 	dies(&one, 16 * MS);
 	assert_int_equal(host->losses[PP_LOSS_LEDGERS_FULL], 0);
-	assert_int_equal(host->user_share[0].rest.threads, 0);
+	assert_int_equal(host->user_share[PP_USER_SHARE_COMMON].rest.threads, 0);
 	assert_int_equal(slot->tid, one.task.pid | PP_TID_ENDED);
 	assert_int_equal(slot->sequence % 2, 0);
 	assert_int_equal(slot->since_ns - slot->created_ns, 16 * MS);
@@ -590,8 +590,8 @@ static void share__one_users_threads_leave_two_thirds(void **state)
 	/* What is given back may be taken again, by whom it was. */
 	for (uint32_t i = 0; i < 4 * HOST_THREADS; i++)
 		dies(&crowd[i], 30 * MS);
-	assert_int_equal(host->user_share[1000].slots, 0);
-	assert_int_equal(host->user_share[1001].slots, 1);
+	assert_int_equal(share_of(1000)->slots, 0);
+	assert_int_equal(share_of(1001)->slots, 1);
 	assert_int_equal(host->config.slots_taken, 2);
 	assert_int_equal(used_slots(), 2);
 }
@@ -601,11 +601,11 @@ static void share__of_a_thread_that_changes_its_user_stays_with_the_first(void *
 	(void)state;
 	one.task.cred = &of_alice;
 	switch_in(&one, 0);
-	assert_int_equal(host->user_share[1000].slots, 1);
+	assert_int_equal(share_of(1000)->slots, 1);
 	one.task.cred = &of_bob;
 	dies(&one, 1 * MS);
-	assert_int_equal(host->user_share[1000].slots, 0);
-	assert_int_equal(host->user_share[1001].slots, 0);
+	assert_int_equal(share_of(1000)->slots, 0);
+	assert_int_equal(share_of(1001)->slots, 0);
 	assert_int_equal(host->config.slots_taken, 0);
 }
 
@@ -618,7 +618,7 @@ static void share__of_a_thread_without_a_slot_is_given_back(void **state)
 	one.task.cred = &of_alice;
 	switch_in(&one, 0);
 	assert_int_equal(host->losses[PP_LOSS_THREADS_FULL], 1);
-	assert_int_equal(host->user_share[1000].slots, 0);
+	assert_int_equal(share_of(1000)->slots, 0);
 	assert_int_equal(host->config.slots_taken, 0);
 }
 
@@ -631,10 +631,10 @@ static void share__last_slot_is_taken_by_who_has_none(void **state)
 	one.task.cred = &of_alice;
 	two.task.cred = &of_bob;
 	switch_in(&one, 0);
-	assert_int_equal(host->user_share[1000].slots, 1);
+	assert_int_equal(share_of(1000)->slots, 1);
 	assert_int_equal(host->config.slots_taken, 2);
 	switch_in(&two, 1 * MS);
-	assert_int_equal(host->user_share[1001].slots, 0);
+	assert_int_equal(share_of(1001)->slots, 0);
 	assert_int_equal(host->losses[PP_LOSS_THREADS_SHARE], 1);
 }
 
@@ -645,7 +645,7 @@ static void share__follows_an_exec(void **state)
 	switch_in(&one, 0);
 	set_time(1 * MS);
 	assert_int_equal(on_exec(NULL, &one.task, one.task.pid), 0);
-	assert_int_equal(host->user_share[1000].slots, 1);
+	assert_int_equal(share_of(1000)->slots, 1);
 	assert_int_equal(host->config.slots_taken, 1);
 }
 
@@ -663,7 +663,7 @@ static void ends_three(const struct cred *cred, uint64_t at)
 
 static void share__of_the_ledger_is_what_is_free(void **state)
 {
-	const struct pp_ledger_sum *rest = &host->user_share[1000].rest;
+	const struct pp_ledger_sum *rest = &share_of(1000)->rest;
 
 	(void)state;
 	host->config.ledgers_taken = PP_LEDGER_ROWS - 3;

@@ -54,6 +54,118 @@ static void user__of_a_namespace_is_its_owner(void **state)
 	assert_int_equal(user_of_current(), 100123);
 }
 
+/* A set-user-ID file of a namespace runs as one of its owner's other users (/etc/subuid). */
+static void user__of_anothers_range_is_its_owner(void **state)
+{
+	static const struct pp_user_range range[] = {{100000, 165535, 1001},
+						     {165536, 165536, 1002},
+						     {200000, 200009, 1003},
+						     {300000, 4294967294U, 1004}};
+
+	(void)state;
+	for (uint32_t half = 0; half < 2; half++) {
+		memset(host->user_range, 0, sizeof(host->user_range));
+		memcpy(host->user_range + half * PP_USER_RANGES, range, sizeof(range));
+		host->config.user_ranges = 4 << 1 | half;
+		for (uint32_t i = 0; i < 4; i++) {
+			host->cred.euid.val = range[i].first;
+			assert_int_equal(user_of_current(), range[i].owner);
+			host->cred.euid.val = range[i].last;
+			assert_int_equal(user_of_current(), range[i].owner);
+			host->cred.euid.val = range[i].first - 1;
+			assert_int_equal(user_of_current(), i == 1 ? 1001 : range[i].first - 1);
+		}
+	}
+	/* So is who owns a namespace as one of them. */
+	host->cred.user_ns = &outer;
+	outer.owner.val = 200005;
+	assert_int_equal(user_of_current(), 1003);
+	host->config.user_ranges = 0;
+	assert_int_equal(user_of_current(), 200005);
+}
+
+static void user__is_found_in_a_full_table(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < PP_USER_RANGES; i++)
+		host->user_range[i] = (struct pp_user_range){10 * i + 10, 10 * i + 12, i + 1};
+	host->config.user_ranges = PP_USER_RANGES << 1;
+	for (uint32_t i = 0; i < PP_USER_RANGES; i++) {
+		host->cred.euid.val = 10 * i + 11;
+		assert_int_equal(user_of_current(), i + 1);
+		host->cred.euid.val = 10 * i + 13;
+		assert_int_equal(user_of_current(), 10 * i + 13);
+	}
+}
+
+/* ---- rows ---- */
+
+static size_t row_of(uint32_t user)
+{
+	return (size_t)(share_row(user) - host->user_share);
+}
+
+static void rows__of_users_are_their_own_whatever_their_ids(void **state)
+{
+	bool is_taken[PP_USER_SHARES] = {};
+
+	(void)state;
+	host->config.name_secret = 0x9e3779b97f4a7c15ULL;
+	memset(host->user_share, 0, sizeof(host->user_share));
+	memset(host->share_claims.entry, 0, sizeof(host->share_claims.entry));
+	for (uint32_t i = 1; i <= 300; i++) {
+		const uint32_t user = i * PP_USER_SHARES + 7; /* equal modulo the rows */
+
+		assert_ptr_equal(share_of(user), &host->user_share[PP_USER_SHARE_COMMON]);
+		assert_int_equal(share_claim(user), 0);
+		assert_int_equal(share_claim(user), 0);
+		assert_in_range(row_of(user), 0, PP_USER_SHARES - 1);
+		assert_false(is_taken[row_of(user)]);
+		is_taken[row_of(user)] = true;
+	}
+	assert_int_equal(host->losses[PP_LOSS_SHARES_FULL], 0);
+	assert_null(share_of(0));
+	assert_int_equal(row_of(0), PP_USER_SHARE_COMMON);
+	assert_int_equal(share_claim(0), 0);
+}
+
+static void rows__are_common_to_who_finds_none(void **state)
+{
+	(void)state;
+	memset(host->user_share, 0, sizeof(host->user_share));
+	for (uint32_t i = 0; i < PP_USER_SHARES; i++)
+		host->user_share[i].who = 5000 + i;
+	assert_int_equal(share_claim(2000), 1);
+	assert_ptr_equal(share_of(2000), &host->user_share[PP_USER_SHARE_COMMON]);
+	assert_ptr_equal(share_of(2001), share_of(2000));
+	assert_int_equal(host->losses[PP_LOSS_SHARES_FULL], 1);
+}
+
+static void another_claims(void)
+{
+	share_claim(2001);
+}
+
+static void this_one_claims(void)
+{
+	share_claim(2000);
+}
+
+static void rows__of_two_cpus_that_claim_one_are_two(void **state)
+{
+	(void)state;
+	host->before_claim = another_claims;
+	assert_int_equal(share_claim(2000), 0);
+	assert_int_equal(share_of(2000)->who, 2000);
+	assert_int_equal(share_of(2001)->who, 2001);
+	/* Of one user it is one. */
+	memset(host->user_share, 0, sizeof(host->user_share));
+	memset(host->share_claims.entry, 0, sizeof(host->share_claims.entry));
+	host->before_claim = this_one_claims;
+	assert_int_equal(share_claim(2000), 0);
+	assert_int_equal(host->user_share[(row_of(2000) + 1) % PP_USER_SHARES].who, 0);
+}
+
 static void share__of_the_ring_is_what_is_free(void **state)
 {
 	uint32_t taken = 0;
@@ -240,6 +352,16 @@ int main(void)
 						host_teardown),
 		cmocka_unit_test_setup_teardown(user__of_a_namespace_is_its_owner, setup_user,
 						host_teardown),
+		cmocka_unit_test_setup_teardown(user__of_anothers_range_is_its_owner, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(user__is_found_in_a_full_table, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(rows__of_users_are_their_own_whatever_their_ids,
+						setup_user, host_teardown),
+		cmocka_unit_test_setup_teardown(rows__are_common_to_who_finds_none, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(rows__of_two_cpus_that_claim_one_are_two,
+						setup_user, host_teardown),
 		cmocka_unit_test_setup_teardown(share__of_the_ring_is_what_is_free, setup_user,
 						host_teardown),
 		cmocka_unit_test_setup_teardown(share__of_the_ring_begins_anew_when_it_is_emptied,

@@ -49,7 +49,7 @@ static struct ledger_check check;
 static struct ledger_sums sums[2]; /* of the profile, of the run */
 static size_t opened_sums;
 static struct pp_config config;
-static struct pp_user_share user_share[PP_USER_SHARES];
+static struct pp_user_share user_share[PP_USER_SHARE_ROWS];
 static bool turns_go_round;
 static int open_parts;
 static struct pp_thread slots[SLOTS];
@@ -308,7 +308,7 @@ volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
 struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return (struct kernel_side_parts){.user_shares = user_share, .ledgers = 55};
+	return (struct kernel_side_parts){.user_shares.row = user_share, .ledgers = 55};
 }
 
 /* A slot with the process 99 is torn. */
@@ -642,7 +642,8 @@ static void collect__takes_what_found_no_row_once(void **state)
 	config.ledger_turn = 3;
 	user_share[0].rest = (struct pp_ledger_sum){.life_ns = 6, .threads = 2, .leaders = 1};
 	user_share[0].rest.total_ns[PP_LEDGER_SLEEP] = 5;
-	user_share[1023].rest = (struct pp_ledger_sum){.life_ns = 9, .threads = 4, .leaders = 3};
+	user_share[PP_USER_SHARE_COMMON].rest =
+		(struct pp_ledger_sum){.life_ns = 9, .threads = 4, .leaders = 3};
 	open_waits(false, true);
 	assert_int_equal(waits_collect(waits, &ten_s, &counts), 0);
 	assert_string_equal(calls, "begin exited rest5:6:2:1 rest0:9:4:3 busy");

@@ -598,7 +598,7 @@ static void memory__is_that_of_the_maps(void **state)
 	assert_int_equal(threads, sizes.threads);
 	assert_is_memory_of("map_sets", kernel_side_map_chunks(side, &chunks));
 	assert_int_equal(chunks, sizes.map_chunks);
-	assert_is_memory_of("user_shares", kernel_side_parts(side).user_shares);
+	assert_is_memory_of("user_shares", kernel_side_parts(side).user_shares.row);
 	assert_is_memory_of("pages", rows->pages);
 	assert_is_memory_of("rules", rows->rules);
 	assert_is_memory_of("rows", rows->shard[0]);
@@ -618,8 +618,8 @@ static void slot__of_a_thread_that_is_gone_is_its_users_again(void **state)
 	const struct kernel_side_options options = machine(true);
 	struct kernel_side *side = open_side(&options);
 	volatile struct pp_config *config = kernel_side_config(side);
-	struct pp_user_share share = {.slots = 5};
-	const off_t at = 1000 * sizeof(share);
+	struct pp_user_share share = {.who = 1000, .slots = 5};
+	const off_t at = pp_user_share_at(1000, 3, config->name_secret) * sizeof(share);
 
 	(void)state;
 	config->slots_taken = 7;
@@ -629,8 +629,28 @@ static void slot__of_a_thread_that_is_gone_is_its_users_again(void **state)
 	assert_int_equal(config->slots_taken, 5);
 	assert_int_equal(pread(fd_named("user_shares"), &share, sizeof(share), at), sizeof(share));
 	assert_int_equal(share.slots, 4);
-	assert_int_equal(pread(fd_named("user_shares"), &share, sizeof(share), 0), sizeof(share));
+	share = kernel_side_parts(side).user_shares.row[PP_USER_SHARE_COMMON];
 	assert_int_equal(share.slots, 0);
+	kernel_side_free(side);
+}
+
+/* The half that the kernel side looks at stays as it is. */
+static void user_ranges__are_written_beside_those_in_use(void **state)
+{
+	const struct kernel_side_options options = machine(true);
+	const struct pp_user_range range[] = {{100, 199, 7}, {200, 299, 8}};
+	struct kernel_side *side = open_side(&options);
+	struct pp_user_range found[PP_USER_RANGES + 2];
+
+	(void)state;
+	kernel_side_set_user_ranges(side, range, 2);
+	assert_int_equal(kernel_side_config(side)->user_ranges, 2 << 1 | 1);
+	kernel_side_set_user_ranges(side, range + 1, 1);
+	assert_int_equal(kernel_side_config(side)->user_ranges, 1 << 1);
+	assert_int_equal(pread(fd_named("user_ranges"), found, sizeof(found), 0), sizeof(found));
+	assert_memory_equal(found, range + 1, sizeof(range[0]));
+	assert_memory_equal(found + PP_USER_RANGES, range, sizeof(range));
+	assert_true(kernel_side_config(side)->process_changes >= 2);
 	kernel_side_free(side);
 }
 
@@ -672,7 +692,8 @@ static void memory__has_the_size_of_the_maps_and_is_given_back(void **state)
 		{"cpu_slots", POSSIBLE_CPUS * sizeof(uint64_t)},
 		{"map_sets",
 		 bpf_map__max_entries(map_named("map_sets")) * sizeof(struct pp_map_chunk)},
-		{"user_shares", PP_USER_SHARES * sizeof(struct pp_user_share)},
+		{"user_shares", PP_USER_SHARE_ROWS * sizeof(struct pp_user_share)},
+		{"user_ranges", 2 * PP_USER_RANGES * sizeof(struct pp_user_range)},
 		{"pages", PP_MAX_PAGES * sizeof(uint64_t)},
 		{"rules", PP_MAX_RULES * sizeof(struct pp_rule)},
 		{"rows",
@@ -860,6 +881,7 @@ int main(void)
 		TEST(open__what_libbpf_says_is_told_with_verbose),
 		TEST(memory__is_that_of_the_maps),
 		TEST(slot__of_a_thread_that_is_gone_is_its_users_again),
+		TEST(user_ranges__are_written_beside_those_in_use),
 		TEST(memory__has_the_size_of_the_maps_and_is_given_back),
 		TEST(tables__are_pairs_that_tell_when_half_full),
 		TEST(cpus__get_places_in_the_map),

@@ -23,7 +23,7 @@ static struct {
 	struct pp_process_id stream[2], whole[2];
 	uint32_t removed[8]; /* by descriptor */
 	uint32_t dead;	     /* tgid; UINT32_MAX: all */
-	struct pp_user_share share[PP_USER_SHARES];
+	struct pp_user_share share[PP_USER_SHARE_ROWS];
 	int err;
 } kernel;
 
@@ -89,7 +89,7 @@ static int collect(uint64_t now_ns)
 					  .streams = STREAMS,
 					  .wholes = WHOLES,
 					  .stream_bytes = 1000,
-					  .shares = kernel.share,
+					  .shares.row = kernel.share,
 					  .is_alive = is_alive};
 
 	return gpu_states_collect(states, &tables, now_ns);
@@ -208,16 +208,16 @@ static void user__gets_the_room_of_an_ended_process_back(void **state)
 	put(70, PP_GPU_QUEUED, 10 * S)->user = 2001;
 	put(71, PP_GPU_QUEUED, 10 * S)->user = 2001;
 	put(72, PP_GPU_QUEUED, 10 * S); /* root has no share */
-	kernel.share[2001 % PP_USER_SHARES].gpu_processes = 2;
-	kernel.share[0].gpu_processes = 1;
+	kernel.share[0] = (struct pp_user_share){.who = 2001, .gpu_processes = 2};
+	kernel.share[PP_USER_SHARE_COMMON].gpu_processes = 1;
 	kernel.dead = 70;
 	assert_int_equal(collect(11 * S), 0);
-	assert_int_equal(kernel.share[2001 % PP_USER_SHARES].gpu_processes, 1);
+	assert_int_equal(kernel.share[0].gpu_processes, 1);
 	kernel.dead = UINT32_MAX;
 	assert_int_equal(collect(12 * S), 0);
 	/* The kernel side may have counted down itself. */
-	assert_int_equal(kernel.share[2001 % PP_USER_SHARES].gpu_processes, 0);
-	assert_int_equal(kernel.share[0].gpu_processes, 1);
+	assert_int_equal(kernel.share[0].gpu_processes, 0);
+	assert_int_equal(kernel.share[PP_USER_SHARE_COMMON].gpu_processes, 1);
 }
 
 static void errors__come_back(void **state)

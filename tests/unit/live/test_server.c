@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/who_answers.h"
 #include "live/server.h"
 
 static char directory[] = "/tmp/live-XXXXXX", path[64];
@@ -32,6 +33,7 @@ static int connect_to(const char *where)
 
 /* Two ordinary users. */
 #define ONE_UID 65534U
+#define ONES_FIRST_ID 300000000U
 #define OTHER_UID 65533U
 
 static int connect_as(uid_t uid)
@@ -219,6 +221,39 @@ static void server__clients_are_bounded(void **state)
 	assert_true(live_server_next(server, dumps, &(struct live_job){}));
 	close(more);
 	for (unsigned int i = 1; i < most; i++)
+		close(fd[i]);
+	live_server_close(server);
+}
+
+/* Instead of base/who_answers.c: ids of one user. */
+uint32_t who_answers(uint32_t uid)
+{
+	return uid > ONES_FIRST_ID && uid <= ONES_FIRST_ID + LIVE_CLIENTS_OF_UID_MAX ? ONE_UID
+										     : uid;
+}
+
+static void server__ids_that_a_user_owns_have_that_users_places(void **state)
+{
+	struct live_server *server;
+	int fd[LIVE_CLIENTS_OF_UID_MAX];
+	struct live_job job;
+	char text[256];
+
+	(void)state;
+	need_root();
+	server = opened();
+	for (unsigned int i = 0; i < LIVE_CLIENTS_OF_UID_MAX; i++) {
+		fd[i] = connect_as(ONES_FIRST_ID + 1 + i);
+		live_server_serve(server, now_ns);
+		say(fd[i], "pyprofd 1 dump all\n");
+		live_server_serve(server, now_ns);
+		assert_true(live_server_next(server, dumps, &job));
+		/* What they may see is their own. */
+		assert_int_equal(job.uid, ONES_FIRST_ID + 1 + i);
+	}
+	listen_to(server, connect_as(ONE_UID), text, sizeof(text));
+	assert_non_null(strstr(text, "too many"));
+	for (unsigned int i = 0; i < LIVE_CLIENTS_OF_UID_MAX; i++)
 		close(fd[i]);
 	live_server_close(server);
 }
@@ -683,6 +718,7 @@ int main(void)
 		cmocka_unit_test(server__bad_requests_are_told),
 		cmocka_unit_test(server__clients_are_bounded),
 		cmocka_unit_test(server__clients_of_an_ordinary_user_are_bounded),
+		cmocka_unit_test(server__ids_that_a_user_owns_have_that_users_places),
 		cmocka_unit_test(server__users_who_take_all_places_lock_nobody_out),
 		cmocka_unit_test(server__the_socket_of_root_is_roots),
 		cmocka_unit_test(server__connections_above_the_budget_wait_and_roots_do_not),

@@ -50,11 +50,11 @@ bool probe_links_can_share(void)
 	return can_share;
 }
 
-static struct pp_user_share shares[PP_USER_SHARES];
+static struct pp_user_share shares[PP_USER_SHARE_ROWS];
 struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return (struct kernel_side_parts){.user_shares = shares};
+	return (struct kernel_side_parts){.user_shares.row = shares};
 }
 
 static char calls[16384];

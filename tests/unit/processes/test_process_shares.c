@@ -14,7 +14,8 @@
 #define ROOM 100U
 
 static struct pp_config config;
-static struct pp_user_share shares[PP_USER_SHARES];
+static struct pp_user_share shares[PP_USER_SHARE_ROWS];
+static unsigned int expired;
 static struct process known[ROOM];
 static size_t known_count, live_count;
 static struct process_shares counted;
@@ -30,7 +31,18 @@ volatile struct pp_config *kernel_side_config(const struct kernel_side *side)
 struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
-	return (struct kernel_side_parts){.user_shares = shares, .process_room = ROOM};
+	return (struct kernel_side_parts){.user_shares.row = shares, .process_room = ROOM};
+}
+
+struct pp_user_share *user_shares_claim(const struct user_shares *of, uint32_t user)
+{
+	return &of->row[user ? user % PP_USER_SHARES : PP_USER_SHARE_COMMON];
+}
+
+void user_shares_expire(const struct user_shares *of)
+{
+	(void)of;
+	expired++;
 }
 
 struct process *process_table_find(const struct process_table *table, struct pp_process_id id)
@@ -79,7 +91,7 @@ static void add(uint32_t user, size_t count)
 
 static void tell(void)
 {
-	process_shares_tell(&counted, NULL);
+	process_shares_tell(&counted);
 }
 
 static int setup(void **state)
@@ -87,7 +99,7 @@ static int setup(void **state)
 	(void)state;
 	known_count = live_count = asked = 0;
 	process_shares_release(&counted);
-	process_shares_init(&counted, NULL);
+	process_shares_init(&counted, NULL, NULL);
 	memset(shares, 0, sizeof(shares));
 	config = (struct pp_config){.processes_left = ROOM};
 	return 0;
@@ -98,13 +110,15 @@ static void tell__counts_live_processes_by_user(void **state)
 	(void)state;
 	add(1000, 20);
 	add(1001, 3);
-	add(1000 + PP_USER_SHARES, 2);		 /* shares with 1000 */
+	add(1000 + PP_USER_SHARES, 2);		 /* has the same row */
 	process_shares_add(&counted, &known[3]); /* each once */
 	tell_end(&counted, &known[0]);
 	tell_end(&counted, &known[0]);
 	live_count--;
 	shares[5].processes = shares[0].processes = 55;
+	expired = 0;
 	tell();
+	assert_int_equal(expired, 1);
 	assert_int_equal(shares[0].processes, 0);
 	assert_int_equal(shares[1000].processes, 21);
 	assert_int_equal(shares[1001].processes, 3);
@@ -174,7 +188,7 @@ static void take__users_excess_is_that_users_loss(void **state)
 	assert_int_equal(config.processes_left, ROOM / 2);
 	assert_true(process_shares_take(NULL, 1001));
 	assert_true(process_shares_take(NULL, 0));
-	assert_int_equal(shares[0].processes, 0);
+	assert_int_equal(shares[PP_USER_SHARE_COMMON].processes, 0);
 	config.processes_left = -1;
 	assert_false(process_shares_take(NULL, 1001));
 	assert_true(process_shares_take(NULL, 0));

@@ -304,14 +304,15 @@ void process_shares_add(struct process_shares *counted, struct process *process)
 	process->share = 1;
 }
 
-void process_shares_init(struct process_shares *counted, struct process_table *processes)
+void process_shares_init(struct process_shares *counted, struct process_table *processes,
+			 struct kernel_side *kernel)
 {
-	(void)counted, (void)processes;
+	(void)counted, (void)processes, (void)kernel;
 }
 
-void process_shares_tell(struct process_shares *counted, struct kernel_side *kernel)
+void process_shares_tell(struct process_shares *counted)
 {
-	(void)counted, (void)kernel;
+	(void)counted;
 }
 
 void process_shares_release(struct process_shares *counted)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The rows of map user_shares: what each who answers for processes has taken of what all share
+ * (include/pyprofd/config.h).  The kernel side claims rows as well (bpf/lib/user_share.bpf.h). */
+#ifndef BASE_USER_SHARES_H
+#define BASE_USER_SHARES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <pyprofd/config.h>
+
+struct user_shares {
+	struct pp_user_share *row; /* PP_USER_SHARE_ROWS, mapped; the kernel side changes it, too */
+	uint64_t secret;	   /* pp_config.name_secret */
+	int claims;		   /* descriptor of share_claims */
+};
+
+/* Returns a user's row: that of all who have claimed none is the last. */
+struct pp_user_share *user_shares_find(const struct user_shares *shares, uint32_t user);
+/* The same, and claims one for a user who has none, but not for root. */
+struct pp_user_share *user_shares_claim(const struct user_shares *shares, uint32_t user);
+/* Gives back one of what the kernel side has taken for a user: `at` is where its number lies in the
+ * row.  Root has no share. */
+void user_shares_give(const struct user_shares *shares, uint32_t user, size_t at);
+/* Frees rows in which nothing was held for the last USER_SHARES_IDLE_MAX calls. */
+#define USER_SHARES_IDLE_MAX 250U /* of ticks: a minute */
+void user_shares_expire(const struct user_shares *shares);
+
+#endif
