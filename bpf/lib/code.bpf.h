@@ -128,7 +128,7 @@ static __always_inline int code_emit(struct pp_walk *w, __u64 id, __u32 bytes)
 	out->record.record.size = size;
 	out->record.id = id;
 	/* The agent completes a truncated record from the live process, so wake it at once. */
-	if (ring_send(out, size,
+	if (ring_send(w->user, out, size,
 		      out->record.flags & PP_CODE_TRUNCATED ? BPF_RB_FORCE_WAKEUP : ring_wakeup()))
 		return -1;
 	bpf_map_update_elem(&sent, &id, &epoch, BPF_ANY);

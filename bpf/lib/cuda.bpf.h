@@ -312,6 +312,7 @@ __noinline int cuda_thread_note(__u64 id)
 		return bpf_map_update_elem(&cuda_threads, &id, &fresh, BPF_ANY) ? 1 : 0;
 	known->changes = fresh.changes;
 	known->is_wanted = fresh.is_wanted;
+	known->user = fresh.user;
 	known->round = 0; /* what it has marked may be forgotten: cuda_side_see() */
 	return 0;
 }

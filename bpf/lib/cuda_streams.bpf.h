@@ -157,12 +157,13 @@ static __always_inline bool cuda_streams_make(const struct pp_process_id *id,
 	return true;
 }
 
-/* Makes the state of the current thread's process.  Returns nonzero when there is no room. */
-__noinline int cuda_process_make(__u32 generation, __u32 sight)
+/* Makes the state of the current thread's process, which a user has.  Returns nonzero when there is
+ * no room. */
+__noinline int cuda_process_make(__u32 generation, __u32 sight, __u32 user)
 {
 	struct pp_process_id id = {.tgid = bpf_get_current_pid_tgid() >> 32,
 				   .generation = generation};
-	struct pp_gpu_process fresh = {.generation = generation, .sight = sight};
+	struct pp_gpu_process fresh = {.generation = generation, .sight = sight, .user = user};
 	const struct pp_gpu_process *known = bpf_map_lookup_elem(&gpu_processes, &id.tgid);
 	int err = 0;
 
@@ -174,7 +175,6 @@ __noinline int cuda_process_make(__u32 generation, __u32 sight)
 		bpf_map_delete_elem(&gpu_processes, &id.tgid);
 		known = NULL;
 	}
-	fresh.user = user_of_current();
 	if ((!known && gpu_processes_are_refused(fresh.user)) || !cuda_streams_make(&id, &fresh))
 		err = -7; /* E2BIG */
 	else if (!known)
@@ -388,7 +388,7 @@ static __always_inline struct cuda_streams *cuda_streams_get(const struct cuda_t
 	/* Its waits are told also while nothing else is known. */
 	if (cfg->gpu_is_blind && is_known)
 		return NULL;
-	if (cuda_process_make(id.generation, cfg->gpu_sight) || cfg->gpu_is_blind)
+	if (cuda_process_make(id.generation, cfg->gpu_sight, thread->user) || cfg->gpu_is_blind)
 		return NULL;
 	return bpf_map_lookup_elem(&cuda_streams, &id);
 }

@@ -49,7 +49,7 @@ __noinline int emit_user_record(__u32 slot)
 	record->py_stop = w->py_stop;
 	record->python = w->context.python;
 	record->pad = 0;
-	if (ring_send(record, size, ring_wakeup()))
+	if (ring_send(w->user, record, size, ring_wakeup()))
 		return 1;
 	if (w->python_count > w->python_stored || w->native_count > w->native_stored)
 		count_loss(PP_LOSS_FRAMES_OMITTED);
@@ -75,7 +75,7 @@ __noinline int emit_kernel_record(__u32 slot)
 	record->record.type = PP_RECORD_KERNEL;
 	record->record.size = size;
 	record->hash = w->kernel_hash;
-	if (ring_send(record, size, ring_wakeup()))
+	if (ring_send(w->user, record, size, ring_wakeup()))
 		return 1;
 	remember_sent(w->kernel_hash, cfg->epoch);
 	return 0;
@@ -275,24 +275,22 @@ __noinline int emit_incomplete(__u32 slot, __u64 hash)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct pp_incomplete_record *incomplete;
-	__u32 user;
 	__u64 size;
 
 	if (!w)
 		return 1;
 	incomplete = &w->out.incomplete;
-	user = user_of_current();
 	/* A program that begins touches much before it is known. */
-	if (w->is_modest && (w->stop == PP_STOP_NO_IMAGE || token_take_modestly(user))) {
+	if (w->is_modest && (w->stop == PP_STOP_NO_IMAGE || token_take_modestly(w->user))) {
 		count_loss(PP_LOSS_STACKS_CUT);
 		return 1;
 	}
-	if (!w->is_modest && token_take(user)) {
+	if (!w->is_modest && token_take(w->user)) {
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return 1;
 	}
 	fill_incomplete(w, hash);
-	incomplete->user = user;
+	incomplete->user = w->user;
 	w->body_bytes = stored_frames_bytes(w);
 	append_segments(slot);
 	append_returns(slot);
@@ -303,7 +301,7 @@ __noinline int emit_incomplete(__u32 slot, __u64 hash)
 		return 1;
 	size += sizeof(*incomplete);
 	incomplete->record.size = size;
-	if (ring_share_take(user, (__u32)size) ||
+	if (ring_share_take(w->user, (__u32)size) ||
 	    bpf_ringbuf_output(&stacks, incomplete, size, BPF_RB_FORCE_WAKEUP)) {
 		count_loss(PP_LOSS_MISS_DROPPED);
 		return 1;

@@ -90,9 +90,7 @@ static __always_inline void look_up_process(struct pp_walk *w, struct task_struc
 	w->is_identified = !!generation;
 	w->is_gpu = gpu_is_used(&w->id.tgid, cfg);
 	w->cred = (__u64)BPF_CORE_READ(task, cred);
-	w->user = (__u32)user_of_cred(w->cred);
-	if (may_announce)
-		(void)share_claim(w->user);
+	w->user = (__u32)user_claims(w->cred, may_announce);
 	w->user_key = pp_user_key(w->user, cfg->name_secret);
 	if (!generation && may_announce && !(cfg->flags & PP_CONFIG_FILTER))
 		w->id.generation = announce_unknown(task, tgid, task_flags);

@@ -195,6 +195,12 @@ struct pp_walk {
 		__type(key, __u32);                                                                \
 		__type(value, value_type);                                                         \
 	} name SEC(".maps")
+#define QUEUE(name, rows, value_type)                                                              \
+	struct name##_map {                                                                        \
+		__uint(type, BPF_MAP_TYPE_QUEUE);                                                  \
+		__uint(max_entries, rows);                                                         \
+		__type(value, value_type);                                                         \
+	} name SEC(".maps")
 #define RING(name, bytes)                                                                          \
 	struct name##_map {                                                                        \
 		__uint(type, BPF_MAP_TYPE_RINGBUF);                                                \
@@ -266,10 +272,13 @@ PP_MAP MAP(sent, LRU_HASH, 32768, __u64, __u32);
 /* What each who answers for processes has taken of what all share: share_row(). */
 PP_MAP MAP_MMAPABLE(user_shares, PP_USER_SHARE_ROWS, struct pp_user_share);
 
-/* Index of a row -> whose it is.  Of two CPUs only one can insert the entry. */
-PP_MAP MAP(share_claims, HASH, PP_USER_SHARES, __u32, __u32);
+/* Who answers for processes -> the index of his row.  Of two CPUs only one can insert the entry. */
+PP_MAP MAP(share_rows, HASH, PP_USER_SHARES, __u32, __u32);
 
-/* Ids that users own, sorted (agent): one half of it, pp_config.user_ranges. */
+/* Indexes of rows that nobody has (agent: all of them). */
+PP_MAP QUEUE(share_free, PP_USER_SHARES, __u32);
+
+/* Ids that users own, sorted, and rows that begin at no id (agent): pp_config.user_ranges. */
 PP_MAP MAP_MMAPABLE(user_ranges, 2 * PP_USER_RANGES, struct pp_user_range);
 
 /* Counters: of samples, of waits, and of what found no room in those (agent: sizes). */

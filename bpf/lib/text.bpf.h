@@ -46,7 +46,7 @@ __noinline int text_send(__u32 slot, __u64 address)
 	record->record.size = size;
 	record->id = w->detail;
 	record->process = w->id;
-	if (!ring_send(record, size, ring_wakeup()))
+	if (!ring_send(w->user, record, size, ring_wakeup()))
 		remember_sent(w->detail, cfg->epoch);
 	return 0;
 }

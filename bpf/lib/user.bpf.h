@@ -13,6 +13,8 @@
 /* Returns who answers for a thread with these credentials, by the rule of process_user() in
  * userspace/discover/proc_scan.h. */
 int user_of_cred(__u64 address);
+/* The same, and claims a row for him where that may be. */
+int user_claims(__u64 address, __u32 may_claim);
 /* Claims a row for a user, if he has none and there is one; it may update a map.  Returns 0; 1:
  * there is none, which is counted. */
 int share_claim(__u32 user);
@@ -34,21 +36,12 @@ static __always_inline __u32 user_of_current(void)
 }
 
 /* Returns the row of user_shares[] that a user has; the last one for root, and for who has claimed
- * none.  It is inlined: the walks of its callers leave no stack for one more frame. */
+ * none.  It is inlined: walks leave no stack for one more frame. */
 static __always_inline struct pp_user_share *share_row(__u32 user)
 {
-	const struct pp_config *cfg = config_get();
-	__u32 index = PP_USER_SHARE_COMMON;
+	const __u32 *row = bpf_map_lookup_elem(&share_rows, &user);
+	__u32 index = row ? *row : PP_USER_SHARE_COMMON;
 
-	for (__u32 way = 0; cfg && user && way < PP_USER_SHARE_WAYS; way++) {
-		struct pp_user_share *share;
-
-		index = pp_user_share_at(user, way, cfg->name_secret);
-		share = bpf_map_lookup_elem(&user_shares, &index);
-		if (share && share->who == user)
-			return share;
-	}
-	index = PP_USER_SHARE_COMMON;
 	return bpf_map_lookup_elem(&user_shares, &index);
 }
 
@@ -60,9 +53,9 @@ static __always_inline struct pp_user_share *share_of(__u32 user)
 
 /* Puts a record into the ring, unless its user's share is used up.  Returns 0, or counts why it was
  * not sent. */
-#define ring_send(data, bytes, wakeup)                                                             \
+#define ring_send(user, data, bytes, wakeup)                                                       \
 	({                                                                                         \
-		int failed_ = ring_share_take(user_of_current(), (__u32)(bytes));                  \
+		int failed_ = ring_share_take(user, (__u32)(bytes));                               \
                                                                                                    \
 		if (failed_) {                                                                     \
 			count_loss(PP_LOSS_RING_SHARE);                                            \

@@ -7,78 +7,93 @@
 #include "lib/user.bpf.h"
 
 #define USER_NAMESPACES_MAX 33U /* user_namespaces(7): they nest 32 deep */
-#define USER_RANGES_STEPS 14U	/* a search in PP_USER_RANGES rows */
 
-/* Returns who answers for a user id: userspace/base/who_answers.h. */
+/* Steps of the loops below.  The verifier goes through each once; inlined, it would go both ways at
+ * each turn. */
+
+/* Returns where the search goes on, which the verifier does not know. */
+__noinline int user_range_step(__u32 at, __u32 step, __u32 user)
+{
+	const __u32 next = at + step;
+	const struct pp_user_range *range = bpf_map_lookup_elem(&user_ranges, &next);
+
+	return (int)(range && range->first <= user ? next : at);
+}
+
+/* Returns who answers in a user namespace, of which all around it are looked at later. */
+__noinline int namespace_user(__u64 address, __u32 user)
+{
+	const struct user_namespace *inner = (const void *)address;
+	const __u32 owner = BPF_CORE_READ(inner, owner.val);
+
+	return (int)(owner ? owner : user);
+}
+
+__noinline __u64 namespace_parent(__u64 address)
+{
+	const struct user_namespace *inner = (const void *)address;
+
+	return (__u64)BPF_CORE_READ(inner, parent);
+}
+
+/* Returns who answers for a user id: userspace/base/who_answers.h.  The last row that begins at the
+ * id or before it tells; those behind the ranges begin at no id. */
 static __always_inline __u32 who_answers(__u32 user)
 {
 	const struct pp_config *cfg = config_get();
-	const __u32 ranges = cfg ? cfg->user_ranges : 0;
-	__u32 low = 0, high = ranges >> 1;
+	const struct pp_user_range *range;
+	__u32 at = cfg ? cfg->user_ranges : 0;
 
-	for (__u32 i = 0; i < USER_RANGES_STEPS && low < high; i++) {
-		const __u32 middle = (low + high) / 2;
-		const __u32 at = middle + (ranges & 1 ? PP_USER_RANGES : 0);
-		const struct pp_user_range *range = bpf_map_lookup_elem(&user_ranges, &at);
-
-		if (!range)
-			break;
-		if (user >= range->first && user <= range->last)
-			return range->owner;
-		if (user < range->first)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return user;
+	for (__u32 step = PP_USER_RANGES / 2; step; step /= 2)
+		at = (__u32)user_range_step(at, step, user);
+	range = bpf_map_lookup_elem(&user_ranges, &at);
+	return range && user >= range->first && user <= range->last ? range->owner : user;
 }
 
 int user_of_cred(__u64 address)
 {
 	const struct cred *cred = (const void *)address;
-	const struct user_namespace *inner = BPF_CORE_READ(cred, user_ns);
+	__u64 inner = (__u64)BPF_CORE_READ(cred, user_ns);
 	__u32 user = BPF_CORE_READ(cred, euid.val);
 
 	if (!user) /* anybody may start a set-user-ID program */
 		user = BPF_CORE_READ(cred, uid.val);
-
-	for (__u32 i = 0; i < USER_NAMESPACES_MAX; i++) {
-		__u32 owner;
-
-		if (BPF_CORE_READ(inner, level) <= 0)
-			break;
-		owner = BPF_CORE_READ(inner, owner.val);
-		if (owner)
-			user = owner;
-		inner = BPF_CORE_READ(inner, parent);
+	/* The outermost is root's. */
+	for (__u32 i = 0; i < USER_NAMESPACES_MAX && inner; i++) {
+		user = (__u32)namespace_user(inner, user);
+		inner = namespace_parent(inner);
 	}
 	return (int)who_answers(user);
 }
 
-/* Linux 5.10 has no compare-and-swap; an insert with BPF_NOEXIST does the same. */
 __noinline int share_claim(__u32 user)
 {
-	const struct pp_config *cfg = config_get();
-	const struct pp_user_share *found = share_of(user);
+	struct pp_user_share *share;
+	__u32 index = 0;
 
-	if (!cfg || !found || found->who == user)
+	if (!user || bpf_map_lookup_elem(&share_rows, &user))
 		return 0;
-	for (__u32 way = 0; way < PP_USER_SHARE_WAYS; way++) {
-		const __u32 index = pp_user_share_at(user, way, cfg->name_secret);
-		struct pp_user_share *share = bpf_map_lookup_elem(&user_shares, &index);
-		const __u32 *owner;
-
-		if (!share || share->who)
-			continue;
-		bpf_map_update_elem(&share_claims, &index, &user, BPF_NOEXIST);
-		owner = bpf_map_lookup_elem(&share_claims, &index);
-		if (!owner || *owner != user) /* another CPU was first */
-			continue;
-		share->who = user;
+	if (bpf_map_pop_elem(&share_free, &index)) {
+		count_loss(PP_LOSS_SHARES_FULL);
+		return 1;
+	}
+	if (bpf_map_update_elem(&share_rows, &user, &index, BPF_NOEXIST)) {
+		bpf_map_push_elem(&share_free, &index, BPF_ANY); /* another CPU was first */
 		return 0;
 	}
-	count_loss(PP_LOSS_SHARES_FULL);
-	return 1;
+	share = bpf_map_lookup_elem(&user_shares, &index);
+	if (share)
+		share->who = user;
+	return 0;
+}
+
+int user_claims(__u64 address, __u32 may_claim)
+{
+	const __u32 user = (__u32)user_of_cred(address);
+
+	if (may_claim)
+		(void)share_claim(user);
+	return (int)user;
 }
 
 int ring_share_take(__u32 user, __u32 bytes)

@@ -60,8 +60,7 @@ struct pp_config {
 	/* pyprofd/cuda.h: counts the times that all calls of CUDA began to be seen; 0: none are.
 	 * gpu_is_blind: launches are not. */
 	__u32 gpu_sight, gpu_is_blind;
-	/* How many rows user_ranges[] has, times two; bit 0: they begin at PP_USER_RANGES. */
-	__u32 user_ranges;
+	__u32 user_ranges; /* where the half of user_ranges[] begins that tells */
 };
 
 /* ---- shares ----
@@ -71,11 +70,9 @@ struct pp_config {
  * and 2/(N + 2).  Root is bounded by the whole alone.  docs/design/shares.md,
  * 0031-shares-of-the-ring.md, 0033-shares-of-thread-slots.md. */
 
-/* A row is claimed by who comes first and is kept until nothing is held in it.  Nobody can aim at
- * another's: where one may lie depends on a secret.  All who find no row have the last one
- * together. */
+/* A row is claimed by who first needs one, and is his alone until nothing is held in it.  All who
+ * find no free row have the last one together. */
 #define PP_USER_SHARES 1024U
-#define PP_USER_SHARE_WAYS 16U /* rows that one may have */
 #define PP_USER_SHARE_COMMON PP_USER_SHARES
 #define PP_USER_SHARE_ROWS (PP_USER_SHARES + 1)
 
@@ -117,12 +114,6 @@ struct pp_user_range {
 static inline __u64 pp_user_key(__u32 user, __u64 secret)
 {
 	return ((__u64)user + 1) * secret;
-}
-
-/* Returns the row of user_shares[] that somebody may have by one of PP_USER_SHARE_WAYS ways. */
-static inline __u32 pp_user_share_at(__u32 user, __u32 way, __u64 secret)
-{
-	return ((__u32)(pp_user_key(user, secret) >> 40) + way) % PP_USER_SHARES;
 }
 
 #endif

@@ -48,6 +48,7 @@ struct kernel_side {
 	uint32_t map_chunk_count;
 	uint32_t process_room; /* entries of `processes` and of `contexts` */
 	struct pp_user_share *user_share;
+	uint16_t *user_share_known; /* owned; struct user_shares */
 	struct pp_user_range *user_range; /* two halves of PP_USER_RANGES */
 	uint32_t cpu_count;		  /* possible CPUs */
 	uint32_t place_count;		  /* of CPUs in `scratch` */
@@ -335,9 +336,18 @@ static void set_fills(struct kernel_side *side)
 			bpf_map__max_entries(table_of(side, (enum pp_table)(i / 2), i)) / 2;
 }
 
+static struct user_shares shares_of(const struct kernel_side *side)
+{
+	return (struct user_shares){.row = side->user_share,
+				    .known = side->user_share_known,
+				    .rows = bpf_map__fd(side->skeleton->maps.share_rows),
+				    .free = bpf_map__fd(side->skeleton->maps.share_free)};
+}
+
 static int share_memory(struct kernel_side *side)
 {
 	struct row_store_memory *rows = &side->memory;
+	struct user_shares shares;
 	int err = map_all(side);
 
 	if (err)
@@ -349,7 +359,8 @@ static int share_memory(struct kernel_side *side)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < rows->shard_count; i++)
 		rows->shard[i] = side->row + (size_t)i * PP_ROW_SHARD_ROWS;
-	return 0;
+	shares = shares_of(side);
+	return user_shares_begin(&shares);
 }
 
 /* Kernels before 5.11 account maps to RLIMIT_MEMLOCK.  Later ones do not, so a refusal is no
@@ -370,7 +381,8 @@ int kernel_side_open(const struct kernel_side_options *options, char *why, size_
 	if (!side)
 		return -ENOMEM;
 	side->other_map_bytes = calloc(1, sizeof(*side->other_map_bytes));
-	if (!side->other_map_bytes)
+	side->user_share_known = calloc(PP_USER_SHARES, sizeof(*side->user_share_known));
+	if (!side->other_map_bytes || !side->user_share_known)
 		return -ENOMEM;
 	libbpf_set_print(print_libbpf);
 	raise_memlock();
@@ -401,6 +413,7 @@ void kernel_side_free(struct kernel_side *side)
 		munmap(side->shared[i].memory, side->shared[i].bytes);
 	free(side->memory.shard);
 	free(side->other_map_bytes);
+	free(side->user_share_known);
 	pyprofd__destroy(side->skeleton);
 	free(side);
 }
@@ -429,9 +442,7 @@ struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 		.switch_tells_state = skeleton->rodata->switch_tells_state,
 		.process_room = side->process_room,
 		.timers = side->timers,
-		.user_shares = {.row = side->user_share,
-				.secret = side->config->name_secret,
-				.claims = bpf_map__fd(skeleton->maps.share_claims)},
+		.user_shares = shares_of(side),
 		.rest = side->rest,
 	};
 }
@@ -497,17 +508,19 @@ int kernel_side_open_scan(struct kernel_side *side, int *ret_fd)
 void kernel_side_set_user_ranges(struct kernel_side *side, const struct pp_user_range *range,
 				 uint32_t count)
 {
-	const uint32_t half = ~side->config->user_ranges & 1;
+	const uint32_t begin = side->config->user_ranges ? 0 : PP_USER_RANGES;
+	struct pp_user_range *to = side->user_range + begin;
 
 	/* The kernel side looks at the other half meanwhile. */
-	memcpy(side->user_range + half * PP_USER_RANGES, range, count * sizeof(*range));
-	__atomic_store_n(&side->config->user_ranges, count << 1 | half, __ATOMIC_RELEASE);
+	memset(to, 0xff, PP_USER_RANGES * sizeof(*to));
+	memcpy(to, range, count * sizeof(*range));
+	__atomic_store_n(&side->config->user_ranges, begin, __ATOMIC_RELEASE);
 	kernel_side_processes_changed(side);
 }
 
 void kernel_side_give_slot(struct kernel_side *side, uint32_t user)
 {
-	const struct user_shares shares = kernel_side_parts(side).user_shares;
+	const struct user_shares shares = shares_of(side);
 
 	user_shares_give(&shares, user, offsetof(struct pp_user_share, slots));
 	if (side->config->slots_taken)

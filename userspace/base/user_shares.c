@@ -6,50 +6,48 @@
 
 #include <pyprofd/limits.h>
 
-static struct pp_user_share *row_at(const struct user_shares *shares, uint32_t user, uint32_t way,
-				    uint32_t *ret_index)
-{
-	*ret_index = pp_user_share_at(user, way, shares->secret);
-	return &shares->row[*ret_index];
-}
-
 static uint32_t who_has(const struct pp_user_share *row)
 {
 	return __atomic_load_n(&row->who, __ATOMIC_RELAXED);
 }
 
+int user_shares_begin(const struct user_shares *shares)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < PP_USER_SHARES && !err; i++)
+		err = bpf_map_update_elem(shares->free, NULL, &i, BPF_ANY);
+	return err;
+}
+
 struct pp_user_share *user_shares_find(const struct user_shares *shares, uint32_t user)
 {
-	uint32_t index;
+	uint16_t *known = &shares->known[user % PP_USER_SHARES];
+	uint32_t index = __atomic_load_n(known, __ATOMIC_RELAXED);
 
-	for (uint32_t way = 0; user && way < PP_USER_SHARE_WAYS; way++) {
-		struct pp_user_share *row = row_at(shares, user, way, &index);
-
-		if (who_has(row) == user)
-			return row;
-	}
-	return &shares->row[PP_USER_SHARE_COMMON];
+	if (!user || who_has(&shares->row[index]) == user)
+		return &shares->row[user ? index : PP_USER_SHARE_COMMON];
+	if (bpf_map_lookup_elem(shares->rows, &user, &index))
+		return &shares->row[PP_USER_SHARE_COMMON];
+	__atomic_store_n(known, (uint16_t)index, __ATOMIC_RELAXED);
+	return &shares->row[index];
 }
 
 struct pp_user_share *user_shares_claim(const struct user_shares *shares, uint32_t user)
 {
 	struct pp_user_share *found = user_shares_find(shares, user);
-	uint32_t index, owner;
+	uint32_t index;
 
-	if (!user || found != &shares->row[PP_USER_SHARE_COMMON])
+	if (!user || found != &shares->row[PP_USER_SHARE_COMMON] ||
+	    bpf_map_lookup_and_delete_elem(shares->free, NULL, &index))
 		return found;
-	for (uint32_t way = 0; way < PP_USER_SHARE_WAYS; way++) {
-		struct pp_user_share *row = row_at(shares, user, way, &index);
-
-		if (who_has(row))
-			continue;
-		(void)bpf_map_update_elem(shares->claims, &index, &user, BPF_NOEXIST);
-		if (bpf_map_lookup_elem(shares->claims, &index, &owner) || owner != user)
-			continue; /* the kernel side was first */
-		__atomic_store_n(&row->who, user, __ATOMIC_RELAXED);
-		return row;
+	if (bpf_map_update_elem(shares->rows, &user, &index, BPF_NOEXIST)) {
+		/* The kernel side was first. */
+		(void)bpf_map_update_elem(shares->free, NULL, &index, BPF_ANY);
+		return user_shares_find(shares, user);
 	}
-	return found;
+	__atomic_store_n(&shares->row[index].who, user, __ATOMIC_RELAXED);
+	return &shares->row[index];
 }
 
 void user_shares_give(const struct user_shares *shares, uint32_t user, size_t at)
@@ -80,10 +78,9 @@ void user_shares_expire(const struct user_shares *shares)
 		if (!who_has(row) || is_held(row)) {
 			row->idle = 0;
 		} else if (++row->idle > USER_SHARES_IDLE_MAX) {
-			row->idle = 0;
-			row->calls = 0; /* of those that never ended */
-			__atomic_store_n(&row->who, 0, __ATOMIC_RELAXED);
-			(void)bpf_map_delete_elem(shares->claims, &i);
+			(void)bpf_map_delete_elem(shares->rows, &row->who);
+			*row = (struct pp_user_share){0}; /* calls that never ended, too */
+			(void)bpf_map_update_elem(shares->free, NULL, &i, BPF_ANY);
 		}
 	}
 }

@@ -29,8 +29,8 @@ void process_shares_release(struct process_shares *shares);
 
 /* Counts a process of the table, unless it is counted, or has ended. */
 void process_shares_add(struct process_shares *shares, struct process *process);
-/* Tells the kernel side, and frees rows in which nobody has anything.  Some of whom nobody has asked
- * yet who answers for them are looked up. */
+/* Tells the kernel side, and frees rows in which nobody has anything.  Some of whom nobody has
+ * asked yet who answers for them are looked up. */
 void process_shares_tell(struct process_shares *shares);
 /* Takes room for a process that was found in /proc.  Returns false when its user has his share;
  * root has none.  To look up whose it is takes 40 us. */

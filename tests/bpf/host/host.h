@@ -134,7 +134,7 @@ struct host {
 	bool missing_helper; /* and bpf_core_enum_value_exists() to all */
 
 	struct host_hash processes, contexts, thread_states, codes, sent, counts[2], ledgers,
-		claims, share_claims, waits[2], coarse[2], gpu_processes, gpu_waits;
+		claims, share_rows, waits[2], coarse[2], gpu_processes, gpu_waits;
 	struct host_more more[HOST_MORE];
 	uint32_t more_count;
 	struct pp_fill fill[PP_FILL_COUNT];
@@ -149,7 +149,8 @@ struct host {
 	uint64_t kernel_stack[PP_MAX_KERNEL_FRAMES + 1];
 	uint32_t kernel_frames;
 	uint64_t user_reads;
-	/* What another CPU does before an update of `slot_claims` or `share_claims`, and before a
+	uint32_t share_free[PP_USER_SHARES], share_free_count; /* the last one goes first */
+	/* What another CPU does before an update of `slot_claims` or `share_rows`, and before a
 	 * deletion of the former. */
 	void (*before_claim)(void), (*before_release)(void);
 	/* Memory for the test's own use in heap and stack. */
@@ -211,8 +212,8 @@ static struct host_hash *hash_of(void *map)
 		return &host->coarse[1];
 	if (map == &slot_claims)
 		return &host->claims;
-	if (map == &share_claims)
-		return &host->share_claims;
+	if (map == &share_rows)
+		return &host->share_rows;
 	if (map == &gpu_processes)
 		return &host->gpu_processes;
 	if (map == &gpu_waits)
@@ -297,7 +298,7 @@ long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 fl
 	uint32_t used = 0;
 
 	assert_non_null(hash);
-	if (map == &slot_claims || map == &share_claims)
+	if (map == &slot_claims || map == &share_rows)
 		host_other_cpu(&host->before_claim);
 	if (hash->refuses)
 		return hash->refuses;
@@ -314,6 +315,24 @@ long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 fl
 	entry->is_taken = true;
 	memcpy(entry->key, key, hash->key_bytes);
 	memcpy(entry->value, value, hash->value_bytes);
+	return 0;
+}
+
+long bpf_map_pop_elem(void *map, void *value)
+{
+	assert_ptr_equal(map, &share_free);
+	if (!host->share_free_count)
+		return -ENOENT;
+	*(uint32_t *)value = host->share_free[--host->share_free_count];
+	return 0;
+}
+
+long bpf_map_push_elem(void *map, const void *value, __u64 flags)
+{
+	assert_ptr_equal(map, &share_free);
+	assert_in_range(host->share_free_count, 0, PP_USER_SHARES - 1);
+	assert_int_equal(flags, BPF_ANY);
+	host->share_free[host->share_free_count++] = *(const uint32_t *)value;
 	return 0;
 }
 
@@ -577,7 +596,10 @@ static int host_setup(void **state)
 	}
 	host->cpu_place = 1;
 	host_hash_init(&host->claims, sizeof(uint32_t), sizeof(uint32_t));
-	host_hash_init(&host->share_claims, sizeof(uint32_t), sizeof(uint32_t));
+	host_hash_init(&host->share_rows, sizeof(uint32_t), sizeof(uint32_t));
+	for (uint32_t i = 0; i < PP_USER_SHARES; i++)
+		host->share_free[i] = i;
+	host->share_free_count = PP_USER_SHARES;
 	host_hash_init(&host->gpu_processes, sizeof(uint32_t), sizeof(struct pp_gpu_process));
 	host_hash_init(&host->gpu_waits, sizeof(uint32_t), sizeof(struct pp_gpu_wait));
 	host_hash_init(&host->ledgers, sizeof(struct pp_process_id), sizeof(struct pp_ledger_sum));

@@ -360,6 +360,7 @@ static void set_user(uint32_t user)
 
 	host->cred = (struct cred){.euid.val = user, .uid.val = user, .user_ns = &machine};
 	callers[0].task.cred = &host->cred;
+	as(0)->user = user;
 }
 
 static void user__has_a_part_of_the_processes(void **state)

@@ -63,10 +63,13 @@ static void user__of_anothers_range_is_its_owner(void **state)
 						     {300000, 4294967294U, 1004}};
 
 	(void)state;
+	/* None was written yet. */
+	host->cred.euid.val = 100000;
+	assert_int_equal(user_of_current(), 100000);
 	for (uint32_t half = 0; half < 2; half++) {
-		memset(host->user_range, 0, sizeof(host->user_range));
+		memset(host->user_range, 0xff, sizeof(host->user_range));
 		memcpy(host->user_range + half * PP_USER_RANGES, range, sizeof(range));
-		host->config.user_ranges = 4 << 1 | half;
+		host->config.user_ranges = half * PP_USER_RANGES;
 		for (uint32_t i = 0; i < 4; i++) {
 			host->cred.euid.val = range[i].first;
 			assert_int_equal(user_of_current(), range[i].owner);
@@ -80,8 +83,6 @@ static void user__of_anothers_range_is_its_owner(void **state)
 	host->cred.user_ns = &outer;
 	outer.owner.val = 200005;
 	assert_int_equal(user_of_current(), 1003);
-	host->config.user_ranges = 0;
-	assert_int_equal(user_of_current(), 200005);
 }
 
 static void user__is_found_in_a_full_table(void **state)
@@ -89,7 +90,7 @@ static void user__is_found_in_a_full_table(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < PP_USER_RANGES; i++)
 		host->user_range[i] = (struct pp_user_range){10 * i + 10, 10 * i + 12, i + 1};
-	host->config.user_ranges = PP_USER_RANGES << 1;
+	host->config.user_ranges = 0;
 	for (uint32_t i = 0; i < PP_USER_RANGES; i++) {
 		host->cred.euid.val = 10 * i + 11;
 		assert_int_equal(user_of_current(), i + 1);
@@ -110,9 +111,6 @@ static void rows__of_users_are_their_own_whatever_their_ids(void **state)
 	bool is_taken[PP_USER_SHARES] = {};
 
 	(void)state;
-	host->config.name_secret = 0x9e3779b97f4a7c15ULL;
-	memset(host->user_share, 0, sizeof(host->user_share));
-	memset(host->share_claims.entry, 0, sizeof(host->share_claims.entry));
 	for (uint32_t i = 1; i <= 300; i++) {
 		const uint32_t user = i * PP_USER_SHARES + 7; /* equal modulo the rows */
 
@@ -120,6 +118,7 @@ static void rows__of_users_are_their_own_whatever_their_ids(void **state)
 		assert_int_equal(share_claim(user), 0);
 		assert_int_equal(share_claim(user), 0);
 		assert_in_range(row_of(user), 0, PP_USER_SHARES - 1);
+		assert_int_equal(share_of(user)->who, user);
 		assert_false(is_taken[row_of(user)]);
 		is_taken[row_of(user)] = true;
 	}
@@ -132,9 +131,7 @@ static void rows__of_users_are_their_own_whatever_their_ids(void **state)
 static void rows__are_common_to_who_finds_none(void **state)
 {
 	(void)state;
-	memset(host->user_share, 0, sizeof(host->user_share));
-	for (uint32_t i = 0; i < PP_USER_SHARES; i++)
-		host->user_share[i].who = 5000 + i;
+	host->share_free_count = 0;
 	assert_int_equal(share_claim(2000), 1);
 	assert_ptr_equal(share_of(2000), &host->user_share[PP_USER_SHARE_COMMON]);
 	assert_ptr_equal(share_of(2001), share_of(2000));
@@ -153,17 +150,20 @@ static void this_one_claims(void)
 
 static void rows__of_two_cpus_that_claim_one_are_two(void **state)
 {
+	const uint32_t free = host->share_free_count;
+
 	(void)state;
 	host->before_claim = another_claims;
 	assert_int_equal(share_claim(2000), 0);
 	assert_int_equal(share_of(2000)->who, 2000);
 	assert_int_equal(share_of(2001)->who, 2001);
+	assert_int_equal(host->share_free_count, free - 2);
 	/* Of one user it is one. */
-	memset(host->user_share, 0, sizeof(host->user_share));
-	memset(host->share_claims.entry, 0, sizeof(host->share_claims.entry));
+	memset(host->share_rows.entry, 0, sizeof(host->share_rows.entry));
 	host->before_claim = this_one_claims;
 	assert_int_equal(share_claim(2000), 0);
-	assert_int_equal(host->user_share[(row_of(2000) + 1) % PP_USER_SHARES].who, 0);
+	assert_int_equal(share_of(2000)->who, 2000);
+	assert_int_equal(host->share_free_count, free - 3);
 }
 
 static void share__of_the_ring_is_what_is_free(void **state)

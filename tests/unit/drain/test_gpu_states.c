@@ -24,6 +24,7 @@ static struct {
 	uint32_t removed[8]; /* by descriptor */
 	uint32_t dead;	     /* tgid; UINT32_MAX: all */
 	struct pp_user_share share[PP_USER_SHARE_ROWS];
+	uint16_t known[PP_USER_SHARES]; /* each user had the first row last */
 	int err;
 } kernel;
 
@@ -89,7 +90,7 @@ static int collect(uint64_t now_ns)
 					  .streams = STREAMS,
 					  .wholes = WHOLES,
 					  .stream_bytes = 1000,
-					  .shares.row = kernel.share,
+					  .shares = {.row = kernel.share, .known = kernel.known},
 					  .is_alive = is_alive};
 
 	return gpu_states_collect(states, &tables, now_ns);

@@ -24,6 +24,8 @@
 void *bpf_map_lookup_elem(void *map, const void *key);
 long bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags);
 long bpf_map_delete_elem(void *map, const void *key);
+long bpf_map_pop_elem(void *map, void *value);
+long bpf_map_push_elem(void *map, const void *value, __u64 flags);
 long bpf_probe_read_user(void *to, __u32 size, const void *from);
 long bpf_probe_read_kernel(void *to, __u32 size, const void *from);
 long bpf_probe_read_kernel_str(void *to, __u32 size, const void *from);
