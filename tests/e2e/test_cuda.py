@@ -88,15 +88,19 @@ def sums(profile, *labels, pid=None):
     return dict(found)
 
 
-def await_links(process, count=10):
-    """So many places, and those of the links that come behind: launches have some of their own."""
-    test_probes.await_sites(process, count)
-    before, since = test_probes.sites(process), time.monotonic()
+def settle(count):
+    """Waits until no places come any more: launches have links of their own, the last of a file."""
+    before, since = count(), time.monotonic()
     while time.monotonic() - since < SETTLED_S:
         time.sleep(0.05)
-        now = test_probes.sites(process)
+        now = count()
         if now != before:
             before, since = now, time.monotonic()
+
+
+def await_links(process, count=10):
+    test_probes.await_sites(process, count)
+    settle(lambda: test_probes.sites(process))
 
 
 def go(program):
@@ -437,10 +441,11 @@ def await_driver(process):
     """The links of the stand-in of libcuda, of all that a run of all kinds may have."""
     driver = os.path.join(os.path.realpath(harness.need_fakes()), "libcuda.so.1")
 
-    def attached():
+    def places():
         assert process.poll() is None, harness.said(process)
-        return sum(count for _, path, count in test_probes.links(process) if path == driver) >= 10
-    harness.wait_for(attached, 60, "probes of %s" % driver)
+        return sum(count for _, path, count in test_probes.links(process) if path == driver)
+    harness.wait_for(lambda: places() >= 10, 60, "probes of %s" % driver)
+    settle(places)
 
 
 def bpf_of(process):
