@@ -236,6 +236,9 @@ void window_facts_tell_quotas(const struct window_facts *facts)
 	tell(context_table_sets_quota(facts->services->contexts),
 	     "the mappings of more processes find no room, and only the agent can unwind them",
 	     "map_sets_refused");
+	tell(process_table_mapping_quota(facts->services->processes),
+	     "mappings of more processes are left out, and code in them has no names",
+	     "mappings_refused");
 	tell(rows.rules, "code with new unwind rules has none", "rows_refused");
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/user_quota.h"
 #include "discover/process.h"
 
 /* Shared by both sources of mappings (proc_maps, sideband): the names of mappings, the identity of
@@ -61,8 +62,15 @@ bool path_is_musl(const char *path)
 struct mapping_block {
 	uint32_t share_count;
 	uint32_t mark;
+	struct user_quota *room; /* borrowed, and who has taken it from there; NULL: nobody */
+	uint32_t user;
 	struct mapping mapping[];
 };
+
+static uint64_t block_bytes(size_t capacity)
+{
+	return sizeof(struct mapping_block) + capacity * sizeof(struct mapping);
+}
 
 static struct mapping_block *block_of(const struct process *process)
 {
@@ -72,8 +80,14 @@ static struct mapping_block *block_of(const struct process *process)
 
 void mapping_set_release(struct process *process)
 {
-	if (process->mapping && --block_of(process)->share_count == 0)
-		free(block_of(process));
+	struct mapping_block *block = process->mapping ? block_of(process) : NULL;
+
+	if (block && --block->share_count == 0) {
+		if (block->room)
+			user_quota_give(block->room, block->user,
+					block_bytes(process->mapping_capacity));
+		free(block);
+	}
 	process->mapping = NULL;
 	process->mapping_count = 0;
 	process->mapping_capacity = 0;
@@ -85,10 +99,13 @@ void mapping_set_trim(struct process *process)
 
 	if (!process->mapping || !process->mapping_count || block_of(process)->share_count > 1)
 		return;
-	block = realloc(block_of(process),
-			sizeof(*block) + process->mapping_count * sizeof(block->mapping[0]));
+	block = realloc(block_of(process), block_bytes(process->mapping_count));
 	if (!block)
 		return;
+	if (block->room)
+		user_quota_give(block->room, block->user,
+				block_bytes(process->mapping_capacity) -
+					block_bytes(process->mapping_count));
 	process->mapping = block->mapping;
 	process->mapping_capacity = process->mapping_count;
 }
@@ -98,29 +115,54 @@ uint32_t *mapping_set_mark(struct process *process)
 	return process->mapping ? &block_of(process)->mark : NULL;
 }
 
-/* Gives the process an array of its own with room for `count` mappings. */
+/* Makes a block larger, or a new one of nothing, in the room that there is.  Returns 0; -ENOSPC:
+ * who answers for it has none left; -ENOMEM. */
+static int grow(struct mapping_block **block, struct user_quota *room, uint32_t user,
+		size_t capacity, size_t more)
+{
+	const uint64_t held = *block ? block_bytes(capacity) : 0;
+	const uint64_t bytes = block_bytes(more) - held;
+	const int err = room ? user_quota_take(room, user, bytes) : 0;
+	struct mapping_block *grown;
+
+	if (err)
+		return err == -ENOMEM ? err : -ENOSPC;
+	grown = realloc(*block, held + bytes);
+	if (!grown) {
+		if (room)
+			user_quota_give(room, user, bytes);
+		return -ENOMEM;
+	}
+	if (!*block)
+		*grown = (struct mapping_block){.share_count = 1, .room = room, .user = user};
+	*block = grown;
+	return 0;
+}
+
+/* Gives the process an array of its own with room for `count` mappings; that stays at the cost of
+ * who has paid for it.  Returns as grow(). */
 static int make_own(struct process *process, size_t count)
 {
-	size_t capacity = process->mapping_capacity ? process->mapping_capacity : FIRST_CAPACITY;
 	const bool is_shared = process->mapping && block_of(process)->share_count > 1;
-	struct mapping_block *block;
+	size_t capacity = process->mapping_capacity ? process->mapping_capacity : FIRST_CAPACITY;
+	struct mapping_block *block = process->mapping && !is_shared ? block_of(process) : NULL;
+	int err;
 
-	if (process->mapping && !is_shared && count <= process->mapping_capacity)
+	if (block && count <= process->mapping_capacity)
 		return 0;
 	while (capacity < count)
 		capacity *= 2;
-	block = realloc(process->mapping && !is_shared ? block_of(process) : NULL,
-			sizeof(*block) + capacity * sizeof(block->mapping[0]));
-	if (!block)
-		return -ENOMEM;
+	if (block)
+		err = grow(&block, block->room, block->user, process->mapping_capacity, capacity);
+	else
+		err = grow(&block, process->mapping_room,
+			   process->is_user_known ? process->user : UINT32_MAX, 0, capacity);
+	if (err)
+		return err;
 	if (is_shared) {
 		memcpy(block->mapping, process->mapping,
 		       process->mapping_count * sizeof(block->mapping[0]));
 		block_of(process)->share_count--;
-	}
-	if (is_shared || !process->mapping) {
-		block->share_count = 1;
-		block->mark = 0;
 	}
 	process->mapping = block->mapping;
 	process->mapping_capacity = capacity;
@@ -259,35 +301,35 @@ int mapping_set_put(struct process *process, const struct mapping *mapping)
 	return 0;
 }
 
+static bool is_older(const struct mapping *mapping, uint64_t cut_ns, uint64_t read_ns)
+{
+	return (mapping->time_ns ? mapping->time_ns : read_ns) < cut_ns;
+}
+
 int mapping_set_drop_older(struct process *process, uint64_t cut_ns, uint64_t read_ns)
 {
+	struct process old = *process;
 	size_t kept = 0;
-	int err;
+	int err = 0;
 
-	for (size_t i = 0; i < process->mapping_count; i++) {
-		const struct mapping *mapping = &process->mapping[i];
-
-		kept += (mapping->time_ns ? mapping->time_ns : read_ns) >= cut_ns;
-	}
-	if (kept == process->mapping_count)
+	for (size_t i = 0; i < old.mapping_count; i++)
+		kept += !is_older(&old.mapping[i], cut_ns, read_ns);
+	if (kept == old.mapping_count)
 		return 0;
 	process->mappings_changed = true;
-	if (!kept) {
-		mapping_set_release(process);
-		return 0;
+	if (!kept || block_of(process)->share_count > 1) {
+		process->mapping = NULL;
+		process->mapping_count = process->mapping_capacity = 0;
+		err = kept ? make_own(process, kept) : 0;
 	}
-	err = make_own(process, process->mapping_count);
-	if (err)
-		return err;
 	kept = 0;
-	for (size_t i = 0; i < process->mapping_count; i++) {
-		const struct mapping *mapping = &process->mapping[i];
-
-		if ((mapping->time_ns ? mapping->time_ns : read_ns) >= cut_ns)
-			process->mapping[kept++] = *mapping;
-	}
+	for (size_t i = 0; i < old.mapping_count && process->mapping; i++)
+		if (!is_older(&old.mapping[i], cut_ns, read_ns))
+			process->mapping[kept++] = old.mapping[i];
 	process->mapping_count = kept;
-	return 0;
+	if (process->mapping != old.mapping)
+		mapping_set_release(&old);
+	return err;
 }
 
 static void move_mappings(struct process *to, const struct process *from)
@@ -300,7 +342,9 @@ static void move_mappings(struct process *to, const struct process *from)
 
 int mapping_set_share(struct process *to, const struct process *from, uint64_t newest_ns)
 {
-	struct process partial = {0};
+	struct process partial = {.mapping_room = to->mapping_room,
+				  .user = to->user,
+				  .is_user_known = to->is_user_known};
 	size_t old = 0;
 	int err;
 

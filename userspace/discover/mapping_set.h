@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The mappings of a process: process->mapping, sorted by start, without overlaps. After a fork
  * parent and child share the array until one of them writes: that side copies it first. Part of
- * process_table, which makes sure that the paths outlive the set. */
+ * process_table, which makes sure that the paths outlive the set. An array takes room of
+ * process->mapping_room, at the cost of who answers for the process that it was made for. */
 #ifndef DISCOVER_MAPPING_SET_H
 #define DISCOVER_MAPPING_SET_H
 
@@ -36,16 +37,16 @@ bool path_is_musl(const char *path);
 /* Adds a mapping in place of what it overlaps; neighbours are trimmed or split. Where a newer
  * mapping (by time_ns) overlaps, that one stays and the rest is added; time_ns 0 replaces all. When
  * the same mapping is there already, only its time changes. Adjacent anonymous mappings are merged.
- * Sets process->mappings_changed. Returns 0; -EINVAL: start >= end; -ENOSPC: MAPPING_SET_MAX;
- * -ENOMEM. */
+ * Sets process->mappings_changed. Returns 0; -EINVAL: start >= end; -ENOSPC: MAPPING_SET_MAX, or no
+ * room; -ENOMEM. */
 int mapping_set_put(struct process *process, const struct mapping *mapping);
 
-/* Drops mappings older than cut_ns. Mappings with time_ns 0 count as read at read_ns. Returns 0 or
- * -ENOMEM. */
+/* Drops mappings older than cut_ns, and all of them where those that stay find no room. Mappings
+ * with time_ns 0 count as read at read_ns. Returns 0; -ENOSPC; -ENOMEM. */
 int mapping_set_drop_older(struct process *process, uint64_t cut_ns, uint64_t read_ns);
 
-/* Gives `to`, which has no mappings, those of `from` with time_ns <= newest_ns. Returns 0 or
- * -ENOMEM. */
+/* Gives `to`, which has no mappings, those of `from` with time_ns <= newest_ns. Returns 0;
+ * -ENOSPC; -ENOMEM. */
 int mapping_set_share(struct process *to, const struct process *from, uint64_t newest_ns);
 
 /* Gives back the room for more mappings, of a set that nobody shares: its process has ended. */

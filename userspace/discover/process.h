@@ -40,6 +40,8 @@ struct process_space {
 	uint32_t look; /* in which it was told last */
 };
 
+struct user_quota;
+
 struct process {
 	struct pp_process_id id;
 	uint32_t ppid;	    /* as the host sees it */
@@ -53,6 +55,7 @@ struct process {
 	const char *container_id; /* 64 hex digits or "" */
 	struct mapping *mapping;  /* owned; sorted by start, no overlaps */
 	size_t mapping_count, mapping_capacity;
+	struct user_quota *mapping_room; /* borrowed; bytes for mappings of all; NULL: no bound */
 	bool mappings_changed; /* since the owner last cleared this flag */
 	bool is_sampled;       /* the owner has seen a sample of it */
 	bool is_queued;	       /* the owner has yet to publish it */

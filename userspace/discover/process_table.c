@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/intern.h"
+#include "base/user_quota.h"
 #include "discover/mapping_set.h"
 
 /* A late mapping is also given to children, their children, and so on, down to this depth. */
@@ -44,6 +45,7 @@ struct process_table {
 	size_t live_count;
 	void (*on_end)(void *context, struct process *process);
 	void *context; /* of on_end */
+	struct user_quota mapping_room;
 	struct process_table_stats stats;
 };
 
@@ -71,6 +73,7 @@ int process_table_new(struct process_table **ret_table)
 	if (!table)
 		return -ENOMEM;
 	table->string_limit = PROCESS_TABLE_STRING_BYTES;
+	table->mapping_room.total = PROCESS_TABLE_MAPPING_BYTES;
 	err = intern_new(&table->strings);
 	if (err)
 		return err;
@@ -96,6 +99,7 @@ void process_table_free(struct process_table *table)
 		entry_free(entry);
 	}
 	intern_free(table->strings);
+	user_quota_release(&table->mapping_room);
 	free(table);
 }
 
@@ -257,6 +261,7 @@ static int entry_new(struct process_table *table, struct pp_process_id id, uint6
 	entry->process = (struct process){.id = id,
 					  .inner_pid = id.tgid,
 					  .start_ns = start_ns,
+					  .mapping_room = &table->mapping_room,
 					  .cgroup = empty,
 					  .container_id = empty};
 	entry->wants_read = has_orphan(table, id.tgid, start_ns);
@@ -274,9 +279,18 @@ static int entry_new(struct process_table *table, struct pp_process_id id, uint6
 	return 0;
 }
 
+/* Counts mappings that found no room.  Returns the error. */
+static int refuse_mapping(struct process_table *table, int err)
+{
+	table->stats.mappings_refused += err == -ENOSPC;
+	return err;
+}
+
 static void copy_names(struct process *to, const struct process *from)
 {
 	to->uid = from->uid;
+	to->user = from->user;
+	to->is_user_known = from->is_user_known;
 	to->cgroup = from->cgroup;
 	to->container_id = from->container_id;
 	memcpy(to->comm, from->comm, sizeof(to->comm));
@@ -324,7 +338,8 @@ int process_table_fork(struct process_table *table, struct pp_process_id parent,
 	entry->process.inner_pid = from->process.inner_pid == parent.tgid ? child.tgid : 0;
 	entry->read_ns = from->read_ns < time_ns ? from->read_ns : time_ns;
 	entry->wants_read |= from->wants_read;
-	return mapping_set_share(&entry->process, &from->process, time_ns);
+	return refuse_mapping(table,
+			      mapping_set_share(&entry->process, &from->process, time_ns));
 }
 
 int process_table_exec(struct process_table *table, struct pp_process_id from,
@@ -356,7 +371,8 @@ int process_table_exec(struct process_table *table, struct pp_process_id from,
 	err = mapping_set_share(&entry->process, &old->process, UINT64_MAX);
 	if (err)
 		return err;
-	err = mapping_set_drop_older(&entry->process, cut_ns, entry->read_ns);
+	err = refuse_mapping(table,
+			     mapping_set_drop_older(&entry->process, cut_ns, entry->read_ns));
 	entry->wants_read |= !entry->process.mapping_count;
 	return err;
 }
@@ -411,7 +427,8 @@ int process_table_new_context(struct process_table *table, uint32_t tgid, uint64
 		return 0;
 	entry->context_ns = time_ns;
 	entry->fork_ns = 0;
-	return mapping_set_drop_older(&entry->process, time_ns, entry->read_ns);
+	return refuse_mapping(table,
+			      mapping_set_drop_older(&entry->process, time_ns, entry->read_ns));
 }
 
 bool process_table_forked_from(const struct process *process, struct pp_process_id *ret_parent)
@@ -424,15 +441,10 @@ bool process_table_forked_from(const struct process *process, struct pp_process_
 
 static int map_one(struct process_table *table, struct entry *entry, const struct mapping *mapping)
 {
-	int err;
-
 	if (mapping->time_ns &&
 	    (mapping->time_ns < entry->context_ns || mapping->time_ns < entry->read_ns))
 		return 0;
-	err = mapping_set_put(&entry->process, mapping);
-	if (err == -ENOSPC)
-		table->stats.mappings_refused++;
-	return err;
+	return refuse_mapping(table, mapping_set_put(&entry->process, mapping));
 }
 
 /* Gives a late mapping to children: its record may come after that of a fork that happened
@@ -450,7 +462,7 @@ static int map_late(struct process_table *table, const struct entry *parent,
 		    entry->parent.generation != parent->process.id.generation ||
 		    entry->fork_ns < mapping->time_ns || mapping->time_ns < entry->read_ns)
 			continue;
-		err = mapping_set_put(&entry->process, mapping);
+		err = refuse_mapping(table, mapping_set_put(&entry->process, mapping));
 		if (!err)
 			err = map_late(table, entry, mapping, depth + 1);
 	}
@@ -480,6 +492,15 @@ struct reading {
 	struct process fresh;
 };
 
+/* Goes on without one that finds no room. */
+static int reading_put(struct reading *reading, const struct mapping *mapping)
+{
+	const int err =
+		refuse_mapping(reading->table, mapping_set_put(&reading->fresh, mapping));
+
+	return err == -ENOSPC ? 0 : err;
+}
+
 static int reading_add(void *context, const struct mapping *mapping)
 {
 	struct reading *reading = context;
@@ -489,10 +510,7 @@ static int reading_add(void *context, const struct mapping *mapping)
 	err = process_table_intern(reading->table, mapping->path, &copy.path);
 	if (err)
 		return err;
-	err = mapping_set_put(&reading->fresh, &copy);
-	if (err == -ENOSPC)
-		reading->table->stats.mappings_refused++;
-	return err == -ENOSPC ? 0 : err;
+	return reading_put(reading, &copy);
 }
 
 static bool is_same(const struct mapping *a, const struct mapping *b)
@@ -525,7 +543,10 @@ int process_table_read_maps(struct process_table *table, struct process *process
 			    struct proc_maps_summary *ret_summary)
 {
 	struct entry *entry = (struct entry *)process;
-	struct reading reading = {.table = table};
+	struct reading reading = {.table = table,
+				  .fresh = {.mapping_room = &table->mapping_room,
+					    .user = process->user,
+					    .is_user_known = process->is_user_known}};
 	struct proc_maps_summary summary = {0};
 	const uint64_t now_ns = mono_ns();
 	int err;
@@ -541,7 +562,7 @@ int process_table_read_maps(struct process_table *table, struct process *process
 		entry->wants_read = false;
 	for (size_t i = 0; i < process->mapping_count && !err; i++)
 		if (process->mapping[i].time_ns > now_ns)
-			err = mapping_set_put(&reading.fresh, &process->mapping[i]);
+			err = reading_put(&reading, &process->mapping[i]);
 	if (err) {
 		mapping_set_release(&reading.fresh);
 		return err;
@@ -611,6 +632,11 @@ void process_table_get_stats(const struct process_table *table,
 			     struct process_table_stats *ret_stats)
 {
 	*ret_stats = table->stats;
+}
+
+struct user_quota *process_table_mapping_quota(struct process_table *table)
+{
+	return &table->mapping_room;
 }
 
 static void unlink_tgid(struct process_table *table, struct entry *entry)

@@ -22,14 +22,18 @@
 #define PROCESS_TABLE_MAX 131072U	      /* processes, dead ones included */
 #define PROCESS_TABLE_STRING_BYTES (8U << 20) /* of paths; above it unused ones are dropped */
 
+/* Bytes of mappings of all processes: who answers for some may have as many as are free. */
+#define PROCESS_TABLE_MAPPING_BYTES (64U << 20)
+
 struct process_table_stats {
-	uint64_t mappings_refused;  /* above MAPPING_SET_MAX */
+	uint64_t mappings_refused;  /* above MAPPING_SET_MAX, or without room */
 	uint64_t processes_refused; /* above PROCESS_TABLE_MAX */
 	uint64_t bad_lines;	    /* of /proc/PID/maps */
 	uint64_t string_rebuilds;
 };
 
 struct process_table;
+struct user_quota;
 int process_table_new(struct process_table **ret_table);
 /* Frees the table but not process->tables: their owner frees those before. */
 void process_table_free(struct process_table *table);
@@ -106,6 +110,8 @@ void process_table_on_end(struct process_table *table,
 			  void (*on_end)(void *context, struct process *process), void *context);
 void process_table_get_stats(const struct process_table *table,
 			     struct process_table_stats *ret_stats);
+/* Borrowed: who answers for mappings that found no room. */
+struct user_quota *process_table_mapping_quota(struct process_table *table);
 
 /* Stores a string (cgroup, container id) for a field of struct process. */
 int process_table_intern(struct process_table *table, const char *string, const char **ret_string);

@@ -223,12 +223,13 @@ static void note_unread(struct process_watch *watch, struct process *process)
 		process->is_unread = !process_list_add(&watch->unread.next, process->id);
 }
 
-/* Who does not answer in time is asked again with the next tick; meanwhile the child that reads may
- * have been the one that was late (peek/client.h). */
+/* Who does not answer in time, or whose child did not, is asked again with the next tick. */
 static int read_maps(struct process_watch *watch, struct process *process)
 {
-	int err = process_table_read_maps(watch->sources.processes, process, NULL);
+	int err;
 
+	(void)process_user_kept(process); /* who has the room for them */
+	err = process_table_read_maps(watch->sources.processes, process, NULL);
 	if (err == -ETIMEDOUT)
 		note_unread(watch, process);
 	return err;

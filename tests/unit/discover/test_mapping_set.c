@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/user_quota.h"
+
 static struct mapping file_mapping(uint64_t start, uint64_t end, uint64_t offset, uint64_t inode,
 				   uint64_t time_ns)
 {
@@ -325,6 +327,49 @@ static void mapping_set_trim__leaves_the_mappings_and_what_others_share(void **s
 	mapping_set_release(&child);
 }
 
+/* A user of many processes has as many bytes as are left to others; forks share what they have. */
+static void mapping_set_put__is_of_its_users_room(void **state)
+{
+	struct user_quota room = {.total = 8192};
+	struct process one = {.mapping_room = &room, .user = 1000, .is_user_known = true};
+	struct process two = one, other = one, roots = one;
+	uint64_t own;
+	size_t i;
+
+	(void)state;
+	other.user = 1001;
+	roots.user = 0;
+	for (i = 0; !put(&one, file_mapping(i * 0x2000, i * 0x2000 + 0x1000, 0, 1, 1)); i++)
+		assert_in_range(i, 0, 1000);
+	assert_int_equal(one.mapping_count, i);
+	assert_in_range(i, 16, 8192 / 2 / sizeof(struct mapping));
+	own = room.used;
+	assert_in_range(own, i * sizeof(struct mapping), 4096);
+	assert_int_equal(put(&one, file_mapping(0x900000, 0x901000, 0, 1, 1)), -ENOSPC);
+	assert_int_equal(one.mapping_count, i);
+	/* A fork costs nothing, until it has some of its own. */
+	assert_int_equal(mapping_set_share(&two, &one, 9), 0);
+	assert_int_equal(room.used, own);
+	assert_int_equal(put(&two, file_mapping(0x900000, 0x901000, 0, 1, 1)), -ENOSPC);
+	assert_int_equal(two.mapping_count, i);
+	/* Nothing of the program before is taken for the new one's. */
+	two.mapping[0].time_ns = 5;
+	assert_int_equal(mapping_set_drop_older(&two, 4, 1), 0);
+	assert_int_equal(two.mapping_count, 1);
+	mapping_set_release(&two);
+	assert_int_equal(room.used, own);
+	assert_int_equal(put(&other, file_mapping(0x1000, 0x2000, 0, 1, 1)), 0);
+	assert_int_equal(put(&roots, file_mapping(0x1000, 0x2000, 0, 1, 1)), 0);
+	mapping_set_release(&one);
+	mapping_set_release(&other);
+	mapping_set_trim(&roots);
+	assert_in_range(room.used, 1, 512);
+	mapping_set_release(&roots);
+	assert_int_equal(room.used, 0);
+	assert_int_equal(room.refused, 3);
+	user_quota_release(&room);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +384,7 @@ int main(void)
 		cmocka_unit_test(mapping_set_share__a_change_of_one_does_not_show_in_the_other),
 		cmocka_unit_test(mapping_set_share__leaves_out_what_is_newer_than_the_fork),
 		cmocka_unit_test(mapping_set_trim__leaves_the_mappings_and_what_others_share),
+		cmocka_unit_test(mapping_set_put__is_of_its_users_room),
 		cmocka_unit_test(mapping_set_put__agrees_with_a_model_by_pages),
 		cmocka_unit_test(mapping_set_put__order_of_arrival_does_not_matter),
 	};
