@@ -16,19 +16,25 @@
 
 #define STEP_NS (10 * NS_PER_MS)
 #define PAUSE_NS (10 * NS_PER_MS)
-/* After a job of a user other than root, such users wait for so many times as long as the job
+/* After a dump of another than root, who answers for it waits for so many times as long as it
  * took. */
-#define USERS_FACTOR 9U
+#define REST_FACTOR 9U
+#define TURNS_MAX 5U /* one is root's */
+
+/* Who has a dump made, or rests from one.  Each has one at a time. */
+struct turn {
+	struct live_job job;
+	struct dump *dump;    /* NULL: it is done */
+	uint64_t spent_ns;    /* on the dump */
+	uint64_t rests_until_ns;
+};
 
 struct live {
 	const struct services *services;
 	struct live_server *server;
 	struct top *top; /* clients that watch */
-	struct live_job job;
-	struct dump *dump; /* the job; NULL: there is none */
+	struct turn turn[TURNS_MAX]; /* the first one is root's */
 	uint64_t next_step_ns;
-	uint64_t spent_ns;	       /* on the job */
-	uint64_t users_next_ns;	       /* when the next job of another user than root may begin */
 	struct live_server_facts told; /* in the log */
 };
 
@@ -77,7 +83,8 @@ void live_free(struct live *live)
 	if (!live)
 		return;
 	top_free(live->top);
-	dump_free(live->dump);
+	for (size_t i = 0; i < TURNS_MAX; i++)
+		dump_free(live->turn[i].dump);
 	live_server_close(live->server);
 	free(live);
 }
@@ -145,13 +152,16 @@ void live_serve(struct live *live)
 	tell_stats(live, now_ns);
 }
 
-static void end(struct live *live)
+/* ---- dumps: docs/design/live.md ---- */
+
+static void end(struct turn *turn, uint64_t now_ns)
 {
-	log_debug("a dump for uid %u cost %.1f ms", live->job.uid,
-		  (double)live->spent_ns / NS_PER_MS);
-	if (live->job.uid)
-		live->users_next_ns = mono_ns() + USERS_FACTOR * live->spent_ns;
-	dump_free(TAKE(live->dump));
+	log_debug("a dump for uid %u cost %.1f ms", turn->job.uid,
+		  (double)turn->spent_ns / NS_PER_MS);
+	if (turn->job.who)
+		turn->rests_until_ns = now_ns + REST_FACTOR * turn->spent_ns;
+	turn->spent_ns = 0;
+	dump_free(TAKE(turn->dump));
 }
 
 static const char *why_not(int err)
@@ -160,63 +170,131 @@ static const char *why_not(int err)
 			       : "the dump failed";
 }
 
-/* Begins the next job.  Returns false when there is nothing to do now. */
-static bool begin(struct live *live, uint64_t now_ns)
+static bool is_taken(const struct turn *turn, uint64_t now_ns)
 {
-	const struct live_choice dump = {.verb = LIVE_DUMP,
-					 .root_only = now_ns < live->users_next_ns};
-	int err;
-
-	if (!live_server_next(live->server, dump, &live->job))
-		return false;
-	live->spent_ns = 0;
-	err = dump_new(live->services, live->job.uid, &live->job.request, &live->dump);
-	if (!err)
-		return true;
-	live_server_refuse(live->server, live->job.number, err, why_not(err), now_ns);
-	return false;
+	return turn->dump || now_ns < turn->rests_until_ns;
 }
 
-static void finish(struct live *live, int err)
+/* Returns a turn that somebody can have now; NULL: he has one already, or all are taken. */
+static struct turn *find_turn(struct live *live, uid_t who)
 {
+	const uint64_t now_ns = mono_ns();
+	struct turn *free = NULL;
+
+	if (!who)
+		return is_taken(&live->turn[0], now_ns) ? NULL : &live->turn[0];
+	for (size_t i = 1; i < TURNS_MAX; i++) {
+		struct turn *turn = &live->turn[i];
+
+		if (!is_taken(turn, now_ns))
+			free = turn;
+		else if (turn->job.who == who)
+			return NULL;
+	}
+	return free;
+}
+
+static bool may_take(void *context, uid_t who)
+{
+	return find_turn(context, who);
+}
+
+/* Begins the dumps whose turns have come. */
+static void begin(struct live *live, uint64_t now_ns)
+{
+	const struct live_choice dump = {
+		.verb = LIVE_DUMP, .may_take = may_take, .context = live};
+	struct live_job job;
+
+	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX && live_server_next(live->server, dump, &job);
+	     i++) {
+		struct turn *turn = find_turn(live, job.who);
+		int err = turn ? 0 : -EAGAIN;
+
+		if (!err)
+			err = dump_new(live->services, job.uid, &job.request, &turn->dump);
+		if (err)
+			live_server_refuse(live->server, job.number, err, why_not(err), now_ns);
+		else
+			turn->job = job;
+	}
+}
+
+/* Returns whose step is next: root's, or that of the dump that has cost least.  NULL: there is
+ * none.  *ret_users: how many have a turn beside root. */
+static struct turn *choose(struct live *live, uint64_t now_ns, unsigned int *ret_users)
+{
+	struct turn *chosen = NULL;
+
+	*ret_users = 0;
+	for (size_t i = 0; i < TURNS_MAX; i++) {
+		struct turn *turn = &live->turn[i];
+
+		*ret_users += i && is_taken(turn, now_ns);
+		if (turn->dump && (!chosen || (chosen != &live->turn[0] &&
+					       turn->spent_ns < chosen->spent_ns)))
+			chosen = turn;
+	}
+	return chosen;
+}
+
+static void finish(struct live *live, struct turn *turn, int err)
+{
+	const uint64_t now_ns = mono_ns();
 	char *text = NULL;
 	size_t size;
 
 	if (!err)
-		err = dump_take(live->dump, &text, &size);
+		err = dump_take(turn->dump, &text, &size);
 	if (err)
-		live_server_refuse(live->server, live->job.number, err, why_not(err), mono_ns());
+		live_server_refuse(live->server, turn->job.number, err, why_not(err), now_ns);
 	else
-		live_server_reply(live->server, live->job.number, text, size, mono_ns());
-	end(live);
+		live_server_reply(live->server, turn->job.number, text, size, now_ns);
+	end(turn, now_ns);
 }
 
 void live_step(struct live *live)
 {
 	uint64_t now_ns = mono_ns();
+	unsigned int users;
+	struct turn *turn;
 	int more;
 
-	if (!live || now_ns < live->next_step_ns || (!live->dump && !begin(live, now_ns)))
+	if (!live || now_ns < live->next_step_ns)
+		return;
+	begin(live, now_ns);
+	turn = choose(live, now_ns, &users);
+	if (!turn)
 		return;
 	/* The client has gone. */
-	if (!live_server_waits(live->server, live->job.number)) {
-		end(live);
+	if (!live_server_waits(live->server, turn->job.number)) {
+		end(turn, now_ns);
 		return;
 	}
-	more = dump_step(live->dump, STEP_NS);
-	live->spent_ns += mono_ns() - now_ns;
-	live->next_step_ns = mono_ns() + PAUSE_NS;
+	more = dump_step(turn->dump, STEP_NS);
+	turn->spent_ns += mono_ns() - now_ns;
+	/* Many users take no more of a CPU than one. */
+	live->next_step_ns = mono_ns() + PAUSE_NS * (turn->job.who ? users : 1);
 	if (more <= 0)
-		finish(live, more);
+		finish(live, turn, more);
+}
+
+static bool has_dumps(const struct live *live)
+{
+	for (size_t i = 0; live && i < TURNS_MAX; i++)
+		if (live->turn[i].dump)
+			return true;
+	return false;
 }
 
 int live_timeout_ms(const struct live *live, int longest_ms)
 {
-	return live && live->dump ? ms_until(live->next_step_ns, longest_ms) : longest_ms;
+	return has_dumps(live) ? ms_until(live->next_step_ns, longest_ms) : longest_ms;
 }
 
 void live_refresh(struct live *live)
 {
-	if (live && live->dump)
-		dump_refresh(live->dump);
+	for (size_t i = 0; live && i < TURNS_MAX; i++)
+		if (live->turn[i].dump)
+			dump_refresh(live->turn[i].dump);
 }

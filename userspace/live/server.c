@@ -522,15 +522,19 @@ bool live_server_next(struct live_server *server, struct live_choice choice,
 
 		if (client->state == CLIENT_WAITS && client->request.verb == choice.verb &&
 		    !(choice.root_only && seen_by(server, client)) &&
-		    (!first || client->number < first->number))
+		    (!first || client->number < first->number) &&
+		    (!choice.may_take ||
+		     choice.may_take(choice.context, who_answers(seen_by(server, client)))))
 			first = client;
 	}
 	if (!first)
 		return false;
 	first->state = CLIENT_WORKS;
 	first->deadline_ns = UINT64_MAX;
-	*ret_job = (struct live_job){
-		.number = first->number, .uid = seen_by(server, first), .request = first->request};
+	*ret_job = (struct live_job){.number = first->number,
+				     .uid = seen_by(server, first),
+				     .who = who_answers(seen_by(server, first)),
+				     .request = first->request};
 	return true;
 }
 

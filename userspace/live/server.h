@@ -60,12 +60,16 @@ void live_server_facts(const struct live_server *server, struct live_server_fact
 struct live_job {
 	uint64_t number; /* of the connection; never 0 */
 	uid_t uid;	 /* what this user may see is answered; 0: everything */
+	uid_t who;	 /* answers for that user, and so for what it costs */
 	struct live_request request;
 };
 /* Selects requests by kind. */
 struct live_choice {
 	enum live_verb verb;
 	bool root_only; /* only those that see everything */
+	/* Whether one for whom this one answers may be taken now; NULL: all may. */
+	bool (*may_take)(void *context, uid_t who);
+	void *context;
 };
 /* Takes the request that has waited longest.  Returns false when there is none. */
 bool live_server_next(struct live_server *server, struct live_choice choice,

@@ -17,8 +17,9 @@
 #include "windows/top.h"
 
 struct live_server {
-	bool is_open, has_job, wants_stats, root_only, is_waited_for;
-	uid_t uid; /* of the job */
+	bool is_open, wants_stats, is_waited_for;
+	uid_t asks[8]; /* in the order in which they came; their number is 1 + who asks */
+	size_t ask_count;
 	uid_t trusted;
 	char reply[16];
 	int refused; /* why */
@@ -31,12 +32,15 @@ struct top {
 };
 struct dump {
 	unsigned int steps, refreshed;
+	uid_t uid;
 	bool is_open;
 };
 
 static struct live_server server;
 static struct top top;
-static struct dump dump;
+static struct dump dump[8];
+static size_t dump_count; /* ever */
+static uid_t last_reply;  /* who had it */
 static int open_err, top_err, dump_err, step_result, take_err, metrics_err;
 static uint64_t step_ns; /* how long a step takes */
 static uint64_t now_ns;
@@ -101,17 +105,21 @@ bool live_server_next(struct live_server *of, struct live_choice choice, struct 
 		return true;
 	}
 	assert_int_equal(choice.verb, LIVE_DUMP);
-	of->root_only = choice.root_only;
-	if (!of->has_job || (choice.root_only && of->uid))
-		return false;
-	of->has_job = false;
-	*ret_job = (struct live_job){.number = 3, .uid = of->uid};
-	return true;
+	for (size_t i = 0; i < of->ask_count; i++) {
+		const uid_t uid = of->asks[i];
+
+		if (!choice.may_take(choice.context, uid))
+			continue;
+		*ret_job = (struct live_job){.number = 1 + uid, .uid = uid, .who = uid};
+		memmove(&of->asks[i], &of->asks[i + 1], (--of->ask_count - i) * sizeof(uid));
+		return true;
+	}
+	return false;
 }
 
 bool live_server_waits(const struct live_server *of, uint64_t number)
 {
-	assert_int_equal(number, 3);
+	assert_true(number);
 	return of->is_waited_for;
 }
 
@@ -119,7 +127,7 @@ void live_server_reply(struct live_server *of, uint64_t number, char *text, size
 		       uint64_t at_ns)
 {
 	assert_true(at_ns == now_ns);
-	assert_int_equal(number, 3);
+	last_reply = (uid_t)number - 1;
 	assert_int_equal(size, 5);
 	memcpy(of->reply, text, 6);
 	free(text);
@@ -129,7 +137,7 @@ void live_server_refuse(struct live_server *of, uint64_t number, int err, const 
 			uint64_t at_ns)
 {
 	assert_true(at_ns == now_ns);
-	assert_int_equal(number, 3);
+	assert_true(number);
 	of->refused = err;
 	strncpy(of->why, why, sizeof(of->why) - 1);
 }
@@ -163,11 +171,10 @@ int dump_new(const struct services *of, uid_t uid, const struct live_request *re
 {
 	(void)request;
 	assert_ptr_equal(of, given);
-	assert_int_equal(uid, server.uid);
 	if (dump_err)
 		return dump_err;
-	dump = (struct dump){.is_open = true};
-	*ret_dump = &dump;
+	dump[dump_count] = (struct dump){.is_open = true, .uid = uid};
+	*ret_dump = &dump[dump_count++];
 	return 0;
 }
 
@@ -234,7 +241,8 @@ static int setup(void **state)
 	open_err = top_err = dump_err = take_err = metrics_err = 0;
 	step_result = 1;
 	step_ns = 0;
-	dump = (struct dump){};
+	memset(dump, 0, sizeof(dump));
+	dump_count = 0;
 	log_set_level(LOG_LEVEL_ERROR);
 	return open_socket(true);
 }
@@ -243,13 +251,15 @@ static int teardown(void **state)
 {
 	(void)state;
 	live_free(live);
-	return server.is_open || top.is_open || dump.is_open;
+	for (size_t i = 0; i < dump_count; i++)
+		if (dump[i].is_open)
+			return 1;
+	return server.is_open || top.is_open;
 }
 
 static void ask(uid_t uid)
 {
-	server.has_job = true;
-	server.uid = uid;
+	server.asks[server.ask_count++] = uid;
 }
 
 static void open__without_a_socket_is_no_error(void **state)
@@ -300,25 +310,25 @@ static void dump__is_made_in_steps_and_sent(void **state)
 {
 	(void)state;
 	live_step(live);
-	assert_int_equal(dump.steps, 0);
+	assert_int_equal(dump[0].steps, 0);
 	assert_int_equal(live_timeout_ms(live, 500), 500); /* nothing to do */
 	ask(0);
 	live_step(live);
-	assert_int_equal(dump.steps, 1);
+	assert_int_equal(dump[0].steps, 1);
 	assert_int_equal(live_timeout_ms(live, 500), 11); /* the next one begins after 10 ms */
 	assert_int_equal(live_timeout_ms(live, 7), 7);
 	now_ns += 10 * NS_PER_MS - 1;
 	assert_int_equal(live_timeout_ms(live, 500), 1);
 	live_step(live);
-	assert_int_equal(dump.steps, 1); /* other work comes first */
+	assert_int_equal(dump[0].steps, 1); /* other work comes first */
 	now_ns++;
 	assert_int_equal(live_timeout_ms(live, 500), 0);
 	step_result = 0;
 	live_step(live);
-	assert_int_equal(dump.steps, 2);
+	assert_int_equal(dump[0].steps, 2);
 	assert_string_equal(server.reply, "stack");
 	assert_int_equal(server.refused, 0);
-	assert_false(dump.is_open);
+	assert_false(dump[0].is_open);
 	assert_int_equal(live_timeout_ms(live, 500), 500);
 }
 
@@ -331,14 +341,14 @@ static void dump__that_fails_says_so(void **state)
 	assert_int_equal(server.refused, -EIO);
 	assert_string_equal(server.why, "the dump failed");
 	assert_string_equal(server.reply, "");
-	assert_false(dump.is_open);
+	assert_false(dump[0].is_open);
 	now_ns += 10 * NS_PER_MS;
 	ask(0);
 	step_result = 0;
 	take_err = -ENOMEM;
 	live_step(live);
 	assert_int_equal(server.refused, -ENOMEM);
-	assert_false(dump.is_open);
+	assert_false(dump[0].is_open);
 }
 
 static void dump__without_waits_says_what_it_needs(void **state)
@@ -354,7 +364,7 @@ static void dump__without_waits_says_what_it_needs(void **state)
 	dump_err = 0;
 	ask(0);
 	live_step(live);
-	assert_int_equal(dump.steps, 1);
+	assert_int_equal(dump[0].steps, 1);
 }
 
 static void dump__ends_when_its_client_has_gone(void **state)
@@ -365,14 +375,14 @@ static void dump__ends_when_its_client_has_gone(void **state)
 	now_ns += 10 * NS_PER_MS;
 	server.is_waited_for = false;
 	live_step(live);
-	assert_int_equal(dump.steps, 1);
-	assert_false(dump.is_open);
+	assert_int_equal(dump[0].steps, 1);
+	assert_false(dump[0].is_open);
 	assert_string_equal(server.reply, "");
 	assert_int_equal(server.refused, 0);
 }
 
-/* Nine times as long as the last one took. */
-static void users__wait_before_another_dump_and_root_does_not(void **state)
+/* Nine times as long as the last one took; others do not wait for that. */
+static void users__rest_from_a_dump_each_and_root_does_not(void **state)
 {
 	(void)state;
 	ask(1000);
@@ -383,48 +393,88 @@ static void users__wait_before_another_dump_and_root_does_not(void **state)
 	step_result = 0;
 	live_step(live);
 	assert_string_equal(server.reply, "stack");
-	assert_false(server.root_only);
-	now_ns += 900 * NS_PER_MS - 1;
 	ask(1000);
+	now_ns += 10 * NS_PER_MS;
 	live_step(live);
-	assert_true(server.root_only);
-	assert_true(server.has_job);
-	now_ns++;
+	assert_int_equal(server.ask_count, 1);
 	step_ns = 0;
+	ask(1001);
+	ask(0);
+	for (int i = 0; i < 2; i++) {
+		live_step(live);
+		assert_int_equal(last_reply, i ? 1001 : 0);
+		now_ns += 20 * NS_PER_MS;
+	}
+	assert_int_equal(server.ask_count, 1);
+	now_ns += (900 - 10 - 40) * NS_PER_MS - 1;
 	live_step(live);
-	assert_false(server.root_only);
-	assert_false(server.has_job);
+	assert_int_equal(server.ask_count, 1);
+	now_ns++;
+	live_step(live);
+	assert_int_equal(server.ask_count, 0);
+	assert_int_equal(last_reply, 1000);
 }
 
-static void root__makes_nobody_wait(void **state)
+/* Another user's dump of one thread is done while that of thousands goes on. */
+static void users__take_turns_and_root_interrupts(void **state)
 {
 	(void)state;
+	for (int i = 0; i < 4; i++)
+		ask(1000);
+	step_ns = 10 * NS_PER_MS;
+	for (int i = 0; i < 5; i++) {
+		live_step(live);
+		now_ns += 10 * NS_PER_MS;
+	}
+	assert_int_equal(dump[0].steps, 5);
+	assert_int_equal(dump_count, 1);
+	ask(1001);
+	live_step(live);
+	now_ns += 20 * NS_PER_MS; /* two users: no more of a CPU than one takes */
+	live_step(live);
+	now_ns += 20 * NS_PER_MS;
+	assert_int_equal(dump[1].steps, 2);
 	ask(0);
-	step_ns = 100 * NS_PER_MS;
+	live_step(live);
+	assert_int_equal(dump[2].steps, 1);
+	assert_int_equal(dump[2].uid, 0);
+	now_ns += 10 * NS_PER_MS;
 	step_result = 0;
 	live_step(live);
+	assert_int_equal(last_reply, 0);
 	now_ns += 10 * NS_PER_MS;
-	ask(1000);
 	live_step(live);
-	assert_false(server.root_only);
-	assert_false(server.has_job);
-	/* A user's pause is not root's. */
-	now_ns += 10 * NS_PER_MS;
+	assert_int_equal(last_reply, 1001);
+	assert_int_equal(dump[0].steps, 5);
+	now_ns += 20 * NS_PER_MS;
+	live_step(live);
+	assert_int_equal(last_reply, 1000);
+	assert_int_equal(server.ask_count, 3);
+	live_refresh(live);
+	assert_int_equal(dump[0].refreshed, 0);
+}
+
+static void users__have_four_dumps_at_once(void **state)
+{
+	(void)state;
+	for (uid_t uid = 1000; uid < 1005; uid++)
+		ask(uid);
 	ask(0);
 	live_step(live);
-	assert_true(server.root_only);
-	assert_false(server.has_job);
+	assert_int_equal(dump_count, 5);
+	assert_int_equal(server.ask_count, 1);
+	assert_int_equal(server.asks[0], 1004);
 }
 
 static void refresh__is_for_the_dump_that_goes_on(void **state)
 {
 	(void)state;
 	live_refresh(live);
-	assert_int_equal(dump.refreshed, 0);
+	assert_int_equal(dump[0].refreshed, 0);
 	ask(0);
 	live_step(live);
 	live_refresh(live);
-	assert_int_equal(dump.refreshed, 1);
+	assert_int_equal(dump[0].refreshed, 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -468,8 +518,9 @@ int main(void)
 		TEST(dump__that_fails_says_so),
 		TEST(dump__without_waits_says_what_it_needs),
 		TEST(dump__ends_when_its_client_has_gone),
-		TEST(users__wait_before_another_dump_and_root_does_not),
-		TEST(root__makes_nobody_wait),
+		TEST(users__rest_from_a_dump_each_and_root_does_not),
+		TEST(users__take_turns_and_root_interrupts),
+		TEST(users__have_four_dumps_at_once),
 		TEST(refresh__is_for_the_dump_that_goes_on),
 		TEST(open__trusts_the_configured_user),
 		TEST(open__user_that_is_missing_is_nobody),
