@@ -36,9 +36,10 @@ def attack(box):
     pid = os.getpid()
     for _ in range(CLIENTS):
         # Programs without the threads.
-        subprocess.Popen([sys.executable, "-c", "import sys; sys.path[:0] = sys.argv[1].split(':'); "
-                          "import many_dumps; many_dumps.keep_asking(sys.argv[2], int(sys.argv[3]))",
-                          ":".join(sys.path), box.socket, str(pid)])
+        subprocess.Popen([
+            sys.executable, "-c", "import sys; sys.path[:0] = sys.argv[1].split(':'); "
+            "import many_dumps; many_dumps.keep_asking(sys.argv[2], int(sys.argv[3]))",
+            ":".join(sys.path), box.socket, str(pid)])
     time.sleep(2)
     box.ready()
     time.sleep(3600)
@@ -49,7 +50,8 @@ def meanwhile(rig):
     mine = subprocess.Popen(["sleep", "100"], preexec_fn=lambda: become(65533))
     try:
         began = time.monotonic()
-        said = subprocess.run([PYPROF, "dump", "--socket", rig.socket, str(mine.pid)],
+        said = subprocess.run([PYPROF, "dump", "--socket", rig.socket,
+                               "--pid", str(mine.pid)],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=60, check=False,
                               preexec_fn=lambda: become(65533))
