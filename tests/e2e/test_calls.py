@@ -237,6 +237,10 @@ def test_slow_program_ends_the_run_early():
     assert any(s.values[1] for s in exact.ends_early(target, CALLS, "calls"))
 
 
+# That of lines ends by the same clock.
+test_slow_program_ends_the_run_early.few = False
+
+
 PROCESSES = 4
 SEVERAL = """
 import os, time

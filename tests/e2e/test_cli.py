@@ -210,7 +210,7 @@ def test_the_units_capabilities_are_enough():
     wrap = setpriv("--no-new-privs", "--bounding-set", "-all," + kept)
     with harness.Target("burn.py", 0, "mixed") as target:
         out = os.path.join(harness.temporary(), "out.pb.gz")
-        done = run(["-F", "999", "-p", str(target.pid), "-d", "1", "-o", out], wrap)
+        done = run(["-F", "999", "-p", str(target.pid), "-d", "1.5", "-o", out], wrap)
         assert done.returncode == 0, done.stderr
         samples = harness.samples(out, pid=target.pid)
         assert harness.total(samples) > 100, harness.total(samples)

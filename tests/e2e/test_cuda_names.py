@@ -107,7 +107,7 @@ def pythons():
 
 
 test_each_launch_has_its_python_line.cases = pythons
-test_each_launch_has_its_python_line.few = harness.each_chain
+test_each_launch_has_its_python_line.few = harness.newest
 
 
 # ---------------------------------------------------------------- handles

@@ -112,8 +112,8 @@ test_1000_python_frames.cases = versions
 test_200_callbacks_through_c.cases = versions
 test_1000_python_frames_of_a_thread.cases = newest
 test_moving_stacks_are_not_mixed.cases = versions
-for _test in (test_1000_python_frames, test_200_callbacks_through_c,
-              test_moving_stacks_are_not_mixed):
+for _test in (test_1000_python_frames, test_200_callbacks_through_c):
     _test.few = harness.each_chain
+test_moving_stacks_are_not_mixed.few = harness.ends
 test_samples_leave_the_program_its_cpu.cases = oldest
 test_1000_levels_at_99_hz.cases = oldest

@@ -102,6 +102,20 @@ def near_truth(seen):
     assert -1 - queue_ms / intervals < off_ms < 1, (drained, proven, seen.said)
 
 
+def check_reader(out):
+    """It selects by the label, and groups by it."""
+    report = harness.subprocess.run(
+        [PYPROF, "report", out, "--kind", "cpu", "--by", "label:gpu"], check=True,
+        stdout=harness.subprocess.PIPE).stdout.decode()
+    assert re.search(r"gpu drained", report) and re.search(r"gpu queued", report), report
+    harness.subprocess.run([PYPROF, "flame", out, "--kind", "cpu", "--label", "gpu=drained"],
+                           check=True, stdout=harness.subprocess.DEVNULL)
+    tree = harness.subprocess.run(
+        [PYPROF, "tree", out, "--kind", "cpu", "--label", "gpu=drained"], check=True,
+        stdout=harness.subprocess.PIPE).stdout.decode()
+    assert "busy_drained" in tree and "busy_queued" not in tree, tree
+
+
 def test_python_that_runs_while_nothing_is_queued_is_drained():
     seen = Seen("rounds")
     only(seen.ns("cpu", function="busy_drained"), "drained")
@@ -111,6 +125,7 @@ def test_python_that_runs_while_nothing_is_queued_is_drained():
     assert gpu > 10 * spun, (gpu, spun)
     only(seen.ns("offcpu", function="Cuda.synchronize", value=0, queue=False), "wait")
     assert "GPU wait" in seen.said, seen.said
+    check_reader(seen.out)
 
 
 def test_a_thread_that_spins_for_the_gpu_waits_on_the_cpu():
@@ -206,7 +221,7 @@ def test_programs_without_cuda_have_no_label():
     with harness.Target("gpu_states.py", "rounds", env={"FAKES": fakes}) as target, \
             harness.light() as other:
         out = harness.temporary()
-        process = harness.start(out, None, hz=HZ, options=EVENTS)
+        process = harness.start(out, os.getpid(), hz=HZ, options=EVENTS)  # and its children
         test_probes.await_sites(process, SITES)
         open(target.path("go"), "w").close()
         target.wait("done", 60)
@@ -227,7 +242,7 @@ def test_of_a_process_that_begins_with_probes_in_place_all_streams_are_known():
     test_probes.need_links()
     with harness.Target("gpu_states.py", "unknown", env={"FAKES": fakes}):
         out = harness.temporary()
-        process = harness.start(out, None, hz=HZ, options=EVENTS)
+        process = harness.start(out, os.getpid(), hz=HZ, options=EVENTS)  # and its children
         test_probes.await_sites(process, SITES)
         time.sleep(1)
         with harness.Target("gpu_states.py", "whole", env={"FAKES": fakes}) as target:
@@ -244,22 +259,6 @@ def test_of_a_process_that_begins_with_probes_in_place_all_streams_are_known():
                     key = sample.labels.get("gpu", "")
                     found[key] = found.get(key, 0) + sample.values[0]
         only(found, "drained", error=0.05)
-
-
-# ---------------------------------------------------------------- what reads it
-
-def test_the_reader_selects_and_groups_by_it():
-    seen = Seen("rounds", events=["--events", "cpu,offcpu,cuda"])
-    report = harness.subprocess.run(
-        [PYPROF, "report", seen.out, "--kind", "cpu", "--by", "label:gpu"], check=True,
-        stdout=harness.subprocess.PIPE).stdout.decode()
-    assert re.search(r"gpu drained", report) and re.search(r"gpu queued", report), report
-    harness.subprocess.run([PYPROF, "flame", seen.out, "--kind", "cpu", "--label", "gpu=drained"],
-                           check=True, stdout=harness.subprocess.DEVNULL)
-    tree = harness.subprocess.run(
-        [PYPROF, "tree", seen.out, "--kind", "cpu", "--label", "gpu=drained"], check=True,
-        stdout=harness.subprocess.PIPE).stdout.decode()
-    assert "busy_drained" in tree and "busy_queued" not in tree, tree
 
 
 for test in (test_python_that_runs_while_nothing_is_queued_is_drained,

@@ -214,7 +214,7 @@ def test_pause_is_one_window():
 # ---------------------------------------------------------------- kill -9
 
 BPFTOOL = shutil.which("bpftool") or shutil.which("bpftool", path="/usr/sbin:/sbin")
-KILLS = int(os.environ.get("KILLS") or harness.times(6, 20))
+KILLS = int(os.environ.get("KILLS") or harness.times(4, 20))
 
 
 def kernel_objects(pid):

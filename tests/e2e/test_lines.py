@@ -111,6 +111,8 @@ def test_one_function_alone_is_kept(python):
 
 test_hits_are_those_of_line_events.cases = lambda: [(one.label, one) for one in with_probes()]
 test_one_function_alone_is_kept.cases = test_hits_are_those_of_line_events.cases
+test_hits_are_those_of_line_events.few = harness.ends
+test_one_function_alone_is_kept.few = harness.newest
 
 PROFILED = """
 import json, sys

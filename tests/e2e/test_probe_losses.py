@@ -36,7 +36,7 @@ def test_calls_that_end_by_longjmp_are_unmatched():
     with started("jumps") as (process, program):
         samples, unmatched = probed(process, program, "jumps")
     returned = sum(sample.count for sample in samples)
-    assert returned > 500, returned
+    assert returned > 200, returned
     # Each that jumps is followed by one that returns, but for the first and last.
     assert abs(returned - unmatched) <= 2, (returned, unmatched)
 

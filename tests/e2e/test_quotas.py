@@ -204,7 +204,7 @@ def test_names_without_end_leave_the_store_to_others():
         process = harness.start(store, hz=99, options=["--interval", "2s"])
         harness.sampling(process)
         before_s = harness.cpu_of(flood.pid)
-        victim.run(1.5)
+        victim.run(0.8)
         harness.wait_for(lambda: len(glob.glob(store + "*/*/*-cpu.pb.gz")) >= 3, 30,
                          "three windows")
         used_s = harness.cpu_of(flood.pid) - before_s

@@ -778,7 +778,9 @@ def guest(boots, has_device, flags, options=("6.1",), series=("6.1",)):
     os.mkdir(directory + "/bin")
     write_program(directory + "/bin", "qemu-system-x86_64", QEMU % directory)
     # What is packed is looked at by nobody.
-    write_program(directory + "/bin", "gzip", "#!/bin/sh\nexec cat\n")
+    write_program(directory + "/bin", "gzip", "#!/bin/sh\nexec cat > /dev/null\n")
+    for name in ("cc", "strip", "ldd"):
+        write_program(directory + "/bin", name, "#!/bin/sh\ntrue\n")
     for name, text in [("vmlinuz-" + one, "x") for one in series] + [
         ("vmlinuz-%s.release" % one, one + ".0") for one in series
     ] + [("cpuinfo", "flags\t: fpu %s sse\n" % flags)]:
@@ -789,7 +791,7 @@ def guest(boots, has_device, flags, options=("6.1",), series=("6.1",)):
     environment = dict(os.environ, PATH="%s/bin:%s" % (directory, os.environ["PATH"]),
                        KERNEL_CACHE=directory, BOOTS=boots, KERNEL_LOGS=directory + "/logs",
                        PYPROFD=harness.PYPROFD, CPUINFO=directory + "/cpuinfo",
-                       KVM_DEVICE=directory + "/kvm")
+                       KVM_DEVICE=directory + "/kvm", CC="cc")
     done = subprocess.run([harness.TOP + "/tests/kernel-matrix/run.sh", *options],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
                           check=False, env=environment)

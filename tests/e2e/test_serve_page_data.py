@@ -35,65 +35,62 @@ def recorded(server, seconds):
     return "from=%d&until=%d" % (now_s - 60, now_s)
 
 
-def test_self():
-    with Server() as server, test_live.Worker():
-        recorded(server, 3)
-        said = fetch(server, "/api/v1/self")
-        assert said["host"] == socket.gethostname() and said["uid"] == os.geteuid(), said
-        assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+.*", said["version"]), said
-        assert said["sees"] == "all" and abs(said["now_ms"] / 1e3 - time.time()) < 5, said
-        assert 1000 <= said["interval_ms"] < 1500, said  # what there is, on a busy machine
-        strip = fetch(server, "/api/v1/strip?from=1m")
-        store = said["store"]
-        assert store["from_ms"] < store["until_ms"] <= said["now_ms"] + 1000, said
-        assert store["until_ms"] - store["from_ms"] >= sum(strip["recorded_ms"]) * 0.9, said
-        assert said["kinds"] == [{"kind": "cpu", "title": "CPU time", "unit": "nanoseconds"}]
-        server.get("/api/v1/self?kind=cpu", rc=400)
-        # A token is nobody's name; who asks on this machine is known besides.
-        said = json.loads(server.get("/api/v1/self", Authorization="Bearer " + TOKEN)[1])
-        assert said["sees"] == "all" and said["uid"] == os.geteuid(), said
+def check_self(server):
+    said = fetch(server, "/api/v1/self")
+    assert said["host"] == socket.gethostname() and said["uid"] == os.geteuid(), said
+    assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+.*", said["version"]), said
+    assert said["sees"] == "all" and abs(said["now_ms"] / 1e3 - time.time()) < 5, said
+    assert 1000 <= said["interval_ms"] < 1500, said  # what there is, on a busy machine
+    strip = fetch(server, "/api/v1/strip?from=1m")
+    store = said["store"]
+    assert store["from_ms"] < store["until_ms"] <= said["now_ms"] + 1000, said
+    assert store["until_ms"] - store["from_ms"] >= sum(strip["recorded_ms"]) * 0.9, said
+    assert said["kinds"] == [{"kind": "cpu", "title": "CPU time", "unit": "nanoseconds"}]
+    server.get("/api/v1/self?kind=cpu", rc=400)
+    # A token is nobody's name; who asks on this machine is known besides.
+    said = json.loads(server.get("/api/v1/self", Authorization="Bearer " + TOKEN)[1])
+    assert said["sees"] == "all" and said["uid"] == os.geteuid(), said
 
 
-def test_labels_are_those_of_the_profile():
-    with Server() as server, test_live.Worker() as worker, test_live.Worker() as other:
-        span = recorded(server, 4)
-        profile = pprof.Profile(server.get("/api/v1/profile?" + span)[1])
-        expected = {}
-        for sample in profile.samples:
-            for key in ("comm", "thread_name", "pid"):
-                if key in sample.labels:
-                    values = expected.setdefault(key, {})
-                    value = sample.labels[key]
-                    values[value] = values.get(value, 0) + sample.values[1]
-        said = fetch(server, "/api/v1/labels?" + span)
-        assert said["kind"] == "cpu", said
-        assert said["total"] == sum(sample.values[1] for sample in profile.samples), said
-        for key in ("comm", "thread_name"):
-            label, = [label for label in said["labels"] if label["key"] == key]
-            found = {value["value"]: value["total"] for value in label["values"]}
-            assert len(found) + label["more"] == len(expected[key]), label
-            assert all(expected[key][value] == total for value, total in found.items()), label
-            totals = [value["total"] for value in label["values"]]
-            assert totals == sorted(totals, reverse=True), label
-        assert not {"pid", "tid"} & {label["key"] for label in said["labels"]}, said
-        found = {process["pid"]: process for process in said["processes"]}
-        assert len(found) + said["processes_more"] == len(expected["pid"]), said
-        assert found[worker.pid]["total"] == expected["pid"][worker.pid]
-        assert found[worker.pid]["comm"].startswith("python"), found[worker.pid]
-        assert other.pid in found
-        # A selection of it.
-        said = fetch(server, "/api/v1/labels?%s&pid=%d" % (span, worker.pid))
-        assert [process["pid"] for process in said["processes"]] == [worker.pid], said
-        assert said["total"] == expected["pid"][worker.pid], said
-        said = fetch(server, "/api/v1/labels?%s&pid=%d&label=thread_name:toiler" % (
-            span, worker.pid))
-        label, = [label for label in said["labels"] if label["key"] == "thread_name"]
-        assert [value["value"] for value in label["values"]] == ["toiler"], label
-        # Nobody recorded then.
-        said = fetch(server, "/api/v1/labels?from=2000-01-01&until=2000-01-02")
-        assert said["total"] == 0 and said["labels"] == [] and said["processes"] == [], said
-        server.get("/api/v1/labels?from=1m&until=2m", rc=400)
-        server.get("/api/v1/labels?format=pprof", rc=400)
+def check_labels(server, span, worker, other):
+    """They are those of the profile."""
+    profile = pprof.Profile(server.get("/api/v1/profile?" + span)[1])
+    expected = {}
+    for sample in profile.samples:
+        for key in ("comm", "thread_name", "pid"):
+            if key in sample.labels:
+                values = expected.setdefault(key, {})
+                value = sample.labels[key]
+                values[value] = values.get(value, 0) + sample.values[1]
+    said = fetch(server, "/api/v1/labels?" + span)
+    assert said["kind"] == "cpu", said
+    assert said["total"] == sum(sample.values[1] for sample in profile.samples), said
+    for key in ("comm", "thread_name"):
+        label, = [label for label in said["labels"] if label["key"] == key]
+        found = {value["value"]: value["total"] for value in label["values"]}
+        assert len(found) + label["more"] == len(expected[key]), label
+        assert all(expected[key][value] == total for value, total in found.items()), label
+        totals = [value["total"] for value in label["values"]]
+        assert totals == sorted(totals, reverse=True), label
+    assert not {"pid", "tid"} & {label["key"] for label in said["labels"]}, said
+    found = {process["pid"]: process for process in said["processes"]}
+    assert len(found) + said["processes_more"] == len(expected["pid"]), said
+    assert found[worker.pid]["total"] == expected["pid"][worker.pid]
+    assert found[worker.pid]["comm"].startswith("python"), found[worker.pid]
+    assert other.pid in found
+    # A selection of it.
+    said = fetch(server, "/api/v1/labels?%s&pid=%d" % (span, worker.pid))
+    assert [process["pid"] for process in said["processes"]] == [worker.pid], said
+    assert said["total"] == expected["pid"][worker.pid], said
+    said = fetch(server, "/api/v1/labels?%s&pid=%d&label=thread_name:toiler" % (
+        span, worker.pid))
+    label, = [label for label in said["labels"] if label["key"] == "thread_name"]
+    assert [value["value"] for value in label["values"]] == ["toiler"], label
+    # Nobody recorded then.
+    said = fetch(server, "/api/v1/labels?from=2000-01-01&until=2000-01-02")
+    assert said["total"] == 0 and said["labels"] == [] and said["processes"] == [], said
+    server.get("/api/v1/labels?from=1m&until=2m", rc=400)
+    server.get("/api/v1/labels?format=pprof", rc=400)
 
 
 def ledgers(server):
@@ -151,34 +148,39 @@ def test_waits_are_the_ledger():
         server.get("/api/v1/waits?kind=cpu", rc=400)
 
 
-def test_strip_tells_what_it_cannot_read():
-    harness.need(os.geteuid() == 0, "the store is root's")
-    with Server() as server, test_live.Worker():
-        span = recorded(server, 2)
-        path = glob.glob(os.path.join(server.folder, "store", "*", "*", "*-cpu.pb.gz"))[0]
-        start_ms = int(os.path.basename(path).split("-")[0])
-        for number, mode in ((1, 0), (2, 0o600)):
-            other = path.replace("/%d-" % start_ms, "/%d-" % (start_ms + number))
-            with open(other, "wb") as copy:
-                copy.write(open(path, "rb").read() if mode == 0 else b"no profile")
-            os.chmod(other, mode)
-        for _ in range(2):
-            strip = fetch(server, "/api/v1/strip?" + span)
-            assert (strip["unreadable"], strip["broken"], strip["pending"]) == (1, 1, 0), strip
-            assert strip["full"] is False and strip["full_ms"] == 0, strip
-        for name in ("pid=1", "label=app:x"):
-            _, body = server.get("/api/v1/strip?" + name, rc=400)
-            assert b"there are from, until, kind, points" in body, body
+def check_broken(server, span):
+    """The strip tells what it cannot read."""
+    path = glob.glob(os.path.join(server.folder, "store", "*", "*", "*-cpu.pb.gz"))[0]
+    start_ms = int(os.path.basename(path).split("-")[0])
+    for number, mode in ((1, 0), (2, 0o600)):
+        other = path.replace("/%d-" % start_ms, "/%d-" % (start_ms + number))
+        with open(other, "wb") as copy:
+            copy.write(open(path, "rb").read() if mode == 0 else b"no profile")
+        os.chmod(other, mode)
+    for _ in range(2):
+        strip = fetch(server, "/api/v1/strip?" + span)
+        assert (strip["unreadable"], strip["broken"], strip["pending"]) == (1, 1, 0), strip
+        assert strip["full"] is False and strip["full_ms"] == 0, strip
+    for name in ("pid=1", "label=app:x"):
+        _, body = server.get("/api/v1/strip?" + name, rc=400)
+        assert b"there are from, until, kind, points" in body, body
 
 
-def test_what_users_get():
-    harness.need(os.geteuid() == 0, "only root can become somebody else")
-    with Server() as server, test_live.Worker():
-        recorded(server, 2)
-        for path in ("/api/v1/labels?from=1m", "/api/v1/waits?from=1m"):
-            assert server.get_as(USER, path)[0] == 403
-            assert server.get_as(USER, path + "&token=" + TOKEN)[0] == 200
-        status, body = server.get_as(USER, "/api/v1/self")
-        said = json.loads(body)
-        assert status == 200 and said["uid"] == USER and said["sees"] == "own", said
-        assert said["store"] is None and "cpu" in [kind["kind"] for kind in said["kinds"]], said
+def check_users(server):
+    for path in ("/api/v1/labels?from=1m", "/api/v1/waits?from=1m"):
+        assert server.get_as(USER, path)[0] == 403
+        assert server.get_as(USER, path + "&token=" + TOKEN)[0] == 200
+    status, body = server.get_as(USER, "/api/v1/self")
+    said = json.loads(body)
+    assert status == 200 and said["uid"] == USER and said["sees"] == "own", said
+    assert said["store"] is None and "cpu" in [kind["kind"] for kind in said["kinds"]], said
+
+
+def test_self_labels_and_what_users_get():
+    harness.need(os.geteuid() == 0, "only root can become somebody else, and the store is root's")
+    with Server() as server, test_live.Worker() as worker, test_live.Worker() as other:
+        span = recorded(server, 4)
+        check_self(server)
+        check_labels(server, span, worker, other)
+        check_users(server)
+        check_broken(server, span)  # the last, as it breaks files

@@ -16,7 +16,7 @@ def test_endless_code_takes_no_names_from_others():
         directory = harness.temporary()
         pids = [greedy.pid, honest.pid]
         before = {pid: harness.scheduled_s(pid) for pid in pids}
-        run = harness.profile(pids, hz=999, duration=6, out=directory + "/",
+        run = harness.profile(pids, hz=999, duration=4.5, out=directory + "/",
                               options=["--interval", "2", "--events", "cpu"])
         ran = {pid: harness.scheduled_s(pid) - before[pid] for pid in pids}
         assert not honest.stop() and not greedy.stop()

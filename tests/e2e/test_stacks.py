@@ -170,4 +170,4 @@ def test_code_without_information_in_every_sample(python):
 
 
 test_code_without_information_in_every_sample.cases = newer
-test_code_without_information_in_every_sample.few = harness.each_chain
+test_code_without_information_in_every_sample.few = harness.ends

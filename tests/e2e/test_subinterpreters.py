@@ -90,7 +90,7 @@ def test_interpreter_with_a_thread_of_its_own(interpreter):
 
 
 test_interpreter_with_a_thread_of_its_own.cases = that_create
-test_interpreter_with_a_thread_of_its_own.few = harness.each_chain
+test_interpreter_with_a_thread_of_its_own.few = harness.ends
 
 
 def test_interpreter_inside_of_another(interpreter):
@@ -108,7 +108,7 @@ def test_thread_that_serves_two_interpreters(interpreter):
 
 
 test_thread_that_serves_two_interpreters.cases = lambda: one_of_each((3, 6))
-test_thread_that_serves_two_interpreters.few = harness.each_chain
+test_thread_that_serves_two_interpreters.few = harness.ends
 
 
 def test_threads_that_sleep_since_before(interpreter):
@@ -126,7 +126,7 @@ def test_threads_that_sleep_since_before(interpreter):
 
 
 test_threads_that_sleep_since_before.cases = that_create
-test_threads_that_sleep_since_before.few = harness.each_chain
+test_threads_that_sleep_since_before.few = harness.newest
 
 
 def test_interpreters_are_at_hand():
