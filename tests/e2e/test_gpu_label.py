@@ -242,7 +242,7 @@ def test_of_a_process_that_begins_with_probes_in_place_all_streams_are_known():
     test_probes.need_links()
     with harness.Target("gpu_states.py", "unknown", env={"FAKES": fakes}):
         out = harness.temporary()
-        process = harness.start(out, os.getpid(), hz=HZ, options=EVENTS)  # and its children
+        process = harness.start(out, None, hz=HZ, options=EVENTS)
         test_probes.await_sites(process, SITES)
         time.sleep(1)
         with harness.Target("gpu_states.py", "whole", env={"FAKES": fakes}) as target:

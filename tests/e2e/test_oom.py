@@ -89,7 +89,8 @@ def test_killed_process_is_kept_with_its_last_window():
     store = os.path.join(harness.temporary(), "store")
     with MemoryGroup() as group, harness.light() as other:
         target = eat(group, 2.5)
-        run = harness.start(store + "/", hz=199, options=["--interval", "1"])
+        # Of this test's children; the next one has a pyprofd of all.
+        run = harness.start(store + "/", os.getpid(), hz=199, options=["--interval", "1"])
         harness.sampling(run)
         end(target)
         harness.wait_for(lambda: kept_of(store, target.pid), 20, "what is kept")

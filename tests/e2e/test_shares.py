@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import signal
 
 import harness
 
@@ -16,8 +17,12 @@ def test_endless_code_takes_no_names_from_others():
         directory = harness.temporary()
         pids = [greedy.pid, honest.pid]
         before = {pid: harness.scheduled_s(pid) for pid in pids}
-        run = harness.profile(pids, hz=999, duration=4.5, out=directory + "/",
-                              options=["--interval", "2", "--events", "cpu"])
+        process = harness.start(directory + "/", pids, 999,
+                                options=["--interval", "1", "--events", "cpu"])
+        harness.sampling(process)
+        end = harness.cpu_of(greedy.pid) + 3
+        harness.wait_for(lambda: harness.cpu_of(greedy.pid) >= end, 60, "its work")
+        run = harness.finish(process, signal_number=signal.SIGINT)
         ran = {pid: harness.scheduled_s(pid) - before[pid] for pid in pids}
         assert not honest.stop() and not greedy.stop()
     full = re.search(r"([0-9,]+) dictionary_full", run.err)
