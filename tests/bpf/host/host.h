@@ -408,6 +408,8 @@ long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 {
 	struct host_record *record = &host->record[host->record_count];
 
+	/* An event wakes the agent. */
+	assert_true(ring != &events || !(flags & BPF_RB_NO_WAKEUP));
 	if (host->ring_is_full)
 		return -EAGAIN;
 	assert_true(host->record_count < HOST_RECORDS);

@@ -461,6 +461,14 @@ static void describe__hits_prices_and_scaling_since_the_last_one(void **state)
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
 	assert_string_equal(comments, "probe=gc hits=0 ns_per_hit=1000\n"
 				      "probe=leaf hits=0 ns_per_hit=1000\n");
+	comments[0] = '\0';
+	costs.hits[LEAF].hits += 10;
+	costs.hits[LEAF].ns += 5000;
+	costs.on_ns[LEAF] += NS_PER_SEC / 4;
+	now_ns += NS_PER_SEC;
+	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
+	assert_string_equal(comments, "probe=gc hits=0 ns_per_hit=1000\n"
+				      "probe=leaf hits=10 ns_per_hit=1500 on=0.250\n");
 }
 
 static void launches__of_one_process_are_thinned_and_told(void **state)
@@ -490,6 +498,34 @@ static void launches__of_one_process_are_thinned_and_told(void **state)
 	launch_on_ns[1] += NS_PER_SEC;
 	look_after(NS_PER_SEC);
 	assert_int_equal(warnings, 1);
+}
+
+static void launches__payer_is_told_with_its_user(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 2; i++) {
+		set_up(state);
+		begin_cuda();
+		all_on();
+		probe_bounds_add_process(&bounds, PID, UID);
+		probe_bounds_add_process(&bounds, OTHER, UID + 1);
+		launches[1].of[0] = 1;
+		look_after(0);
+		launches[i].of[PP_CUDA_HIT_LAUNCH] += 200000;
+		launch_on_ns[0] += NS_PER_SEC;
+		launch_on_ns[1] += NS_PER_SEC;
+		look_after(NS_PER_SEC);
+		assert_int_equal(budget_now(bounds.launches)->payer.tgid, i ? OTHER : PID);
+		assert_int_equal(budget_now(bounds.launches)->payer.uid, UID + i);
+		/* One of whom nobody knows. */
+		probe_bounds_drop_process(&bounds, i ? OTHER : PID);
+		launches[i].of[PP_CUDA_HIT_LAUNCH] += 200000;
+		launch_on_ns[0] += NS_PER_SEC;
+		launch_on_ns[1] += NS_PER_SEC;
+		look_after(NS_PER_SEC);
+		assert_int_equal(budget_now(bounds.launches)->payer.uid, UINT32_MAX);
+		probe_bounds_release(&bounds);
+	}
 }
 
 /* Each of two processes may take as much as one. */
@@ -541,6 +577,13 @@ static void launches__are_described_where_there_were_hits(void **state)
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
 	assert_string_equal(comments, "probe=launch dear hits=20 ns_per_hit=3090\n");
 	comments[0] = '\0';
+	launches[0].of[PP_CUDA_HIT_LAUNCH] += 3;
+	launch_on_ns[0] += NS_PER_SEC / 4;
+	launch_on_ns[1] += NS_PER_SEC;
+	look_after(NS_PER_SEC);
+	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
+	assert_string_equal(comments, "probe=launch hits=3 ns_per_hit=1090 on=0.250\n");
+	comments[0] = '\0';
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns + 1), 0);
 	assert_string_equal(comments, "");
 }
@@ -563,6 +606,7 @@ int main(void)
 		TEST(look__sites_of_the_driver_are_none_of_the_programs),
 		TEST(describe__hits_prices_and_scaling_since_the_last_one),
 		TEST(launches__of_one_process_are_thinned_and_told),
+		TEST(launches__payer_is_told_with_its_user),
 		TEST(launches__two_processes_do_not_add_up),
 		TEST(launches__without_the_kernel_side_nothing_is_looked_at),
 		TEST(launches__are_described_where_there_were_hits),
