@@ -18,7 +18,7 @@ def test_endless_code_takes_no_names_from_others():
         pids = [greedy.pid, honest.pid]
         before = {pid: harness.scheduled_s(pid) for pid in pids}
         process = harness.start(directory + "/", pids, 999,
-                                options=["--interval", "1", "--events", "cpu"])
+                                options=["--interval", "2", "--events", "cpu"])
         harness.sampling(process)
         end = harness.cpu_of(greedy.pid) + 3
         harness.wait_for(lambda: harness.cpu_of(greedy.pid) >= end, 60, "its work")
