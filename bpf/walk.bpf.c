@@ -110,6 +110,8 @@ int walk_user(__u32 slot)
 			break;
 	if (!w->stop)
 		w->stop = PP_STOP_MAX_STEPS;
+	if (w->is_unsure && w->stop == PP_STOP_ROOT)
+		w->stop = PP_STOP_NO_INFO;
 	if (w->is_exec && (w->stop == PP_STOP_READ_FAULT || w->stop == PP_STOP_NO_MAPPING)) {
 		/* The old program's memory is gone, and the new program has not begun. */
 		w->stop = PP_STOP_NO_USER;

@@ -248,7 +248,7 @@ static __always_inline void fill_incomplete(struct pp_walk *w, __u64 hash)
 	incomplete->segment_frames = w->segment_frames;
 	incomplete->since_segment = w->since_segment;
 	incomplete->foldable = w->foldable;
-	incomplete->pad = 0;
+	incomplete->is_unsure = w->is_unsure;
 	incomplete->python_stored = w->python_stored;
 	incomplete->native_stored = w->native_stored;
 	incomplete->python_count = w->python_count;

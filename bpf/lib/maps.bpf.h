@@ -129,6 +129,9 @@ struct pp_walk {
 	__u32 is_exec;	    /* inside of execve(): its stack may be gone */
 	__u32 is_in_kernel; /* the registers are those with which the thread entered the kernel */
 	__u32 by_frame_pointer; /* the last step was one */
+	__u32 stack_changes;	/* steps to another stack */
+	__u32 is_unsure;	/* a caller may be missing: PP_LEAF_UNSURE */
+	__u32 leaf;		/* enum pp_leaf, of the frame that is left */
 	__u32 is_resumable;	/* stuck, and the agent may find where to go on */
 	__u32 stop;
 	__u32 native_stored, native_count, native_room;

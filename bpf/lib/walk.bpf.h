@@ -183,6 +183,8 @@ static __always_inline void walk_reset(struct pp_walk *w, __u64 weight, __u64 st
 	w->is_resumable = 0;
 	w->is_modest = 0;
 	w->by_frame_pointer = 0;
+	w->stack_changes = 0;
+	w->is_unsure = 0;
 	w->stop = PP_STOP_NONE;
 	w->py_stop = PP_PY_STOP_NONE;
 	w->native_stored = w->native_count = 0;

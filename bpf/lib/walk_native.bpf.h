@@ -7,102 +7,11 @@
 #include "lib/frames.bpf.h"
 #include "lib/return_probe.bpf.h"
 #include "lib/walk.bpf.h"
-
-/* Finds the unwind rule of an address: map set -> page -> row -> rule.  Both searches are
- * branch-free in the verifier's eyes: the index starts from a value it cannot know, so each step
- * has one state. */
-
-#define CHUNK_MASK (PP_MAP_CHUNK_RANGES - 1)
-#define CHUNK_STEPS 6U /* log2(PP_MAX_MAP_CHUNKS) */
-
-static __always_inline struct pp_map_chunk *find_chunk(const struct pp_walk *w, __u64 pc)
-{
-	__u32 low = w->context.map_set - 1, high = low + w->context.map_chunks - 1;
-	struct pp_map_chunk *chunk;
-
-	for (__u32 i = 0; i < CHUNK_STEPS; i++) {
-		__u32 middle;
-
-		if (low >= high)
-			break;
-		middle = (low + high + 1) / 2;
-		chunk = bpf_map_lookup_elem(&map_sets, &middle);
-		if (!chunk)
-			return 0;
-		if (chunk->start[0] <= pc)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return bpf_map_lookup_elem(&map_sets, &low);
-}
-
-/* Looks up the mapping of an address into w->range.  Returns nonzero when there is none. */
-__noinline int walk_find_range(__u32 slot, __u64 pc)
-{
-	struct pp_walk *w = walk_get(slot);
-	struct pp_map_chunk *chunk = w ? find_chunk(w, pc) : NULL;
-	__u64 at;
-
-	if (!w || !chunk)
-		return 1;
-	at = w->zero & CHUNK_MASK;
-#pragma unroll
-	for (__u32 half = PP_MAP_CHUNK_RANGES / 2; half; half >>= 1) {
-		__u64 probe = at + half;
-
-		BARRIER(probe);
-		probe &= CHUNK_MASK;
-		if (chunk->start[probe] <= pc)
-			at = probe;
-	}
-	BARRIER(at);
-	w->range = chunk->range[at & CHUNK_MASK];
-	return 0;
-}
-
-#define ROW_MASK (PP_ROW_SHARD_ROWS - 1)
-
-/* Returns the rule that holds at an address of a file, or 0 when its page is not loaded. */
-static __always_inline struct pp_rule *find_rule(const struct pp_range *range, __u64 address)
-{
-	__u32 page_index = range->page0 + (__u32)(address >> PP_PAGE_SHIFT);
-	__u64 *page = bpf_map_lookup_elem(&pages, &page_index), entry;
-	__u32 shard_index, base, count, at, low, rule;
-	struct row_shard *shard;
-
-	if (!page)
-		return 0;
-	entry = *page;
-	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_LOADED))
-		return 0;
-	if (!(PP_PAGE_FLAGS(entry) & PP_PAGE_USED_MASK))
-		__sync_fetch_and_add(page, (__u64)PP_PAGE_USED << 48);
-	shard_index = PP_PAGE_ROW_START(entry) >> PP_ROW_SHARD_SHIFT;
-	shard = bpf_map_lookup_elem(&rows, &shard_index);
-	if (!shard)
-		return 0;
-	base = PP_PAGE_ROW_START(entry) & ROW_MASK;
-	count = PP_PAGE_ROW_COUNT(entry);
-	low = address & 0xffff;
-	at = base;
-#pragma unroll
-	for (__u32 half = 32768; half; half >>= 1) {
-		__u32 probe = at + half;
-
-		BARRIER(probe);
-		probe &= ROW_MASK;
-		if (probe - base < count && PP_ROW_PC_LOW(shard->row[probe]) <= low)
-			at = probe;
-	}
-	BARRIER(at);
-	at &= ROW_MASK;
-	rule = PP_ROW_RULE(shard->row[at]);
-	return bpf_map_lookup_elem(&rules, &rule);
-}
+#include "lib/walk_code.bpf.h"
 
 /* A frame pointer that is followed without unwind information stays within this of the stack
- * pointer: larger frames exist, but garbage is more likely. */
+ * pointer: larger frames exist, but garbage is more likely.  One that does not points into another
+ * stack (cgo, split stacks), where a return address must follow a call. */
 #define MAX_FRAME_BYTES (4U << 20)
 
 /* Reads the window of stack words from here up.  Near the end of the stack, where that fails, it
@@ -154,15 +63,31 @@ static __always_inline bool read_word(struct pp_walk *w, __u32 slot, __u64 addre
 
 /* ---- leaving one frame: each sets *cfa and the caller's pc, sp, fp ---- */
 
+static __always_inline enum pp_stop leave_bare_leaf(struct pp_walk *w, __u32 slot, bool is_pushed,
+						    __u64 *cfa)
+{
+	__u64 at = w->sp;
+
+	if (is_pushed && !read_word(w, slot, at, &w->fp))
+		return PP_STOP_NO_INFO;
+	at += 8 * is_pushed;
+	if (!read_word(w, slot, at, &w->pc))
+		return PP_STOP_NO_INFO;
+	*cfa = at + 8;
+	return PP_STOP_NONE;
+}
+
 static __always_inline enum pp_stop leave_by_frame_pointer(struct pp_walk *w, __u32 slot,
 							   __u64 *cfa)
 {
 	__u64 fp, pc;
 
+	if (w->leaf == PP_LEAF_BARE || w->leaf == PP_LEAF_PUSHED)
+		return leave_bare_leaf(w, slot, w->leaf == PP_LEAF_PUSHED, cfa);
 	/* psABI x86-64 3.4.1: 0 marks the deepest frame.  Go's runtime.goexit. */
 	if (!w->fp && w->by_frame_pointer)
 		return PP_STOP_ROOT;
-	if (w->fp < w->sp || w->fp - w->sp > MAX_FRAME_BYTES || w->fp & 7)
+	if (w->fp & 7)
 		return PP_STOP_NO_INFO;
 	if (!read_word(w, slot, w->fp, &fp) || !read_word(w, slot, w->fp + 8, &pc))
 		return PP_STOP_NO_INFO;
@@ -568,10 +493,27 @@ static __always_inline bool site_is_signal(const struct walk_site *site)
 	return site->file != PP_FILE_ANONYMOUS && site->rule.kind == PP_RULE_SIGNAL;
 }
 
+static __always_inline bool has_no_info(const struct walk_site *site)
+{
+	return site->file == PP_FILE_ANONYMOUS || site->rule.kind == PP_RULE_NO_INFO;
+}
+
 static __always_inline bool is_outermost(const struct walk_site *site)
 {
 	return site->file != PP_FILE_ANONYMOUS &&
 	       (site->rule.kind == PP_RULE_STOP || site->rule.ra_kind == PP_RA_UNDEFINED);
+}
+
+/* The caller's frame lies on another stack, if it is one. */
+static __always_inline enum pp_stop change_stacks(struct pp_walk *w, __u32 slot)
+{
+	__u64 target;
+
+	if (w->stack_changes >= PP_MAX_STACK_CHANGES ||
+	    !follows_call(w, slot, CODE_ADDRESS(w->pc), &target))
+		return w->by_frame_pointer ? PP_STOP_NO_INFO : PP_STOP_NOT_MOVING;
+	w->stack_changes++;
+	return PP_STOP_NONE;
 }
 
 /* Leaves the frame whose memo entry is known: sets the caller's pc and fp, and w->cfa, which is its
@@ -582,22 +524,26 @@ __noinline int walk_leave_frame(__u32 slot)
 	struct pp_walk *w = walk_get(slot);
 	const struct walk_site *site;
 	enum pp_stop stop;
-	__u64 low, cfa = 0;
+	__u64 fp, cfa = 0;
 
 	if (!w)
 		return PP_STOP_NO_IMAGE;
-	low = w->sp;
+	fp = w->fp;
 	site = site_of(w, frame_pc(w));
 	if (site->file == PP_FILE_ANONYMOUS)
 		stop = leave_by_frame_pointer(w, slot, &cfa);
 	else
 		stop = leave_by_rule(w, slot, &site->rule, &cfa);
 	w->cfa = cfa;
-	w->by_frame_pointer = site->file == PP_FILE_ANONYMOUS || site->rule.kind == PP_RULE_NO_INFO;
-	/* Only the leaf may have no frame at all; a signal frame may switch stacks. */
-	if (!stop && !site_is_signal(site) && (cfa < low || (cfa == low && !w->is_leaf)))
+	w->by_frame_pointer = has_no_info(site) && cfa == fp + 16;
+	if (stop || site_is_signal(site)) /* which may change stacks */
+		return stop;
+	/* Only the leaf may have no frame at all. */
+	if (cfa == w->sp && !w->is_leaf)
 		return PP_STOP_NOT_MOVING;
-	return stop;
+	if (cfa < w->sp || (w->by_frame_pointer && fp - w->sp > MAX_FRAME_BYTES))
+		return change_stacks(w, slot);
+	return PP_STOP_NONE;
 }
 
 /* Takes a step from a frame whose memo entry is known.  Returns nonzero when the walk is over;
@@ -618,8 +564,16 @@ static __always_inline int step_frame(struct pp_walk *w, __u32 slot,
 		w->stop = PP_STOP_ROOT;
 		return 1;
 	}
+	w->leaf = PP_LEAF_FRAMED;
+	if (w->is_leaf && has_no_info(site))
+		walk_leaf(slot);
 	stop = walk_leave_frame(slot);
 	push_frame(w, interpreter, site, low, stop ? low : w->cfa);
+	if (w->leaf == PP_LEAF_UNSURE) {
+		w->is_unsure = 1;
+		native_push(w, 0, 0, PP_FRAME_GAP);
+		w->foldable = 0;
+	}
 	if (stop == PP_STOP_NO_INFO && is_at_root(w)) {
 		w->stop = PP_STOP_ROOT;
 		return 1;

@@ -192,7 +192,7 @@ struct pp_incomplete_record {
 	__u32 stack_bytes;
 	__u32 segment_count;
 	__u32 return_count;
-	__u32 pad;
+	__u32 is_unsure; /* a caller may be missing already */
 	__u16 python_stored, native_stored;
 	__u32 python_count, native_count;
 	__u8 stop; /* why the walk stopped */

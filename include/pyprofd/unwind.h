@@ -101,6 +101,70 @@ static inline int pp_is_root(__u64 sp, int is_leaf, __u64 stack_start, __u64 thr
 	return stack_start - sp <= PP_ROOT_BYTES || thread_pointer - sp <= PP_ROOT_THREAD_BYTES;
 }
 
+/* A word of the stack is a return address only when a call is in front of it.  code: the 7 bytes in
+ * front, lowest first.  Sources: Intel 64 SDM volume 2, CALL; Arm ARM, BL and BLR. */
+#define PP_CALL_BYTES 7U
+static inline int pp_is_call(__u64 code)
+{
+#if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+	const __u32 word = (__u32)(code >> 24);
+
+	return (word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000;
+#else
+	/* e8 with a distance, or ff /2 with an operand of 1, 2, 3, 5 or 6 bytes. */
+	return (code >> 16 & 0xff) == 0xe8 || (code >> 40 & 0xf8ff) == 0xd0ff ||
+	       (code >> 40 & 0xf8ff) == 0x10ff || (code >> 32 & 0xf8ff) == 0x50ff ||
+	       (code >> 32 & 0xffff) == 0x14ff || (code >> 24 & 0xffff) == 0x54ff ||
+	       (code >> 8 & 0xffff) == 0x15ff || (code >> 8 & 0xf8ff) == 0x90ff ||
+	       (code & 0xffff) == 0x94ff || (code & 0xffff) == 0x14ff;
+#endif
+}
+
+/* Returns what the call in front of a return address calls; 0: that is not in the code. */
+static inline __u64 pp_call_target(__u64 code, __u64 return_address)
+{
+#if !defined(__aarch64__) && !defined(__TARGET_ARCH_arm64)
+	if ((code >> 16 & 0xff) == 0xe8)
+		return return_address + (__u64)(__s64)(__s32)(code >> 24);
+#endif
+	return 0;
+}
+
+/* A leaf without unwind information may have no frame yet, or none at all: then the frame pointer
+ * is its caller's, and following it would skip the caller. */
+enum pp_leaf {
+	PP_LEAF_FRAMED, /* the frame pointer is its own, as far as one can see */
+	PP_LEAF_BARE,	/* the return address is at sp */
+	PP_LEAF_PUSHED, /* the caller's frame pointer is at sp, the return address above it */
+	PP_LEAF_UNSURE, /* it may be BARE or FRAMED: a caller may be missing */
+};
+#define PP_LEAF_BYTES 4U
+#define PP_LEAF_NEAR_BYTES 65536U /* a function begins within this in front of its code */
+
+/* Returns what the instruction at the leaf says, whose first 4 bytes these are; FRAMED: nothing. */
+static inline enum pp_leaf pp_leaf_by_code(__u32 code)
+{
+#if !defined(__aarch64__) && !defined(__TARGET_ARCH_arm64)
+	/* ret, ret with a number, rep ret; push %rbp; endbr64, at which functions begin */
+	if ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2 || (code & 0xffff) == 0xc3f3 ||
+	    (code & 0xff) == 0x55 || code == 0xfa1e0ff3)
+		return PP_LEAF_BARE;
+	/* mov %rsp,%rbp, in both encodings */
+	if ((code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48)
+		return PP_LEAF_PUSHED;
+#endif
+	return PP_LEAF_FRAMED;
+}
+
+/* Returns where a function begins, if the leaf at pc may be in it; else 0. */
+static inline __u64 pp_leaf_begin(__u64 call_target, __u64 pc)
+{
+	return pc - call_target < PP_LEAF_NEAR_BYTES ? call_target : 0;
+}
+
+/* A walk that changes stacks (cgo, split stacks) more often than this goes in circles. */
+#define PP_MAX_STACK_CHANGES 8U
+
 /* File ids that name no file. */
 enum pp_file_id {
 	PP_FILE_NONE = 0,      /* a gap between mappings */

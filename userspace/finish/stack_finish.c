@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* A frame pointer that is followed without unwind information stays within this of the stack
- * pointer: larger frames exist, but garbage is more likely. */
+ * pointer: larger frames exist, but garbage is more likely.  One that does not points into another
+ * stack, where a return address must follow a call. */
 #define FINISH_MAX_FRAME_BYTES (4U << 20)
 
 /* A return probe replaces the return address: where the word lies, from the caller's sp (aarch64:
@@ -44,19 +45,81 @@ static bool read_u64(const struct finish_callbacks *callbacks, uint64_t address,
 	return !callbacks->read(callbacks->context, address, ret_value, sizeof(*ret_value));
 }
 
+/* Returns whether the address lies in known code, behind a call.  *ret_target: what that calls; 0:
+ * that is not in the code. */
+static bool follows_call(const struct finish_callbacks *callbacks, uint64_t address,
+			 uint64_t *ret_target)
+{
+	struct pp_rule rule;
+	uint64_t vaddr, code = 0;
+	uint32_t file;
+
+	if (callbacks->find(callbacks->context, address - 1, &file, &vaddr, &rule) ||
+	    callbacks->read(callbacks->context, address - PP_CALL_BYTES, &code, PP_CALL_BYTES) ||
+	    !pp_is_call(code))
+		return false;
+	*ret_target = pp_call_target(code, address);
+	return true;
+}
+
+/* Looks at a frame that has no unwind information where it is the leaf. */
+static enum pp_leaf find_leaf(const struct finish_state *state, const struct pp_rule *rule,
+			      const struct finish_callbacks *callbacks)
+{
+	uint64_t word, target, bare, framed = 0;
+	enum pp_leaf leaf;
+	uint32_t code;
+
+	if (!state->is_leaf || rule->kind != PP_RULE_NO_INFO)
+		return PP_LEAF_FRAMED;
+#if defined(__aarch64__)
+	return PP_LEAF_FRAMED;
+#endif
+	if (callbacks->read(callbacks->context, state->pc, &code, PP_LEAF_BYTES))
+		return PP_LEAF_FRAMED;
+	leaf = pp_leaf_by_code(code);
+	if (!read_u64(callbacks, state->sp + 8 * (leaf == PP_LEAF_PUSHED), &word) ||
+	    !follows_call(callbacks, word, &target))
+		return PP_LEAF_FRAMED;
+	if (leaf != PP_LEAF_FRAMED)
+		return leaf;
+	bare = pp_leaf_begin(target, state->pc);
+	if (read_u64(callbacks, state->fp + 8, &word) && follows_call(callbacks, word, &target))
+		framed = pp_leaf_begin(target, state->pc);
+	if (bare == framed)
+		return PP_LEAF_UNSURE;
+	return bare > framed ? PP_LEAF_BARE : PP_LEAF_FRAMED;
+}
+
+static enum pp_stop leave_bare_leaf(const struct finish_state *state,
+				    const struct finish_callbacks *callbacks, bool is_pushed,
+				    struct caller *ret_caller)
+{
+	struct caller caller = {.sp = state->sp, .fp = state->fp};
+
+	if (is_pushed && !read_u64(callbacks, caller.sp, &caller.fp))
+		return PP_STOP_NO_INFO;
+	caller.sp += is_pushed ? 16 : 8;
+	if (!read_u64(callbacks, caller.sp - 8, &caller.pc))
+		return PP_STOP_NO_INFO;
+	*ret_caller = caller;
+	return PP_STOP_NONE;
+}
+
 static enum pp_stop leave_by_frame_pointer(const struct finish_state *state,
 					   const struct finish_callbacks *callbacks,
-					   struct caller *ret_caller)
+					   enum pp_leaf leaf, struct caller *ret_caller)
 {
 	uint64_t pair[2], vaddr;
 	struct pp_rule rule;
 	uint32_t file;
 
+	if (leaf == PP_LEAF_BARE || leaf == PP_LEAF_PUSHED)
+		return leave_bare_leaf(state, callbacks, leaf == PP_LEAF_PUSHED, ret_caller);
 	/* psABI x86-64 3.4.1: 0 anchors the deepest frame.  Go's runtime.goexit. */
 	if (!state->fp && state->by_frame_pointer)
 		return PP_STOP_ROOT;
-	if (state->fp < state->sp || state->fp - state->sp > FINISH_MAX_FRAME_BYTES ||
-	    state->fp & 7)
+	if (state->fp & 7)
 		return PP_STOP_NO_INFO;
 	if (callbacks->read(callbacks->context, state->fp, pair, sizeof(pair)))
 		return PP_STOP_NO_INFO;
@@ -223,16 +286,30 @@ static uint64_t strip_signature(uint64_t pc)
 #endif
 }
 
-/* Finds the caller of a frame whose rule is known.  Sets ret_registers for a signal frame only. */
-static enum pp_stop leave_frame(const struct finish_state *state, const struct pp_rule *rule,
-				const struct finish_callbacks *callbacks, uint64_t *ret_registers,
-				struct caller *ret_caller)
+/* The caller's frame lies on another stack, if it is one. */
+static enum pp_stop change_stacks(struct finish_state *state,
+				  const struct finish_callbacks *callbacks, uint64_t pc,
+				  bool by_frame_pointer)
 {
+	uint64_t target;
+
+	if (state->stack_changes >= PP_MAX_STACK_CHANGES || !follows_call(callbacks, pc, &target))
+		return by_frame_pointer ? PP_STOP_NO_INFO : PP_STOP_NOT_MOVING;
+	state->stack_changes++;
+	return PP_STOP_NONE;
+}
+
+/* Finds the caller of a frame whose rule is known.  Sets ret_registers for a signal frame only. */
+static enum pp_stop leave_frame(struct finish_state *state, const struct pp_rule *rule,
+				const struct finish_callbacks *callbacks, enum pp_leaf leaf,
+				uint64_t *ret_registers, struct caller *ret_caller)
+{
+	bool by_frame_pointer = false;
 	struct caller caller;
 	enum pp_stop stop;
 
 	if (rule->kind == PP_RULE_NO_INFO)
-		stop = leave_by_frame_pointer(state, callbacks, &caller);
+		stop = leave_by_frame_pointer(state, callbacks, leaf, &caller);
 	else if (rule->kind == PP_RULE_STOP || rule->ra_kind == PP_RA_UNDEFINED)
 		return PP_STOP_ROOT;
 	else if (rule->kind == PP_RULE_SIGNAL) /* the handler may have a stack of its own */
@@ -242,11 +319,15 @@ static enum pp_stop leave_frame(const struct finish_state *state, const struct p
 	if (stop)
 		return stop;
 	/* Only a leaf may have pushed nothing yet. */
-	if (caller.sp < state->sp || (caller.sp == state->sp && !state->is_leaf))
+	if (caller.sp == state->sp && !state->is_leaf)
 		return PP_STOP_NOT_MOVING;
 	caller.pc = strip_signature(caller.pc);
+	by_frame_pointer = rule->kind == PP_RULE_NO_INFO && caller.sp == state->fp + 16;
+	if (caller.sp < state->sp ||
+	    (by_frame_pointer && state->fp - state->sp > FINISH_MAX_FRAME_BYTES))
+		stop = change_stacks(state, callbacks, caller.pc, by_frame_pointer);
 	*ret_caller = caller;
-	return PP_STOP_NONE;
+	return stop;
 }
 
 /* Finds the rule at the state's pc, or, when that is the kernel's trampoline, at the address to
@@ -267,12 +348,18 @@ static int find_true(struct finish_state *state, const struct finish_callbacks *
 			       ret_rule);
 }
 
+static bool tell_gap(const struct finish_callbacks *callbacks, uint64_t sp)
+{
+	return callbacks->frame(callbacks->context, PP_FILE_NONE, 0, sp, sp);
+}
+
 static enum pp_stop finish_step(struct finish_state *state,
 				const struct finish_callbacks *callbacks)
 {
-	const uint64_t low = state->sp;
+	const uint64_t low = state->sp, fp = state->fp;
 	uint64_t registers[PP_REG_COUNT], vaddr;
 	struct caller caller = {.sp = low};
+	enum pp_leaf leaf;
 	enum pp_stop stop;
 	struct pp_rule rule = {.kind = PP_RULE_NO_INFO};
 	uint32_t file;
@@ -285,8 +372,11 @@ static enum pp_stop finish_step(struct finish_state *state,
 		state->sp = caller.sp;
 		return caller.pc ? PP_STOP_NONE : PP_STOP_ROOT;
 	}
-	stop = leave_frame(state, &rule, callbacks, registers, &caller);
-	if (!callbacks->frame(callbacks->context, file, vaddr, low, caller.sp))
+	leaf = find_leaf(state, &rule, callbacks);
+	state->is_unsure |= leaf == PP_LEAF_UNSURE;
+	stop = leave_frame(state, &rule, callbacks, leaf, registers, &caller);
+	if (!callbacks->frame(callbacks->context, file, vaddr, low, stop ? low : caller.sp) ||
+	    (leaf == PP_LEAF_UNSURE && !tell_gap(callbacks, low)))
 		return PP_STOP_MAX_STEPS;
 	if (stop == PP_STOP_NO_INFO &&
 	    pp_is_root(low, state->is_leaf, state->first_word, state->thread_pointer))
@@ -296,7 +386,7 @@ static enum pp_stop finish_step(struct finish_state *state,
 	state->pc = caller.pc;
 	state->sp = caller.sp;
 	state->fp = caller.fp;
-	state->by_frame_pointer = rule.kind == PP_RULE_NO_INFO;
+	state->by_frame_pointer = rule.kind == PP_RULE_NO_INFO && caller.sp == fp + 16;
 	state->is_leaf = rule.kind == PP_RULE_SIGNAL;
 	if (state->is_leaf)
 		memcpy(state->registers, registers, sizeof(registers));

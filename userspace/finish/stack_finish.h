@@ -18,6 +18,8 @@ struct finish_state {
 	uint64_t registers[PP_REG_COUNT];    /* valid while is_leaf */
 	bool is_leaf;			     /* pc is exact: leaf or interrupted by a signal */
 	bool by_frame_pointer;		     /* the last step followed one */
+	bool is_unsure;			     /* a caller may be missing: PP_LEAF_UNSURE */
+	uint32_t stack_changes;		     /* steps to another stack */
 	uint64_t first_word, thread_pointer; /* the thread's, for pp_is_root(); 0: unknown */
 };
 
@@ -32,8 +34,9 @@ struct finish_callbacks {
 	/* Reads user memory: the copy of the stack first, then the live process.  Returns 0 or
 	 * -EFAULT. */
 	int (*read)(void *context, uint64_t address, void *buffer, size_t size);
-	/* Receives each native frame, leaf first; the frame occupies [low, cfa).  Returns false to
-	 * end the walk. */
+	/* Receives each native frame, leaf first; the frame occupies [low, cfa).  PP_FILE_NONE: the
+	 * callers between the last one and the next may be missing.  Returns false to end the
+	 * walk. */
 	bool (*frame)(void *context, uint32_t file, uint64_t vaddr, uint64_t low, uint64_t cfa);
 	/* The return addresses of the thread that the kernel has replaced. */
 	const struct pp_return *returns;

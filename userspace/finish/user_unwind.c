@@ -370,6 +370,10 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 {
 	struct finish *finish = context;
 
+	if (file == PP_FILE_NONE) {
+		finish->frames.foldable = false;
+		return push(&finish->frames, 0, 0, PP_FRAME_GAP);
+	}
 	return unwind_frames_add(&finish->frames, file, vaddr, low, cfa);
 }
 
@@ -391,6 +395,7 @@ static void walk(struct finish *finish)
 				     .sp = incomplete->sp,
 				     .fp = incomplete->fp,
 				     .is_leaf = incomplete->is_leaf,
+				     .is_unsure = incomplete->is_unsure != 0,
 				     .first_word = incomplete->first_word,
 				     .thread_pointer = incomplete->thread_pointer};
 	const struct finish_callbacks callbacks = {.context = finish,
@@ -420,6 +425,8 @@ static void walk(struct finish *finish)
 		finish->frames.record->native_count = finish->join.native_count;
 		stop = PP_STOP_TORN;
 	}
+	if (stop == PP_STOP_ROOT && state.is_unsure)
+		stop = PP_STOP_NO_INFO;
 	/* A scanned thread's stack was never incomplete: stop NONE means that no walk preceded. */
 	if (stop == PP_STOP_ROOT && incomplete->stop != PP_STOP_NONE)
 		stop = PP_STOP_FINISHED;

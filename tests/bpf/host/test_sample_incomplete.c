@@ -190,6 +190,35 @@ static void incomplete__of_a_python_walk_says_where_it_goes_on(void **state)
 				 walked * sizeof(struct pp_segment) + incomplete->stack_bytes);
 }
 
+/* A leaf that may have no frame: a call is in front of the word at sp, of a function far away. */
+static void walk_user__that_may_lack_a_caller_has_not_reached_the_root(void **state)
+{
+	static const uint8_t code[] = {0xe8, 0, 0, 0, 0x70};
+
+	(void)state;
+	begin();
+	host->walk.context.python = 0;
+	put_bytes(ANONYMOUS + 16, code, sizeof(code));
+	put_word(SP, ANONYMOUS + 21);
+	put_word(SP + 0x20, 0x77);
+	put_word(SP + 0x28, library_pc(2)); /* STOP */
+	host->walk.pc = ANONYMOUS + 64;
+	host->walk.sp = SP;
+	host->walk.fp = SP + 0x20;
+	host->walk.is_leaf = 1;
+	assert_int_equal(walk_user(0), 0);
+	assert_int_equal(host->walk.stop, PP_STOP_NO_INFO);
+	assert_int_equal(host->walk.native_count, 3);
+	put_word(SP, 0);
+	walk_reset(&host->walk, PERIOD, bpf_ktime_get_ns(), PP_SAMPLE_WALK_NS);
+	host->walk.pc = ANONYMOUS + 64;
+	host->walk.sp = SP;
+	host->walk.fp = SP + 0x20;
+	host->walk.is_leaf = 1;
+	assert_int_equal(walk_user(0), 0);
+	assert_int_equal(host->walk.stop, PP_STOP_ROOT);
+}
+
 static void incomplete__of_another_threads_python_has_no_stack(void **state)
 {
 	const struct pp_incomplete_record *incomplete;
@@ -246,6 +275,7 @@ int main(void)
 		host_test(incomplete__only_what_was_sent_counts_as_asked),
 		host_test(incomplete__of_a_python_walk_says_where_it_goes_on),
 		host_test(incomplete__of_another_threads_python_has_no_stack),
+		host_test(walk_user__that_may_lack_a_caller_has_not_reached_the_root),
 		host_test(incomplete__carries_all_anchors_that_were_not_met),
 	};
 

@@ -140,8 +140,7 @@ static void walk_native__register_rule_in_a_caller_is_a_bad_rule(void **state)
 static void walk_native__plt_rule_depends_on_the_address(void **state)
 {
 	(void)state;
-	*library_rule(1) = (struct pp_rule){
-		.kind = PP_RULE_PLT, .cfa_offset = 11, .ra_offset = -8};
+	*library_rule(1) = (struct pp_rule){.kind = PP_RULE_PLT, .cfa_offset = 11, .ra_offset = -8};
 	put_word(SP, library_pc(2));
 	put_word(SP + 8, library_pc(3));
 	walk_from(LIBRARY + FUNCTION_BYTES + 10, SP, 0);
@@ -149,8 +148,7 @@ static void walk_native__plt_rule_depends_on_the_address(void **state)
 	assert_library(1, 2, false);
 	host_teardown(NULL);
 	host_setup(NULL);
-	*library_rule(1) = (struct pp_rule){
-		.kind = PP_RULE_PLT, .cfa_offset = 11, .ra_offset = -8};
+	*library_rule(1) = (struct pp_rule){.kind = PP_RULE_PLT, .cfa_offset = 11, .ra_offset = -8};
 	put_word(SP, library_pc(2));
 	put_word(SP + 8, library_pc(3));
 	walk_from(LIBRARY + FUNCTION_BYTES + 11, SP, 0);
@@ -256,11 +254,35 @@ static void no_info_stops(uint64_t fp)
 static void walk_native__frame_pointer_that_is_none_is_not_followed(void **state)
 {
 	(void)state;
-	no_info_stops(SP + 0x20);	    /* its return address is no code */
-	no_info_stops(STACK);		    /* below the stack pointer */
-	no_info_stops(SP + 0x24);	    /* not aligned */
+	no_info_stops(SP + 0x20);		 /* its return address is no code */
+	no_info_stops(STACK);			 /* below the stack pointer */
+	no_info_stops(SP + 0x24);		 /* not aligned */
 	no_info_stops(SP + MAX_FRAME_BYTES + 8); /* too far */
-	no_info_stops(STACK + STACK_BYTES); /* not there */
+	no_info_stops(STACK + STACK_BYTES);	 /* not there */
+}
+
+/* Cases are those of tests/unit/finish/test_stack_finish_rules.c; the twin's test compares. */
+static void walk_native__unsure_leaf_is_followed_by_a_gap(void **state)
+{
+	static const uint8_t code[] = {0xe8, 0, 0, 0, 0x70, 0x90}; /* of something far away */
+
+	(void)state;
+	put_bytes(ANONYMOUS + 16, code, sizeof(code));
+	put_word(SP, ANONYMOUS + 21);
+	put_word(SP + 0x20, 0x77);
+	put_word(SP + 0x28, library_pc(2));
+	walk_from(ANONYMOUS + 64, SP, SP + 0x20);
+	assert_walked(3, PP_STOP_ROOT); /* what walk_user() makes of it: test_sample_incomplete.c */
+	assert_int_equal(host->walk.is_unsure, 1);
+	assert_int_equal(native_frame(1)->kind, PP_FRAME_GAP);
+	/* The call goes to the leaf: that has no frame yet. */
+	host_teardown(NULL);
+	host_setup(NULL);
+	put_bytes(ANONYMOUS + 16, "\xe8\x20\0\0", 5);
+	put_word(SP, ANONYMOUS + 21);
+	walk_from(ANONYMOUS + 64, SP, 0);
+	assert_int_equal(host->walk.native_count, 2);
+	assert_int_equal(native_frame(1)->where, ANONYMOUS + 20);
 }
 
 /* As stack_finish__code_without_information_at_the_stacks_end_is_the_root. */
@@ -340,11 +362,19 @@ static void walk_native__fault_beside_what_is_needed_is_none(void **state)
 static void walk_native__faults_in_each_kind_of_read(void **state)
 {
 	static const struct pp_rule rule[] = {
-		{.kind = PP_RULE_CFA_SP, .cfa_offset = 32, .fp_kind = PP_FP_AT_CFA,
-		 .fp_offset = -16, .ra_offset = -8},
-		{.kind = PP_RULE_CFA_SP, .cfa_offset = 32, .fp_kind = PP_FP_AT_CFA,
-		 .fp_offset = -24, .ra_offset = -8},
-		{.kind = PP_RULE_CFA_DEREF, .cfa_register = PP_REG_SP, .cfa_offset = 16,
+		{.kind = PP_RULE_CFA_SP,
+		 .cfa_offset = 32,
+		 .fp_kind = PP_FP_AT_CFA,
+		 .fp_offset = -16,
+		 .ra_offset = -8},
+		{.kind = PP_RULE_CFA_SP,
+		 .cfa_offset = 32,
+		 .fp_kind = PP_FP_AT_CFA,
+		 .fp_offset = -24,
+		 .ra_offset = -8},
+		{.kind = PP_RULE_CFA_DEREF,
+		 .cfa_register = PP_REG_SP,
+		 .cfa_offset = 16,
 		 .ra_offset = -8},
 		{.kind = PP_RULE_SIGNAL},
 	};
@@ -764,6 +794,7 @@ int main(void)
 		host_test(walk_native__no_info_takes_a_checked_frame_pointer),
 		host_test(walk_native__frame_pointer_of_0_ends_a_chain_of_them),
 		host_test(walk_native__frame_pointer_that_is_none_is_not_followed),
+		host_test(walk_native__unsure_leaf_is_followed_by_a_gap),
 		host_test(walk_native__code_without_information_at_the_stacks_end_is_the_root),
 		host_test(walk_native__root_by_undefined_return_address_and_by_zero),
 		host_test(walk_native__fault_on_return_address_is_read_fault),

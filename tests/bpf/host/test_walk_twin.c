@@ -65,6 +65,8 @@ static uint64_t draw_word(void)
 	case 0:
 		return SP + 8 * draw(STACK_WORDS);
 	case 1:
+	case 3:
+	case 4:
 		return draw(4) ? ANONYMOUS + draw(ANONYMOUS_BYTES) : draw(1000);
 	case 2:
 		return interpreter_pc(draw(FUNCTIONS));
@@ -109,10 +111,12 @@ static bool on_frame(void *context, uint32_t file, uint64_t vaddr, uint64_t low,
 	(void)context;
 	(void)low;
 	(void)cfa;
-	finished[finished_count++] = (struct pp_frame){
-		.where = vaddr,
-		.what = file,
-		.kind = file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS : PP_FRAME_NATIVE};
+	finished[finished_count++] =
+		(struct pp_frame){.where = vaddr,
+				  .what = file,
+				  .kind = file == PP_FILE_ANONYMOUS ? PP_FRAME_ANONYMOUS
+					  : file == PP_FILE_NONE    ? PP_FRAME_GAP
+								    : PP_FRAME_NATIVE};
 	return true;
 }
 
@@ -128,16 +132,28 @@ static void replace_words(void)
 	for (uint32_t i = 0; i < RETURNS; i++) {
 		returns[i] = (struct pp_return){.stack = SP + 8 * draw(STACK_WORDS / 8),
 						.address = library_pc(draw(FUNCTIONS))};
-		instance[i] = (struct return_instance){.stack = returns[i].stack,
-						       .orig_ret_vaddr = returns[i].address,
-						       .next = i + 1 < RETURNS ? &instance[i + 1]
-									       : NULL};
+		instance[i] =
+			(struct return_instance){.stack = returns[i].stack,
+						 .orig_ret_vaddr = returns[i].address,
+						 .next = i + 1 < RETURNS ? &instance[i + 1] : NULL};
 		if (draw(8))
 			put_word(returns[i].stack,
 				 draw(2) ? ANONYMOUS + draw(ANONYMOUS_BYTES) : TRAMPOLINE);
 	}
 	utask.return_instances = draw(4) ? instance : NULL;
 	host->task.utask = draw(4) ? &utask : NULL;
+}
+
+/* Anonymous code: many calls, prologues and ends of functions. */
+static void draw_code(void)
+{
+	static const uint8_t often[] = {0xe8, 0xff, 0xd0, 0x10, 0x15, 0x54, 0x24, 0xc3,
+					0x55, 0x48, 0x89, 0xe5, 0xf3, 0x90, 0x00, 0xff};
+	uint8_t code[ANONYMOUS_BYTES];
+
+	for (uint32_t i = 0; i < sizeof(code); i++)
+		code[i] = draw(4) ? often[draw(sizeof(often))] : (uint8_t)draw(256);
+	put_bytes(ANONYMOUS, code, sizeof(code));
 }
 
 static void begin(uint32_t seed, struct finish_state *ret_state)
@@ -150,7 +166,9 @@ static void begin(uint32_t seed, struct finish_state *ret_state)
 	for (uint32_t i = 0; i < STACK_WORDS; i++)
 		put_word(SP + 8 * i, draw_word());
 	replace_words();
-	*ret_state = (struct finish_state){.pc = library_pc(draw(FUNCTIONS)),
+	draw_code();
+	*ret_state = (struct finish_state){.pc = draw(2) ? library_pc(draw(FUNCTIONS))
+							 : ANONYMOUS + draw(ANONYMOUS_BYTES),
 					   .sp = SP,
 					   .fp = draw_word(),
 					   .is_leaf = true};
@@ -200,8 +218,7 @@ static void walk__both_find_the_same_frames_and_stop(void **state)
 		const uint32_t seed = turn / 2;
 
 		begin(seed, &twin);
-		callbacks.return_count =
-			host->task.utask && utask.return_instances ? RETURNS : 0;
+		callbacks.return_count = host->task.utask && utask.return_instances ? RETURNS : 0;
 		stop = stack_finish(&twin, &callbacks);
 		for (uint32_t i = 0; i < PP_MAX_STEPS && !native_step(); i++)
 			continue;

@@ -18,6 +18,7 @@
 struct model {
 	struct pp_rule rule[16];
 	uint8_t code[16];
+	bool is_code_low; /* and 8 bytes in front of it are there */
 	uint64_t word[64], far[4];
 	/* the frames */
 	uint64_t seen[64], low[64], cfa[64];
@@ -56,7 +57,11 @@ static bool copy_from(const void *memory, size_t memory_size, uint64_t at, void 
 static int model_read(void *context, uint64_t address, void *buffer, size_t size)
 {
 	struct model *model = context;
+	uint8_t low[24] = {0};
 
+	memcpy(low + 8, model->code, sizeof(model->code));
+	if (model->is_code_low && copy_from(low, sizeof(low), address - 0x1ff8, buffer, size))
+		return 0;
 	return copy_from(model->word, sizeof(model->word), address - STACK, buffer, size) ||
 			       copy_from(model->far, sizeof(model->far), address - FAR, buffer,
 					 size) ||
@@ -450,6 +455,130 @@ static void stack_finish__frame_pointer_within_bounds(void **state)
 	}
 }
 
+#if !defined(__aarch64__)
+/* Anonymous code: a call of 5 bytes at 0x2002, behind it 0x2007; the leaf is at 0x200a. */
+static void set_code(struct model *model, uint64_t call_target, const char *leaf, size_t leaf_bytes)
+{
+	const int32_t distance = (int32_t)(call_target - 0x2007);
+
+	memset(model->code, 0x90, sizeof(model->code));
+	model->code[2] = 0xe8;
+	memcpy(model->code + 3, &distance, sizeof(distance));
+	memcpy(model->code + 10, leaf, leaf_bytes);
+}
+
+static void stack_finish__leaf_without_a_frame_keeps_its_caller(void **state)
+{
+	static const struct {
+		const char *leaf;
+		uint64_t target, sp[2]; /* of the call; the words at sp */
+		uint64_t caller_sp;	/* 0: by the frame pointer */
+		bool is_unsure;
+	} cases[] = {
+		{"\xc3", 0x9000, {0x2007}, STACK + 8, false},
+		{"\xc2\x08", 0x9000, {0x2007}, STACK + 8, false},
+		{"\xf3\xc3", 0x9000, {0x2007}, STACK + 8, false},
+		{"\x55", 0x9000, {0x2007}, STACK + 8, false},
+		{"\xf3\x0f\x1e\xfa", 0x9000, {0x2007}, STACK + 8, false},
+		{"\x48\x89\xe5", 0x9000, {STACK + 32, 0x2007}, STACK + 16, false},
+		{"\x48\x8b\xec", 0x9000, {STACK + 32, 0x2007}, STACK + 16, false},
+		{"\x90", 0x2009, {0x2007}, STACK + 8, false}, /* the call goes to the leaf */
+		{"\x90", 0x200b, {0x2007}, 0, true},	      /* or elsewhere: behind it, */
+		{"\x90", 0x9000, {0x2007}, 0, true},	      /* far away */
+		{"\x90", 0x9000, {0x2006}, 0, false},	      /* no call is in front of it */
+		{"\xc3", 0x9000, {0x2006}, 0, false},
+		{"\x90", 0x2009, {0x9007}, 0, false}, /* no code */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct model model = {.word = {cases[i].sp[0], cases[i].sp[1], 0, 0, 0x77, 0}};
+		struct finish_state at = {
+			.pc = 0x200a, .sp = STACK, .fp = STACK + 32, .is_leaf = true};
+
+		set_code(&model, cases[i].target, cases[i].leaf, strlen(cases[i].leaf));
+		assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+		assert_int_equal(at.is_unsure, cases[i].is_unsure);
+		assert_int_equal(model.count, 1 + (cases[i].caller_sp || cases[i].is_unsure));
+		assert_int_equal(model.cfa[0],
+				 cases[i].caller_sp ? cases[i].caller_sp : STACK + 48);
+		if (cases[i].caller_sp)
+			assert_int_equal(model.seen[1], 0x2006);
+		else if (cases[i].is_unsure)
+			assert_int_equal(model.file[1], PP_FILE_NONE);
+	}
+}
+
+/* Both words follow a call: the function that begins nearer in front of the leaf is the leaf's. */
+static void stack_finish__leaf_is_of_the_function_that_begins_last(void **state)
+{
+	static const struct {
+		uint64_t sp_target, fp_target;
+		uint64_t caller_sp;
+		bool is_unsure;
+	} cases[] = {
+		{0x2002, 0x2001, STACK + 8, false},
+		{0x2001, 0x2002, STACK + 48, false},
+		{0x2001, 0x2001, STACK + 48, true}, /* recursion */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct model model = {.word = {0x2005, 0, 0, 0, 0, 0x200a}};
+		struct finish_state at = {
+			.pc = 0x200c, .sp = STACK, .fp = STACK + 32, .is_leaf = true};
+		const int32_t first = (int32_t)(cases[i].sp_target - 0x2005);
+		const int32_t second = (int32_t)(cases[i].fp_target - 0x200a);
+
+		/* There is no room for 7 bytes in front of the first one. */
+		memset(model.code, 0x90, sizeof(model.code));
+		model.code[0] = 0xe8;
+		memcpy(model.code + 1, &first, sizeof(first));
+		model.code[5] = 0xe8;
+		memcpy(model.code + 6, &second, sizeof(second));
+		model.is_code_low = true;
+		(void)finish_model(&model, &at);
+		assert_int_equal(model.cfa[0], cases[i].caller_sp);
+		assert_int_equal(at.is_unsure, cases[i].is_unsure);
+	}
+}
+
+static void stack_finish__stack_may_go_on_elsewhere_behind_a_call(void **state)
+{
+	struct model model = {.word = {[2] = 0, [3] = 0x2007}};
+	struct finish_state at = {.pc = 0x200a, .sp = STACK + 256, .fp = STACK + 16};
+
+	(void)state;
+	set_code(&model, 0x9000, "\x90", 1);
+	assert_int_equal(finish_model(&model, &at), PP_STOP_ROOT);
+	assert_int_equal(model.count, 2);
+	assert_int_equal(at.sp, STACK + 32);
+	/* No call is there. */
+	at = (struct finish_state){.pc = 0x200a, .sp = STACK + 256, .fp = STACK + 16};
+	model.word[3] = 0x2008;
+	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
+	/* It goes in circles. */
+	at = (struct finish_state){.pc = 0x200a, .sp = STACK + 256, .fp = STACK + 16};
+	model.word[2] = STACK + 64;
+	model.word[8] = STACK + 16;
+	model.word[3] = model.word[9] = 0x2007;
+	assert_int_equal(finish_model(&model, &at), PP_STOP_NO_INFO);
+	assert_int_equal(model.count, 1 + 2 * PP_MAX_STACK_CHANGES);
+	/* By a rule, as Go's have them. */
+	at = (struct finish_state){.pc = 0x1001, .sp = STACK + 256, .fp = STACK + 64};
+	model.rule[0] = (struct pp_rule){.kind = PP_RULE_CFA_REGISTER,
+					 .cfa_register = PP_REG_FP,
+					 .cfa_offset = -32,
+					 .ra_offset = -8};
+	(void)finish_model(&model, &at);
+	assert_int_equal(model.cfa[0], STACK + 32);
+	assert_int_equal(model.seen[1], 0x2006);
+	model.word[3] = 0x2008;
+	at = (struct finish_state){.pc = 0x1001, .sp = STACK + 256, .fp = STACK + 64};
+	assert_int_equal(finish_model(&model, &at), PP_STOP_NOT_MOVING);
+}
+#endif
+
 /* 0 is the psABI's end of a chain, and only of a chain: after a step by a rule rbp may hold 0. */
 static void stack_finish__frame_pointer_of_0_after_a_rule_is_no_root(void **state)
 {
@@ -800,6 +929,11 @@ int main(void)
 		cmocka_unit_test(stack_finish__frame_pointer_of_0_ends_a_chain_of_them),
 		cmocka_unit_test(stack_finish__forged_signal_frames_end_at_the_bound),
 		cmocka_unit_test(stack_finish__frame_callback_can_end_the_walk),
+#if !defined(__aarch64__)
+		cmocka_unit_test(stack_finish__leaf_without_a_frame_keeps_its_caller),
+		cmocka_unit_test(stack_finish__leaf_is_of_the_function_that_begins_last),
+		cmocka_unit_test(stack_finish__stack_may_go_on_elsewhere_behind_a_call),
+#endif
 		cmocka_unit_test(stack_finish__frame_pointer_within_bounds),
 		cmocka_unit_test(stack_finish__frame_pointer_of_0_after_a_rule_is_no_root),
 		cmocka_unit_test(stack_finish__frames_have_their_bounds),
