@@ -91,6 +91,55 @@ static void profile_bytes__are_those_of_all_that_came(void **state)
 		    5 * STACKS * DEEP * (sizeof(struct frame) + sizeof(uint32_t)));
 }
 
+/* Rows that differ in the last label alone lie together, whatever order they came in. */
+static void profile_order_rows__by_stack_then_labels_then_the_last_one(void **state)
+{
+	static const struct {
+		uint32_t stack;
+		int64_t pid, window, tid; /* 0: it has none */
+	} row[] = {{0, 0, 0, 0}, {0, 0, 7, 0}, {0, 1, 0, 0}, {0, 1, 2, 0}, {0, 1, 9, 0},
+		   {0, 1, 3, 4}, {0, 1, 1, 5}, {0, 2, 1, 0}, {1, 1, 2, 0}, {1, 1, 9, 0}};
+
+	(void)state;
+	for (size_t begin = 0; begin < ARRAY_SIZE(row); begin++) {
+		CLEANUP(fixture_release) struct fixture f = {0};
+		struct frame frame;
+		uint32_t stack[2], location;
+
+		fixture_init(&f);
+		assert_int_equal(profile_order_rows(f.profile, "window"), 0);
+		for (uint32_t i = 0; i < 2; i++) {
+			frame = python_frame(&f, i ? "b" : "a", "/a.py", 3, 1);
+			assert_int_equal(profile_add_location(f.profile, &frame, &location), 0);
+			assert_int_equal(profile_add_stack(f.profile, &location, 1, &stack[i]), 0);
+		}
+		for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+			const size_t at = (begin + 3 * i) % ARRAY_SIZE(row);
+			const int64_t number[] = {row[at].pid, row[at].window, row[at].tid};
+			static const char *const key[] = {"pid", "window", "tid"};
+			const int64_t values[] = {(int64_t)at, 100 + (int64_t)at};
+			struct profile_label label[3];
+			uint32_t set, added;
+			size_t count = 0;
+
+			for (size_t k = 0; k < 3; k++)
+				if (number[k])
+					label[count++] = (struct profile_label){
+						.key = key[k], .number = number[k], .is_number = 1};
+			assert_int_equal(profile_add_label_set(f.profile, label, count, &set), 0);
+			assert_int_equal(profile_add_row(f.profile, stack[row[at].stack], set,
+							 values, &added),
+					 0);
+		}
+		assert_int_equal(profile_order_rows(f.profile, "window"), 0);
+		for (uint32_t i = 0; i < ARRAY_SIZE(row); i++) {
+			assert_int_equal(profile_row_values(f.profile, i)[0], i);
+			assert_int_equal(profile_row_values(f.profile, i)[1], 100 + i);
+			assert_int_equal(f.profile->row[i].stack, stack[row[i].stack]);
+		}
+	}
+}
+
 static void profile_add__every_field_of_a_frame_tells_stacks_apart(void **state)
 {
 	CLEANUP(fixture_release) struct fixture f = {0};
@@ -195,6 +244,7 @@ int main(void)
 		cmocka_unit_test(profile_add__equal_frames_and_labels_are_merged),
 		cmocka_unit_test(profile_add_values__rows_have_0_and_go_on),
 		cmocka_unit_test(profile_bytes__are_those_of_all_that_came),
+		cmocka_unit_test(profile_order_rows__by_stack_then_labels_then_the_last_one),
 		cmocka_unit_test(profile_add__every_field_of_a_frame_tells_stacks_apart),
 		cmocka_unit_test(profile_add__order_of_labels_does_not_matter),
 		cmocka_unit_test(profile_add__equal_keys_at_other_addresses_are_one_key),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -652,9 +653,41 @@ static void output_write__none_is_written_nowhere(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, start)
 
+/* Files are root's, or of who called sudo. */
+static void output_owner__is_that_of_sudo_or_nobody(void **state)
+{
+	static const struct {
+		const char *uid, *gid;
+		uid_t owner;
+		gid_t group;
+	} row[] = {{NULL, NULL, (uid_t)-1, (gid_t)-1},
+		   {"1000", "1001", 1000, 1001},
+		   {"1000", NULL, (uid_t)-1, (gid_t)-1},
+		   {"1000", "x", (uid_t)-1, (gid_t)-1}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		uid_t uid = 7;
+		gid_t gid = 7;
+
+		unsetenv("SUDO_UID");
+		unsetenv("SUDO_GID");
+		if (row[i].uid)
+			setenv("SUDO_UID", row[i].uid, 1);
+		if (row[i].gid)
+			setenv("SUDO_GID", row[i].gid, 1);
+		output_owner(&uid, &gid);
+		assert_int_equal(uid, row[i].owner);
+		assert_int_equal(gid, row[i].group);
+	}
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(output_owner__is_that_of_sudo_or_nobody),
 		TEST(output_write__store_has_the_limits_of_each_window),
 		TEST(output_write__store_gets_each_profile_under_its_kind),
 		TEST(output_write__kind_without_samples_has_no_file_beside_cpu),
