@@ -75,6 +75,7 @@ static __always_inline void walk_wait_site(struct pp_walk *w, __u32 slot, struct
 	walk_emit_stacks(slot);
 	site->user_stack = w->hash;
 	site->kernel_stack = w->kernel_hash;
+	take_comm(site->comm);
 	site->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
 		      w->py_stop << PP_COUNT_PY_STOP_SHIFT;
 	FORGET();

@@ -271,19 +271,18 @@ static __always_inline __u32 wait_site_find(const struct pp_thread *t, __u64 key
 /* Returns the wait site of a preempted thread.  It stopped at an arbitrary instruction, so we use
  * the stack of its last sample or, until its first one and where samples are taken, of its last
  * unwind.  PP_THREAD_WAIT_SITES: an unwind is due. */
-static __always_inline __u32 preempted_site(struct pp_thread *t, __u32 gpu,
+static __always_inline __u32 preempted_site(struct pp_thread *t, __u32 gpu, __u64 key,
 					    const struct pp_config *cfg)
 {
 	struct pp_wait_site *site = &t->site[PP_WAIT_SITE_PREEMPTED];
 	const struct pp_wait_site *last = wait_site_at(t, t->at);
 
 	if (t->seen_stack && cfg->epoch - t->seen_epoch < 2)
-		wait_site_stack(t->tid, t->seen_stack, t->seen_flags, gpu);
+		wait_site_stack(t->tid, t->seen_stack, t->seen_flags, gpu, key);
 	else if (cfg->flags & PP_CONFIG_SEE_RUNNING && t->at != PP_WAIT_SITE_PREEMPTED &&
 		 last->key && last->user_stack)
-		wait_site_stack(t->tid, last->user_stack, last->flags, gpu);
-	return site->key == preempted_key(cfg) &&
-			       (site->flags & PP_COUNT_GPU_BITS) == gpu << PP_COUNT_GPU_SHIFT
+		wait_site_stack(t->tid, last->user_stack, last->flags, gpu, key);
+	return site->key == key && (site->flags & PP_COUNT_GPU_BITS) == gpu << PP_COUNT_GPU_SHIFT
 		       ? PP_WAIT_SITE_PREEMPTED
 		       : PP_THREAD_WAIT_SITES;
 }
@@ -380,6 +379,14 @@ static __always_inline __u32 gpu_at_switch(const struct pp_thread *t, __u64 sp,
 	return gpu_of_thread(&t->id, &t->tid, sp, cfg);
 }
 
+/* Returns a hash of what a thread is called: some are renamed for each request. */
+static __always_inline __u64 name_of(const struct task_struct *task)
+{
+	const __u64 *comm = (const void *)task->comm;
+
+	return hash_mix(comm[0], comm[1]);
+}
+
 /* Finds the wait site of the wait that begins; PP_THREAD_WAIT_SITES: it is none of the known
  * ones. */
 static __always_inline __u32 site_of_wait(struct switch_state *state, struct pp_thread *t,
@@ -389,10 +396,11 @@ static __always_inline __u32 site_of_wait(struct switch_state *state, struct pp_
 	struct user_registers *regs = (void *)state->registers;
 
 	_Static_assert(sizeof(*regs) <= sizeof(state->registers), "room");
+	state->call_site.name = name_of(prev);
 	if (!task_state) {
-		t->last_key = preempted_key(cfg);
+		t->last_key = preempted_key(&state->call_site, cfg);
 		state->call_site.gpu = gpu_at_switch(t, 0, cfg);
-		return preempted_site(t, state->call_site.gpu, cfg);
+		return preempted_site(t, state->call_site.gpu, t->last_key, cfg);
 	}
 	read_call_site(prev, &state->registers_at, regs, &state->call_site);
 	state->call_site.gpu = gpu_at_switch(t, state->call_site.sp, cfg);
@@ -494,8 +502,10 @@ static __always_inline void thread_switch_out(void *ctx, struct switch_state *st
 				 arrived_at(prev, clock, now_ns));
 	thread_begin(t);
 	now_ns = thread_clock(t, now_ns);
-	if (unlikely(now_ns - t->identified_ns >= IDENTIFY_NS))
+	if (unlikely(now_ns - t->identified_ns >= IDENTIFY_NS)) {
+		t->euid = (__u32)euid_of_current();
 		thread_identify(prev->pid, prev->tgid, now_ns);
+	}
 	if (unlikely(task_state & STATE_DEAD)) {
 		if (timeline_is_on && t->flags & PP_THREAD_MATCHES)
 			timeline_exit(t, t->since_ns, now_ns);

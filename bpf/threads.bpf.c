@@ -81,11 +81,11 @@ __noinline int wait_site_count(__u32 tid, __u32 at, __u32 counting_at)
 		return 0;
 	site = wait_site_at(t, at);
 	window = cfg->window;
-	if (site->sum[window & 1].window == window)
-		sum_count(tid, at, window, counting_at, cfg->table[window & 1]);
 	if (site->sum[~window & 1].window == window - 1 && t->read_window != window - 1)
 		sum_count(tid, at, window - 1, counting_at,
 			  cfg->table[(window ^ (cfg->slots_read != window - 1)) & 1]);
+	if (site->sum[window & 1].window == window)
+		sum_count(tid, at, window, counting_at, cfg->table[window & 1]);
 	return 0;
 }
 
@@ -443,17 +443,15 @@ int wait_site_put_off(__u32 tid, __u32 at)
 	return 0;
 }
 
-int wait_site_stack(__u32 tid, __u64 stack, __u32 flags, __u32 gpu)
+int wait_site_stack(__u32 tid, __u64 stack, __u32 flags, __u32 gpu, __u64 key)
 {
 	struct pp_config *cfg = config_get();
 	struct pp_thread *t = cfg ? thread_find(tid, cfg) : NULL;
 	struct pp_wait_site *site;
-	__u64 key;
 
 	if (!t)
 		return 0;
 	site = &t->site[PP_WAIT_SITE_PREEMPTED];
-	key = preempted_key(cfg);
 	flags = (flags & ~(PP_COUNT_WAIT_BITS | PP_COUNT_GIL_HELD | PP_COUNT_GPU_BITS)) |
 		PP_COUNT_EARLIER | PP_WAIT_RUN_QUEUE << PP_COUNT_WAIT_SHIFT |
 		gpu << PP_COUNT_GPU_SHIFT;
@@ -463,6 +461,7 @@ int wait_site_stack(__u32 tid, __u64 stack, __u32 flags, __u32 gpu)
 		site->user_stack = stack;
 		site->flags = flags;
 		site->key = key;
+		take_comm(site->comm);
 	}
 	site->left = ~0U; /* no walk is due */
 	return 0;
@@ -513,6 +512,7 @@ int thread_see(__u32 slot)
 		thread_restart(t, now_ns); /* the filters did not want it until now */
 	t->id = w->id;
 	t->flags = PP_THREAD_MATCHES;
+	t->euid = w->euid;
 	t->identified_ns = now_ns;
 	thread_end(t);
 	return 0;

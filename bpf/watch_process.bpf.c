@@ -69,6 +69,25 @@ int BPF_PROG(on_rename, struct task_struct *task)
 	return 0;
 }
 
+/* Tells that a process is in another cgroup: services are started first and moved then.  Who has a
+ * cgroup of his own may move his processes as often as he wants, and would fill the ring. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(on_move, const void *to, const char *path, struct task_struct *task)
+{
+	struct pp_event event = {.type = PP_EVENT_MOVED, .time_ns = bpf_ktime_get_ns()};
+
+	event.tid = task->pid;
+	event.id.tgid = task->tgid;
+	if (task->flags & PF_KTHREAD || !bpf_map_lookup_elem(&processes, &event.id.tgid))
+		return 0;
+	if (move_share_take(user_of_current())) {
+		count_loss(PP_LOSS_PROCESSES_SHARE);
+		return 0;
+	}
+	tell(&event, task->comm);
+	return 0;
+}
+
 /* Starts the times of another program.  A thread that was not the first one has the first one's id
  * from now on. */
 static __always_inline void restart_thread(struct task_struct *task, int old_tid, __u64 now_ns,

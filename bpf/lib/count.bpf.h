@@ -21,6 +21,20 @@ static __always_inline void remember_sent(__u64 hash, __u32 epoch)
 	bpf_map_update_elem(&sent, &hash, &epoch, BPF_ANY);
 }
 
+/* Copies what the current thread is called now: some are renamed for each request. */
+static __always_inline void take_comm(char *to)
+{
+	const __u64 *comm;
+
+	if (!task_fields_can_be_loaded()) {
+		bpf_get_current_comm(to, PP_COMM_BYTES);
+		return;
+	}
+	comm = (const void *)((struct task_struct *)bpf_get_current_task_btf())->comm;
+	((__u64 *)to)[0] = comm[0];
+	((__u64 *)to)[1] = comm[1];
+}
+
 static __always_inline void fill_count_key(const struct pp_walk *w, struct pp_count_key *key)
 {
 	key->user_stack = w->has_user ? w->hash : 0;
@@ -29,7 +43,8 @@ static __always_inline void fill_count_key(const struct pp_walk *w, struct pp_co
 	key->tid = w->tid;
 	key->kind = w->kind;
 	key->detail = w->detail;
-	key->pad = 0;
+	key->euid = w->euid;
+	take_comm(key->comm);
 	key->flags = w->count_flags | w->stop << PP_COUNT_STOP_SHIFT |
 		     w->py_stop << PP_COUNT_PY_STOP_SHIFT;
 }

@@ -90,6 +90,7 @@ static __always_inline void look_up_process(struct pp_walk *w, struct task_struc
 	w->is_identified = !!generation;
 	w->is_gpu = gpu_is_used(&w->id.tgid, cfg);
 	w->cred = (__u64)BPF_CORE_READ(task, cred);
+	w->euid = (__u32)euid_of_current();
 	w->user = (__u32)user_claims(w->cred, may_announce);
 	w->user_key = pp_user_key(w->user, cfg->name_secret);
 	if (!generation && may_announce && !(cfg->flags & PP_CONFIG_FILTER))

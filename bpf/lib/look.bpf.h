@@ -126,8 +126,9 @@ static __always_inline void python_top(const struct pp_thread *t, __u64 *ret_fra
 }
 
 /* Returns the key that tells this wait site from others without an unwind: registers, Python's
- * innermost instruction, the system call and its first argument, what the GPU has to do.  The epoch
- * is part of the key, so each site is unwound again in the next epoch. */
+ * innermost instruction, the system call and its first argument, what the GPU has to do, what the
+ * thread is called.  The epoch is part of the key, so each site is unwound again in the next
+ * epoch. */
 static __always_inline __u64 wait_site_key(const struct pp_thread *t, const struct call_site *site,
 					   __u32 task_state, const struct pp_config *cfg)
 {
@@ -136,7 +137,7 @@ static __always_inline __u64 wait_site_key(const struct pp_thread *t, const stru
 	python_top(t, &frame, &instruction);
 	where = site->pc * 0x9e3779b97f4a7c15ULL + site->sp * 0xc2b2ae3d27d4eb4fULL;
 	what = frame * 0x165667b19e3779f9ULL + instruction * 0xd6e8feb86659fd93ULL;
-	where ^= where >> 32;
+	where ^= where >> 32 ^ site->name;
 	what += (site->gpu << 62) + (site->number << 40) + (site->is_disk << 39) +
 		((__u64)cfg->epoch << 8) + (task_state & 0xff);
 	/* The registers of a preempted thread have arbitrary values. */

@@ -116,7 +116,7 @@ struct pp_walk {
 	__u64 registers[PP_REG_COUNT];
 	/* pp_user_key() of who answers for the process, and the credentials that say who that is */
 	__u64 user_key, cred;
-	__u32 user;
+	__u32 user, euid; /* euid: as in struct pp_count_key */
 	__u64 hash;
 	__u64 kernel_hash;
 	__u64 callers; /* a hash of what lies above where an incomplete unwind stopped */
@@ -342,6 +342,7 @@ struct call_site {
 	__u64 pc, sp, number, argument;
 	__u64 is_disk; /* block I/O is under way */
 	__u64 gpu;     /* enum pp_gpu of the thread */
+	__u64 name;    /* a hash of what the thread is called */
 };
 
 /* The cached stacks of a wait site before it was unwound again. */

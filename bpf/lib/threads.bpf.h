@@ -173,9 +173,10 @@ static __always_inline void wait_site_clear(struct pp_wait_site *site, const str
 
 /* The key of a preempted thread's wait site in this epoch.  Later the agent may have forgotten its
  * stack. */
-static __always_inline __u64 preempted_key(const struct pp_config *cfg)
+static __always_inline __u64 preempted_key(const struct call_site *site,
+					   const struct pp_config *cfg)
 {
-	return (__u64)cfg->epoch << 1 | 1;
+	return (site->name ^ cfg->epoch) << 1 | 1;
 }
 
 static __always_inline struct pp_wait_site *wait_site_at(struct pp_thread *t, __u32 index)
@@ -216,9 +217,9 @@ int chance_gap(__u32 limit);
 int wait_site_plan(__u32 tid, __u32 at, __u64 now_ns);
 /* Postpones an unwind that was due. */
 int wait_site_put_off(__u32 tid, __u32 at);
-/* Sets the cached stack of the wait site for preemptions to one that a sample or another unwind has
- * found.  gpu: enum pp_gpu of the thread now. */
-int wait_site_stack(__u32 tid, __u64 stack, __u32 flags, __u32 gpu);
+/* Sets the cached stack of the current thread's wait site for preemptions to one that a sample or
+ * another unwind has found.  gpu: enum pp_gpu of the thread now. */
+int wait_site_stack(__u32 tid, __u64 stack, __u32 flags, __u32 gpu, __u64 key);
 
 static __always_inline struct pp_wait_site_sum *sum_open(struct pp_wait_site *site, __u32 window)
 {

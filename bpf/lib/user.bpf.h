@@ -18,9 +18,13 @@ int user_claims(__u64 address, __u32 may_claim);
 /* Claims a row for a user, if he has none and there is one; it may update a map.  Returns 0; 1:
  * there is none, which is counted. */
 int share_claim(__u32 user);
+/* Returns pp_count_key.euid of the current thread. */
+int euid_of_current(void);
 /* Takes room in `processes` and `contexts` for a process of a user.  Returns 0; 1: he has as many
  * as are left for all others. */
 int process_share_take(__u32 user);
+/* Takes one of the moves between cgroups that a user may tell of.  Returns 0; 1: none is left. */
+int move_share_take(__u32 user);
 /* Takes so many bytes of the ring for a user.  Returns 0; 1: he has no such room left. */
 int ring_share_take(__u32 user, __u32 bytes);
 

@@ -96,6 +96,13 @@ int user_claims(__u64 address, __u32 may_claim)
 	return (int)user;
 }
 
+int euid_of_current(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	return (int)BPF_CORE_READ(task, cred, euid.val) + 1;
+}
+
 int ring_share_take(__u32 user, __u32 bytes)
 {
 	struct pp_config *cfg = config_get();
@@ -179,6 +186,23 @@ __noinline int process_share_take(__u32 user)
 		return 1;
 	__sync_fetch_and_add(&share->processes, 1);
 	__sync_fetch_and_add(&cfg->processes_left, -1);
+	return 0;
+}
+
+int move_share_take(__u32 user)
+{
+	struct pp_config *cfg = config_get();
+	struct pp_user_share *share = share_of(user);
+
+	if (!cfg || !share)
+		return 0;
+	if (share->moves_round != cfg->token_round) {
+		share->moves_round = cfg->token_round;
+		share->moves = 0;
+	}
+	if (share->moves >= PP_MOVES_MAX)
+		return 1;
+	__sync_fetch_and_add(&share->moves, 1);
 	return 0;
 }
 

@@ -111,7 +111,8 @@ static __always_inline void take_stack_of_access(struct pp_walk *w, __u32 slot, 
 	walk_kernel_hash(slot);
 }
 
-static __noinline int count_pages(__u32 slot, __u32 weight, __u32 order)
+/* Verified once, as its arguments are numbers. */
+__noinline int count_pages(__u32 slot, __u32 weight, __u32 order)
 {
 	struct pp_walk *w = walk_get(slot);
 	struct pp_config *cfg = config_get();

@@ -70,6 +70,9 @@ struct pp_config {
  * and 2/(N + 2).  Root is bounded by the whole alone.  docs/design/shares.md,
  * 0031-shares-of-the-ring.md, 0033-shares-of-thread-slots.md. */
 
+/* Moves to other cgroups that a user makes and the agent follows, in one token_round. */
+#define PP_MOVES_MAX 64U
+
 /* A row is claimed by who first needs one, and is his alone until nothing is held in it.  All who
  * find no free row have the last one together. */
 #define PP_USER_SHARES 1024U
@@ -93,6 +96,7 @@ struct pp_user_share {
 	__u32 cuda_rows;     /* in `cuda_totals`: the kernel side adds, the agent removes */
 	/* New rows of `cuda_processes`: PP_CUDA_PROCESSES_NEW, token_round. */
 	__u32 cuda_round, cuda_processes;
+	__u32 moves_round, moves;   /* of processes to other cgroups: PP_MOVES_MAX, token_round */
 	__u32 processes;	    /* in `processes`: the agent counts, the kernel side adds */
 	__u32 ledger_turn, ledgers; /* rows of ledgers[] since it was read last: ledger_turn */
 	__u64 cuda_walks_until_ns, gpu_blocks_until_ns; /* as in struct cuda_process */

@@ -47,6 +47,8 @@ enum pp_event_type {
 	PP_EVENT_OOM,
 	/* execve has replaced the address space, and maps the program next: tid and tgid are set */
 	PP_EVENT_NEW_SPACE,
+	/* the process is in another cgroup: tgid is set */
+	PP_EVENT_MOVED,
 	PP_EVENT_END
 };
 

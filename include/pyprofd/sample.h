@@ -37,7 +37,7 @@ static __inline__ __u32 pp_count_wait(__u32 flags)
 /* A user stack that is no hash (hashes are odd): all stacks that found no row of their own. */
 #define PP_STACK_OTHERS 2U
 
-/* Key of counts[].  All of its bytes are hashed: it has no holes, and `pad` is 0. */
+/* Key of counts[].  All of its bytes are hashed: it has no holes. */
 struct pp_count_key {
 	__u64 user_stack;   /* hash; 0: none */
 	__u64 kernel_stack; /* hash; 0: none */
@@ -47,9 +47,10 @@ struct pp_count_key {
 	__u32 tid;   /* as the host sees it */
 	__u32 flags; /* enum pp_count_flag */
 	__u32 kind;  /* enum pp_count_kind */
-	__u32 pad;
+	__u32 euid;  /* 1 + the thread's effective user id; 0: unknown */
+	char comm[PP_COMM_BYTES]; /* what the thread was called; "": unknown */
 };
-_Static_assert(sizeof(struct pp_count_key) == 48, "pp_count_key has holes");
+_Static_assert(sizeof(struct pp_count_key) == 64, "pp_count_key has holes");
 
 struct pp_count {
 	__u64 samples; /* or waits */

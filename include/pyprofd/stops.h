@@ -118,7 +118,7 @@
 	X(DICTIONARY_SHARE, "dictionary_share",                                                    \
 	  "stacks and code objects left out: their user's share of the room was used up")          \
 	X(PROCESSES_SHARE, "processes_share",                                                      \
-	  "forks and execs not followed: their user's share of the tables was used up")            \
+	  "forks, execs and changes of cgroup not followed: their user's share was used up")       \
 	X(MAP_SETS_REFUSED, "map_sets_refused",                                                    \
 	  "processes whose stacks the agent alone can unwind: their user's share was used up")     \
 	X(FILES_PUT_OFF, "files_put_off",                                                          \

@@ -46,7 +46,8 @@ static __inline__ void pp_count_key_coarsen(struct pp_count_key *key)
 	key->kernel_stack = key->detail = 0;
 	key->tid = 0;
 	key->flags &= PP_COUNT_WAIT_BITS | PP_COUNT_GIL_HELD;
-	key->pad = 0;
+	key->euid = 0;
+	__builtin_memset(key->comm, 0, sizeof(key->comm));
 }
 
 /* rest[]: rows shared by all processes of the machine, which always have room: one for each kind,

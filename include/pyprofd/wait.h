@@ -92,6 +92,7 @@ struct pp_wait_site {
 	__u64 blame_stack;		/* of the GIL's holder when the wait began; 0: unknown */
 	__u32 blame_tid;		/* in the holder's pid namespace; 0: unknown */
 	__u32 flags;			/* enum pp_count_flag, with the wait */
+	char comm[PP_COMM_BYTES];	/* what the thread was called; part of the key */
 	__u32 left;			/* uses until the next walk, drawn at random */
 	__u32 uses;			/* uses between the last walk and the next */
 	__u32 limit;  /* one use in this many is unwound; it grows while walks agree */
@@ -140,8 +141,9 @@ struct pp_thread {
 	__u32 seen_flags; /* of the last sample's stack: enum pp_count_flag */
 	__u32 seen_epoch; /* of that sample: pp_config.epoch */
 	__u32 user;	  /* whose share of threads[] the slot is part of; 0: root */
+	__u32 euid;	  /* as in struct pp_count_key, at identified_ns */
 	__u8 gpu;	  /* 1: its process may be in gpu_processes[] */
-	__u8 pad[3];
+	__u8 pad[7];
 	__u64 seen_stack; /* hash of that stack; 0: none */
 	__u64 created_ns; /* when a switch first saw the thread, or it executed another program */
 	__u64 first_ns;	  /* when this tid first had the slot; an exec does not change it */
@@ -195,8 +197,10 @@ static __inline__ struct pp_count_key pp_wait_key(const struct pp_thread *thread
 		.tid = thread->tid,
 		.flags = site->flags,
 		.kind = PP_KIND_WAIT,
+		.euid = thread->euid,
 	};
 
+	__builtin_memcpy(key.comm, site->comm, sizeof(key.comm));
 	return key;
 }
 
@@ -221,6 +225,7 @@ static __inline__ void pp_wait_key_to_blame(struct pp_count_key *key,
 	key->user_stack = site->blame_stack;
 	key->kernel_stack = 0;
 	key->tid = site->blame_tid;
+	__builtin_memset(key->comm, 0, sizeof(key->comm)); /* the holder's is not known */
 	key->kind = PP_KIND_BLAME;
 	key->detail = 0;
 	key->flags = (site->flags & (PP_COUNT_WAIT_BITS | PP_COUNT_GPU_BITS)) | PP_COUNT_PYTHON |

@@ -5,6 +5,7 @@ import glob
 import gzip
 import os
 import subprocess
+import time
 import uuid
 
 import harness
@@ -16,7 +17,8 @@ KEYS = ("service_name", "app", "unit", "user", "namespace", "pod", "container", 
 
 
 def working(out, pid):
-    return [s for s in harness.samples(out, pid) if harness.holds(s, "work")]
+    return [s for s in harness.samples(out, pid)
+            if harness.holds(s, "work") or harness.holds(s, "as_nobody")]
 
 
 def labels_of(out, pid):
@@ -126,19 +128,6 @@ def test_exec_is_another_program():
         assert {"labelled.py", "labelled"} <= apps, apps
 
 
-def test_user():
-    python = [i for i in harness.interpreters() if i.command[0].startswith("/usr/bin/")]
-    harness.need(python, "no interpreter that another user can run")
-    directory = harness.temporary()
-    os.chmod(directory, 0o777)
-    with open("/etc/passwd", encoding="utf-8", errors="replace") as file:
-        names = {line.split(":")[2]: line.split(":")[0] for line in file if line.count(":") > 5}
-    with target(python=python[-1], directory=directory,
-                wrap=["setpriv", "--reuid=65534", "--clear-groups"]) as one:
-        run = harness.profile(one.pid, duration=1)
-        assert labels_of(run.out, one.pid)["user"] == names.get("65534", "65534")
-
-
 # ---------------------------------------------------------------- cgroups
 
 
@@ -197,12 +186,29 @@ def log(directory, name):
             removed(path)
 
 
-def test_unit():
-    for kind, mount in mounts():
-        path = "/e2e%d.slice/train-e2e.service" % os.getpid()
-        with target() as one, cgroup(mount, path, one.pid):
-            run = harness.profile(one.pid, duration=1)
-            assert labels_of(run.out, one.pid).get("unit") == "train-e2e.service", kind
+def test_user_and_unit_are_followed():
+    """Who drops root is root in the samples before that alone; who is moved is in its new unit from
+    the next window on."""
+    kind, mount = list(mounts())[-1]
+    with open("/etc/passwd", encoding="utf-8", errors="replace") as file:
+        names = {line.split(":")[2]: line.split(":")[0] for line in file if line.count(":") > 5}
+    store = os.path.join(harness.temporary(), "store")
+    os.mkdir(store)
+    with target("drops") as one:
+        process = harness.start(store, one.pid, options=["--interval", "1"])
+        harness.sampling(process, settle_s=1.4)
+        with cgroup(mount, "/e2e%d.slice/train-e2e.service" % os.getpid(), one.pid):
+            time.sleep(0.5)
+            open(one.path("drop"), "w").close()
+            time.sleep(1.5)
+            harness.finish(process, signal_number=2)
+    files = sorted(glob.glob(store + "/**/*-cpu.pb.gz", recursive=True))
+    seen = [sample for path in files for sample in harness.samples(path, one.pid)
+            if harness.holds(sample, "go_on")]
+    users = {(harness.holds(s, "as_nobody"), s.labels.get("user")) for s in seen}
+    assert users == {(False, "root"), (True, names.get("65534", "65534"))}, users
+    units = [labels_of(path, one.pid).get("unit") for path in files]
+    assert units[-1] == "train-e2e.service" and units[0] != units[-1], (kind, units)
 
 
 def test_a_users_cgroup_is_no_container():

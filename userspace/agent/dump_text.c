@@ -198,7 +198,7 @@ static int write_thread(struct dump_text *text, struct symbolizer *symbolizer,
 				      .number = {thread->tid, stack, flags_of(thread, stack),
 						 thread->waited_ns},
 				      .text = {thread_names_get(text->services->thread_names,
-								process, thread->tid),
+								process, thread->tid, ""),
 					       thread->runs ? "" : wait_label(thread->wait)}});
 	return 0;
 }

@@ -73,7 +73,8 @@ int labels_add(const struct samples *samples, struct profile_sample *sample,
 	if (err || !process)
 		return err;
 	err = label_string(samples->strings, sample, "thread_name",
-			   tid ? thread_names_get(samples->services->thread_names, process, tid)
+			   tid ? thread_names_get(samples->services->thread_names, process, tid,
+						  key->comm)
 			       : "");
 	if (!err)
 		err = process_labels_add(samples->services->identities, samples->strings, process,

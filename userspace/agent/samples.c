@@ -130,6 +130,7 @@ static int add_sample(const struct samples *samples, struct symbolizer *symboliz
 	int err;
 
 	who_find(services->processes, key->id, key->tid, &who);
+	who_follow(&who, key);
 	err = symbolizer_stack(symbolizer, key->id, user, kernel, &sample.frame,
 			       &sample.frame_count);
 	if (err)

@@ -87,7 +87,7 @@ static void find_names(void *context, struct pp_process_id id, uint32_t tid,
 	if (!process)
 		return;
 	*ret_process_name = process->comm; /* its last byte is 0: decode_event() */
-	*ret_thread_name = thread_names_get(sources->services->thread_names, process, tid);
+	*ret_thread_name = thread_names_get(sources->services->thread_names, process, tid, "");
 }
 
 static int open_file(struct timeline *timeline)

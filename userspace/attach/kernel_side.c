@@ -133,6 +133,13 @@ static void set_victims(const struct kernel_side *side, const struct btf *kernel
 	bpf_program__set_autoload(side->skeleton->progs.on_mark_victim, victim != MARK_VICTIM_NONE);
 }
 
+/* Kernels without cgroups have no such tracepoint. */
+static void set_moves(const struct kernel_side *side, const struct btf *kernel)
+{
+	bpf_program__set_autoload(side->skeleton->progs.on_move,
+				  kernel && cgroup_attach_tells_task(kernel));
+}
+
 static void set_timeline(struct kernel_side *side, bool is_on, uint32_t bytes)
 {
 	struct pyprofd *skeleton = side->skeleton;
@@ -183,6 +190,7 @@ static void set_sizes(struct kernel_side *side, const struct kernel_side_options
 	set_timeline(side, options->timeline, sizes.timeline_bytes);
 	set_wakers(side, options->wakers);
 	set_victims(side, kernel, options->victims);
+	set_moves(side, kernel);
 	set_gpu(side, options->gpu);
 	side->memory.page_count = PP_MAX_PAGES;
 	side->memory.rule_count = PP_MAX_RULES;

@@ -163,3 +163,15 @@ bool sched_switch_tells_state(const struct btf *kernel)
 	return takes_task(kernel, &parameter[2]) && takes_task(kernel, &parameter[3]) && state &&
 	       btf_is_int(state) && state->size == sizeof(unsigned int);
 }
+
+/* ---- cgroup_attach_task ---- */
+
+#define PARAMETERS_ATTACH 5U
+
+bool cgroup_attach_tells_task(const struct btf *kernel)
+{
+	const struct btf_type *function =
+		prototype_of(kernel, "btf_trace_cgroup_attach_task", PARAMETERS_ATTACH);
+
+	return function && takes_task(kernel, &btf_params(function)[3]);
+}

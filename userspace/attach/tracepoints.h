@@ -22,6 +22,9 @@ enum mark_victim {
 };
 enum mark_victim mark_victim_arguments(const struct btf *kernel);
 
+/* Returns whether cgroup_attach_task has (dst_cgrp, path, task, threadgroup): since 4.18. */
+bool cgroup_attach_tells_task(const struct btf *kernel);
+
 /* Returns whether the last argument of sched_switch is the state in which the thread was switched
  * out: from 5.18 on (preempt, prev, next, prev_state).  False before that, and for any other
  * order. */

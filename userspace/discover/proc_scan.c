@@ -559,6 +559,7 @@ int process_read_details(struct process_table *table, struct process *process)
 		err = process_table_intern(table, container.id, &container_id);
 	if (err)
 		return err;
+	process->moves += process->uid != status.uid || process->cgroup != cgroup;
 	process->uid = status.uid;
 	process->inner_pid = status.inner_pid;
 	if (!process->ppid)

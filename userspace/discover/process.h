@@ -53,6 +53,7 @@ struct process {
 	bool details_read;	  /* the fields below were read from /proc */
 	const char *cgroup;	  /* path, owned by the table; "" unknown */
 	const char *container_id; /* 64 hex digits or "" */
+	uint32_t moves;		  /* counts changes of uid and cgroup */
 	struct mapping *mapping;  /* owned; sorted by start, no overlaps */
 	size_t mapping_count, mapping_capacity;
 	struct user_quota *mapping_room; /* borrowed; bytes for mappings of all; NULL: no bound */

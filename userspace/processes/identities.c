@@ -32,6 +32,7 @@ struct entry {
 	uint64_t again_ns;		  /* when what is missing is looked for again */
 	uint8_t program_tries, pod_tries; /* that are left */
 	bool has_place;			  /* user and unit are set */
+	uint32_t moves;			  /* of the process, up to then */
 	UT_hash_handle hh;
 };
 
@@ -90,6 +91,12 @@ static struct entry *find(const struct identities *identities, struct pp_process
 
 	HASH_FIND(hh, identities->entry, &id, sizeof(id), entry);
 	return entry;
+}
+
+/* Returns whether the process has become another user's, or is in another cgroup. */
+static bool has_moved(const struct entry *entry, const struct process *process)
+{
+	return entry->has_place && entry->moves != process->moves;
 }
 
 static bool is_due(const struct entry *entry)
@@ -250,12 +257,25 @@ static void look_at_place(struct identities *identities, struct entry *entry,
 	if (!process->details_read) /* it has ended before that, or did not answer */
 		return;
 	entry->has_place = true;
+	entry->moves = process->moves;
 	/* Who is root by a set-user-ID program is not root. */
 	users_name(&identities->users, process->uid ? who_answers(process->uid) : uid, mono_ns(),
 		   text);
 	set(identities, entry, uid, IDENTITY_USER, text);
 	cgroup_unit(process->cgroup, text);
 	set(identities, entry, uid, IDENTITY_UNIT, text);
+}
+
+/* Forgets where a process was: it is elsewhere. */
+static void leave_place(struct identities *identities, struct entry *entry, uint32_t uid)
+{
+	static const enum identity_label of_pod[] = {IDENTITY_NAMESPACE, IDENTITY_POD,
+						     IDENTITY_CONTAINER};
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_pod); i++)
+		set(identities, entry, uid, of_pod[i], "");
+	entry->has_place = false;
+	entry->pod_tries = POD_TRIES;
 }
 
 /* ---- processes ---- */
@@ -288,10 +308,12 @@ static struct entry *look(struct identities *identities, struct process *process
 	if (!entry)
 		return NULL;
 	entry->seen_ns = mono_ns();
-	if (!is_due(entry))
-		return entry;
 	who_read_details(identities->processes, process);
+	if (!is_due(entry) && !has_moved(entry, process))
+		return entry;
 	uid = process_user_kept(process);
+	if (has_moved(entry, process))
+		leave_place(identities, entry, uid);
 	entry->again_ns = entry->seen_ns + PROGRAM_AGAIN_NS;
 	if (entry->program_tries)
 		look_at_program(identities, entry, process, uid, depth);

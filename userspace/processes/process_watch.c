@@ -25,8 +25,7 @@
 #include "python/python_process.h"
 
 #define SELF_TESTS 6U /* a tick (250 ms) apart */
-/* How long new programs are published in one turn of the loop, and for one stack of such a
- * program. */
+/* How long new programs are published in one turn of the loop, and for one stack of one. */
 #define PUBLISH_NS (40 * NS_PER_MS)
 #define FILES_AGAIN_NS (20 * NS_PER_MS)
 /* How long mappings are read again, in a tick: a tenth of a CPU.  Users have equal parts of it. */
@@ -414,6 +413,9 @@ static void apply_event(struct process_watch *watch, const struct pp_event *even
 		(void)process_table_new_context(watch->sources.processes, event->id.tgid,
 						event->time_ns);
 		return;
+	case PP_EVENT_MOVED: /* filters may want it now */
+		queue(watch, who_moved(watch->sources.processes, event->id.tgid));
+		return;
 	case PP_EVENT_EXIT:
 		process = process_table_find(watch->sources.processes, event->id);
 		if (process)
@@ -460,9 +462,7 @@ static void on_lost(void *context, uint32_t cpu, uint64_t count)
 
 static int compare_events(const void *a, const void *b)
 {
-	const struct pp_event *left = a, *right = b;
-
-	return ORDER(left->time_ns, right->time_ns);
+	return ORDER(((const struct pp_event *)a)->time_ns, ((const struct pp_event *)b)->time_ns);
 }
 
 int process_watch_take_in(struct process_watch *watch)

@@ -17,10 +17,11 @@
 #include "python/python_process.h"
 
 #define WANTED_MAX 256U
-/* Reading the names of one process costs about 0.1 ms, and 30 us a thread.  They are read again
- * after a second, then half as often each time, until a thread without a name shows up.  In
+/* Reading Python's names of one process costs about 0.1 ms, and 30 us a thread.  They are read
+ * again after a second, then half as often each time, until a thread without a name shows up.  In
  * between, names are kept while the threads are the same: threads are named when they start.  A
- * thread that is renamed later is found within 64 s. */
+ * thread that is renamed in Python alone is found within 64 s; what it told the kernel comes with
+ * each sample. */
 #define REREAD_FIRST_NS NS_PER_SEC
 #define REREAD_SETTLED_NS (2 * NS_PER_SEC)
 #define REREAD_LAST_NS (64 * NS_PER_SEC)
@@ -37,7 +38,8 @@ struct thread_name {
 	struct pp_thread_key inner_key;
 	UT_hash_handle hh, hh_inner;
 	bool is_python;
-	char name[64];
+	char name[64];		  /* Python's where is_python, else as `comm` */
+	char comm[PP_COMM_BYTES]; /* the kernel's, last */
 };
 
 /* When the names of a process were read last, and what the next look may start from. */
@@ -321,23 +323,38 @@ static void read_again(struct thread_names *names, struct pp_process_id id)
 		read->wait_ns = 0;
 }
 
+/* Returns whether the program has told the kernel a name of the thread's own: threads begin with
+ * that of their creator, and Python 3.14 tells the first bytes of its name. */
+static bool is_told(const struct process *process, const struct thread_name *name)
+{
+	static const char interpreter[] = "python";
+
+	return strncmp(name->comm, name->name, strlen(name->comm)) != 0 &&
+	       strncmp(name->comm, process->comm, PP_COMM_BYTES) != 0 &&
+	       strncmp(name->comm, interpreter, sizeof(interpreter) - 1) != 0;
+}
+
 const char *thread_names_get(struct thread_names *names, const struct process *process,
-			     uint32_t tid)
+			     uint32_t tid, const char *comm)
 {
 	struct thread_name *name = name_get(names, process->id, tid);
+	char read[PP_COMM_BYTES] = "";
 
 	if (!name)
 		return "";
 	if (!name->name[0]) {
-		char comm[PP_COMM_BYTES] = "";
-
-		if (process->exit_ns || thread_comm_read(process->id.tgid, tid, comm))
-			memcpy(comm, process->comm, sizeof(comm));
-		snprintf(name->name, sizeof(name->name), "%.*s", (int)sizeof(comm), comm);
 		read_again(names, process->id);
+		if (!comm[0] && !process->exit_ns && !thread_comm_read(process->id.tgid, tid, read))
+			comm = read;
+		else if (!comm[0])
+			comm = process->comm;
 	}
+	if (comm[0])
+		snprintf(name->comm, sizeof(name->comm), "%.*s", PP_COMM_BYTES - 1, comm);
+	if (!name->is_python)
+		memcpy(name->name, name->comm, sizeof(name->comm));
 	name->seen_ns = mono_ns();
-	return name->name;
+	return comm[0] && is_told(process, name) ? name->comm : name->name;
 }
 
 uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,

@@ -18,9 +18,11 @@ void thread_names_free(struct thread_names *names);
  * they may have changed. */
 void thread_names_want(struct thread_names *names, struct pp_process_id id);
 void thread_names_tick(struct thread_names *names);
-/* Returns the name given in Python, else the kernel's, else ""; never NULL. */
+/* Returns what a thread was called when the kernel called it `comm` ("": now): the name that the
+ * program has told the kernel, else that given in Python, else the process's, else ""; never
+ * NULL. */
 const char *thread_names_get(struct thread_names *names, const struct process *process,
-			     uint32_t tid);
+			     uint32_t tid, const char *comm);
 /* Returns the host's id of a Python thread whose id inside its own pid namespace is `inner`; 0:
  * unknown. */
 uint32_t thread_names_host_tid(const struct thread_names *names, const struct process *process,

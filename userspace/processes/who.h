@@ -7,6 +7,7 @@
 
 #include <pyprofd/process.h>
 
+struct pp_count_key;
 struct process;
 struct process_table;
 
@@ -17,6 +18,12 @@ struct who {
 /* Looks the process up, and reads its details from /proc on the first call for it. */
 void who_find(struct process_table *processes, struct pp_process_id id, uint32_t tid,
 	      struct who *ret_who);
+/* Takes over what a sample tells of its process: what it was called, and as whom it ran, at that
+ * moment. */
+void who_follow(struct who *who, const struct pp_count_key *key);
+/* Has the details of a process, and whether filters want it, found out again: it is in another
+ * cgroup.  Returns the process; NULL: it is not known, or has ended. */
+struct process *who_moved(struct process_table *processes, uint32_t tgid);
 /* Reads what /proc says about a process, unless it was read before or the process has ended. */
 void who_read_details(struct process_table *processes, struct process *process);
 

@@ -67,7 +67,7 @@ int watch_exit(void *ctx, struct task_struct *task);
 #define HOST_THREADS 16U
 
 struct host_entry {
-	uint64_t key[6], value[32];
+	uint64_t key[8], value[32];
 	bool is_taken;
 };
 
@@ -432,6 +432,15 @@ __u64 bpf_ringbuf_query(void *ring, __u64 flags)
 void *bpf_get_current_task_btf(void)
 {
 	return host->current ? host->current : &host->task;
+}
+
+long bpf_get_current_comm(void *to, __u32 size)
+{
+	const struct task_struct *task = bpf_get_current_task_btf();
+
+	assert_int_equal(size, sizeof(task->comm));
+	memcpy(to, task->comm, size);
+	return 0;
 }
 
 __u64 bpf_get_current_pid_tgid(void)

@@ -34,7 +34,7 @@ static void incomplete__carries_all_that_is_needed_and_is_not_counted(void **sta
 	assert_int_equal(incomplete->key.tid, 71);
 	assert_int_equal(incomplete->key.kind, PP_KIND_CPU);
 	assert_int_equal(incomplete->key.detail, 0);
-	assert_int_equal(incomplete->key.pad, 0);
+	assert_string_equal(incomplete->key.comm, "worker");
 	assert_int_equal(incomplete->native_stored, 1);
 	assert_int_equal(incomplete->stack_start, SP + 16);
 	assert_int_equal(incomplete->stack_bytes, PP_STACK_COPY_BYTES);

@@ -399,6 +399,52 @@ static uint64_t sampled_in(struct actor *actor, uint32_t function)
 }
 
 /* It stands anywhere: that costs no walk, and pushes no wait out of its site. */
+/* Of a thread, by what it was called. */
+static uint64_t waited_as(const char *comm)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < harvested.count; i++)
+		if (!strcmp(harvested.entry[i].key.comm, comm))
+			ns += harvested.entry[i].count.weight;
+	return ns;
+}
+
+/* Servers name a thread after the request that it works at. */
+static void wait_site__is_another_one_under_another_name(void **state)
+{
+	(void)state;
+	host->cred.euid.val = 1000;
+	one.task.cred = &host->cred;
+	switch_in(&one, 0);
+	for (uint64_t i = 0; i < 6; i++) {
+		snprintf(one.task.comm, sizeof(one.task.comm), i % 3 ? "GET /list" : "GET /report");
+		switch_out(&one, (10 * i + 1) * MS);
+		switch_in(&one, (10 * i + (i % 3 ? 2 : 8)) * MS);
+	}
+	window_close(60 * MS);
+	assert_int_equal(waited_as("GET /report"), 14 * MS);
+	assert_int_equal(waited_as("GET /list"), 4 * MS);
+	for (size_t i = 0; i < harvested.count; i++)
+		assert_int_equal(harvested.entry[i].key.euid, 1001);
+}
+
+static void preempted__thread_that_is_renamed_is_so_from_then_on(void **state)
+{
+	(void)state;
+	switch_in(&one, 0);
+	is_preempted(&one, 1 * MS);
+	switch_in(&one, 4 * MS);
+	is_preempted(&one, 5 * MS);
+	switch_in(&one, 6 * MS);
+	snprintf(one.task.comm, sizeof(one.task.comm), "GET /list");
+	is_preempted(&one, 7 * MS);
+	switch_in(&one, 9 * MS);
+	window_close(10 * MS);
+	assert_int_equal(waited_as("worker"), 4 * MS);
+	assert_int_equal(waited_as("GET /list"), 2 * MS);
+}
+
 static void preempted__thread_stands_where_its_last_sample_was(void **state)
 {
 	uint64_t reads, stack[2];
@@ -613,6 +659,8 @@ int main(void)
 		switch_test(wait_site__fourth_moves_the_sums_of_the_oldest_to_the_counters),
 		switch_test(wait_site__that_gives_way_takes_its_queue_part_along),
 		switch_test(wait_site__full_table_of_counters_is_counted),
+		switch_test(wait_site__is_another_one_under_another_name),
+		switch_test(preempted__thread_that_is_renamed_is_so_from_then_on),
 		switch_test(wait_site__of_a_preempted_thread_is_not_that_of_a_wait),
 		switch_test(preempted__thread_stands_where_its_last_sample_was),
 		switch_test(preempted__thread_without_a_sample_stands_at_its_last_walk),

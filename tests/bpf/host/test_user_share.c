@@ -166,6 +166,21 @@ static void rows__of_two_cpus_that_claim_one_are_two(void **state)
 	assert_int_equal(host->share_free_count, free - 3);
 }
 
+/* Root moves everybody's processes; a user's own moves are bounded in each round. */
+static void moves__of_a_user_are_bounded(void **state)
+{
+	(void)state;
+	assert_int_equal(share_claim(1000) | share_claim(1001), 0);
+	for (unsigned int round = 1; round <= 2; round++) {
+		host->config.token_round = round;
+		for (unsigned int i = 0; i < PP_MOVES_MAX; i++)
+			assert_int_equal(move_share_take(1000), 0);
+		assert_int_equal(move_share_take(1000), 1);
+		assert_int_equal(move_share_take(1001), 0);
+		assert_int_equal(move_share_take(0), 0);
+	}
+}
+
 static void share__of_the_ring_is_what_is_free(void **state)
 {
 	uint32_t taken = 0;
@@ -367,6 +382,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(share__of_the_ring_begins_anew_when_it_is_emptied,
 						setup_user, host_teardown),
 		cmocka_unit_test_setup_teardown(share__of_the_processes_is_what_is_left, setup_user,
+						host_teardown),
+		cmocka_unit_test_setup_teardown(moves__of_a_user_are_bounded, setup_user,
 						host_teardown),
 		cmocka_unit_test_setup_teardown(tokens__are_half_for_one_user, setup_user,
 						host_teardown),

@@ -3,7 +3,8 @@
 """labelled.py HOW [SECRET]   Works until `stop`, so as HOW says: plain; titled (it writes a title
 over its arguments and its environment, as setproctitle does, once `title` is there); fork (a child
 works); spawn (a child of multiprocessing works); exec (it works, and then another program does, in
-its place).  Who works writes its pid to workers.json."""
+its place); drops (it is root until `drop` is there, then nobody).  Who works writes its pid to
+workers.json."""
 import ctypes
 import multiprocessing
 import os
@@ -18,6 +19,10 @@ TITLE = b"gunicorn: worker [somebody else]"
 def work(until="stop"):
     common.write("workers.json", [os.getpid()])
     common.ready()
+    go_on(until)
+
+
+def go_on(until="stop"):
     while not any(os.path.exists(common.path(name)) for name in ("stop", until)):
         end = time.process_time() + 0.02
         while time.process_time() < end:
@@ -32,6 +37,11 @@ def take_title():
     start, end = int(words[45]), int(words[48])
     ctypes.memset(start, 0, end - start)
     ctypes.memmove(start, TITLE, len(TITLE))
+
+
+def as_nobody():
+    os.setresuid(65534, 65534, 65534)
+    go_on()
 
 
 def main(how):
@@ -52,6 +62,9 @@ def main(how):
         child = multiprocessing.get_context("spawn").Process(target=work)
         child.start()
         child.join()
+    elif how == "drops":
+        work("drop")
+        as_nobody()
     elif how == "exec":
         work("exec")
         os.execv(sys.executable, [sys.executable, "-m", "labelled", "plain"] + sys.argv[2:])

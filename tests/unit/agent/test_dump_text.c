@@ -49,9 +49,10 @@ struct file *file_table_in_slot(const struct file_table *table, uint32_t slot)
 	return slot == 4 ? &file : NULL;
 }
 
-const char *thread_names_get(struct thread_names *names, const struct process *of, uint32_t tid)
+const char *thread_names_get(struct thread_names *names, const struct process *of, uint32_t tid,
+			     const char *comm)
 {
-	(void)names;
+	(void)names, (void)comm;
 	assert_ptr_equal(of, &process);
 	return has_long_names ? long_name : tid == 70 ? "worker" : "";
 }

@@ -384,9 +384,10 @@ struct process *process_table_find_or_tgid(const struct process_table *table,
 	return process_table_find(table, id);
 }
 
-const char *thread_names_get(struct thread_names *of, const struct process *whose, uint32_t tid)
+const char *thread_names_get(struct thread_names *of, const struct process *whose, uint32_t tid,
+			     const char *comm)
 {
-	(void)of;
+	(void)of, (void)comm;
 	assert_ptr_equal(whose, &process);
 	return tid == 71 ? "worker" : "";
 }

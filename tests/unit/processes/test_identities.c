@@ -366,6 +366,32 @@ static void place__that_was_not_known_is_looked_at_again(void **state)
 	expect(process, IDENTITY_POD, "web-7d9");
 }
 
+static void place__is_followed(void **state)
+{
+	struct process *process;
+
+	(void)state;
+	cgroup[1] = "/system.slice/cron.service";
+	process = add(1, 0, "web", "web");
+	expect(process, IDENTITY_UNIT, "cron.service");
+	expect(process, IDENTITY_USER, "web");
+	process->uid = 33; /* as who_follow() says */
+	process->moves++;
+	expect(process, IDENTITY_USER, "33");
+	expect(process, IDENTITY_UNIT, "cron.service");
+	cgroup[1] = POD_CGROUP;
+	has_logs = true;
+	process->details_read = false;
+	process->moves++;
+	expect(process, IDENTITY_UNIT, "");
+	expect(process, IDENTITY_POD, "web-7d9");
+	cgroup[1] = "/system.slice/web.service";
+	process->details_read = false;
+	process->moves++;
+	expect(process, IDENTITY_UNIT, "web.service");
+	expect(process, IDENTITY_POD, "");
+}
+
 static void exec__is_another_program(void **state)
 {
 	struct process *process = add(70, 1, "sh", "sh|run.sh");
@@ -479,6 +505,7 @@ int main(void)
 		TEST(fork__is_who_its_parent_is),
 		TEST(fork__of_a_parent_that_answers_late_is_named_then),
 		TEST(place__that_was_not_known_is_looked_at_again),
+		TEST(place__is_followed),
 		TEST(exec__is_another_program),
 		TEST(child_of_multiprocessing__has_its_parents_app),
 		TEST(parents__in_a_circle_end),

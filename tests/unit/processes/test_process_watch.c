@@ -1139,6 +1139,19 @@ static void new_space__is_told_in_the_order_of_time(void **state)
 	assert_string_equal(seen(), "context70@25 context60@26 retire70.1 apply3:70");
 }
 
+static void moved__has_its_details_read_again(void **state)
+{
+	struct process *process = &add_known(70, 1)->process;
+
+	(void)state;
+	process->details_read = true;
+	come(PP_EVENT_MOVED, 60, 0, 25); /* not known */
+	come(PP_EVENT_MOVED, 70, 0, 26);
+	assert_int_equal(process_watch_follow(watch), 0);
+	assert_false(process->details_read);
+	assert_string_equal(seen(), "publish70");
+}
+
 static void mapping__is_published_once_for_all(void **state)
 {
 	(void)state;
@@ -1405,6 +1418,7 @@ int main(void)
 		TEST(victim__that_is_not_profiled_is_not_told),
 		TEST(thread_state__is_given_to_the_thread_that_asked),
 		TEST(new_space__is_told_in_the_order_of_time),
+		TEST(moved__has_its_details_read_again),
 		TEST(mapping__is_published_once_for_all),
 		TEST(follow__returns_the_error_of_a_ring),
 		TEST(loss__of_mappings_concerns_whose_mappings_have_changed),

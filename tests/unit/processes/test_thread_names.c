@@ -121,8 +121,8 @@ static void tick__reads_those_that_are_wanted(void **state)
 	want_all();
 	thread_names_tick(names);
 	assert_string_equal(looked_at, "1 2");
-	assert_string_equal(thread_names_get(names, &process[1], 11), "name-1");
-	assert_string_equal(thread_names_get(names, &process[2], 23), "name-3");
+	assert_string_equal(thread_names_get(names, &process[1], 11, ""), "name-1");
+	assert_string_equal(thread_names_get(names, &process[2], 23, ""), "name-3");
 	/* Nobody looks again at once. */
 	want_all();
 	thread_names_tick(names);
@@ -142,7 +142,7 @@ static void tick__goes_on_with_the_rest_after_the_others(void **state)
 		char wanted[16];
 
 		snprintf(wanted, sizeof(wanted), "name-%u", i);
-		assert_string_equal(thread_names_get(names, &process[1], 10 + i), wanted);
+		assert_string_equal(thread_names_get(names, &process[1], 10 + i, ""), wanted);
 	}
 	/* Done: the next look is a new one, and not due yet. */
 	want_all();
@@ -160,7 +160,30 @@ static void expire__keeps_the_names_of_all_parts(void **state)
 		thread_names_tick(names);
 	thread_names_expire(names, mono_ns());
 	for (uint32_t i = 1; i <= NAMES; i++)
-		assert_memory_equal(thread_names_get(names, &process[1], 10 + i), "name-", 5);
+		assert_memory_equal(thread_names_get(names, &process[1], 10 + i, ""), "name-", 5);
+}
+
+/* The kernel's name comes with each sample.  It is not the thread's own where the thread has it
+ * from its creator, or where Python has told the kernel the first bytes of its name. */
+static void get__follows_what_the_program_told_the_kernel(void **state)
+{
+	const struct process *of = &process[1];
+
+	(void)state;
+	memcpy(process[1].comm, "shop", sizeof("shop"));
+	assert_string_equal(thread_names_get(names, of, 12, "GET /list"), "GET /list");
+	assert_string_equal(thread_names_get(names, of, 12, "GET /report"), "GET /report");
+	want_all();
+	thread_names_tick(names);
+	assert_string_equal(thread_names_get(names, of, 12, "GET /list"), "GET /list");
+	assert_string_equal(thread_names_get(names, of, 12, "name-"), "name-2");
+	assert_string_equal(thread_names_get(names, of, 12, "shop"), "name-2");
+	assert_string_equal(thread_names_get(names, of, 12, "python3.12"), "name-2");
+	assert_string_equal(thread_names_get(names, of, 12, ""), "name-2");
+	/* No sample says what it is called: the last one that did, else the process's name. */
+	assert_string_equal(thread_names_get(names, of, 99, ""), "shop");
+	assert_string_equal(thread_names_get(names, of, 99, "0123456789abcdef"), "0123456789abcde");
+	assert_string_equal(thread_names_get(names, of, 99, ""), "0123456789abcde");
 }
 
 static void tick__of_a_process_that_has_ended_reads_nothing(void **state)
@@ -192,6 +215,7 @@ int main(void)
 		TEST(expire__keeps_the_names_of_all_parts),
 		TEST(tick__has_nothing_to_do_before_any_is_wanted),
 		TEST(tick__of_a_process_that_has_ended_reads_nothing),
+		TEST(get__follows_what_the_program_told_the_kernel),
 	};
 
 	return cmocka_run_group_tests_name("agent/thread_names", tests, NULL, NULL);

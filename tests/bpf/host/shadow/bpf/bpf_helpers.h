@@ -35,6 +35,7 @@ __u64 bpf_ringbuf_query(void *ring, __u64 flags);
 __u64 bpf_get_current_pid_tgid(void);
 __u64 bpf_get_current_task(void);
 void *bpf_get_current_task_btf(void);
+long bpf_get_current_comm(void *to, __u32 size);
 long bpf_task_pt_regs(void *task);
 void *bpf_rdonly_cast(const void *address, __u32 btf_id);
 #define bpf_rdonly_cast bpf_rdonly_cast
