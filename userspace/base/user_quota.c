@@ -98,6 +98,17 @@ void user_quota_give_each(struct user_quota *quota, uint64_t amount)
 				holding->amount < amount ? holding->amount : amount);
 }
 
+uint64_t user_quota_most(const struct user_quota *quota)
+{
+	const struct user_holding *most = NULL;
+
+	for (const struct user_holding *holding = quota->holding; holding;
+	     holding = holding->hh.next)
+		if (holding->holder && holding->amount && (!most || holding->amount > most->amount))
+			most = holding;
+	return most ? most->holder : 0;
+}
+
 static bool is_greedy(const struct user_quota *quota, const struct user_holding *holding)
 {
 	return holding->amount > quota->total / (quota->users + 1);

@@ -33,6 +33,8 @@ static inline void user_quota_give_all(struct user_quota *quota)
 	user_quota_give_each(quota, UINT64_MAX);
 }
 uint64_t user_quota_held(const struct user_quota *quota, uint64_t holder);
+/* Returns the user who holds most, besides root; 0: none holds anything. */
+uint64_t user_quota_most(const struct user_quota *quota);
 /* Returns whether a user holds more than each would have if one more came and all took the same. */
 bool user_quota_is_greedy(const struct user_quota *quota, uint64_t holder);
 bool user_quota_has_greedy(const struct user_quota *quota);

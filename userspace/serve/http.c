@@ -428,6 +428,8 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 	ask_from(http, connection, method, path, &ask);
 	exchange->step = exchange_begin(&ask, &http->rules, wall_ns() / NS_PER_MS, &http->counts,
 					&exchange->request, &exchange->view, &exchange->answer);
+	if (!exchange->view.is_of_user)
+		places_trust(http->places, exchange->place);
 	if (exchange->step == EXCHANGE_REDIRECT)
 		begin_session(exchange, &ask.client);
 	exchange->is_answered =
@@ -504,9 +506,9 @@ static struct MHD_Daemon *start(struct http *http, int listen_fd)
 
 	return MHD_start_daemon(flags, 0, on_client, http, on_request, http,
 				/* The logger goes first: it hears of the options behind it. */
-				MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,	   /* */
-				MHD_OPTION_LISTEN_SOCKET, listen_fd,		   /* */
-				MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTIONS_MAX, /* */
+				MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,		       /* */
+				MHD_OPTION_LISTEN_SOCKET, listen_fd,			       /* */
+				MHD_OPTION_CONNECTION_LIMIT, PLACES_ALL(HTTP_CONNECTIONS_MAX), /* */
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 				(size_t)HTTP_CONNECTION_BYTES,			   /* */
 				MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,	   /* */

@@ -19,19 +19,22 @@ struct place {
 	uid_t uid;
 	uint64_t since_ns;
 	bool is_shut;
+	bool is_apart; /* it has left its user's share */
+	bool is_trusted;
 };
 
 struct places {
 	pthread_mutex_t mutex;
 	struct counts *counts;
-	unsigned int count, taken;
-	struct user_quota quota; /* in places */
+	unsigned int count, taken, trusted;
+	struct user_quota quota; /* in places; of those that are not apart */
 	struct place place[];
 };
 
 int places_new(unsigned int count, struct counts *counts, struct places **ret_places)
 {
-	struct places *places = calloc(1, sizeof(*places) + count * sizeof(places->place[0]));
+	struct places *places =
+		calloc(1, sizeof(*places) + PLACES_ALL(count) * sizeof(places->place[0]));
 
 	if (!places)
 		return -ENOMEM;
@@ -55,10 +58,58 @@ void places_free(struct places *places)
 /* Takes one from a user's share.  Returns whether there is one. */
 static bool take_share(struct places *places, uid_t uid)
 {
-	const uint64_t of_users = places->taken - user_quota_held(&places->quota, 0);
+	const uint64_t of_users = places->quota.used - user_quota_held(&places->quota, 0);
 
 	return (!uid || of_users < PLACES_USERS_SHARE(places->count)) &&
 	       !user_quota_take(&places->quota, uid, 1);
+}
+
+static void shut(struct place *place)
+{
+	(void)shutdown(place->fd, SHUT_RDWR);
+	place->is_shut = true;
+}
+
+static void set_apart(struct places *places, struct place *place)
+{
+	user_quota_give(&places->quota, place->uid, 1);
+	place->is_apart = true;
+}
+
+/* Returns the one that was in a state for longest, of those of a user; NULL: there is none. */
+static struct place *find_oldest(struct places *places, uint64_t uid, enum place_state state)
+{
+	struct place *oldest = NULL;
+
+	for (unsigned int i = 0; i < PLACES_ALL(places->count); i++) {
+		struct place *place = &places->place[i];
+
+		if (place->state == state && place->uid == uid && !place->is_apart &&
+		    (!oldest || place->since_ns < oldest->since_ns))
+			oldest = place;
+	}
+	return oldest;
+}
+
+/* Takes a place from who has most.  Returns whether there is one. */
+static bool displace(struct places *places, uid_t uid)
+{
+	const uint64_t most = user_quota_most(&places->quota);
+	struct place *oldest;
+
+	if (!most ||
+	    (most != uid && uid &&
+	     user_quota_held(&places->quota, uid) >= user_quota_held(&places->quota, most)))
+		return false;
+	oldest = find_oldest(places, most, PLACE_ASKS);
+	if (!oldest && most != uid)
+		oldest = find_oldest(places, most, PLACE_READS);
+	if (!oldest || user_quota_note(&places->quota, uid, 1))
+		return false;
+	set_apart(places, oldest);
+	shut(oldest);
+	atomic_fetch_add(&places->counts->refused[COUNTS_REFUSED_SHARE], 1);
+	return true;
 }
 
 struct place *places_take(struct places *places, int fd, uid_t uid, uint64_t now_ns)
@@ -66,10 +117,10 @@ struct place *places_take(struct places *places, int fd, uid_t uid, uint64_t now
 	struct place *taken = NULL;
 
 	pthread_mutex_lock(&places->mutex);
-	for (unsigned int i = 0; !taken && i < places->count; i++)
+	for (unsigned int i = 0; !taken && i < PLACES_ALL(places->count); i++)
 		if (places->place[i].state == PLACE_FREE)
 			taken = &places->place[i];
-	if (taken && take_share(places, uid)) {
+	if (taken && (take_share(places, uid) || displace(places, uid))) {
 		*taken = (struct place){
 			.state = PLACE_ASKS, .fd = fd, .uid = uid, .since_ns = now_ns};
 		atomic_store(&places->counts->connections, ++places->taken);
@@ -85,8 +136,21 @@ void places_leave(struct places *places, struct place *place)
 {
 	pthread_mutex_lock(&places->mutex);
 	place->state = PLACE_FREE;
-	user_quota_give(&places->quota, place->uid, 1);
+	places->trusted -= place->is_trusted;
+	if (!place->is_apart)
+		user_quota_give(&places->quota, place->uid, 1);
 	atomic_store(&places->counts->connections, --places->taken);
+	pthread_mutex_unlock(&places->mutex);
+}
+
+void places_trust(struct places *places, struct place *place)
+{
+	pthread_mutex_lock(&places->mutex);
+	if (!place->is_apart && place->uid && places->trusted < PLACES_BESIDE(places->count)) {
+		set_apart(places, place);
+		place->is_trusted = true;
+		places->trusted++;
+	}
 	pthread_mutex_unlock(&places->mutex);
 }
 
@@ -96,12 +160,6 @@ void places_set(struct places *places, struct place *place, enum place_state sta
 	place->state = state;
 	place->since_ns = now_ns;
 	pthread_mutex_unlock(&places->mutex);
-}
-
-static void shut(struct place *place)
-{
-	(void)shutdown(place->fd, SHUT_RDWR);
-	place->is_shut = true;
 }
 
 /* Returns whether there is a crowd: of all, or of one user in what he could have at most. */
@@ -114,7 +172,7 @@ static bool is_crowded(const struct places *places, uid_t uid)
 void places_sweep(struct places *places, uint64_t now_ns)
 {
 	pthread_mutex_lock(&places->mutex);
-	for (unsigned int i = 0; i < places->count; i++) {
+	for (unsigned int i = 0; i < PLACES_ALL(places->count); i++) {
 		struct place *place = &places->place[i];
 		const uint64_t age_ns = now_ns - place->since_ns;
 
@@ -135,7 +193,7 @@ void places_sweep(struct places *places, uint64_t now_ns)
 void places_close(struct places *places)
 {
 	pthread_mutex_lock(&places->mutex);
-	for (unsigned int i = 0; i < places->count; i++)
+	for (unsigned int i = 0; i < PLACES_ALL(places->count); i++)
 		if (places->place[i].state != PLACE_FREE)
 			shut(&places->place[i]);
 	pthread_mutex_unlock(&places->mutex);

@@ -14,7 +14,10 @@
 /* ---- connections ---- */
 
 /* Those that are open, whose they are, and since when each is in its state.  A user may have as
- * many as are still free, and all users together three quarters: the rest is root's. */
+ * many as are still free, and all users together three quarters: the rest is root's.  Beyond that,
+ * who comes displaces a connection of the user who has most, or of his own where he is that one:
+ * the oldest that has not asked yet, or else one that reads its answer.  Clients that have shown the
+ * token have places of their own. */
 
 enum place_state {
 	PLACE_FREE,
@@ -32,11 +35,16 @@ DEFINE_OWNED(struct places, places)
 
 #define PLACES_NOBODY ((uid_t) - 1) /* all whose user is not known: together one */
 #define PLACES_USERS_SHARE(places) ((places) * 3 / 4)
+/* Of clients with the token; and as many again that were displaced, until they end. */
+#define PLACES_BESIDE(places) ((places) / 8 + 1)
+#define PLACES_ALL(places) ((places) + 2 * PLACES_BESIDE(places))
 
-/* Takes a place for a connected socket, borrowed until places_leave().  Returns NULL when all are
- * taken, or as many as are the user's, which is counted. */
+/* Takes a place for a connected socket, borrowed until places_leave().  Returns NULL when there is
+ * none, which is counted as who is displaced is. */
 struct place *places_take(struct places *places, int fd, uid_t uid, uint64_t now_ns);
 void places_leave(struct places *places, struct place *place);
+/* Its client has shown the token: it is not displaced any more, and leaves its user's share. */
+void places_trust(struct places *places, struct place *place);
 void places_set(struct places *places, struct place *place, enum place_state state,
 		uint64_t now_ns);
 /* Shuts down sockets that are late (http.h), whose connections end by that. */

@@ -57,35 +57,78 @@ static void places__are_bounded(void **state)
 	assert_ptr_equal(places_take(places, pair[1][0], 0, 0), place[1]);
 }
 
+static void fill(struct places *many, uid_t uid, unsigned int count, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < count; i++)
+		assert_non_null(places_take(many, pair[3][0], uid, now_ns));
+}
+
 /* A user has as many as are free, so half; a second one a third, and a quarter is root's. */
 static void users__have_shares(void **state)
 {
-	static const uid_t users[] = {1000, 1001, PLACES_NOBODY};
-	static const unsigned int shares[] = {50, 25, 0};
-	const unsigned int count = 100;
 	struct counts own = {0};
 	OWNED(places) struct places *many = NULL;
-	struct place *one = NULL;
-	unsigned long long refused = 0;
 
 	(void)state;
-	assert_int_equal(places_new(count, &own, &many), 0);
-	for (unsigned int i = 0; i < ARRAY_SIZE(users); i++) {
-		unsigned int taken = 0;
+	assert_int_equal(places_new(100, &own, &many), 0);
+	fill(many, 1000, 50, 1);
+	fill(many, 1001, 25, 1);
+	assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], 0);
+	/* From now on who comes displaces somebody. */
+	fill(many, 1002, 1, 1);
+	assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], 1);
+	fill(many, 0, 25, 1);
+	assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], 1);
+	assert_int_equal(own.connections, 101); /* until that connection has ended */
+}
 
-		for (struct place *got; (got = places_take(many, pair[0][0], users[i], 0));
-		     one = got)
-			taken++;
-		assert_int_equal(taken, shares[i]);
-		assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], ++refused);
-	}
-	/* What is given back is free to be taken again. */
-	places_leave(many, one);
-	assert_non_null(places_take(many, pair[0][0], 1001, 0));
-	assert_null(places_take(many, pair[0][0], 1001, 0));
-	for (unsigned int i = 75; i < count; i++)
-		assert_non_null(places_take(many, pair[0][0], 0, 0));
-	assert_null(places_take(many, pair[0][0], 0, 0));
+/* The oldest of the user who has most, that has not asked yet; and the own one, of who has. */
+static void newcomer__displaces_who_has_most(void **state)
+{
+	struct counts own = {0};
+	OWNED(places) struct places *many = NULL;
+	struct place *first, *asks;
+
+	(void)state;
+	assert_int_equal(places_new(8, &own, &many), 0);
+	first = places_take(many, pair[0][0], 1000, 1);
+	asks = places_take(many, pair[1][0], 1000, 2);
+	places_set(many, first, PLACE_WAITS, 0);
+	fill(many, 1000, 2, 3);
+	fill(many, 1001, 2, 1);
+	assert_false(is_shut(1));
+	fill(many, 1002, 1, 4);
+	assert_true(is_shut(1));
+	assert_false(is_shut(0) || is_shut(3));
+	assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], 1);
+	places_leave(many, asks);
+	/* He has most himself. */
+	assert_non_null(places_take(many, pair[2][0], 1000, 5));
+	assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], 2);
+	assert_true(is_shut(3));
+	/* There is an end to it, until displaced connections have ended. */
+	for (unsigned int i = 0; i < 100; i++)
+		(void)places_take(many, pair[2][0], 1001, 6);
+	assert_int_equal(own.connections, PLACES_ALL(8));
+}
+
+static void token__has_places_of_its_own(void **state)
+{
+	struct counts own = {0};
+	OWNED(places) struct places *many = NULL;
+	struct place *holder;
+
+	(void)state;
+	assert_int_equal(places_new(8, &own, &many), 0);
+	holder = places_take(many, pair[0][0], PLACES_NOBODY, 1);
+	places_trust(many, holder);
+	places_trust(many, holder);
+	fill(many, PLACES_NOBODY, 8, 2);
+	assert_false(is_shut(0));
+	/* While it is there, it is nobody's; its end gives nothing back. */
+	places_leave(many, holder);
+	fill(many, PLACES_NOBODY, 1, 3);
+	assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], 5);
 }
 
 /* As much as was taken, and of the one who has left. */
@@ -97,16 +140,18 @@ static void share__is_given_back(void **state)
 
 	(void)state;
 	assert_int_equal(places_new(8, &own, &many), 0);
-	assert_non_null(places_take(many, pair[0][0], 1001, 0));
-	for (struct place *got; (got = places_take(many, pair[0][0], 1000, 0)); one = got)
-		;
+	fill(many, 1001, 1, 0);
+	fill(many, 1000, 2, 0);
 	for (unsigned int i = 0; i < 3; i++) {
-		places_leave(many, one);
+		if (one)
+			places_leave(many, one);
 		one = places_take(many, pair[0][0], 1000, 0);
 		assert_non_null(one);
-		assert_null(places_take(many, pair[0][0], 1000, 0));
+		assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], 0);
 	}
 	assert_int_equal(own.connections, 4);
+	fill(many, 1000, 1, 0);
+	assert_int_equal(own.refused[COUNTS_REFUSED_SHARE], 1);
 }
 
 /* One user's crowd hurries nobody else. */
@@ -193,10 +238,16 @@ static void close__ends_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(places__are_bounded),	   TEST(users__have_shares),
-		TEST(share__is_given_back),	   TEST(crowd__of_one_user_has_less_time),
-		TEST(requests__that_are_late_end), TEST(readers__that_are_late_end),
-		TEST(crowds__have_less_time),	   TEST(close__ends_all),
+		TEST(places__are_bounded),
+		TEST(users__have_shares),
+		TEST(newcomer__displaces_who_has_most),
+		TEST(token__has_places_of_its_own),
+		TEST(share__is_given_back),
+		TEST(crowd__of_one_user_has_less_time),
+		TEST(requests__that_are_late_end),
+		TEST(readers__that_are_late_end),
+		TEST(crowds__have_less_time),
+		TEST(close__ends_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
