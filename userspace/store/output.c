@@ -47,6 +47,7 @@ struct output {
 	size_t waiting_count;
 	uint64_t dropped, dropped_before; /* dropped_before: when the disk was found full */
 	uint64_t warned_ns;		  /* when a full disk was told last; 0: never */
+	uint64_t dropped_ns;		  /* when that profiles were dropped was */
 	bool has_warned;		  /* that it is full now */
 	/* The loop's. */
 	struct store_limits limits; /* they go to the store with each window */
@@ -208,15 +209,16 @@ static void drop_oldest(struct output *output)
 		--output->waiting_count * sizeof(output->waiting[0]));
 }
 
-/* Tells it for the first profile, the second, the fourth, ...: what stays full fills no log. */
-static void tell_dropped(const struct output *output)
+/* What stays full fills no log. */
+static void tell_dropped(struct output *output)
 {
-	const uint64_t count = output->dropped - output->dropped_before;
+	const uint64_t now_ns = mono_ns();
 
-	if (!(count & (count - 1)))
-		log_warn("'%s' is still full: the oldest profile (%s) that was kept has been "
-			 "dropped (%lu so far)",
-			 output->path, output->waiting[0].kind, (unsigned long)output->dropped);
+	if (output->dropped_ns && now_ns - output->dropped_ns < WARN_AGAIN_NS)
+		return;
+	log_warn("'%s' is still full: the oldest profiles that were kept are dropped (%lu so far)",
+		 output->path, (unsigned long)output->dropped);
+	output->dropped_ns = now_ns;
 }
 
 static void keep(struct output *output, const struct waiting *profile)
@@ -293,7 +295,7 @@ static int write_profile(struct output *output, const struct profile *profile,
 	int err = encode(output, profile, &fresh);
 
 	if (err)
-		return log_error_errno(err, "cannot encode the profile");
+		return err;
 	retry(output);
 	err = output->waiting_count ? -ENOSPC : write_once(output, &fresh);
 	if (!err) {
@@ -306,8 +308,7 @@ static int write_profile(struct output *output, const struct profile *profile,
 		return 0;
 	}
 	free(fresh.bytes);
-	return log_error_errno(err, "cannot write the profile (%s) to '%s'", fresh.kind,
-			       output->path);
+	return err;
 }
 
 /* In a store a kind without samples has no file.  `cpu` always has one: where it has none, nobody
@@ -323,6 +324,8 @@ static bool is_left_out(const struct output *output, const struct writer_window 
 static int write_window(void *context, const struct writer_window *window)
 {
 	struct output *output = context;
+	const char *first = NULL;
+	unsigned int failed = 0;
 	int first_err = 0;
 
 	if (output->store)
@@ -332,10 +335,15 @@ static int write_window(void *context, const struct writer_window *window)
 
 		if (window->profile[kind] && !is_left_out(output, window, kind))
 			err = write_profile(output, window->profile[kind], window);
-
-		if (!first_err)
+		if (err && !failed++) {
+			first = profile_kind(window->profile[kind]);
 			first_err = err;
+		}
 	}
+	if (failed)
+		log_error_errno(first_err, "cannot write %u profile%s (%s%s) to '%s'", failed,
+				failed > 1 ? "s" : "", first, failed > 1 ? " ..." : "",
+				output->path);
 	if (output->store)
 		keeper_keep(output->keeper, output->store, window);
 	return first_err;
