@@ -17,7 +17,6 @@ void flame_tree_free(struct flame_tree *tree)
 		return;
 	code_table_release(&tree->code);
 	groups_release(&tree->groups);
-	index_table_release(&tree->node_index);
 	index_table_release(&tree->sample_index);
 	free(tree->node);
 	free(tree->magnitude);
@@ -26,23 +25,32 @@ void flame_tree_free(struct flame_tree *tree)
 	free(tree);
 }
 
-/* ---- nodes ---- */
+/* ---- nodes ----
+ * Stacks are sorted from their roots on, so that each begins with what it has in common with the one
+ * before, and no index of nodes is needed: long stacks have more nodes than their file has bytes. */
 
-struct edge {
-	uint32_t parent, frame;
+/* A row with a value, until it has its node. */
+struct tree_row {
+	uint32_t row, stack;
+	uint32_t root; /* 1 + the code of its group; 0: groups are no frames */
 };
 
-static bool node_equal(const void *context, uint32_t index, const void *key)
-{
-	const struct flame_tree *tree = context;
-	const struct flame_node *node = &tree->node[index];
-	const struct edge *edge = key;
+struct building {
+	struct flame_tree *tree;
+	uint32_t *code;	      /* owned; by location of the profile */
+	struct tree_row *row; /* owned */
+	uint32_t row_count;
+	uint32_t *path; /* owned: the nodes of the last stack, from the root's on */
+};
 
-	/* The root is in no index, so no node is confused with its frame 0. */
-	return node->parent == edge->parent && node->frame == edge->frame;
+static void building_release(struct building *building)
+{
+	free(building->code);
+	free(building->row);
+	free(building->path);
 }
 
-static int append_node(struct flame_tree *tree, struct edge edge)
+static int append_node(struct flame_tree *tree, uint32_t parent, uint32_t frame, uint32_t *ret_node)
 {
 	int err;
 
@@ -51,51 +59,101 @@ static int append_node(struct flame_tree *tree, struct edge edge)
 	err = ARRAY_RESERVE(tree->node, tree->node_count, tree->node_capacity);
 	if (err)
 		return err;
-	tree->node[tree->node_count++] =
-		(struct flame_node){.frame = edge.frame, .parent = edge.parent};
+	*ret_node = tree->node_count;
+	tree->node[tree->node_count++] = (struct flame_node){.frame = frame, .parent = parent};
 	return 0;
 }
 
-static int child_of(struct flame_tree *tree, uint32_t parent, uint32_t frame, uint32_t *ret_node)
+/* Returns how many frames two stacks have in common, from the root on. */
+static uint32_t common_frames(const struct building *building, const struct stack *a,
+			      const struct stack *b)
 {
-	struct edge edge = {parent, frame};
-	uint32_t hash = (uint32_t)XXH3_64bits(&edge, sizeof(edge));
-	int err;
+	const uint32_t most = a->count < b->count ? a->count : b->count;
+	uint32_t common = 0;
 
-	if (index_table_find(&tree->node_index, hash, node_equal, tree, &edge, ret_node))
-		return 0;
-	err = index_table_add(&tree->node_index, hash, tree->node_count);
-	if (!err)
-		err = append_node(tree, edge);
-	if (!err)
-		*ret_node = tree->node_count - 1;
+	while (common < most && building->code[a->location[a->count - 1 - common]] ==
+					building->code[b->location[b->count - 1 - common]])
+		common++;
+	return common;
+}
+
+static int compare_rows(const void *left, const void *right, void *context)
+{
+	const struct building *building = context;
+	const struct tree_row *a = left, *b = right;
+	const struct stack *stack = building->tree->profile->stacks.stack;
+	const struct stack *of_a = &stack[a->stack], *of_b = &stack[b->stack];
+	uint32_t common;
+
+	if (a->root != b->root || a->stack == b->stack)
+		return ORDER(a->root, b->root);
+	common = common_frames(building, of_a, of_b);
+	if (common == of_a->count || common == of_b->count)
+		return ORDER(of_a->count, of_b->count);
+	return ORDER(building->code[of_a->location[of_a->count - 1 - common]],
+		     building->code[of_b->location[of_b->count - 1 - common]]);
+}
+
+/* Goes on from the node at path[from] to the leaf of a stack. */
+static int append_path(struct building *building, const struct stack *stack, uint32_t from)
+{
+	int err = 0;
+
+	for (uint32_t i = from; i < stack->count && !err; i++)
+		err = append_node(building->tree, building->path[i],
+				  building->code[stack->location[stack->count - 1 - i]],
+				  &building->path[i + 1]);
 	return err;
 }
 
-static int group_node(struct flame_tree *tree, uint32_t group, uint32_t *ret_node)
+/* Makes the nodes, and puts each row's into ret_node[]. */
+static int append_nodes(struct building *building, uint32_t *ret_node)
 {
-	struct code code = {.name = tree->groups.group[group].label, .class = FRAME_CLASS_OTHER};
-	uint32_t frame;
-	int err = code_table_add(&tree->code, &code, &frame);
+	const struct stack *stack = building->tree->profile->stacks.stack;
+	const struct tree_row *before = NULL;
+	int err = 0;
 
-	return err ? err : child_of(tree, 0, frame, ret_node);
+	for (uint32_t i = 0; i < building->row_count && !err; i++) {
+		const struct tree_row *row = &building->row[i];
+		const bool is_new = !before || before->root != row->root;
+		const uint32_t common =
+			is_new ? 0
+			       : common_frames(building, &stack[before->stack], &stack[row->stack]);
+
+		building->path[0] = is_new ? 0 : building->path[0];
+		if (is_new && row->root)
+			err = append_node(building->tree, 0, row->root - 1, &building->path[0]);
+		if (!err)
+			err = append_path(building, &stack[row->stack], common);
+		ret_node[row->row] = building->path[stack[row->stack].count];
+		before = row;
+	}
+	return err;
 }
 
-static int stack_node(struct flame_tree *tree, uint32_t stack_id, uint32_t node, uint32_t *ret_node)
+/* Finds the code of a group, which is a frame below the root. */
+static int group_root(struct flame_tree *tree, uint32_t label_set, uint32_t *ret_root)
 {
-	const struct stack *stack = &tree->profile->stacks.stack[stack_id];
-	uint32_t frame;
+	struct code code = {.class = FRAME_CLASS_OTHER};
+	uint32_t group;
+	int err = groups_of_set(&tree->groups, label_set, &group);
 
-	for (uint32_t i = stack->count; i-- > 0;) {
-		int err = code_table_of_location(&tree->code, stack->location[i], &frame);
+	if (err)
+		return err;
+	code.name = tree->groups.group[group].label;
+	err = code_table_add(&tree->code, &code, ret_root);
+	++*ret_root;
+	return err;
+}
 
-		if (!err)
-			err = child_of(tree, node, frame, &node);
-		if (err)
-			return err;
-	}
-	*ret_node = node;
-	return 0;
+static int take_codes(struct building *building, const struct stack *stack)
+{
+	int err = 0;
+
+	for (uint32_t i = stack->count; i-- > 0 && !err;)
+		err = code_table_of_location(&building->tree->code, stack->location[i],
+					     &building->code[stack->location[i]]);
+	return err;
 }
 
 /* ---- samples ---- */
@@ -146,31 +204,73 @@ static struct flame_sample values_of(const struct flame_tree *tree, uint32_t row
 	return sample;
 }
 
-/* node_of_stack: node + 1 of stacks that were walked already; not used with frames of groups. */
-static int add_row(struct flame_tree *tree, uint32_t row, uint32_t *node_of_stack)
+static int take_row(struct building *building, uint32_t row)
 {
+	struct flame_tree *tree = building->tree;
 	const struct profile_row *at = &tree->profile->row[row];
+	const struct flame_sample sample = values_of(tree, row);
+	struct tree_row made = {.row = row, .stack = at->stack};
+	int err = 0;
+
+	if (!sample.value && !sample.base)
+		return 0;
+	if (tree->options.group_frames)
+		err = group_root(tree, at->label_set, &made.root);
+	if (!err)
+		err = take_codes(building, &tree->profile->stacks.stack[at->stack]);
+	building->row[building->row_count++] = made;
+	return err;
+}
+
+static int add_row(struct flame_tree *tree, uint32_t row, uint32_t node)
+{
 	struct flame_sample sample = values_of(tree, row);
-	uint32_t root = 0;
 	int err;
 
 	if (!sample.value && !sample.base)
 		return 0;
-	err = groups_of_set(&tree->groups, at->label_set, &sample.group);
-	if (!err && tree->options.group_frames)
-		err = group_node(tree, sample.group, &root);
+	sample.node = node;
+	err = groups_of_set(&tree->groups, tree->profile->row[row].label_set, &sample.group);
+	return err ? err : add_sample(tree, &sample, &tree->sample_of_row[row]);
+}
+
+static uint32_t longest_stack(const struct stack_table *stacks)
+{
+	uint32_t longest = 0;
+
+	for (uint32_t i = 0; i < stacks->stack_count; i++)
+		if (stacks->stack[i].count > longest)
+			longest = stacks->stack[i].count;
+	return longest;
+}
+
+/* Makes the nodes of all rows, in an order of their own, and then the samples in that of the
+ * rows. */
+static int build(struct flame_tree *tree)
+{
+	const struct profile *profile = tree->profile;
+	const struct stack_table *stacks = &profile->stacks;
+	const size_t rows = (size_t)profile->row_count + 1;
+	OWNED_MEM uint32_t *node = calloc(rows, sizeof(*node));
+	CLEANUP(building_release) struct building building = {
+		.tree = tree,
+		.code = calloc((size_t)stacks->location_count + 1, sizeof(*building.code)),
+		.row = calloc(rows, sizeof(*building.row)),
+		.path = calloc((size_t)longest_stack(stacks) + 1, sizeof(*building.path))};
+	uint32_t root;
+	int err = node && building.code && building.row && building.path
+			  ? append_node(tree, 0, 0, &root)
+			  : -ENOMEM;
+
+	for (uint32_t i = 0; !err && i < profile->row_count; i++)
+		err = take_row(&building, i);
 	if (err)
 		return err;
-	if (root || !node_of_stack[at->stack]) {
-		err = stack_node(tree, at->stack, root, &sample.node);
-		if (err)
-			return err;
-		if (!root)
-			node_of_stack[at->stack] = sample.node + 1;
-	} else {
-		sample.node = node_of_stack[at->stack] - 1;
-	}
-	return add_sample(tree, &sample, &tree->sample_of_row[row]);
+	qsort_r(building.row, building.row_count, sizeof(*building.row), compare_rows, &building);
+	err = append_nodes(&building, node);
+	for (uint32_t i = 0; !err && i < profile->row_count; i++)
+		err = add_row(tree, i, node[i]);
+	return err;
 }
 
 static void add_magnitude(const struct flame_tree *tree, uint32_t node, int64_t magnitude)
@@ -212,11 +312,9 @@ int flame_tree_new(struct profile *profile, const struct flame_options *options,
 		   struct flame_tree **ret_tree)
 {
 	OWNED(flame_tree) struct flame_tree *tree = calloc(1, sizeof(*tree));
-	OWNED_MEM uint32_t *node_of_stack =
-		calloc((size_t)profile->stacks.stack_count + 1, sizeof(*node_of_stack));
 	int err;
 
-	if (!tree || !node_of_stack)
+	if (!tree)
 		return -ENOMEM;
 	tree->sample_of_row =
 		malloc(((size_t)profile->row_count + 1) * sizeof(*tree->sample_of_row));
@@ -229,9 +327,7 @@ int flame_tree_new(struct profile *profile, const struct flame_options *options,
 	tree->options = *options;
 	code_table_init(&tree->code, profile, options->lines ? CODE_BY_LINE : CODE_BY_FUNCTION);
 	groups_init(&tree->groups, profile, &options->group_by);
-	err = append_node(tree, (struct edge){0, 0});
-	for (uint32_t i = 0; !err && i < profile->row_count; i++)
-		err = add_row(tree, i, node_of_stack);
+	err = build(tree);
 	if (!err)
 		err = sum_up(tree);
 	if (err)

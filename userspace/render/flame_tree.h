@@ -47,7 +47,7 @@ struct flame_tree {
 	uint32_t node_count, node_capacity;
 	struct flame_sample *sample;
 	uint32_t sample_count, sample_capacity;
-	struct index_table node_index, sample_index;
+	struct index_table sample_index;
 	uint32_t *sample_of_row; /* owned: by row of the profile; FLAME_NO_SAMPLE */
 	uint32_t row_count;
 	/* owned, by node: the magnitudes of all samples in it; NULL: that is its total */

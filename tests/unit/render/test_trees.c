@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "render_fixture.h"
 
+#include <malloc.h>
+
 #include "export/exports.h"
 #include "render/flame_html.h"
 
@@ -89,6 +91,41 @@ static void flame_tree__groups_can_be_taken_alone(void **state)
 	assert_int_equal(tree->node_count, 3);
 	assert_int_equal(tree->sample[1].group, 1);
 	assert_int_equal(tree->sample[1].value, 50);
+}
+
+#define LONG_STACKS 200U
+#define LONG_FRAMES 1000U
+
+/* Stacks of many frames have more nodes than their file has bytes: 24 bytes each are all that stays
+ * of them. */
+static void flame_tree__of_long_stacks_has_nothing_beside_its_nodes(void **state)
+{
+	const struct flame_options options = {.value_index = 1};
+	CLEANUP(fixture_release) struct fixture f = {0};
+	OWNED(flame_tree) struct flame_tree *tree = NULL;
+	uint32_t location[LONG_FRAMES], random = 1, stack, row;
+	int64_t value[] = {1, PERIOD};
+	struct mallinfo2 before, after;
+
+	(void)state;
+	fixture_init(&f);
+	add(&f, "a;b;c;d;e;f;g;h;i;j;k;l;m;n;o;p", 1, 0);
+	for (uint32_t i = 0; i < LONG_STACKS; i++) {
+		for (uint32_t at = 0; at < LONG_FRAMES; at++) {
+			random = random * 1664525 + 1013904223;
+			location[at] = random >> 28;
+		}
+		assert_int_equal(profile_add_stack(f.profile, location, LONG_FRAMES, &stack), 0);
+		assert_int_equal(profile_add_row(f.profile, stack, 0, value, &row), 0);
+	}
+	before = mallinfo2();
+	assert_int_equal(flame_tree_new(f.profile, &options, &tree), 0);
+	after = mallinfo2();
+	assert_true(tree->node_count > LONG_STACKS * (LONG_FRAMES - 20));
+	assert_true(after.uordblks + after.hblkhd <
+		    before.uordblks + before.hblkhd +
+			    tree->node_capacity * sizeof(struct flame_node) + (1 << 20));
+	assert_int_equal(tree->node[0].total, (LONG_STACKS + 1) * PERIOD);
 }
 
 static void flame_json__escapes_what_would_end_a_script(void **state)
@@ -235,6 +272,7 @@ int main(void)
 		cmocka_unit_test(flame_tree__totals_add_up_to_the_root),
 		cmocka_unit_test(flame_tree__of_both_signs_hides_nothing),
 		cmocka_unit_test(flame_tree__groups_can_be_taken_alone),
+		cmocka_unit_test(flame_tree__of_long_stacks_has_nothing_beside_its_nodes),
 		cmocka_unit_test(flame_json__escapes_what_would_end_a_script),
 		cmocka_unit_test(call_graph__recursion_counts_once),
 		cmocka_unit_test(call_graph__calls_and_primitive_ones_are_told_apart),
