@@ -26,8 +26,8 @@ void flame_tree_free(struct flame_tree *tree)
 }
 
 /* ---- nodes ----
- * Stacks are sorted from their roots on, so that each begins with what it has in common with the one
- * before, and no index of nodes is needed: long stacks have more nodes than their file has bytes. */
+ * Stacks are sorted from their roots on, so that each begins with what it has in common with the
+ * one before, and no index of nodes is needed: long stacks have many more nodes than all else. */
 
 /* A row with a value, until it has its node. */
 struct tree_row {

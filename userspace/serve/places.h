@@ -15,9 +15,9 @@
 
 /* Those that are open, whose they are, and since when each is in its state.  A user may have as
  * many as are still free, and all users together three quarters: the rest is root's.  Beyond that,
- * who comes displaces a connection of the user who has most, or of his own where he is that one:
- * the oldest that has not asked yet, or else one that reads its answer.  Clients that have shown the
- * token have places of their own. */
+ * who comes displaces a connection of the user who has most, or of his own where he has: the oldest
+ * that has not asked yet, or else one that reads its answer.  Clients that have shown the token
+ * have places of their own. */
 
 enum place_state {
 	PLACE_FREE,
