@@ -11,12 +11,16 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_US 1000ULL
 
+static inline uint64_t timespec_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * NS_PER_SEC + (uint64_t)time->tv_nsec;
+}
+/* Returns 0 for a clock that is not there, as the CPU time of what has ended. */
 static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NS_PER_SEC + (uint64_t)now.tv_nsec;
+	return clock_gettime(clock, &now) ? 0 : timespec_ns(&now);
 }
 static inline uint64_t mono_ns(void)
 {

@@ -17,8 +17,6 @@
 
 #include "base/cleanup.h"
 
-/* Ends a stream of open_memstream(). */
-
 #define READ_CHUNK_BYTES 16384U
 
 int read_file_at(int dir_fd, const char *path, size_t max_bytes, char **ret_text, size_t *ret_size)

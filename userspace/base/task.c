@@ -118,8 +118,6 @@ int own_code_offset(const void *address, uint64_t *ret_offset)
 	return 0;
 }
 
-/* What this process costs, for its own metrics. */
-
 #define STATM_BYTES 256U /* seven numbers */
 
 uint64_t own_cost_cpu_ns(void)
@@ -142,16 +140,11 @@ uint64_t own_cost_rss_bytes(void)
 	return resident ? strtoull(resident, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* The CPU time of another process. */
-
 uint64_t process_cpu_ns(pid_t pid)
 {
-	struct timespec time;
 	clockid_t clock;
 
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &time))
-		return 0;
-	return (uint64_t)time.tv_sec * NS_PER_SEC + (uint64_t)time.tv_nsec;
+	return clock_getcpuclockid(pid, &clock) ? 0 : clock_ns(clock);
 }
 
 uint64_t process_delay_ns(pid_t pid)

@@ -204,8 +204,6 @@ int config_read(struct config *config, const char *path, char why[CONFIG_WHY_BYT
 
 /* ---- printing, for --doctor ---- */
 
-/* The configuration that counts, for --doctor. */
-
 #define KEY_COLUMNS 12
 
 /* A header's name is no secret, its value may be one. */

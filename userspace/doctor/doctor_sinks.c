@@ -158,14 +158,22 @@ static void check_endpoint(struct findings *findings, const char *name, const ch
 			     endpoint.host, endpoint.port);
 }
 
+/* A token itself is looked at, as the server does, and forgotten. */
 static void check_secret(struct findings *findings, const char *name,
-			 const struct config_value *file)
+			 const struct config_value *file, bool is_token)
 {
-	char why[CONFIG_WHY_BYTES];
+	char why[CONFIG_WHY_BYTES] = "no memory";
+	char *token = NULL;
+	int err;
 
 	if (!file->text)
 		return;
-	if (config_check_secret(file->text, config_server_user(), why))
+	err = is_token ? config_read_token(file->text, config_server_user(), &token, why)
+		       : config_check_secret(file->text, config_server_user(), why);
+	if (token)
+		explicit_bzero(token, strlen(token));
+	free(token);
+	if (err)
 		findings_add(findings, FINDING_FAIL, name, "%s: %s", file->key->name, why);
 	else
 		findings_add(findings, FINDING_OK, name, "%s '%s' is kept from other users",
@@ -193,24 +201,6 @@ static void check_certificate(struct findings *findings, const char *name,
 	free(file.text);
 }
 
-/* The token itself is looked at, as the server does, and forgotten. */
-static void check_token(struct findings *findings, const struct config_value *file)
-{
-	char why[CONFIG_WHY_BYTES] = "no memory";
-	char *token = NULL;
-
-	if (!file->text)
-		return;
-	if (config_read_token(file->text, config_server_user(), &token, why)) {
-		findings_add(findings, FINDING_FAIL, "http", "%s: %s", file->key->name, why);
-		return;
-	}
-	explicit_bzero(token, strlen(token));
-	free(token);
-	findings_add(findings, FINDING_OK, "http", "%s '%s' is kept from other users",
-		     file->key->name, file->text);
-}
-
 static void check_http(struct findings *findings, const struct config *config)
 {
 	char why[CONFIG_WHY_BYTES];
@@ -218,8 +208,8 @@ static void check_http(struct findings *findings, const struct config *config)
 
 	if (config_http(config, &http, why))
 		return; /* options_parse() has checked it: there is none */
-	check_token(findings, &http.token_file);
-	check_secret(findings, "http", &http.key);
+	check_secret(findings, "http", &http.token_file, true);
+	check_secret(findings, "http", &http.key, false);
 	check_certificate(findings, "http", &http.cert);
 	check_certificate(findings, "http", &http.client_ca);
 }
@@ -229,8 +219,8 @@ static void check_push(struct findings *findings, const struct config_push *push
 	char name[NAME_BYTES];
 
 	snprintf(name, sizeof(name), "push %s", push->section);
-	check_secret(findings, name, &push->token_file);
-	check_secret(findings, name, &push->key);
+	check_secret(findings, name, &push->token_file, false);
+	check_secret(findings, name, &push->key, false);
 	check_certificate(findings, name, &push->cert);
 	check_certificate(findings, name, &push->ca);
 	if (!push->url.text)

@@ -200,9 +200,7 @@ struct collecting {
 
 static int on_node(void *context, const void *key, const void *value)
 {
-	const struct collecting *collecting = context;
-
-	return call_paths_note(collecting->paths, *(const uint64_t *)key, value);
+	return call_paths_note(context, *(const uint64_t *)key, value);
 }
 
 static int on_thread(void *context, const void *key, const void *value)
@@ -221,7 +219,7 @@ int call_paths_collect(struct call_paths *paths, const struct call_tables *table
 {
 	struct collecting collecting = {.paths = paths, .tables = tables};
 	int err = table_read(tables->nodes, sizeof(uint64_t), sizeof(struct pp_call_node), on_node,
-			     &collecting);
+			     paths);
 
 	if (!err)
 		err = table_read(tables->threads, sizeof(uint32_t), sizeof(struct pp_call_thread),
@@ -232,7 +230,6 @@ int call_paths_collect(struct call_paths *paths, const struct call_tables *table
 /* ---- threads that have ended ---- */
 
 struct tidying {
-	const struct call_paths *paths;
 	const struct call_tables *tables;
 	struct pp_call_thread
 		last;  /* that was looked for: a thread's nodes often follow each other */
@@ -253,10 +250,9 @@ static bool is_of_ended(struct tidying *tidying, const struct node *node)
 
 int call_paths_tidy(struct call_paths *paths, const struct call_tables *tables)
 {
-	struct collecting collecting = {.paths = paths, .tables = tables};
-	struct tidying tidying = {.paths = paths, .tables = tables};
+	struct tidying tidying = {.tables = tables};
 	int err = table_read(tables->nodes, sizeof(uint64_t), sizeof(struct pp_call_node), on_node,
-			     &collecting);
+			     paths);
 
 	for (size_t i = 0; !err && i < paths->set.count; i++) {
 		struct node *node = paths->set.entry[i];
@@ -376,9 +372,7 @@ struct lines_collecting {
 
 static int on_row(void *context, const void *key, const void *value)
 {
-	const struct lines_collecting *collecting = context;
-
-	return line_rows_note(collecting->rows, *(const uint64_t *)key, value);
+	return line_rows_note(context, *(const uint64_t *)key, value);
 }
 
 static int on_run(void *context, const void *key, const void *value)
@@ -398,7 +392,7 @@ int line_rows_collect(struct hash_set *rows, const struct line_tables *tables,
 {
 	struct lines_collecting collecting = {.rows = rows, .tables = tables};
 	int err = table_read(tables->rows, sizeof(uint64_t), sizeof(struct pp_line_row), on_row,
-			     &collecting);
+			     rows);
 
 	if (!err)
 		err = table_read(tables->runs, sizeof(struct pp_line_run_key),

@@ -54,21 +54,10 @@ static uint64_t bytes_of(const struct pp_incomplete_record *record)
 /* Returns NULL when there is no memory. */
 static struct queue_user *user_get(struct incomplete_queue *queue, uint32_t uid)
 {
-	struct queue_user *user;
+	struct queue_user *user = HASH_GET(queue->users, uid, uid);
 
-	HASH_FIND(hh, queue->users, &uid, sizeof(uid), user);
-	if (user)
-		return user;
-	user = calloc(1, sizeof(*user));
-	if (!user)
-		return NULL;
-	user->uid = uid;
-	HASH_ADD(hh, queue->users, uid, sizeof(user->uid), user);
-	if (!user->hh.tbl) { /* no memory for the table */
-		free(user);
-		return NULL;
-	}
-	DL_APPEND(queue->turn, user);
+	if (user && !user->prev) /* it is new */
+		DL_APPEND(queue->turn, user);
 	return user;
 }
 
@@ -122,8 +111,7 @@ struct queued_incomplete *incomplete_queue_take(struct incomplete_queue *queue)
 		DL_APPEND(queue->turn, user);
 		return queued;
 	}
-	HASH_DEL(queue->users, user);
-	free(user);
+	HASH_DROP(queue->users, user);
 	return queued;
 }
 

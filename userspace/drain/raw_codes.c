@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef HASH_NONFATAL_OOM
-#define HASH_NONFATAL_OOM 1
-#endif
 #include "drain/raw_codes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include <utlist.h>
+
+#include "base/hash.h"
 
 static struct raw_user *find(const struct raw_codes *codes, uint32_t uid)
 {
@@ -19,20 +18,10 @@ static struct raw_user *find(const struct raw_codes *codes, uint32_t uid)
 
 static struct raw_user *get(struct raw_codes *codes, uint32_t uid)
 {
-	struct raw_user *user = find(codes, uid);
+	struct raw_user *user = HASH_GET(codes->by_user, user, uid);
 
-	if (user)
-		return user;
-	user = calloc(1, sizeof(*user));
-	if (!user)
-		return NULL;
-	user->user = uid;
-	HASH_ADD(hh, codes->by_user, user, sizeof(user->user), user);
-	if (!user->hh.tbl) { /* no memory for the table */
-		free(user);
-		return NULL;
-	}
-	DL_APPEND(codes->waiting, user);
+	if (user && !user->prev) /* it is new */
+		DL_APPEND(codes->waiting, user);
 	return user;
 }
 
@@ -44,8 +33,7 @@ static struct raw_user **list_of(struct raw_codes *codes, const struct raw_user 
 static void drop(struct raw_codes *codes, struct raw_user *user)
 {
 	DL_DELETE(*list_of(codes, user), user);
-	HASH_DEL(codes->by_user, user);
-	free(user);
+	HASH_DROP(codes->by_user, user);
 }
 
 void raw_codes_release(struct raw_codes *codes)

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <uthash.h>
+#include "base/hash.h"
 
 /* Part of what holds a code object, which sets index and user, and the rest to 0. */
 struct raw_code_link {

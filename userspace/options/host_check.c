@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdarg.h>
@@ -417,7 +418,8 @@ static int check_executable(const char *path)
 	return 0;
 }
 
-int host_find_command(const char *name, char **ret_path)
+/* Finds the file that execvp() would run.  Heap.  Returns 0, -ENOENT, -EACCES, -ENOMEM. */
+static int find_command(const char *name, char **ret_path)
 {
 	const char *directories = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";
 	int err, result = -ENOENT;
@@ -459,7 +461,7 @@ static int check_command(const struct host *host)
 	if (!host->options->command)
 		return 0;
 	name = host->options->command[0];
-	err = host_find_command(name, &path);
+	err = find_command(name, &path);
 	if (err == -ENOENT)
 		return because(host, err, "command '%s' not found%s", name,
 			       strchr(name, '/') ? "" : " in PATH");
@@ -467,22 +469,6 @@ static int check_command(const struct host *host)
 		return because(host, err, "command '%s' cannot be executed: %s", name,
 			       strerror(-err));
 	return 0;
-}
-
-/* Returns the directory that contains `path`, or would contain it, without the last '/'; "." and
- * "/" stay. */
-static int parent_of(const char *path, char **ret_parent)
-{
-	size_t size = strlen(path);
-
-	while (size > 1 && path[size - 1] == '/')
-		size--;
-	while (size && path[size - 1] != '/')
-		size--;
-	while (size > 1 && path[size - 1] == '/')
-		size--;
-	*ret_parent = size ? strndup(path, size) : strdup(".");
-	return *ret_parent ? 0 : -ENOMEM;
 }
 
 static int check_writable(const struct host *host, const char *directory)
@@ -503,13 +489,13 @@ static int check_writable(const struct host *host, const char *directory)
 static int check_parent(const struct host *host)
 {
 	const char *output = host->options->output;
-	OWNED_MEM char *parent = NULL;
+	OWNED_MEM char *copy = strdup(output);
+	const char *parent = copy ? dirname(copy) : NULL;
 	struct stat status;
 	int err;
 
-	err = parent_of(output, &parent);
-	if (err)
-		return because(host, err, "%s", strerror(-err));
+	if (!parent)
+		return because(host, -ENOMEM, "%s", strerror(ENOMEM));
 	if (stat(parent, &status)) {
 		err = -errno;
 		if (err == -ENOENT)

@@ -46,7 +46,5 @@ void host_explain_perf(const struct host_paths *paths, int err, char *why, size_
 /* Finds the directory of the cgroup that --cgroup names: a path, or a path below the mount of
  * cgroup2 (as /proc/PID/cgroup prints it).  Heap.  Returns 0, -ENOENT, -ENOMEM. */
 int host_find_cgroup(const struct host_paths *paths, const char *name, char **ret_path);
-/* Finds the file that execvp() would run.  Heap.  Returns 0, -ENOENT, -EACCES, -ENOMEM. */
-int host_find_command(const char *name, char **ret_path);
 
 #endif

@@ -14,8 +14,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* Parses what --lines names: FILE or FILE:FUNC, as pyprof lines takes them. */
-
 static int refuse(char why[LINE_SPEC_WHY_BYTES], const char *text)
 {
 	snprintf(why, LINE_SPEC_WHY_BYTES, "%s", text);

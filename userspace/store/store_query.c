@@ -241,11 +241,6 @@ static int read_once(struct store_listing *listing, const struct place *place)
 	return err ? err : -errno;
 }
 
-static int64_t time_ns(const struct timespec *time)
-{
-	return (int64_t)((uint64_t)time->tv_sec * NS_PER_SEC + (uint64_t)time->tv_nsec);
-}
-
 /* When a directory was changed last, and the tick of the clock that stamps changes. */
 struct look {
 	int64_t changed_ns, tick_ns;
@@ -259,7 +254,8 @@ static int look_at(DIR *dir, struct look *ret_look)
 	clock_gettime(CLOCK_REALTIME_COARSE, &tick);
 	if (fstat(dirfd(dir), &stat))
 		return -errno;
-	*ret_look = (struct look){.changed_ns = time_ns(&stat.st_mtim), .tick_ns = time_ns(&tick)};
+	*ret_look = (struct look){.changed_ns = (int64_t)timespec_ns(&stat.st_mtim),
+				  .tick_ns = (int64_t)timespec_ns(&tick)};
 	return 0;
 }
 
