@@ -77,7 +77,6 @@ struct file {
 	/* when the child did not examine it: there was none, or it was late; 0: it did */
 	uint64_t unread_ns;
 	uint8_t lates; /* how often it was late, or ended, FILE_LATES_MAX at most */
-	uint8_t machine_ok;
 	struct python_info *python; /* owned; NULL: no interpreter */
 	uint32_t python_index;	    /* 1 + index in pythons[]; 0: none */
 	/* processes whose interpreter it is; ended ones count until they are forgotten */
