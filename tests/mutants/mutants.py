@@ -71,7 +71,7 @@ MORE_AREAS = {
     "facts": r"/profile/facts\.c$",
     "serve": r"/live/(client|feed|model|server)\.c$",
     "options": r"/options/\w+\.c$",
-    "config": r"/config/\w+\.c$|/(agent|doctor)/(rate|reload|doctor_sinks)\.c$",
+    "config": r"/config/\w+\.c$|/(agent|doctor)/(rate|reload|findings|doctor_sinks)\.c$",
     "symbolize": r"/symbolize/\w+\.c$",
     "timeline": r"/timeline/\w+\.c$",
     "render": r"/render/\w+\.c$",

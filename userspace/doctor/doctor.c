@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/statfs.h>
 #include <sys/timex.h>
@@ -18,8 +17,6 @@
 #include "options/host_check.h"
 #include "options/options.h"
 
-#define NAME_COLUMNS 16
-#define TEXT_BYTES 1024U
 #define VERSION_BYTES 4096U
 
 struct doctor {
@@ -28,26 +25,6 @@ struct doctor {
 	struct findings findings;
 	bool may_look; /* BPF and perf events can be tried */
 };
-
-void findings_add(struct findings *findings, enum finding finding, const char *name,
-		  const char *format, ...)
-{
-	static const char *const words[] = {"ok", "warn", "fail"};
-	static const char *const colours[] = {"\x1b[32m", "\x1b[33m", "\x1b[31m"};
-	char text[TEXT_BYTES];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	findings->count[finding]++;
-	fprintf(findings->out, "%s%-4s%s  ", findings->has_colours ? colours[finding] : "",
-		words[finding], findings->has_colours ? "\x1b[0m" : "");
-	if (text[0])
-		fprintf(findings->out, "%-*s %s\n", NAME_COLUMNS, name, text);
-	else
-		fprintf(findings->out, "%s\n", name);
-}
 
 /* ---- what host_check.c knows ---- */
 
