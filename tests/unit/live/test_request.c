@@ -221,6 +221,8 @@ static void request__of_another_user(void **state)
 	assert_int_equal(request.uid, 1000);
 	assert_int_equal(live_request_format(&request, text, &size), 0);
 	assert_string_equal(text, "pyprofd 1 top all uid=1000 kinds=cpu\n");
+	assert_int_equal(parse("pyprofd 1 top all uid=4294967294", &request), 0);
+	assert_int_equal(request.uid, UINT32_MAX - 1);
 	assert_int_equal(parse("pyprofd 1 dump 7 uid=0", &request), 0);
 	assert_true(request.has_uid && !request.uid);
 	assert_int_equal(parse("pyprofd 1 stats all", &request), 0);
