@@ -25,9 +25,9 @@ def burn(seconds):
     while time.thread_time() < end:
         sum(range(100))
 def three_parts():
-    burn(0.03)
+    burn(0.006)
 def one_part():
-    burn(0.01)
+    burn(0.002)
 def idle():
     while True:
         time.sleep(0.05)
@@ -35,7 +35,7 @@ def work():
     while True:
         three_parts()
         one_part()
-        time.sleep(0.06)
+        time.sleep(0.012)
 threading.Thread(target=idle, name="idler", daemon=True).start()
 threading.Thread(target=work, name="toiler", daemon=True).start()
 print("ready", flush=True)
