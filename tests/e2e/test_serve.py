@@ -263,19 +263,20 @@ def test_metrics_are_prometheus():
 
 def test_who_sees_what():
     harness.need(os.geteuid() == 0, "only root can become somebody else")
-    with Server() as server, test_live.Worker(user=USER) as own, test_live.Worker() as other:
-        status, body = server.get_as(USER, "/debug/pprof/profile?seconds=2")
+    user = USER + 2  # who has no programs of other tests
+    with Server() as server, test_live.Worker(user=user) as own, test_live.Worker() as other:
+        status, body = server.get_as(user, "/debug/pprof/profile?seconds=2")
         assert status == 200, body
         seen = pids(pprof.Profile(body))
         assert seen == {own.pid}, (seen, own.pid, other.pid)
         # A process of others and one that is not there are the same.
         for status, body in test_dump.at_once([
-                (server.get_as, USER, "/debug/pprof/profile?seconds=1&pid=%d" % pid)
+                (server.get_as, user, "/debug/pprof/profile?seconds=1&pid=%d" % pid)
                 for pid in (other.pid, 4194303)]):
             assert status == 200 and not pprof.Profile(body).samples
         for path in ("/api/v1/profile?from=1m", "/metrics"):
-            assert server.get_as(USER, path)[0] == 403
-            assert server.get_as(USER, path + ("&" if "?" in path else "?") + "token=" + TOKEN)[
+            assert server.get_as(user, path)[0] == 403
+            assert server.get_as(user, path + ("&" if "?" in path else "?") + "token=" + TOKEN)[
                 0] in (200, 404)
         # Root, and the token.
         everybody = pids(pprof.Profile(server.get("/debug/pprof/profile?seconds=2")[1]))
