@@ -67,15 +67,17 @@ static __always_inline void cuda_walk(struct pt_regs *ctx, struct pp_walk *w, __
 	walk_emit_stacks(slot);
 }
 
-/* A call whose stack is taken, which stands for so many. */
+/* A call whose stack is taken, which stands for so many.  Walks have a budget of their own. */
 static __always_inline void cuda_call_walk(struct pt_regs *ctx, const struct cuda_hit *h,
-					   __u32 stands_for, __u64 bytes)
+					   struct cuda_thread *thread, __u32 stands_for,
+					   __u64 bytes)
 {
 	struct task_struct *task = task_current();
 	const __u64 sp = PT_REGS_SP(ctx);
 	struct scratch taken;
 	__u32 walked = 0;
 
+	thread->timed_ns = 0;
 	scratch_enter_pool(&taken);
 	if (taken.walk &&
 	    identify(taken.walk, task, h->thread, CURRENT_READ(task, flags), false, h->cfg)) {
@@ -83,6 +85,8 @@ static __always_inline void cuda_call_walk(struct pt_regs *ctx, const struct cud
 		cuda_count(taken.slot, stands_for, bytes);
 		times_add(PP_PROGRAM_PROBE, bpf_ktime_get_ns() - taken.walk->started_ns);
 		walked = taken.slot + 1;
+	} else {
+		cuda_walk_failed(h->id, stands_for);
 	}
 	if (h->site->has_end && cuda_open_take(h->user))
 		cuda_call_remember(sp, h->id, stands_for, walked);
@@ -98,7 +102,7 @@ static __always_inline __u64 cuda_capture_now(const struct cuda_hit *h,
 {
 	if (likely(!thread->captures) || !h->site->node)
 		return 0;
-	return cuda_captured(h->thread, thread->generation, h->what.stream, thread->capture);
+	return cuda_captured(h->thread, thread->generation, h->what.stream);
 }
 
 static __always_inline void cuda_call_record(const struct cuda_hit *h, __u64 capture, __u64 bytes)
@@ -109,15 +113,6 @@ static __always_inline void cuda_call_record(const struct cuda_hit *h, __u64 cap
 		      node == PP_CUDA_NODE_INSTANCE ? h->what.ident : bytes);
 }
 
-/* Returns whether the call leaves no work in its stream, as it is recorded into a graph.  What is
- * recorded by a guess alone may run. */
-static __always_inline bool cuda_leaves_nothing(const struct cuda_hit *h,
-						const struct cuda_thread *thread, __u64 capture)
-{
-	return capture && (capture != thread->capture ||
-			   cuda_is_captured(h->thread, thread->generation, h->what.stream));
-}
-
 /* Returns whether a call allocates memory of the device. */
 static __always_inline bool cuda_allocates(const struct pp_cuda_site *site)
 {
@@ -126,14 +121,16 @@ static __always_inline bool cuda_allocates(const struct pp_cuda_site *site)
 
 /* Takes the stack of a call that runs, if it is due, and notes what its end needs. */
 static __always_inline void cuda_call_follow(struct pt_regs *ctx, const struct cuda_hit *h,
-					     struct pp_cuda_totals *totals, __u64 bytes)
+					     struct cuda_thread *thread,
+					     const struct pp_cuda_totals *totals, __u32 count,
+					     __u64 bytes)
 {
 	const struct pp_cuda_site *site = h->site;
 	const __u32 stands_for = cuda_allocates(site) ? cuda_block_walk(h->id)
-						      : cuda_walk_due(totals, h->cfg, h->id);
+						      : cuda_walk_due(totals, h->cfg, h->id, count);
 
 	if (stands_for)
-		cuda_call_walk(ctx, h, stands_for, bytes);
+		cuda_call_walk(ctx, h, thread, stands_for, bytes);
 	else if (site->has_end && cuda_open_take(h->user))
 		cuda_call_remember(PT_REGS_SP(ctx), h->id, 0, 0);
 	if (unlikely(site->object))
@@ -142,13 +139,13 @@ static __always_inline void cuda_call_follow(struct pt_regs *ctx, const struct c
 				 site->out ? bytes : 0, h->what.id.generation, site->object);
 }
 
-/* Returns whether the call leaves no work in its stream. */
+/* Returns whether the call leaves no work in its stream, as it is recorded into a graph. */
 static __always_inline bool cuda_call_begin(struct pt_regs *ctx, struct cuda_hit *h,
-					    const struct cuda_thread *thread)
+					    struct cuda_thread *thread)
 {
 	const struct pp_cuda_site *site = h->site;
 	struct pp_cuda_totals *totals;
-	__u64 bytes, capture;
+	__u64 bytes, capture, count;
 
 	bytes = cuda_bytes(ctx, site, &h->what.direction);
 	h->what.api = site->api;
@@ -162,18 +159,19 @@ static __always_inline bool cuda_call_begin(struct pt_regs *ctx, struct cuda_hit
 		cuda_call_record(h, capture, bytes);
 	totals = h->scale ? cuda_totals_make(h) : NULL;
 	if (!totals)
-		return cuda_leaves_nothing(h, thread, capture);
+		return capture;
 	if (capture) {
 		__sync_fetch_and_add(&totals->captured, scaled(1, h->scale));
-		return cuda_leaves_nothing(h, thread, capture);
+		return true;
 	}
-	__sync_fetch_and_add(&totals->calls, scaled(1, h->scale));
 	if (site->node == PP_CUDA_NODE_INSTANCE)
 		bytes = cuda_graph_run(h->id, h->what.id.generation,
 				       cuda_parameter(ctx, site->ident), h->scale);
 	if (bytes)
 		__sync_fetch_and_add(&totals->bytes, bytes);
-	cuda_call_follow(ctx, h, totals, bytes);
+	count = scaled(1, h->scale);
+	__sync_fetch_and_add(&totals->calls, count);
+	cuda_call_follow(ctx, h, thread, totals, count, bytes);
 	return false;
 }
 
@@ -336,8 +334,7 @@ static __always_inline void cuda_note_begin(struct pt_regs *ctx, const struct cu
 			  ident);
 		return;
 	case PP_CUDA_BEGIN_CAPTURE:
-		cuda_note(sp, cuda_stream(ctx, site), ident,
-			  site->kind ? cuda_parameter(ctx, site->kind) : 0);
+		cuda_note(sp, cuda_stream(ctx, site), ident, 0);
 		return;
 	case PP_CUDA_END_CAPTURE:
 		cuda_note(sp, cuda_parameter(ctx, site->out), cuda_stream(ctx, site), 0);
@@ -525,7 +522,7 @@ static __always_inline void cuda_noted(const struct cuda_hit *h, const struct cu
 	switch (h->site->does) {
 	case PP_CUDA_BEGIN_CAPTURE:
 		if (!result)
-			cuda_capture_begin(h->thread, call->id, call->more, call->what);
+			cuda_capture_begin(h->thread, call->id, call->what);
 		return;
 	case PP_CUDA_UPDATE_GRAPH:
 		if (!result)
@@ -603,6 +600,7 @@ static __always_inline void cuda_handle(struct pt_regs *ctx)
 		cuda_end(ctx, &h);
 	else
 		cuda_begin(ctx, &h, thread);
+	cuda_hit_timed(thread);
 }
 
 SEC("uprobe")

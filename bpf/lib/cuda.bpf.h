@@ -334,6 +334,23 @@ static __always_inline struct cuda_thread *cuda_thread_get(__u64 id, const struc
 	return thread;
 }
 
+/* One hit in so many is timed.  What lies far beyond what a hit takes is others' time: programs of
+ * this kind are preempted. */
+#define CUDA_TIMED_ONE_IN 64U
+#define CUDA_TIMED_MAX_NS 5000U
+
+static __always_inline void cuda_hit_timed(struct cuda_thread *thread)
+{
+	__u64 ns;
+
+	if (likely(!thread->timed_ns))
+		return;
+	ns = bpf_ktime_get_ns() - thread->timed_ns;
+	thread->timed_ns = 0;
+	thread->hits.timed++;
+	thread->hits.ns += ns < CUDA_TIMED_MAX_NS ? ns : CUDA_TIMED_MAX_NS;
+}
+
 /* Notes a hit, and sets what it counts as; 0: it does not count. */
 static __always_inline void cuda_hit_count(struct cuda_hit *h, struct cuda_thread *thread)
 {
@@ -342,7 +359,8 @@ static __always_inline void cuda_hit_count(struct cuda_hit *h, struct cuda_threa
 
 	if (kind >= PP_CUDA_HITS)
 		return;
-	thread->hits.of[kind]++;
+	if (unlikely(++thread->hits.of[kind] % CUDA_TIMED_ONE_IN == 0))
+		thread->timed_ns = bpf_ktime_get_ns();
 	h->scale = 1 << PP_GATE_SCALE_SHIFT;
 	if (kind >= PP_CUDA_LAUNCHES)
 		return;

@@ -13,16 +13,12 @@
 #include "lib/frames.bpf.h"
 #include "lib/user_probe.bpf.h"
 
-/* cuda.h: CUstreamCaptureMode, and results with which cuStreamEndCapture() ends one that has gone
- * wrong: invalidated, not joined. */
-#define CAPTURE_RELAXED 2U
+/* cuda.h: results with which cuStreamEndCapture() ends one that has gone wrong: invalidated, not
+ * joined. */
 #define CAPTURE_INVALIDATED 901U
 #define CAPTURE_UNJOINED 904U
 /* CU_EVENT_RECORD_EXTERNAL: a node records the event, which takes its capture nowhere. */
 #define EVENT_RECORD_EXTERNAL 1U
-/* For so long a thread's capture is taken to have what it puts into other streams: one that has
- * gone wrong may never be ended. */
-#define CAPTURE_GUESS_NS 10000000000ULL
 /* Its number is the time of its beginning, and below that the CPU. */
 #define CAPTURE_CPU_BITS 8
 
@@ -158,21 +154,8 @@ static __always_inline bool are_launches_whole(void)
 	return is_gate_open(PP_CUDA_HIT_LAUNCH) && is_gate_open(PP_CUDA_HIT_LAUNCH_DEAR);
 }
 
-/* Counts a capture, so that the agent follows events.  Returns whether it does so by now. */
-static __always_inline bool are_events_followed(void)
-{
-	__u32 at = PP_CUDA_CAPTURES, *captures = bpf_map_lookup_elem(&cuda_events, &at);
-	const __u32 *followed;
-
-	at = PP_CUDA_FOLLOWED;
-	followed = bpf_map_lookup_elem(&cuda_events, &at);
-	if (captures)
-		__sync_fetch_and_add(captures, 1);
-	return followed && *followed;
-}
-
 /* A capture has begun.  graph: to which it adds; 0: it makes one. */
-__noinline int cuda_capture_begin(__u64 id, __u64 handle, __u32 mode, __u64 graph)
+__noinline int cuda_capture_begin(__u64 id, __u64 handle, __u64 graph)
 {
 	struct cuda_thread *thread = bpf_map_lookup_elem(&cuda_threads, &id);
 	const __u64 stream = stream_of_thread(handle, id);
@@ -196,9 +179,6 @@ __noinline int cuda_capture_begin(__u64 id, __u64 handle, __u32 mode, __u64 grap
 	    object_set(thread->generation, stream, PP_CUDA_OBJECT_STREAM, &part))
 		return 1;
 	__sync_fetch_and_add(&process->captures, 1);
-	/* As long as events are not followed it is a guess which streams join.  In other modes a
-	 * thread does nothing else meanwhile, by and large. */
-	thread->capture = are_events_followed() || mode == CAPTURE_RELAXED ? 0 : number;
 	tell_threads();
 	return 0;
 }
@@ -253,15 +233,12 @@ __noinline int cuda_capture_end(__u64 id, __u64 handle, __u64 graph, __u32 resul
 	if (!capture || (result && result != CAPTURE_INVALIDATED && result != CAPTURE_UNJOINED))
 		return 0;
 	capture_drop(process, thread->generation, number, stream);
-	if (thread->capture == number)
-		thread->capture = 0;
 	tell_threads();
 	return 0;
 }
 
-/* Returns the number of the capture that records what the thread puts into a stream; 0: it runs.
- * own: struct cuda_thread. */
-__noinline __u64 cuda_captured(__u64 id, __u32 generation, __u64 handle, __u64 own)
+/* Returns the number of the capture that records what the thread puts into a stream; 0: it runs. */
+__noinline __u64 cuda_captured(__u64 id, __u32 generation, __u64 handle)
 {
 	const __u64 stream = stream_of_thread(handle, id);
 	__u64 number = 0;
@@ -273,20 +250,7 @@ __noinline __u64 cuda_captured(__u64 id, __u32 generation, __u64 handle, __u64 o
 	/* It joined one that has ended. */
 	if (number)
 		cuda_forget(generation, stream, PP_CUDA_OBJECT_STREAM);
-	if (!own || bpf_ktime_get_ns() - (own >> CAPTURE_CPU_BITS) > CAPTURE_GUESS_NS ||
-	    !object_get(generation, own, PP_CUDA_OBJECT_CAPTURE))
-		return 0;
-	count_loss(PP_LOSS_CUDA_CAPTURED_GUESSED);
-	return own;
-}
-
-/* Returns whether a stream is captured for sure. */
-__noinline int cuda_is_captured(__u64 id, __u32 generation, __u64 handle)
-{
-	__u64 number = 0;
-
-	return !!capture_of(generation, stream_of_thread(handle, id), PP_CUDA_OBJECT_STREAM,
-			    &number);
+	return 0;
 }
 
 /* An event of a captured stream is part of the capture; of another one no longer. */

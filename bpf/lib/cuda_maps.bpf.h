@@ -26,9 +26,6 @@ struct cuda_machine {
 };
 MAP(cuda_machine, ARRAY, 1, __u32, struct cuda_machine);
 
-/* By enum pp_cuda_events. */
-MAP(cuda_events, ARRAY, PP_CUDA_EVENTS, __u32, __u32);
-
 /* How many rows cuda_totals has: one value, which the agent writes when it has removed some. */
 MAP(cuda_rows, ARRAY, 1, __u32, __u64);
 
@@ -61,7 +58,7 @@ struct cuda_thread {
 	__u32 user;
 	__u32 fence; /* cuda_launch_enter() */
 	__u32 pad;
-	__u64 capture; /* its own, with which calls on other streams may go; 0: none */
+	__u64 timed_ns; /* since when its hit is timed; 0: it is not */
 	/* Its context, and the one that was there before a push: struct cuda_streams. */
 	__u64 context, below;
 	/* The stream that it has marked last, and in which round: lib/cuda_streams.bpf.h. */

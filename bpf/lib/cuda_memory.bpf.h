@@ -23,20 +23,15 @@ __noinline int cuda_block_walk(__u64 id)
 	struct pp_user_share *share = process ? share_of(process->user) : NULL;
 	struct cuda_machine *machine = cuda_machine_get();
 	const struct pp_config *cfg = config_get();
-	const __u64 now_ns = bpf_ktime_get_ns();
-	__u64 calls;
 
 	if (!totals || !cfg)
 		return 0;
 	if (!process || !machine ||
-	    !walk_take(&process->blocks_until_ns, now_ns, PP_CUDA_BLOCK_PROCESS_NS, true) ||
-	    (share &&
-	     !walk_take(&share->gpu_blocks_until_ns, now_ns, PP_CUDA_BLOCK_USER_NS, true)) ||
-	    !walk_take(&machine->blocks_until_ns, now_ns, PP_CUDA_BLOCK_MACHINE_NS, true))
-		return cuda_walk_due(totals, cfg, id);
-	calls = *(volatile __u64 *)&totals->calls;
-	walk_window(totals, cfg, calls);
-	return walk_stands_for(totals, calls, now_ns);
+	    !walk_take(cfg, &process->blocks_until_ns, share ? &share->gpu_blocks_until_ns : NULL,
+		       &machine->blocks_until_ns))
+		return cuda_walk_due(totals, cfg, id, 1);
+	walk_window(totals, cfg);
+	return walk_stands_for(totals, 1);
 }
 
 /* ---- how many there may be ---- */

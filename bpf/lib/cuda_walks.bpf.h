@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which calls have their stacks taken, and for how many others each stands
- * (include/pyprofd/cuda.h).  Several threads may change what is kept of a row at the same time: a
- * walk stands for some calls more or less then.  The agent divides exact totals: sums stay
- * right. */
+ * (include/pyprofd/cuda.h).  The agent divides exact totals: sums stay right. */
 #ifndef BPF_LIB_CUDA_WALKS_H
 #define BPF_LIB_CUDA_WALKS_H
 
 #include "lib/cuda_maps.bpf.h"
+#include "lib/frames.bpf.h"
 #include "lib/news.bpf.h"
 
 /* What the processes that call CUDA and their users may take of the tables.  A program can call a
@@ -187,114 +186,186 @@ __noinline int cuda_row_made(__u32 tgid, __u32 is_of_others)
 	return 0;
 }
 
+/* ---- which calls have their stacks taken ----
+ * The calls of a row are cut into blocks of `gap`, and of each block one call is walked, at random,
+ * so that no loop of a program keeps time with it: it stands for the block.  As long as there is
+ * enough of what is saved, blocks have one call.  The less there is, the fewer walks a row may have
+ * in a time, whatever it is called: rows with few calls keep all of theirs, and those with many
+ * share the rest.  Several threads may change what is kept of a row at the same time; of blocks of
+ * one call each still stands for itself. */
+
 #define CUDA_GAP_MAX (1U << 20)
+/* After so long, or so many walks, a row's gap is set anew, to twice or half of it at most: what
+ * comes in bursts is called less often than it seems in one. */
+#define CUDA_PACE_NS (1ULL << 27)
+#define CUDA_PACE_WALKS 64U
+/* A row has all of its walks as long as more than a half is left of what can be saved.  Below it
+ * may have 16 times its process' income by the square of that part: one row is in balance at a
+ * quarter, 16 are at a sixteenth. */
+#define CUDA_PARTS_SHIFT 8
+#define CUDA_ROW_SHIFT 4
 
-/* Takes a walk that costs cost_ns of the time that *until_ns is ahead.  Returns whether there was
- * one: of what is saved, others than first walks leave the half. */
-static __always_inline bool walk_take(__u64 *until_ns, __u64 now_ns, __u64 cost_ns, bool is_first)
+/* Returns how much is left of what is saved; *until_ns: how far ahead the walks so far reach. */
+static __always_inline __u64 walks_saved(const __u64 *until_ns, __u64 now_ns)
 {
-	__u64 until = *(volatile __u64 *)until_ns;
+	const __u64 until = *(const volatile __u64 *)until_ns;
 
-	if (until < now_ns)
-		until = now_ns;
-	if (until - now_ns > (is_first ? PP_CUDA_SAVED_NS : PP_CUDA_SAVED_NS / 2))
-		return false;
-	*(volatile __u64 *)until_ns = until + cost_ns;
-	return true;
+	if (until <= now_ns)
+		return PP_CUDA_SAVED_NS;
+	return until - now_ns < PP_CUDA_SAVED_NS ? PP_CUDA_SAVED_NS - (until - now_ns) : 0;
 }
 
-/* Takes a walk for a process of the machine.  Returns whether there was one. */
-static __always_inline bool cuda_budget_take(const struct pp_process_id *id, __u64 now_ns,
-					     bool is_first)
+static __always_inline void walk_charge(__u64 *until_ns, __u64 now_ns, __u64 cost_ns)
+{
+	const __u64 until = *(volatile __u64 *)until_ns;
+
+	*(volatile __u64 *)until_ns = (until < now_ns ? now_ns : until) + cost_ns;
+}
+
+/* Takes a walk for a process, its user (NULL: root) and the machine.  Returns what was left of the
+ * one that has least; 0: there is none. */
+static __always_inline __u64 walk_take(const struct pp_config *cfg, __u64 *process, __u64 *user,
+				       __u64 *machine)
+{
+	const __u32 shift = cfg->cuda_walk_shift & 7;
+	const __u64 now_ns = bpf_ktime_get_ns();
+	const __u64 of_machine = walks_saved(machine, now_ns);
+	__u64 left = walks_saved(process, now_ns), of_user;
+
+	BARRIER(user); /* else it is added to before it is looked at */
+	of_user = user ? walks_saved(user, now_ns) : PP_CUDA_SAVED_NS;
+	left = of_user < left ? of_user : left;
+	left = of_machine < left ? of_machine : left;
+	if (!left)
+		return 0;
+	walk_charge(process, now_ns, PP_CUDA_PROCESS_NS << shift);
+	if (user)
+		walk_charge(user, now_ns, PP_CUDA_USER_NS << shift);
+	walk_charge(machine, now_ns, PP_CUDA_MACHINE_NS << shift);
+	return left;
+}
+
+static __always_inline __u64 cuda_budget_take(const struct pp_config *cfg,
+					      const struct pp_process_id *id)
 {
 	struct cuda_machine *machine = cuda_machine_get();
 	struct cuda_process *process = cuda_process_of(id->tgid, id->generation);
 	struct pp_user_share *share = process ? share_of(process->user) : NULL;
 
-	return machine && process &&
-	       walk_take(&process->walks_until_ns, now_ns, PP_CUDA_PROCESS_NS, is_first) &&
-	       (!share ||
-		walk_take(&share->cuda_walks_until_ns, now_ns, PP_CUDA_USER_NS, is_first)) &&
-	       walk_take(&machine->walks_until_ns, now_ns, PP_CUDA_MACHINE_NS, is_first);
+	if (!machine || !process)
+		return 0;
+	return walk_take(cfg, &process->walks_until_ns, share ? &share->cuda_walks_until_ns : NULL,
+			 &machine->walks_until_ns);
 }
 
-/* Says when the next walk is due.  At random, so that no loop of a program keeps time with it. */
-static __always_inline void set_next(struct pp_cuda_totals *totals, __u64 calls)
+/* Sets how many calls a block has from now on, so that the row has as many walks as it may by what
+ * is left. */
+static __always_inline void gap_adjust(struct pp_cuda_totals *totals, const struct pp_config *cfg,
+				       __u64 left)
 {
-	__u32 span = 2 * totals->gap;
+	const __u64 parts = left / (PP_CUDA_SAVED_NS >> CUDA_PARTS_SHIFT);
+	const __u64 now_ns = bpf_ktime_get_ns(), ns = now_ns - totals->paced_ns;
+	__u64 may, gap;
 
-	totals->next = calls + 1 + (span > 1 ? bpf_get_prandom_u32() % span : 0);
+	totals->walks++;
+	if (ns < CUDA_PACE_NS && totals->walks < CUDA_PACE_WALKS)
+		return;
+	may = ns / (PP_CUDA_PROCESS_NS << (cfg->cuda_walk_shift & 7)) * parts * parts >>
+	      (2 * CUDA_PARTS_SHIFT - CUDA_ROW_SHIFT);
+	gap = totals->gap * (__u64)totals->walks / (may | 1);
+	if (gap > totals->gap * 2ULL)
+		gap = totals->gap * 2ULL;
+	if (gap < totals->gap / 2)
+		gap = totals->gap / 2;
+	if (gap < 1 || parts >> (CUDA_PARTS_SHIFT - 1))
+		gap = 1;
+	totals->gap = gap > CUDA_GAP_MAX ? CUDA_GAP_MAX : gap;
+	totals->walks = 0;
+	totals->paced_ns = now_ns;
 }
 
-static __always_inline void gap_adjust(struct pp_cuda_totals *totals, bool is_early)
+/* Begins a block behind so many calls. */
+static __always_inline void block_begin(struct pp_cuda_totals *totals, __u64 calls)
 {
-	__u32 gap = totals->gap;
+	const __u32 gap = totals->gap;
+	const __u32 before = gap > 1 ? bpf_get_prandom_u32() % gap : 0;
 
-	gap = is_early ? gap * 2 : gap / 2;
-	totals->gap = gap < 1 ? 1 : gap > CUDA_GAP_MAX ? CUDA_GAP_MAX : gap;
+	totals->next = gap > 1 ? calls + 1 + before : 0;
+	totals->behind = gap > 1 ? gap - 1 - before : 0;
 }
 
-/* Of what was called before the window no walk of it tells. */
-static __always_inline void walk_window(struct pp_cuda_totals *totals, const struct pp_config *cfg,
-					__u64 calls)
+/* A window begins with a call that is walked, and stands for itself: of what was called before, no
+ * walk of it tells.  Returns whether it does. */
+static __always_inline bool walk_window(struct pp_cuda_totals *totals, const struct pp_config *cfg)
 {
 	if (totals->window == cfg->window)
-		return;
+		return false;
 	totals->window = cfg->window;
-	totals->first = 0;
-	totals->walked = calls - 1;
+	totals->next = totals->behind = totals->owed = 0;
+	return true;
 }
 
-/* Returns for how many calls a walk stands that is taken now. */
-static __always_inline int walk_stands_for(struct pp_cuda_totals *totals, __u64 calls, __u64 now_ns)
+/* Returns for how many calls a walk stands that is taken now: for those, and for others that had
+ * none. */
+static __always_inline int walk_stands_for(struct pp_cuda_totals *totals, __u64 calls)
 {
-	__u64 since = calls - totals->walked;
-
-	since = since < 1 ? 1 : since >> 30 ? 1 << 30 : since;
-	totals->walked = calls;
-	totals->walked_ns = now_ns;
-	totals->squares += since * since;
-	return (int)since;
+	calls += totals->owed;
+	totals->owed = 0;
+	totals->squares += calls * calls;
+	return (int)calls;
 }
 
-/* Says for how many calls of a row the current one is to have its stack taken; 0: it is not.  For
- * what cuda_walk_due() lets through.  Not inlined: a walk leaves none of the stack to spare. */
-__noinline int cuda_walk_now(__u64 id)
+/* A walk that is due is not taken: the next one stands for its calls, too. */
+static __always_inline void walk_owe(struct pp_cuda_totals *totals, __u32 calls)
+{
+	if (!(totals->owed >> 30))
+		totals->owed += calls;
+}
+
+/* The same, once the row has let it be taken. */
+__noinline int cuda_walk_failed(__u64 id, __u32 calls)
+{
+	struct pp_cuda_totals *totals = bpf_map_lookup_elem(&cuda_totals, &id);
+
+	if (totals)
+		walk_owe(totals, calls);
+	return 0;
+}
+
+/* Says for how many calls of a row the current one, which counts as so many, is to have its stack
+ * taken; 0: it is not.  For what cuda_walk_due() lets through.  Not inlined: a walk leaves none of
+ * the stack to spare. */
+__noinline int cuda_walk_now(__u64 id, __u32 count)
 {
 	struct pp_cuda_totals *totals = bpf_map_lookup_elem(&cuda_totals, &id);
 	struct pp_config *cfg = config_get();
-	__u64 now_ns = bpf_ktime_get_ns(), calls;
-	bool is_first;
+	__u64 left, calls, end;
+	__u32 block = count;
 
 	if (!totals || !cfg)
 		return 0;
 	calls = *(volatile __u64 *)&totals->calls;
-	walk_window(totals, cfg, calls);
-	is_first = totals->first < PP_CUDA_FIRST_WALKS;
-	if (!cuda_budget_take(&totals->what.id, now_ns, is_first)) {
-		gap_adjust(totals, true);
-		set_next(totals, calls);
-		return 0;
-	}
-	if (is_first)
-		totals->first++;
-	else
-		gap_adjust(totals, now_ns - totals->walked_ns < PP_CUDA_ROW_NS);
-	if (totals->first < PP_CUDA_FIRST_WALKS)
-		totals->next = 0;
-	else
-		set_next(totals, calls);
-	return walk_stands_for(totals, calls, now_ns);
+	if (!walk_window(totals, cfg) && totals->gap > count)
+		block = totals->gap;
+	left = cuda_budget_take(cfg, &totals->what.id);
+	end = totals->next + totals->behind;
+	gap_adjust(totals, cfg, left);
+	block_begin(totals, end > calls ? end : calls);
+	if (left)
+		return walk_stands_for(totals, block);
+	walk_owe(totals, block);
+	return 0;
 }
 
-/* Returns for how many calls the current one's stack would stand; 0: it is not taken. */
+/* Returns for how many calls the current one's stack would stand; 0: it is not taken.  count: as
+ * how many it counts. */
 static __always_inline __u32 cuda_walk_due(const struct pp_cuda_totals *totals,
-					   const struct pp_config *cfg, __u64 id)
+					   const struct pp_config *cfg, __u64 id, __u32 count)
 {
 	if (*(volatile const __u32 *)&totals->window == *(volatile const __u32 *)&cfg->window &&
 	    *(volatile const __u64 *)&totals->calls < *(volatile const __u64 *)&totals->next)
 		return 0;
-	return cuda_walk_now(id);
+	return cuda_walk_now(id, count);
 }
 
 #endif

@@ -41,6 +41,8 @@ struct pp_config {
 	/* what walks may cost in PP_BUDGET_PERIOD_NS */
 	__u32 sample_budget_ns, switch_budget_ns, memory_budget_ns;
 	__u32 memory_shift_min; /* one page in 1 << this at most is walked */
+	__u32 cuda_walk_shift;	/* walks of CUDA's calls cost 1 << this of their budget */
+	__u32 pad;
 	/* By bit 0 of the window: the number of its open tables; its bit 0 says which of each
 	 * two. */
 	__u32 table[2];

@@ -23,29 +23,15 @@
 #define PP_CUDA_BLOCKS_MAX 16384U /* allocations that are not freed */
 #define PP_CUDA_ENDED_MAX 256U	  /* contexts that ended in a window */
 
-/* cuda_events[] */
-enum pp_cuda_events {
-	PP_CUDA_CAPTURES, /* how many have begun */
-	PP_CUDA_FOLLOWED, /* the agent: 1: functions of events are sites in all programs */
-	PP_CUDA_EVENTS
-};
-
-/* Which calls have their stacks taken: of each row of totals the first of a window, and others by
- * chance, so that a row has one in PP_CUDA_ROW_NS at most. */
-#define PP_CUDA_FIRST_WALKS 4U
-#define PP_CUDA_ROW_NS 40000000U
-/* From one walk to the next, on average: of a process, of a user who is not root, of the machine.
- * What was not used is saved for PP_CUDA_SAVED_NS; half of it is kept for first walks. */
-#define PP_CUDA_PROCESS_NS 20000000U
-#define PP_CUDA_USER_NS 4000000U
-#define PP_CUDA_MACHINE_NS 2000000U
-#define PP_CUDA_SAVED_NS 10000000000ULL
-/* Every allocation of the device's memory has its stack taken, as long as there are fewer than one
- * in these times on average, and what was saved as above: one that has none is in the stack
- * PP_STACK_OTHERS until it is freed. */
-#define PP_CUDA_BLOCK_PROCESS_NS 2000000U
-#define PP_CUDA_BLOCK_USER_NS 1000000U
-#define PP_CUDA_BLOCK_MACHINE_NS 500000U
+/* Every call has its stack taken as long as there is no more than one in these times on average: of
+ * a process (some 1 % of a CPU), of a user who is not root, of the machine.  What was not used is
+ * saved for PP_CUDA_SAVED_NS.  Beyond it some calls stand for others (bpf/lib/cuda_walks.bpf.h).
+ * Allocations of the device's memory have as much of their own: one that has no stack is in the
+ * stack PP_STACK_OTHERS until it is freed. */
+#define PP_CUDA_PROCESS_NS 1000000U
+#define PP_CUDA_USER_NS 500000U
+#define PP_CUDA_MACHINE_NS 250000U
+#define PP_CUDA_SAVED_NS 5000000000ULL
 
 /* What a hit of a site does. */
 enum pp_cuda_does {
@@ -58,8 +44,8 @@ enum pp_cuda_does {
 	PP_CUDA_POP_CONTEXT,
 	PP_CUDA_GET_CONTEXT,  /* a context of a device: `out` and `ident` */
 	PP_CUDA_MAKE_CONTEXT, /* the same, and the thread goes on with it */
-	/* What is put into a stream from here on is recorded, not run: `stream`, `kind` says how
-	 * (CUstreamCaptureMode).  At the end parameter `out` gets the graph. */
+	/* What is put into a stream from here on is recorded, not run: `stream`.  At the end
+	 * parameter `out` gets the graph. */
 	PP_CUDA_BEGIN_CAPTURE,
 	PP_CUDA_END_CAPTURE,
 	/* Event `ident` takes the capture of a stream to others that wait for it. */
@@ -73,7 +59,8 @@ enum pp_cuda_does {
 };
 
 /* What a hit costs is by its function's first instruction: dear ones are stepped by the kernel.
- * Launches are probed for a part of the time where all would cost too much (--max-slowdown). */
+ * Launches, and what is called as often, are probed for a part of the time where all would cost too
+ * much (--max-slowdown). */
 enum pp_cuda_hit {
 	PP_CUDA_HIT_LAUNCH,
 	PP_CUDA_HIT_LAUNCH_DEAR,
@@ -86,6 +73,8 @@ enum pp_cuda_hit {
 /* Hits of a thread, since its first one; they wrap around. */
 struct pp_cuda_hits {
 	__u32 of[PP_CUDA_HITS];
+	__u32 timed, pad; /* of these, such that were timed: those whose stack was not taken */
+	__u64 ns;	  /* that our program took for them; the trap's own time is not in it */
 };
 
 /* What a call adds to a graph. */
@@ -218,12 +207,14 @@ struct pp_cuda_totals {
 	__u64 wait_ns;	/* of these, such that wait for the device */
 	__u64 squares;	/* over all walks, the sum of w * w, where each stands for w calls */
 	/* ---- the kernel side's own ---- */
-	__u64 walked;	     /* calls at the last walk */
-	__u64 next;	     /* calls at which the next one is due */
-	__u64 walked_ns;     /* when it was */
-	__u32 window, first; /* in which it was, and how many first walks that window had */
-	__u32 gap;	     /* calls from one walk to the next, on average */
-	__u32 user;	     /* whose share it takes */
+	__u64 next;			    /* calls at which the next walk is due; 0: at each */
+	__u64 paced_ns;			    /* when the gap was set */
+	__u32 gap;			    /* calls of which one is walked */
+	__u32 behind;			    /* of these, calls behind the next walk */
+	__u32 owed;			    /* calls for which no walk stands yet */
+	__u32 walks;			    /* since the gap was set */
+	__u32 window;			    /* of the last walk */
+	__u32 user;			    /* whose share it takes */
 	__u32 histogram[PP_CUDA_HISTOGRAM]; /* of host_ns */
 };
 

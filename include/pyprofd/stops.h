@@ -160,8 +160,6 @@
 	  "times that the gauges of GPUs were given up: the child that reads them failed")         \
 	X(CUDA_CAPTURES_UNSEEN, "cuda_captures_unseen",                                            \
 	  "stream captures that were not seen to begin: calls in them count as run")               \
-	X(CUDA_CAPTURED_GUESSED, "cuda_captured_guessed",                                          \
-	  "CUDA calls taken for recorded, as their thread captured another stream meanwhile")      \
 	X(CUDA_GRAPHS_UNKNOWN, "cuda_graphs_unknown",                                              \
 	  "launches of CUDA graphs that may have more kernels than are known")                     \
 	X(CUDA_BYTES_GUESSED, "cuda_bytes_guessed",                                                \

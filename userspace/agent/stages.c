@@ -194,6 +194,16 @@ static uint32_t config_flags(const struct agent *agent, bool waits)
 	       (options->clock == OPTIONS_CLOCK_CYCLES ? PP_CONFIG_NMI : 0) | PP_CONFIG_PAUSED;
 }
 
+/* Who wants CUDA's calls to be slowed down by less than they may be has fewer stacks as well. */
+static uint32_t cuda_walk_shift(uint32_t slowdown_ppm)
+{
+	uint32_t shift = 0;
+
+	while (slowdown_ppm && OPTIONS_SLOWDOWN_LAUNCH_PPM >> shift > slowdown_ppm)
+		shift++;
+	return shift;
+}
+
 static void configure_kernel(const struct agent *agent, bool waits)
 {
 	const struct walk_budgets budgets =
@@ -207,6 +217,7 @@ static void configure_kernel(const struct agent *agent, bool waits)
 	config->switch_budget_ns = budgets.switch_ns;
 	config->memory_budget_ns = budgets.memory_ns;
 	config->memory_shift_min = budgets.memory_shift_min;
+	config->cuda_walk_shift = cuda_walk_shift(agent->options->slowdown_ppm);
 }
 
 /* Returns what the maps of objects that are loaded later take, with 4 CPUs. */

@@ -195,22 +195,6 @@ int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_
 				   BPF_ANY);
 }
 
-int cuda_side_captures(const struct cuda_side *side, uint32_t *ret_captures)
-{
-	const uint32_t at = PP_CUDA_CAPTURES;
-
-	return bpf_map_lookup_elem(bpf_map__fd(side->skeleton->maps.cuda_events), &at,
-				   ret_captures);
-}
-
-int cuda_side_follow_events(const struct cuda_side *side, bool are_followed)
-{
-	const uint32_t at = PP_CUDA_FOLLOWED, value = are_followed;
-
-	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.cuda_events), &at, &value,
-				   BPF_ANY);
-}
-
 int cuda_side_set_count(const struct cuda_side *side, uint64_t rows)
 {
 	const uint32_t zero = 0;

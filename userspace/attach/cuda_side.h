@@ -56,10 +56,6 @@ int cuda_side_set_site(struct cuda_side *side, uint32_t number, const struct pp_
 /* Says which launches of a kind (enum pp_cuda_hit) are counted, and how often.  Returns 0 or
  * -errno. */
 int cuda_side_set_gate(struct cuda_side *side, uint32_t kind, const struct pp_gate *gate);
-/* Tells how many captures of streams have begun.  Returns 0 or -errno. */
-int cuda_side_captures(const struct cuda_side *side, uint32_t *ret_captures);
-/* Says whether functions of events are sites.  Returns 0 or -errno. */
-int cuda_side_follow_events(const struct cuda_side *side, bool are_followed);
 /* Says how many rows of totals there are, once rows were removed.  Returns 0 or -errno. */
 int cuda_side_set_count(const struct cuda_side *side, uint64_t rows);
 

@@ -2,6 +2,7 @@
 #include "base/budget.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -15,6 +16,8 @@
 #define LEFT 0.1
 #define LATE_PART 10U
 #define RANKS 2U
+/* Who has used up what was saved is held to the bound until so much is saved again. */
+#define SAVED_AGAIN 0.5
 
 struct row {
 	struct budget_use now, before;
@@ -26,15 +29,17 @@ struct row {
 struct payer {
 	uint32_t tgid; /* key */
 	uint32_t uid;
-	bool is_seen, is_old; /* in this tick; in an earlier one */
-	bool has_time;
+	bool is_seen, is_old;	/* in this tick; in an earlier one */
+	bool has_time, is_over; /* nothing is saved */
 	uint64_t time_ns, least_ns;
+	double saved_ns;
 	struct row row[BUDGET_SOURCES_MAX];
 	UT_hash_handle hh;
 };
 
 struct budget {
 	uint32_t bound_ppm;
+	uint64_t save_ns;
 	uint32_t count; /* 1 + the last source */
 	struct budget_source source[BUDGET_SOURCES_MAX];
 	uint64_t on_ns[BUDGET_SOURCES_MAX]; /* as of the last tick */
@@ -67,6 +72,11 @@ void budget_free(struct budget *budget)
 		return;
 	HASH_DROP_ALL(budget->payer);
 	free(budget);
+}
+
+void budget_save(struct budget *budget, uint64_t save_ns)
+{
+	budget->save_ns = save_ns;
 }
 
 void budget_set(struct budget *budget, uint32_t source, const struct budget_source *how)
@@ -217,7 +227,7 @@ static void bound_by(struct budget *budget, const struct payer *payer,
 		     const double need[BUDGET_SOURCES_MAX], double own, double fixed,
 		     struct tick *tick)
 {
-	const double bound = own * budget->bound_ppm / PPM;
+	const double bound = payer->is_over ? own * budget->bound_ppm / PPM : HUGE_VAL;
 	double room = bound - fixed > bound * LEFT ? bound - fixed : bound * LEFT, sum = fixed;
 	bool is_worst = false;
 
@@ -243,6 +253,22 @@ static void bound_by(struct budget *budget, const struct payer *payer,
 	budget->now.need_ppm = ppm_of(sum);
 }
 
+/* Notes what a payer has left of its bound. */
+static void save(const struct budget *budget, struct payer *payer, double own_ns, double spent_ns)
+{
+	const double part = budget->bound_ppm / PPM, most_ns = (double)budget->save_ns * part;
+
+	payer->saved_ns = payer->is_old ? payer->saved_ns + own_ns * part - spent_ns : most_ns;
+	if (payer->saved_ns > most_ns)
+		payer->saved_ns = most_ns;
+	if (payer->saved_ns < 0)
+		payer->saved_ns = 0;
+	if (payer->saved_ns <= 0)
+		payer->is_over = true;
+	else if (payer->saved_ns > most_ns * SAVED_AGAIN)
+		payer->is_over = false;
+}
+
 static void see_payer(struct budget *budget, struct payer *payer, struct tick *tick)
 {
 	const double elapsed_ns = (double)tick->elapsed_ns;
@@ -258,6 +284,7 @@ static void see_payer(struct budget *budget, struct payer *payer, struct tick *t
 	cost_ppm = spent_ns <= 0 ? 0 : own_ns > 0 ? ppm_of(spent_ns / own_ns) : UINT32_MAX;
 	if (cost_ppm > budget->now.cost_ppm)
 		budget->now.cost_ppm = cost_ppm;
+	save(budget, payer, own_ns, spent_ns);
 	bound_by(budget, payer, need, own_ns / elapsed_ns, fixed, tick);
 	payer->is_old = true;
 	payer->is_seen = payer->has_time = false;

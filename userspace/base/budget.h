@@ -54,6 +54,9 @@ struct budget_now {
 int budget_new(uint32_t bound_ppm, struct budget **ret_budget);
 void budget_free(struct budget *budget);
 DEFINE_OWNED(struct budget, budget)
+/* What payers do not use of their bound is saved for so long: nothing is given up as long as some
+ * of it is left.  Without it, who takes more than the bound in one tick is thinned. */
+void budget_save(struct budget *budget, uint64_t save_ns);
 
 /* Sets how a source is dealt with; it is on until a tick says otherwise. */
 void budget_set(struct budget *budget, uint32_t source, const struct budget_source *how);

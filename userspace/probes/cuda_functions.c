@@ -91,14 +91,9 @@
 #define SET_DEVICE(device) {.does = PP_CUDA_SET_DEVICE, .ident = (device)}
 #define FORGET(what, kind)                                                                         \
 	{.does = PP_CUDA_FORGET, .ident = (what), .object = PP_CUDA_OBJECT_##kind}
-#define BEGIN_CAPTURE(of, mode)                                                                    \
-	{.does = PP_CUDA_BEGIN_CAPTURE, .has_end = 1, .stream = (of), .kind = (mode)}
-#define CAPTURE_INTO(of, graph, mode)                                                              \
-	{.does = PP_CUDA_BEGIN_CAPTURE,                                                            \
-	 .has_end = 1,                                                                             \
-	 .stream = (of),                                                                           \
-	 .ident = (graph),                                                                         \
-	 .kind = (mode)}
+#define BEGIN_CAPTURE(of) {.does = PP_CUDA_BEGIN_CAPTURE, .has_end = 1, .stream = (of)}
+#define CAPTURE_INTO(of, graph)                                                                    \
+	{.does = PP_CUDA_BEGIN_CAPTURE, .has_end = 1, .stream = (of), .ident = (graph)}
 #define END_CAPTURE(of, graph) {GIVES(END_CAPTURE, graph), .stream = (of)}
 #define RECORD_EVENT(event, of, flags)                                                             \
 	{.does = PP_CUDA_RECORD_EVENT, .ident = (event), .stream = (of), .kind = (flags)}
@@ -122,8 +117,7 @@
 	{ADD(UNKNOWN), .ident = (instance), .object = PP_CUDA_OBJECT_INSTANCE}
 
 /* X(name, library, what else there is to know, what it does).  Functions of one library stand
- * together, those whose ends are sites behind the others, and of each those that are FIRST, and
- * those of EVENTS, together. */
+ * together, those whose ends are sites behind the others, and of each those that are FIRST. */
 #define DRIVER_CALLS(X)                                                                            \
 	X(cuLaunchKernel, DRIVER, KERNEL | FIRST, LAUNCH(1, 9))                                    \
 	X(cuLaunchKernelEx, DRIVER, KERNEL | FIRST, LAUNCH_CONFIG(2, 1))                           \
@@ -181,9 +175,9 @@
 	X(cuStreamDestroy_v2, DRIVER, 0, FORGET(1, STREAM))                                        \
 	X(cuGraphDestroy, DRIVER, 0, FORGET(1, GRAPH))                                             \
 	X(cuGraphExecDestroy, DRIVER, 0, FORGET(1, INSTANCE))                                      \
-	X(cuEventRecord, DRIVER, EVENTS, RECORD_EVENT(1, 2, 0))                                    \
-	X(cuEventRecordWithFlags, DRIVER, EVENTS, RECORD_EVENT(1, 2, 3))                           \
-	X(cuStreamWaitEvent, DRIVER, EVENTS, AWAIT_EVENT(2, 1))                                    \
+	X(cuEventRecord, DRIVER, 0, RECORD_EVENT(1, 2, 0))                                         \
+	X(cuEventRecordWithFlags, DRIVER, 0, RECORD_EVENT(1, 2, 3))                                \
+	X(cuStreamWaitEvent, DRIVER, 0, AWAIT_EVENT(2, 1))                                         \
 	X(cuStreamSynchronize, DRIVER, FIRST, SYNC_STREAM(1))                                      \
 	X(cuCtxSynchronize, DRIVER, FIRST, SYNC_CONTEXT(0))                                        \
 	X(cuEventSynchronize, DRIVER, FIRST, SYNC)                                                 \
@@ -221,10 +215,10 @@
 	X(cuCtxCreate_v2, DRIVER, 0, MAKE_CONTEXT(1, 3))                                           \
 	X(cuCtxCreate_v3, DRIVER, 0, MAKE_CONTEXT(1, 5))                                           \
 	X(cuCtxCreate_v4, DRIVER, 0, MAKE_CONTEXT(1, 4))                                           \
-	X(cuStreamBeginCapture, DRIVER, 0, BEGIN_CAPTURE(1, 0))                                    \
-	X(cuStreamBeginCapture_v2, DRIVER, 0, BEGIN_CAPTURE(1, 2))                                 \
-	X(cuStreamBeginCaptureToGraph, DRIVER, 0, CAPTURE_INTO(1, 2, 6))                           \
-	X(cuStreamBeginRecaptureToGraph, DRIVER, 0, BEGIN_CAPTURE(1, 2))                           \
+	X(cuStreamBeginCapture, DRIVER, 0, BEGIN_CAPTURE(1))                                       \
+	X(cuStreamBeginCapture_v2, DRIVER, 0, BEGIN_CAPTURE(1))                                    \
+	X(cuStreamBeginCaptureToGraph, DRIVER, 0, CAPTURE_INTO(1, 2))                              \
+	X(cuStreamBeginRecaptureToGraph, DRIVER, 0, BEGIN_CAPTURE(1))                              \
 	X(cuStreamEndCapture, DRIVER, 0, END_CAPTURE(1, 2))                                        \
 	X(cuGraphCreate, DRIVER, 0, MAKE_GRAPH(1))                                                 \
 	X(cuGraphClone, DRIVER, 0, CLONE(1, 2))                                                    \
@@ -271,9 +265,9 @@
 	X(cudaStreamDestroy, RUNTIME, 0, FORGET(1, STREAM))                                        \
 	X(cudaGraphDestroy, RUNTIME, 0, FORGET(1, GRAPH))                                          \
 	X(cudaGraphExecDestroy, RUNTIME, 0, FORGET(1, INSTANCE))                                   \
-	X(cudaEventRecord, RUNTIME, EVENTS, RECORD_EVENT(1, 2, 0))                                 \
-	X(cudaEventRecordWithFlags, RUNTIME, EVENTS, RECORD_EVENT(1, 2, 3))                        \
-	X(cudaStreamWaitEvent, RUNTIME, EVENTS, AWAIT_EVENT(2, 1))                                 \
+	X(cudaEventRecord, RUNTIME, 0, RECORD_EVENT(1, 2, 0))                                      \
+	X(cudaEventRecordWithFlags, RUNTIME, 0, RECORD_EVENT(1, 2, 3))                             \
+	X(cudaStreamWaitEvent, RUNTIME, 0, AWAIT_EVENT(2, 1))                                      \
 	X(cudaMemcpy, RUNTIME, FIRST, COPY_NOW_KIND(3, 4))                                         \
 	X(cudaStreamSynchronize, RUNTIME, FIRST, SYNC_STREAM(1))                                   \
 	X(cudaDeviceSynchronize, RUNTIME, FIRST, SYNC_CONTEXT(0))                                  \
@@ -298,9 +292,9 @@
 	X(cudaFree, RUNTIME, 0, FREE)                                                              \
 	X(cudaFreeAsync, RUNTIME, 0, FREE_IN(2))                                                   \
 	X(cudaFreeHost, RUNTIME, 0, FREE_HOST)                                                     \
-	X(cudaStreamBeginCapture, RUNTIME, 0, BEGIN_CAPTURE(1, 2))                                 \
-	X(cudaStreamBeginCaptureToGraph, RUNTIME, 0, CAPTURE_INTO(1, 2, 6))                        \
-	X(cudaStreamBeginRecaptureToGraph, RUNTIME, 0, BEGIN_CAPTURE(1, 2))                        \
+	X(cudaStreamBeginCapture, RUNTIME, 0, BEGIN_CAPTURE(1))                                    \
+	X(cudaStreamBeginCaptureToGraph, RUNTIME, 0, CAPTURE_INTO(1, 2))                           \
+	X(cudaStreamBeginRecaptureToGraph, RUNTIME, 0, BEGIN_CAPTURE(1))                           \
 	X(cudaStreamEndCapture, RUNTIME, 0, END_CAPTURE(1, 2))                                     \
 	X(cudaGraphCreate, RUNTIME, 0, MAKE_GRAPH(1))                                              \
 	X(cudaGraphClone, RUNTIME, 0, CLONE(1, 2))                                                 \
@@ -336,7 +330,7 @@
 
 #define FUNCTIONS(X) DRIVER_CALLS(X) RUNTIME_CALLS(X) NCCL_CALLS(X)
 
-enum { KERNEL = 1, GRAPH = 2, FIRST = 4, EVENTS = 8, COMMUNICATOR = 16 };
+enum { KERNEL = 1, GRAPH = 2, FIRST = 4, COMMUNICATOR = 8 };
 #define FUNCTION_AT(name, ...) AT_##name,
 enum { FUNCTIONS(FUNCTION_AT) FUNCTION_COUNT };
 
@@ -348,7 +342,6 @@ static const struct cuda_function functions[] = {
 			 .has_graph = (more) & GRAPH,                                              \
 			 .has_communicator = (more) & COMMUNICATOR,                                \
 			 .is_first = (more) & FIRST,                                               \
-			 .is_of_events = (more) & EVENTS,                                          \
 			 .site = __VA_ARGS__},
 	FUNCTIONS(FUNCTION)};
 
@@ -362,9 +355,11 @@ const struct cuda_function *cuda_function_get(size_t api)
 	return api < ARRAY_SIZE(functions) ? &functions[api] : NULL;
 }
 
-bool cuda_function_is_launch(const struct cuda_function *function)
+bool cuda_function_is_frequent(const struct cuda_function *function)
 {
-	return function->has_kernel || function->has_graph;
+	return function->has_kernel || function->has_graph ||
+	       function->site.does == PP_CUDA_RECORD_EVENT ||
+	       function->site.does == PP_CUDA_AWAIT_EVENT;
 }
 
 bool cuda_function_is_timed(size_t api)

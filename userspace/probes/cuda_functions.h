@@ -19,15 +19,15 @@ struct cuda_function {
 	bool has_graph;		  /* it is an instance of a graph */
 	bool has_communicator;	  /* it is ncclComm_t */
 	bool is_first;		  /* probed also where few can be: before Linux 6.6 */
-	bool is_of_events;	  /* probed only while something is captured: it is called often */
 	struct pp_cuda_site site; /* without `api`, which is its index, and is_end */
 };
 
 size_t cuda_function_count(void);
 /* Returns NULL from cuda_function_count() on. */
 const struct cuda_function *cuda_function_get(size_t api);
-/* Returns whether it launches a kernel or a graph: nothing else is called as often. */
-bool cuda_function_is_launch(const struct cuda_function *function);
+/* Returns whether it launches a kernel or a graph, or is of events: nothing else is called as
+ * often. */
+bool cuda_function_is_frequent(const struct cuda_function *function);
 /* Returns whether its calls are timed. */
 bool cuda_function_is_timed(size_t api);
 /* Returns the name that labels have: without the number of its version. */

@@ -19,8 +19,12 @@
 #define UNBOUNDED_LOOK_NS (10 * NS_PER_SEC) /* nothing comes of it but what is shown */
 #define COMMENT_BYTES 512U
 #define SCALED_BELOW 0.99 /* of the time: less than that is told */
-/* What CUDA's program takes for a call whose stack is not taken, beside the trap (docs/gpu.md). */
+/* What launches have not used of their bound is theirs for so long. */
+#define LAUNCHES_SAVE_NS (10 * NS_PER_SEC)
+/* What CUDA's program takes for a call whose stack is not taken, beside the trap (docs/gpu.md),
+ * until so many hits were timed. */
 #define LAUNCH_NS 90U
+#define TIMED_LEAST 16U
 #define UID_UNKNOWN UINT32_MAX
 
 static bool has_cuda(const struct probe_plan *plan)
@@ -74,8 +78,10 @@ int probe_bounds_init(struct probe_bounds *bounds, const struct options *options
 		return err;
 	for (uint32_t i = 0; i < plan->count; i++)
 		begin_probe(bounds, options, i);
-	if (has_cuda(plan))
-		probe_worker_bound_launches(worker, plan->cuda_launch_row);
+	if (!has_cuda(plan))
+		return 0;
+	budget_save(bounds->launches, LAUNCHES_SAVE_NS);
+	probe_worker_bound_launches(worker, plan->cuda_launch_row);
 	return 0;
 }
 
@@ -226,7 +232,9 @@ static uint32_t launch_ns_of(const struct probe_bounds *bounds, uint32_t kind)
 	const struct probe_worker_prices prices = probe_worker_get_prices(bounds->worker);
 	const bool is_dear = kind == PP_CUDA_HIT_LAUNCH_DEAR || kind == PP_CUDA_HIT_OTHER_DEAR;
 
-	return LAUNCH_NS +
+	return (bounds->timed.hits < TIMED_LEAST
+			? LAUNCH_NS
+			: (uint32_t)(bounds->timed.ns / bounds->timed.hits)) +
 	       (uint32_t)prices.of.hit_ns[is_dear ? PROBE_COST_SINGLE_STEP : PROBE_COST_EMULATED];
 }
 
@@ -239,6 +247,8 @@ static int on_thread(void *context, const void *key, const void *value)
 	const struct budget_payer payer = {.tgid = tgid, .uid = uid_of(bounds, tgid)};
 	int err = 0;
 
+	bounds->timed.hits += hits->timed;
+	bounds->timed.ns += hits->ns;
 	for (uint32_t i = 0; i < PP_CUDA_HITS && !err; i++)
 		err = budget_note(bounds->launches, &payer, i,
 				  &(struct budget_use){.hits = hits->of[i]});
@@ -282,13 +292,15 @@ static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
 		const uint32_t row = bounds->plan->cuda_launch_row + i;
 
 		set_launch(bounds, i);
-		on_ns[i] = i < PP_CUDA_LAUNCHES ? probe_worker_on_ns(bounds->worker, row) : now_ns;
+		on_ns[i] = i < PP_CUDA_LAUNCHES ? probe_worker_on_ns(bounds->worker, row, now_ns)
+						: now_ns;
 		if (i < PP_CUDA_LAUNCHES && !bounds->launches_looked_ns)
 			bounds->probe[row].told_on_ns = on_ns[i];
 	}
 	if (!bounds->launches_looked_ns)
 		bounds->launches_told_ns = now_ns;
 	bounds->launches_looked_ns = now_ns;
+	bounds->timed.hits = bounds->timed.ns = 0;
 	if (table_read(side->threads, sizeof(uint64_t), side->thread_bytes, on_thread, bounds) ||
 	    !budget_tick(bounds->launches, elapsed_ns, on_ns))
 		return;
@@ -308,16 +320,17 @@ void probe_bounds_look(struct probe_bounds *bounds, uint64_t now_ns)
 
 /* ---- telling ---- */
 
-/* "probe=malloc hits=120000 ns_per_hit=640 on=0.230": the latter where sums are scaled. */
+/* "probe=malloc hits=120000 ns_per_hit=640 on=0.230": the latter where sums are scaled.  whole: how
+ * it is told that they are not. */
 static int describe(struct probe_bounds *bounds, uint32_t row, uint64_t hits, uint64_t hit_ns,
-		    double on, struct profiles *profiles)
+		    double on, const char *whole, struct profiles *profiles)
 {
 	char text[COMMENT_BYTES], scaled[32] = "";
 
 	if (on < SCALED_BELOW)
 		snprintf(scaled, sizeof(scaled), " on=%.3f", on);
 	snprintf(text, sizeof(text), "probe=%s hits=%" PRIu64 " ns_per_hit=%" PRIu64 "%s",
-		 bounds->plan->row[row].name, hits, hit_ns, scaled);
+		 bounds->plan->row[row].name, hits, hit_ns, on < SCALED_BELOW ? scaled : whole);
 	return profiles_add_comment(profiles, text);
 }
 
@@ -341,7 +354,7 @@ static int describe_programs(struct probe_bounds *bounds, struct profiles *profi
 		bounds->probe[i].told_ns += ns;
 		bounds->probe[i].told_on_ns += on_ns;
 		err = describe(bounds, i, hits, hit_ns_of(bounds, i) + (hits ? ns / hits : 0),
-			       bounds->probe[i].stays_on ? 1 : (double)on_ns / elapsed_ns,
+			       bounds->probe[i].stays_on ? 1 : (double)on_ns / elapsed_ns, "",
 			       profiles);
 	}
 	bounds->told_ns = now_ns;
@@ -360,14 +373,14 @@ static int describe_launches(struct probe_bounds *bounds, struct profiles *profi
 		const uint32_t row = bounds->plan->cuda_launch_row + i;
 		const uint64_t hits =
 			budget_now(bounds->launches)->hits[i] - bounds->probe[row].told_hits;
-		const uint64_t on_ns =
-			probe_worker_on_ns(bounds->worker, row) - bounds->probe[row].told_on_ns;
+		const uint64_t on_ns = probe_worker_on_ns(bounds->worker, row, now_ns) -
+				       bounds->probe[row].told_on_ns;
 
 		bounds->probe[row].told_hits += hits;
 		bounds->probe[row].told_on_ns += on_ns;
 		if (hits)
 			err = describe(bounds, row, hits, launch_ns_of(bounds, i),
-				       (double)on_ns / elapsed_ns, profiles);
+				       (double)on_ns / elapsed_ns, " counts=exact", profiles);
 	}
 	bounds->launches_told_ns = now_ns;
 	return err;

@@ -43,6 +43,9 @@ struct probe_bounds {
 	size_t process_count;
 	uint64_t looked_ns, told_ns; /* at probes of programs; 0: not yet */
 	uint64_t launches_looked_ns, launches_told_ns;
+	struct {
+		uint64_t hits, ns; /* what CUDA's program took for some */
+	} timed;
 	uint32_t warned_tgid;
 	bool has_bounded; /* not all stay on */
 };

@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include "attach/probe_links.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/task.h"
 
-#define ROUNDS 21U /* the median counts: some have an interrupt in them */
+#define ROUNDS 21U /* the least counts: what else the machine does only adds to it */
 #define CALLS_A_ROUND 64U
 
 /* One function for each enum probe_cost, whose first instruction is of that class. */
@@ -46,19 +45,21 @@ struct probe_prices probe_prices_typical(void)
 				     .return_ns = 270};
 }
 
-/* Returns the median CPU time of a call, in picoseconds: without a probe it takes a nanosecond. */
+/* Returns the CPU time of a call, in picoseconds: without a probe it takes a nanosecond. */
 static uint64_t time_call(void (*function)(void))
 {
-	uint64_t ns[ROUNDS];
+	uint64_t least_ns = UINT64_MAX;
 
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		const uint64_t before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		uint64_t ns;
 
 		for (unsigned int i = 0; i < CALLS_A_ROUND; i++)
 			function();
-		ns[round] = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+		ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+		least_ns = ns < least_ns ? ns : least_ns;
 	}
-	return median_take(ns, ROUNDS) * 1000 / CALLS_A_ROUND;
+	return least_ns * 1000 / CALLS_A_ROUND;
 }
 
 static uint64_t since(uint64_t before_ps, uint64_t after_ps)

@@ -169,7 +169,7 @@ static bool add_name(struct probe_leg *leg, const char *name)
 static bool are_alike(const struct cuda_function *a, const struct cuda_function *b)
 {
 	return a->library == b->library && a->site.has_end == b->site.has_end &&
-	       a->is_first == b->is_first && a->is_of_events == b->is_of_events;
+	       a->is_first == b->is_first;
 }
 
 /* Steps over functions that are not probed. */
@@ -194,8 +194,6 @@ static size_t add_cuda_row(struct probe_plan *plan, size_t first, bool takes_twi
 
 	while (next && are_alike(function, next) && add_name(&leg, next->name))
 		next = cuda_function_get(++at);
-	if (function->is_of_events && plan->cuda_events_row == PP_PROBES_MAX)
-		plan->cuda_events_row = (uint32_t)plan->count - 1;
 	row->name = "cuda";
 	row->place = PROBE_IN_DRIVER + (enum probe_place)function->library;
 	row->cuda_first = first;
@@ -215,7 +213,7 @@ static void add_cuda(struct probe_plan *plan, uint32_t events, bool takes_all)
 								       "cuda_launch_stepped"};
 	const size_t count = cuda_function_count();
 
-	plan->cuda_row = plan->cuda_launch_row = plan->cuda_events_row = PP_PROBES_MAX;
+	plan->cuda_row = plan->cuda_launch_row = PP_PROBES_MAX;
 	if (!(events & PP_CAPTURE_CUDA))
 		return;
 	plan->cuda_row = (uint32_t)plan->count;

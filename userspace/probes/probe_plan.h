@@ -61,8 +61,6 @@ struct probe_plan {
 	uint32_t cuda_row;  /* the first of CUDA's; the same */
 	/* PP_CUDA_LAUNCHES rows without places: launches of a kind go on and off together. */
 	uint32_t cuda_launch_row;
-	/* The first of these that is probed only while something is captured; the same. */
-	uint32_t cuda_events_row;
 };
 
 /* Returns whether the probe is one of the interpreter's own. */

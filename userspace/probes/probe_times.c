@@ -254,7 +254,8 @@ uint64_t probe_times_on_ns(const struct probe_times *times, uint32_t probe, uint
 {
 	const struct probe_duty *duty = &times->probe[times->probe[probe].leader].duty;
 	const uint64_t since_ns = times->probe[probe].since_ns;
-	const uint64_t on_ns = times->probe[probe].on_ns + (since_ns ? now_ns - since_ns : 0);
+	const bool stays_on = since_ns && now_ns > since_ns;
+	const uint64_t on_ns = times->probe[probe].on_ns + (stays_on ? now_ns - since_ns : 0);
 	const bool is_open = times->probe[probe].is_on && !since_ns;
 
 	/* The gate's time was added when it was opened. */

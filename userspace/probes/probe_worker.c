@@ -58,7 +58,6 @@ struct probe_worker {
 	struct user_times user_times;
 	struct user_quota put_off; /* tells each user once */
 	struct probe_times times;
-	uint64_t held; /* probes that are to be off whatever their times, one bit each */
 	uint32_t hit_ns[PP_PROBES_MAX];
 	uint32_t launch_probe; /* the first of CUDA's launches; PP_PROBES_MAX: there are none */
 	size_t process_count;  /* when a pace was looked at last */
@@ -250,12 +249,6 @@ static void drop(struct probe_worker *worker, struct task *task)
 	user_times_add(&worker->user_times, uid, mono_ns() - began_ns, mono_ns());
 }
 
-/* Returns which probes are to be off. */
-static uint64_t off_now(const struct probe_worker *worker)
-{
-	return worker->times.off | worker->held;
-}
-
 /* Returns the first task whose user may have one now; NULL: there is none. */
 static struct task *find_task(struct probe_worker *worker)
 {
@@ -288,7 +281,7 @@ static bool step(struct probe_worker *worker)
 	task = find_task(worker);
 	if (!task)
 		return false;
-	off = off_now(worker);
+	off = worker->times.off;
 	worker->running = task;
 	worker->running_since_ns = mono_ns();
 	worker->is_late_told = false;
@@ -305,7 +298,7 @@ static bool step(struct probe_worker *worker)
 /* Returns a task whose links are not as they are to be; NULL: there is none. */
 static struct task *find_stale(const struct probe_worker *worker)
 {
-	const uint64_t off = off_now(worker);
+	const uint64_t off = worker->times.off;
 	struct task *task;
 
 	LL_FOREACH(worker->attached, task)
@@ -404,7 +397,7 @@ static void take_turns(struct probe_worker *worker)
 		probe_times_close(&worker->times, &now);
 	set_sight(worker, was_off, true);
 	while ((task = find_stale(worker))) {
-		const uint64_t off = off_now(worker);
+		const uint64_t off = worker->times.off;
 
 		pthread_mutex_unlock(&background->mutex);
 		if (await_locks(worker))
@@ -598,31 +591,6 @@ bool probe_worker_is_idle(struct probe_worker *worker)
 	return !worker->todo;
 }
 
-void probe_worker_hold(struct probe_worker *worker, uint32_t probe, bool is_held)
-{
-	LOCKED(&worker->background.mutex);
-
-	worker->held = (worker->held & ~(1ULL << probe)) | (uint64_t)is_held << probe;
-	pthread_cond_broadcast(&worker->background.has_changed);
-}
-
-static bool has_off(const struct task *list, uint32_t probe)
-{
-	const struct task *task;
-
-	LL_FOREACH(list, task)
-	if (task->off >> probe & 1 && !task->result.err)
-		return true;
-	return false;
-}
-
-bool probe_worker_is_on(struct probe_worker *worker, uint32_t probe)
-{
-	LOCKED(&worker->background.mutex);
-
-	return !worker->todo && !has_off(worker->attached, probe) && !has_off(worker->done, probe);
-}
-
 bool probe_worker_is_late(struct probe_worker *worker, char ret_what[PROBE_WORKER_WHAT_BYTES])
 {
 	LOCKED(&worker->background.mutex);
@@ -697,11 +665,11 @@ int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_
 	return probe_side_get_hits(side, ret_costs->hits);
 }
 
-uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe)
+uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe, uint64_t now_ns)
 {
 	LOCKED(&worker->background.mutex);
 
-	return probe_times_on_ns(&worker->times, probe, mono_ns());
+	return probe_times_on_ns(&worker->times, probe, now_ns);
 }
 
 struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker)

@@ -98,18 +98,14 @@ void probe_worker_bound_launches(struct probe_worker *worker, uint32_t first_pro
 /* Sets for how much of the time it is on, and what a hit takes beside our program. */
 void probe_worker_set_share(struct probe_worker *worker, uint32_t probe, uint32_t share_ppm,
 			    uint32_t hit_ns);
-/* Takes a probe off, or puts it on again; before its first job it is to be on. */
-void probe_worker_hold(struct probe_worker *worker, uint32_t probe, bool is_held);
-/* Returns whether all that was handed over has the probe's links now. */
-bool probe_worker_is_on(struct probe_worker *worker, uint32_t probe);
 struct probe_costs {
 	struct pp_hits hits[PP_PROBES_MAX];
 	uint64_t on_ns[PP_PROBES_MAX]; /* time in which the probe was on */
 };
 /* Reads what the probes have cost.  Returns 0; -EAGAIN: nothing is loaded yet; -errno. */
 int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_costs);
-/* Returns for how long a probe has been on whose hits have a bound. */
-uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe);
+/* Returns for how long a probe has been on by now whose hits have a bound. */
+uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe, uint64_t now_ns);
 /* Returns what a hit costs: on this machine, once the programs of a run with bounded probes are
  * loaded, else typical prices. */
 struct probe_worker_prices probe_worker_get_prices(struct probe_worker *worker);

@@ -78,13 +78,10 @@ static uint32_t group_of(const struct probed_file_sources *sources, uint32_t row
 	return 1 + probe_bounds_leader(sources->bounds, row);
 }
 
-/* Launches of a kind have a link of their own, as what is probed for a time has, and all else of
- * CUDA's together has one. */
-static uint32_t group_of_cuda(const struct probed_file_sources *sources,
-			      const struct cuda_function *function, uint32_t hit)
+/* Launches of a kind, and what is called as often, have a link of their own, as what is probed for
+ * a time has, and all else of CUDA's together has one. */
+static uint32_t group_of_cuda(const struct probed_file_sources *sources, uint32_t hit)
 {
-	if (function->is_of_events)
-		return 1 + sources->plan->cuda_events_row;
 	return 1 + (hit < PP_CUDA_LAUNCHES ? sources->plan->cuda_launch_row + hit
 					   : sources->plan->cuda_row);
 }
@@ -97,8 +94,8 @@ static void set_cuda(struct probed_file *file, const struct cuda_function *funct
 
 	site->cuda = function->site;
 	site->cuda.api = (uint16_t)(row->cuda_first + place->alternative);
-	site->cuda.hit = is_dear + (cuda_function_is_launch(function) ? PP_CUDA_HIT_LAUNCH
-								      : PP_CUDA_HIT_OTHER);
+	site->cuda.hit = is_dear + (cuda_function_is_frequent(function) ? PP_CUDA_HIT_LAUNCH
+									: PP_CUDA_HIT_OTHER);
 	site->cuda.is_twin = place->is_twin;
 	file->has_driver |= row->place == PROBE_IN_DRIVER;
 	file->has_runtime |= row->place == PROBE_IN_RUNTIME;
@@ -148,7 +145,7 @@ static int add_site(struct probed_file *file, const struct probed_file_sources *
 	if (cuda) {
 		set_cuda(file, cuda, &sources->plan->row[row], site, &made->site);
 		made->site.cuda.is_end = leg->is_return;
-		made->group = group_of_cuda(sources, cuda, made->site.cuda.hit);
+		made->group = group_of_cuda(sources, made->site.cuda.hit);
 	}
 	file->site_count++;
 	return 0;

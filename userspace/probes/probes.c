@@ -23,7 +23,6 @@
 #include "files/client.h"
 #include "files/opening.h"
 #include "options/options.h"
-#include "probes/cuda_events.h"
 #include "probes/probe_bounds.h"
 #include "probes/probe_names.h"
 #include "probes/probe_warnings.h"
@@ -58,7 +57,6 @@ struct probes {
 	struct probed_file *prepared;	  /* owned */
 	struct pp_process_id prepared_id; /* of its process before that */
 	struct probe_bounds bounds;
-	struct cuda_events cuda_events;
 	struct user_quota file_quota; /* entries of `file` */
 	struct probe_known *known;    /* owned; of each row */
 	struct site_numbers numbers;
@@ -657,7 +655,6 @@ static bool source_tick(void *state, uint64_t now_ns)
 	see_again(probes);
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());
-	cuda_events_look(&probes->cuda_events, probes->worker, mono_ns());
 	fade_open_calls(probes->services->kernel);
 	return false;
 }
@@ -715,7 +712,6 @@ static int source_open(void *state)
 	err = probe_bounds_init(&probes->bounds, services->options, &probes->plan, probes->worker);
 	if (err)
 		return err;
-	cuda_events_begin(&probes->cuda_events, &probes->plan, probes->worker);
 	return 0;
 }
 

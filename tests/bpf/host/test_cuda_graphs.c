@@ -3,8 +3,8 @@
  * what structures of CUDA's say. */
 #include "host.h"
 
-#include <lib/cuda_graphs.bpf.h>
 #include <lib/cuda.bpf.h>
+#include <lib/cuda_graphs.bpf.h>
 
 #define TGID 70U
 #define GENERATION 5U
@@ -39,7 +39,6 @@ static int setup(void **state)
 	host_add_hash(&cuda_totals, sizeof(uint64_t), sizeof(struct pp_cuda_totals));
 	host_add_array(&cuda_gates, PP_CUDA_LAUNCHES, sizeof(struct pp_gate));
 	host_add_array(&cuda_machine, 1, sizeof(struct cuda_machine));
-	host_add_array(&cuda_events, PP_CUDA_EVENTS, sizeof(uint32_t));
 	host->task.tgid = TGID;
 	host->ns_a_reading = 1000;
 	for (uint32_t tid = 71; tid < 74; tid++) {
@@ -49,14 +48,6 @@ static int setup(void **state)
 	}
 	host->task.pid = 71;
 	return 0;
-}
-
-/* The agent has put the functions of events on. */
-static void follow_events(uint32_t are_followed)
-{
-	uint32_t at = PP_CUDA_FOLLOWED;
-
-	*(uint32_t *)bpf_map_lookup_elem(&cuda_events, &at) = are_followed;
 }
 
 static const struct cuda_thread *looked(uint32_t tid)
@@ -72,17 +63,17 @@ static uint32_t changes(void)
 
 static bool is_captured(uint32_t tid, uint64_t stream)
 {
-	return cuda_captured(thread_of(tid), GENERATION, stream, thread_get(tid)->capture);
+	return cuda_captured(thread_of(tid), GENERATION, stream);
 }
 
-static void begin(uint32_t tid, uint64_t stream, uint32_t mode)
+static void begin(uint32_t tid, uint64_t stream)
 {
-	assert_int_equal(cuda_capture_begin(thread_of(tid), stream, mode, 0), 0);
+	assert_int_equal(cuda_capture_begin(thread_of(tid), stream, 0), 0);
 }
 
 static void begin_into(uint32_t tid, uint64_t stream, uint64_t graph)
 {
-	assert_int_equal(cuda_capture_begin(thread_of(tid), stream, 0, graph), 0);
+	assert_int_equal(cuda_capture_begin(thread_of(tid), stream, graph), 0);
 }
 
 static void end(uint32_t tid, uint64_t stream, uint64_t graph, uint32_t result)
@@ -93,8 +84,7 @@ static void end(uint32_t tid, uint64_t stream, uint64_t graph, uint32_t result)
 /* A launch, or a copy of so many bytes, as it goes into a stream that is captured. */
 static void record(uint32_t tid, uint64_t stream, uint32_t node, uint64_t what)
 {
-	uint64_t number =
-		cuda_captured(thread_of(tid), GENERATION, stream, thread_get(tid)->capture);
+	uint64_t number = cuda_captured(thread_of(tid), GENERATION, stream);
 
 	assert_true(number);
 	cuda_node_add(GENERATION, number, PP_CUDA_OBJECT_CAPTURE << 8 | node, what);
@@ -119,7 +109,7 @@ static void capture__has_the_calls_of_its_stream(void **state)
 
 	(void)state;
 	assert_int_equal(looked(72)->captures, 0);
-	begin(71, STREAM, 2);
+	begin(71, STREAM);
 	assert_int_not_equal(changes(), before);
 	/* Of another thread, too. */
 	assert_int_equal(looked(72)->captures, 1);
@@ -134,14 +124,13 @@ static void capture__has_the_calls_of_its_stream(void **state)
 	assert_int_equal(looked(72)->captures, 0);
 	assert_has(GRAPH, PP_CUDA_OBJECT_GRAPH, 2, 1000, false);
 	assert_int_equal(host->losses[PP_LOSS_CUDA_CAPTURES_UNSEEN], 0);
-	assert_int_equal(host->losses[PP_LOSS_CUDA_CAPTURED_GUESSED], 0);
 }
 
 static void capture__of_two_streams_are_two(void **state)
 {
 	(void)state;
-	begin(71, STREAM, 0);
-	begin(72, OTHER, 0);
+	begin(71, STREAM);
+	begin(72, OTHER);
 	record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
 	end(71, STREAM, GRAPH, 0);
 	assert_int_equal(looked(71)->captures, 1);
@@ -155,8 +144,7 @@ static void capture__of_two_streams_are_two(void **state)
 static void capture__of_a_threads_own_stream_is_that_threads(void **state)
 {
 	(void)state;
-	follow_events(1);
-	begin(71, PP_CUDA_STREAM_PER_THREAD, 0);
+	begin(71, PP_CUDA_STREAM_PER_THREAD);
 	assert_true(is_captured(71, PP_CUDA_STREAM_PER_THREAD));
 	assert_false(is_captured(72, PP_CUDA_STREAM_PER_THREAD));
 	end(72, PP_CUDA_STREAM_PER_THREAD, 0, 401);
@@ -186,11 +174,11 @@ static void capture__into_a_graph_adds_to_it(void **state)
 static void capture__makes_a_graph_that_has_nothing_else(void **state)
 {
 	(void)state;
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
 	record(71, STREAM, PP_CUDA_NODE_COPY, 5);
 	end(71, STREAM, GRAPH, 0);
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
 	end(71, STREAM, GRAPH, 0);
 	assert_has(GRAPH, PP_CUDA_OBJECT_GRAPH, 1, 0, false);
@@ -202,8 +190,8 @@ static void capture__that_has_ended_is_not_begun_by_a_late_call(void **state)
 	uint64_t number;
 
 	(void)state;
-	begin(71, STREAM, 0);
-	number = cuda_captured(thread_of(72), GENERATION, STREAM, 0);
+	begin(71, STREAM);
+	number = cuda_captured(thread_of(72), GENERATION, STREAM);
 	assert_true(number);
 	end(71, STREAM, GRAPH, 0);
 	cuda_node_add(GENERATION, number, PP_CUDA_OBJECT_CAPTURE << 8 | PP_CUDA_NODE_KERNEL, 0);
@@ -217,7 +205,7 @@ static void capture__that_fails_to_end_goes_on(void **state)
 	static const uint32_t results[] = {1, 401, 903, 908};
 
 	(void)state;
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
 		end(71, STREAM, GRAPH, results[i]);
 		assert_true(is_captured(71, STREAM));
@@ -232,7 +220,7 @@ static void capture__that_is_invalid_ends_without_a_graph(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
-		begin(71, STREAM, 0);
+		begin(71, STREAM);
 		record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
 		end(71, STREAM, GRAPH, results[i]);
 		assert_false(is_captured(71, STREAM));
@@ -255,7 +243,7 @@ static void capture__of_a_process_that_was_forgotten_is_told(void **state)
 	uint32_t tgid = TGID;
 
 	(void)state;
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	assert_int_equal(bpf_map_delete_elem(&cuda_processes, &tgid), 0);
 	end(71, STREAM, GRAPH, 0);
 	assert_int_equal(host->losses[PP_LOSS_CUDA_CAPTURES_UNSEEN], 1);
@@ -266,7 +254,7 @@ static void capture__that_was_not_seen_to_end_makes_room(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		begin(71, STREAM, 0);
+		begin(71, STREAM);
 	assert_int_equal(looked(71)->captures, 1);
 	end(71, STREAM, GRAPH, 0);
 	assert_int_equal(looked(71)->captures, 0);
@@ -275,8 +263,7 @@ static void capture__that_was_not_seen_to_end_makes_room(void **state)
 static void capture__ends_with_its_stream(void **state)
 {
 	(void)state;
-	follow_events(1);
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	cuda_stream_ended(GENERATION, OTHER);
 	assert_true(is_captured(71, STREAM));
 	cuda_stream_ended(GENERATION, STREAM);
@@ -287,12 +274,12 @@ static void capture__ends_with_its_stream(void **state)
 static void capture__is_not_that_of_another_program(void **state)
 {
 	(void)state;
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	thread_get(71)->generation = GENERATION + 1;
 	assert_int_equal(looked(71)->captures, 0);
-	assert_false(cuda_captured(thread_of(71), GENERATION + 1, STREAM, 0));
+	assert_false(cuda_captured(thread_of(71), GENERATION + 1, STREAM));
 	/* It has its own from then on. */
-	begin(71, OTHER, 0);
+	begin(71, OTHER);
 	assert_int_equal(looked(71)->captures, 1);
 }
 
@@ -300,7 +287,7 @@ static void capture__without_room_is_none(void **state)
 {
 	(void)state;
 	more_of(&cuda_objects)->hash->refuses = -ENOMEM;
-	assert_int_not_equal(cuda_capture_begin(thread_of(71), STREAM, 0, 0), 0);
+	assert_int_not_equal(cuda_capture_begin(thread_of(71), STREAM, 0), 0);
 	assert_int_equal(looked(71)->captures, 0);
 }
 
@@ -309,8 +296,7 @@ static void capture__without_room_is_none(void **state)
 static void event__takes_a_stream_into_the_capture(void **state)
 {
 	(void)state;
-	follow_events(1);
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	assert_false(is_captured(71, OTHER));
 	cuda_event_recorded(thread_of(71), GENERATION, STREAM, EVENT);
 	assert_false(is_captured(71, OTHER));
@@ -326,18 +312,16 @@ static void event__takes_a_stream_into_the_capture(void **state)
 	assert_false(is_captured(71, OTHER));
 	assert_null(object_get(GENERATION, OTHER, PP_CUDA_OBJECT_STREAM));
 	/* The next capture is another one. */
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	assert_false(is_captured(71, THIRD));
 	cuda_event_awaited(thread_of(71), GENERATION, THIRD, EVENT);
 	assert_false(is_captured(71, THIRD));
-	assert_int_equal(host->losses[PP_LOSS_CUDA_CAPTURED_GUESSED], 0);
 }
 
 static void event__of_a_stream_that_runs_takes_none(void **state)
 {
 	(void)state;
-	follow_events(1);
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	cuda_event_recorded(thread_of(71), GENERATION, STREAM, EVENT);
 	cuda_event_recorded(thread_of(71), GENERATION, OTHER, EVENT);
 	cuda_event_awaited(thread_of(71), GENERATION, THIRD, EVENT);
@@ -347,9 +331,8 @@ static void event__of_a_stream_that_runs_takes_none(void **state)
 static void event__takes_no_stream_out_of_its_own_capture(void **state)
 {
 	(void)state;
-	follow_events(1);
-	begin(71, STREAM, 0);
-	begin(71, OTHER, 0);
+	begin(71, STREAM);
+	begin(71, OTHER);
 	cuda_event_recorded(thread_of(71), GENERATION, STREAM, EVENT);
 	cuda_event_awaited(thread_of(71), GENERATION, OTHER, EVENT);
 	record(71, OTHER, PP_CUDA_NODE_KERNEL, 0);
@@ -357,51 +340,15 @@ static void event__takes_no_stream_out_of_its_own_capture(void **state)
 	assert_has(GRAPH, PP_CUDA_OBJECT_GRAPH, 1, 0, false);
 }
 
-/* As long as nobody looks at events. */
-static void guess__is_that_a_capturing_thread_does_nothing_else(void **state)
+/* The first capture of a run as any other. */
+static void event__that_is_not_awaited_takes_no_stream(void **state)
 {
 	(void)state;
-	begin(71, STREAM, 0);
-	assert_true(is_captured(71, OTHER));
-	assert_int_equal(host->losses[PP_LOSS_CUDA_CAPTURED_GUESSED], 1);
-	assert_false(is_captured(72, OTHER));
-	/* For label `gpu` a guess does not count. */
-	assert_false(cuda_is_captured(thread_of(71), GENERATION, OTHER));
-	assert_true(cuda_is_captured(thread_of(71), GENERATION, STREAM));
+	begin(71, STREAM);
+	assert_false(is_captured(71, OTHER));
 	/* The legacy stream joins no capture. */
 	assert_false(is_captured(71, PP_CUDA_STREAM_DEFAULT));
-	assert_int_equal(host->losses[PP_LOSS_CUDA_CAPTURED_GUESSED], 1);
-	end(71, STREAM, GRAPH, 0);
-	assert_false(is_captured(71, OTHER));
-}
-
-static void guess__is_not_made_of_a_relaxed_capture(void **state)
-{
-	(void)state;
-	begin(71, STREAM, CAPTURE_RELAXED);
-	assert_false(is_captured(71, OTHER));
 	assert_true(is_captured(71, STREAM));
-}
-
-static void guess__goes_for_some_seconds(void **state)
-{
-	(void)state;
-	begin(71, STREAM, 0);
-	host->now_ns += CAPTURE_GUESS_NS - 100000;
-	assert_true(is_captured(71, OTHER));
-	host->now_ns += 200000;
-	assert_false(is_captured(71, OTHER));
-	assert_true(is_captured(71, STREAM));
-}
-
-static void captures__are_counted_for_the_agent(void **state)
-{
-	uint32_t at = PP_CUDA_CAPTURES;
-
-	(void)state;
-	for (int i = 0; i < 3; i++)
-		begin(71, STREAM, 0);
-	assert_int_equal(*(uint32_t *)bpf_map_lookup_elem(&cuda_events, &at), 3);
 }
 
 /* ---- graphs ---- */
@@ -455,12 +402,12 @@ static void graph__of_launches_that_are_scaled_may_have_more(void **state)
 
 	(void)state;
 	row();
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
 	gate->until_ns = 1;
 	end(71, STREAM, GRAPH, 0);
 	assert_has(GRAPH, PP_CUDA_OBJECT_GRAPH, 1, 0, true);
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	record(71, STREAM, PP_CUDA_NODE_COPY, 50);
 	record(71, STREAM, PP_CUDA_NODE_KERNEL, 0);
 	gate->until_ns = 0;
@@ -482,7 +429,7 @@ static void graph__has_its_children_and_instances(void **state)
 	add(GRAPH + 16, PP_CUDA_NODE_GRAPH, GRAPH);
 	assert_has(GRAPH + 16, PP_CUDA_OBJECT_GRAPH, 2, 14, false);
 	cuda_graph_copied(GENERATION, INSTANCE, PP_CUDA_OBJECT_INSTANCE, GRAPH + 16);
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	record(71, STREAM, PP_CUDA_NODE_INSTANCE, INSTANCE);
 	record(71, STREAM, PP_CUDA_NODE_INSTANCE, INSTANCE);
 	end(71, STREAM, GRAPH + 32, 0);
@@ -524,7 +471,7 @@ static void handle__that_was_given_back_is_forgotten(void **state)
 	assert_null(object_get(GENERATION, GRAPH, PP_CUDA_OBJECT_GRAPH));
 	/* An instance that had the same number is another thing. */
 	assert_has(GRAPH, PP_CUDA_OBJECT_INSTANCE, 1, 0, false);
-	begin(71, STREAM, 0);
+	begin(71, STREAM);
 	end(71, STREAM, GRAPH, 0);
 	assert_has(GRAPH, PP_CUDA_OBJECT_GRAPH, 0, 0, false);
 }
@@ -697,10 +644,7 @@ int main(void)
 		TEST(event__takes_a_stream_into_the_capture),
 		TEST(event__of_a_stream_that_runs_takes_none),
 		TEST(event__takes_no_stream_out_of_its_own_capture),
-		TEST(guess__is_that_a_capturing_thread_does_nothing_else),
-		TEST(guess__is_not_made_of_a_relaxed_capture),
-		TEST(guess__goes_for_some_seconds),
-		TEST(captures__are_counted_for_the_agent),
+		TEST(event__that_is_not_awaited_takes_no_stream),
 		TEST(instance__runs_what_its_graph_had),
 		TEST(graph__of_launches_that_are_scaled_may_have_more),
 		TEST(graph__has_its_children_and_instances),

@@ -189,17 +189,48 @@ def runs(cuda):
     cuda.synchronize()
 
 
-def kernels(cuda, count=3000, times=5):
-    """More kernels than stacks can be taken of."""
-    handles = [cuda.kernel("_Z12kernel_%05dv" % i, by="module") for i in range(count)]
-    for _ in range(times):
-        for handle in handles:
-            cuda.launch(handle)
+def first(cuda, kernel):
+    for _ in range(24):
+        cuda.launch(kernel)
+
+
+def second(cuda, kernel):
+    for _ in range(18):
+        cuda.launch(kernel)
+
+
+def third(cuda, kernel):
+    for _ in range(12):
+        cuda.launch(kernel)
+
+
+def often(cuda, kernel):
+    for _ in range(9):
+        cuda.launch(kernel)
+
+
+def seldom(cuda, kernel):
+    cuda.launch(kernel)
+
+
+def lines(cuda):
+    """Few launches of one kernel, and 17,000 of another one in three seconds, by line."""
+    few, many = cuda.kernel(OTHER), cuda.kernel(ADD)
+    for _ in range(4):
+        for _ in range(85):
+            for _ in range(5):
+                often(cuda, many)
+                seldom(cuda, many)
+            time.sleep(0.007)
+        for work in first, second, third:
+            work(cuda, few)
 
 
 def many(cuda):
-    """More kernels than there are rows."""
-    kernels(cuda, 100000, 1)
+    """More kernels than there are rows, and than stacks can be taken of."""
+    handles = [cuda.kernel("_Z12kernel_%05dv" % i, by="module") for i in range(100000)]
+    for handle in handles:
+        cuda.launch(handle)
 
 
 def threads(cuda):

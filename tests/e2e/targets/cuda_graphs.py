@@ -15,12 +15,6 @@ ADD, OTHER, THIRD = "_Z3addPfi", "_Z5otherPf", "_Z5thirdPf"
 MS = 1000000
 
 
-def await_file(name):
-    open(common.path(name + ".wanted"), "w").close()
-    while not os.path.exists(common.path(name)):
-        time.sleep(0.01)
-
-
 def copies(cuda, stream):
     cuda.copy("htod", 1000, stream)
     cuda.copy("dtoh", 300, stream)
@@ -102,15 +96,14 @@ def spread(cuda, mode=0):
         cuda.call("cuStreamWaitEvent", second, event, 0)
         for _ in range(50):
             cuda.launch(other, stream=second)
-        if mode:  # where it is known which streams have joined
-            thread = threading.Thread(target=work)
-            thread.start()
-            thread.join()
-            # A node that records an event takes nobody along.
-            cuda.call("cuEventRecordWithFlags", outside, second, 1)
-            cuda.call("cuStreamWaitEvent", aside, outside, 0)
-            for _ in range(7):
-                cuda.launch(other, stream=aside)
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        # A node that records an event takes nobody along.
+        cuda.call("cuEventRecordWithFlags", outside, second, 1)
+        cuda.call("cuStreamWaitEvent", aside, outside, 0)
+        for _ in range(7):
+            cuda.launch(other, stream=aside)
         cuda.call("cuEventRecord", joined, second)
         cuda.call("cuStreamWaitEvent", first, joined, 0)
         cuda.launch(kernel, stream=first)
@@ -125,9 +118,7 @@ def spread(cuda, mode=0):
 
 
 def spreads(cuda):
-    """The first time nobody looks at events yet."""
     spread(cuda)
-    await_file("followed")
     spread(cuda, 2)
     spread(cuda, 1)
 

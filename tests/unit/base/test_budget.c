@@ -353,6 +353,29 @@ static void tick__hits_while_a_link_goes_off_count_when_it_is_on_again(void **st
 	assert_in_range(share(0), 499999, 500001);
 }
 
+/* 1 % of a CPU for 10 s: a burst is none of the bound's business, and what goes on is. */
+static void tick__what_is_saved_is_used_up_first(void **state)
+{
+	uint32_t hits = 0, second = 0;
+
+	(void)state;
+	budget_save(budget, 10ULL * SECOND);
+	note(1, 0, 0, 0);
+	tick();
+	for (uint32_t i = 0; i < 20; i++) {
+		note(1, hits += i % 10 ? 0 : 100000, 0, 0);
+		tick();
+		assert_int_equal(share(0), BUDGET_FULL);
+	}
+	do {
+		note(1, hits += 80000, 0, 0);
+		tick();
+	} while (share(0) == BUDGET_FULL && second++ < 10);
+	/* 4 % of a CPU, of 1 % a second and what was saved. */
+	assert_in_range(second, 1, 3);
+	assert_in_range(share(0), 200000, 300000);
+}
+
 static void tick__process_that_is_gone_is_forgotten(void **state)
 {
 	(void)state;
@@ -442,6 +465,7 @@ int main(void)
 		process_test(tick__share_grows_slowly_once_there_is_less),
 		process_test(tick__threads_that_end_are_no_hits),
 		process_test(tick__hits_while_a_link_goes_off_count_when_it_is_on_again),
+		process_test(tick__what_is_saved_is_used_up_first),
 		process_test(tick__process_that_is_gone_is_forgotten),
 		cmocka_unit_test_setup_teardown(cost__is_that_of_the_process_that_pays_most,
 						set_up_exact, tear_down),

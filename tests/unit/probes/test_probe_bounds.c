@@ -73,8 +73,9 @@ int probe_worker_get_costs(struct probe_worker *worker, struct probe_costs *ret_
 	return lacks_costs ? -EAGAIN : 0;
 }
 
-uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe)
+uint64_t probe_worker_on_ns(struct probe_worker *worker, uint32_t probe, uint64_t at_ns)
 {
+	assert_int_equal(at_ns, now_ns);
 	assert_ptr_equal(worker, &plan);
 	assert_in_range(probe, ROWS, ROWS + PP_CUDA_LAUNCHES - 1);
 	return launch_on_ns[probe - ROWS];
@@ -161,8 +162,7 @@ static int set_up(void **state)
 				   .count = ROWS,
 				   .alloc_row = COMMON,
 				   .cuda_row = ROWS,
-				   .cuda_launch_row = ROWS,
-				   .cuda_events_row = ROWS};
+				   .cuda_launch_row = ROWS};
 	for (uint32_t i = 0; i < ROWS; i++)
 		row[i] = (struct probe_row){.name = names[i],
 					    .place = i == PYTHON  ? PROBE_IN_PYTHON
@@ -471,6 +471,19 @@ static void describe__hits_prices_and_scaling_since_the_last_one(void **state)
 				      "probe=leaf hits=10 ns_per_hit=1500 on=0.250\n");
 }
 
+static void second_of_launches_by(uint32_t process, uint32_t count)
+{
+	launches[process].of[PP_CUDA_HIT_LAUNCH] += count;
+	launch_on_ns[0] += NS_PER_SEC;
+	launch_on_ns[1] += NS_PER_SEC;
+	look_after(NS_PER_SEC);
+}
+
+static void second_of_launches(uint32_t count)
+{
+	second_of_launches_by(0, count);
+}
+
 static void launches__of_one_process_are_thinned_and_told(void **state)
 {
 	(void)state;
@@ -480,23 +493,23 @@ static void launches__of_one_process_are_thinned_and_told(void **state)
 	probe_bounds_add_process(&bounds, OTHER, UID + 1);
 	probe_bounds_add_process(&bounds, PID, UID);
 	look_after(0);
+	/* 200,000 of 1,090 ns: 218 ms of a CPU, of which 100 are allowed, and 1 s is saved. */
+	for (uint32_t i = 0; i < 8; i++)
+		second_of_launches(200000);
+	assert_int_equal(share[ROWS], FULL);
 	launches[0].of[PP_CUDA_HIT_LAUNCH] += 200000;
 	launch_on_ns[0] += NS_PER_SEC;
 	launch_on_ns[1] += NS_PER_SEC;
 	look_after(NS_PER_SEC - 1);
 	assert_int_equal(warnings, 0);
 	look_after(1);
-	/* 200,000 of 1,090 ns: 218 ms of a CPU, of which 100 are allowed. */
 	assert_in_range(share[ROWS], FULL * 4 / 10, FULL / 2);
 	assert_int_equal(price[ROWS], HIT_NS + LAUNCH_OWN_NS);
 	assert_int_equal(price[ROWS + 1], STEPPED_NS + LAUNCH_OWN_NS);
 	assert_int_equal(warnings, 1);
 	assert_int_equal(bounds.warned_tgid, PID);
 	assert_int_equal(budget_now(bounds.launches)->payer.uid, UID);
-	launches[0].of[PP_CUDA_HIT_LAUNCH] += 200000;
-	launch_on_ns[0] += NS_PER_SEC;
-	launch_on_ns[1] += NS_PER_SEC;
-	look_after(NS_PER_SEC);
+	second_of_launches(200000);
 	assert_int_equal(warnings, 1);
 }
 
@@ -511,21 +524,38 @@ static void launches__payer_is_told_with_its_user(void **state)
 		probe_bounds_add_process(&bounds, OTHER, UID + 1);
 		launches[1].of[0] = 1;
 		look_after(0);
-		launches[i].of[PP_CUDA_HIT_LAUNCH] += 200000;
-		launch_on_ns[0] += NS_PER_SEC;
-		launch_on_ns[1] += NS_PER_SEC;
-		look_after(NS_PER_SEC);
+		for (unsigned int second = 0; second < 10; second++)
+			second_of_launches_by(i, 200000);
 		assert_int_equal(budget_now(bounds.launches)->payer.tgid, i ? OTHER : PID);
 		assert_int_equal(budget_now(bounds.launches)->payer.uid, UID + i);
 		/* One of whom nobody knows. */
 		probe_bounds_drop_process(&bounds, i ? OTHER : PID);
-		launches[i].of[PP_CUDA_HIT_LAUNCH] += 200000;
-		launch_on_ns[0] += NS_PER_SEC;
-		launch_on_ns[1] += NS_PER_SEC;
-		look_after(NS_PER_SEC);
+		second_of_launches_by(i, 200000);
 		assert_int_equal(budget_now(bounds.launches)->payer.uid, UINT32_MAX);
 		probe_bounds_release(&bounds);
 	}
+}
+
+/* What they take is measured, and bursts of one that launches little altogether are no excess. */
+static void launches__cost_what_some_hits_took(void **state)
+{
+	(void)state;
+	begin_cuda();
+	all_on();
+	look_after(0);
+	launches[0].timed = 100;
+	launches[0].ns = 100 * 400;
+	for (uint32_t i = 0; i < 30; i++)
+		second_of_launches(i % 10 ? 0 : 600000);
+	assert_int_equal(share[ROWS], FULL);
+	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
+	assert_non_null(
+		strstr(comments, "probe=launch hits=1800000 ns_per_hit=1400 counts=exact\n"));
+	launches[0].ns = 100 * 1000;
+	for (uint32_t i = 0; i < 30; i++)
+		second_of_launches(100000);
+	assert_int_equal(price[ROWS], HIT_NS + 1000);
+	assert_in_range(share[ROWS], FULL * 4 / 10, FULL * 6 / 10);
 }
 
 /* Each of two processes may take as much as one. */
@@ -571,11 +601,9 @@ static void launches__are_described_where_there_were_hits(void **state)
 	assert_string_equal(comments, "probe=launch hits=1000 ns_per_hit=1090 on=0.500\n");
 	comments[0] = '\0';
 	launches[0].of[PP_CUDA_HIT_LAUNCH_DEAR] += 20;
-	launch_on_ns[0] += NS_PER_SEC;
-	launch_on_ns[1] += NS_PER_SEC;
-	look_after(NS_PER_SEC);
+	second_of_launches(0);
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
-	assert_string_equal(comments, "probe=launch dear hits=20 ns_per_hit=3090\n");
+	assert_string_equal(comments, "probe=launch dear hits=20 ns_per_hit=3090 counts=exact\n");
 	comments[0] = '\0';
 	launches[0].of[PP_CUDA_HIT_LAUNCH] += 3;
 	launch_on_ns[0] += NS_PER_SEC / 4;
@@ -584,7 +612,8 @@ static void launches__are_described_where_there_were_hits(void **state)
 	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
 	assert_string_equal(comments, "probe=launch hits=3 ns_per_hit=1090 on=0.250\n");
 	comments[0] = '\0';
-	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns + 1), 0);
+	now_ns++;
+	assert_int_equal(probe_bounds_describe(&bounds, (struct profiles *)&costs, now_ns), 0);
 	assert_string_equal(comments, "");
 }
 
@@ -607,6 +636,7 @@ int main(void)
 		TEST(describe__hits_prices_and_scaling_since_the_last_one),
 		TEST(launches__of_one_process_are_thinned_and_told),
 		TEST(launches__payer_is_told_with_its_user),
+		TEST(launches__cost_what_some_hits_took),
 		TEST(launches__two_processes_do_not_add_up),
 		TEST(launches__without_the_kernel_side_nothing_is_looked_at),
 		TEST(launches__are_described_where_there_were_hits),

@@ -158,7 +158,6 @@ static void make__cuda_has_few_functions_where_few_can_be_probed(void **state)
 
 	(void)state;
 	assert_int_equal(probe_plan_make(&options, false, &run.plan), 0);
-	assert_true(run.plan.cuda_events_row >= run.plan.count);
 	for (uint32_t i = 0; i < run.plan.count; i++) {
 		const char *name = run.plan.row[i].leg[0].wanted.name;
 
@@ -174,27 +173,6 @@ static void make__cuda_has_few_functions_where_few_can_be_probed(void **state)
 		}
 	}
 	assert_int_equal(functions, 16);
-}
-
-static void make__cudas_events_come_and_go_alone(void **state)
-{
-	CLEANUP(run_release) struct run run = {};
-	unsigned int count = 0;
-
-	(void)state;
-	plan_for(&run, PP_CAPTURE_CUDA, NULL);
-	assert_in_range(run.plan.cuda_events_row, 1, run.plan.count - 1);
-	for (uint32_t i = 0; i < run.plan.count; i++) {
-		const bool are_events = strstr(run.plan.row[i].leg[0].wanted.name, "EventRecord");
-
-		for (uint8_t at = 0; at < 3; at++)
-			if (are_events)
-				assert_true(probe_plan_cuda(&run.plan, i, at)->is_of_events);
-		count += are_events;
-	}
-	assert_int_equal(count, 2);
-	assert_non_null(strstr(run.plan.row[run.plan.cuda_events_row].leg[0].wanted.name,
-			       "cuStreamWaitEvent"));
 }
 
 static void row_needs_line__only_functions_of_python(void **state)
@@ -265,7 +243,6 @@ int main(void)
 		cmocka_unit_test(find_binaries__links_lead_to_the_file),
 		cmocka_unit_test(make__cuda_has_every_function_once),
 		cmocka_unit_test(make__cuda_has_few_functions_where_few_can_be_probed),
-		cmocka_unit_test(make__cudas_events_come_and_go_alone),
 		cmocka_unit_test(row_needs_line__only_functions_of_python),
 		cmocka_unit_test(row_is_in__path_is_that_of_the_process_or_its_target_here),
 		cmocka_unit_test(row_is_in__name_is_the_last_part),

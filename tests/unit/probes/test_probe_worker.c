@@ -419,44 +419,8 @@ static void cuda__launches_of_a_kind_go_off_alone(void **state)
 	await_attached(2);
 	while (launch_gate().until_ns || get(&blind))
 		assert_true(mono_ns() < end_ns);
-	assert_true(probe_worker_on_ns(worker, 8) > probe_worker_on_ns(worker, 9));
-}
-
-static void await_on(struct probe_worker *worker, uint32_t probe, bool is_on)
-{
-	const uint64_t end_ns = mono_ns() + LIMIT_NS;
-
-	while (probe_worker_is_on(worker, probe) != is_on && mono_ns() < end_ns)
-		usleep(1000);
-	assert_int_equal(probe_worker_is_on(worker, probe), is_on);
-}
-
-/* Group 3 is that of probe 2. */
-static void held__probe_is_off_until_it_is_let_go(void **state)
-{
-	OWNED(probe_worker) struct probe_worker *worker = new_worker();
-	struct probe_result result;
-
-	(void)state;
-	probe_worker_hold(worker, 2, true);
-	start_cuda(worker, 7);
-	assert_false(probe_worker_is_on(worker, 2));
-	await_idle(worker);
-	assert_false(probe_worker_is_on(worker, 2));
-	assert_true(probe_worker_is_on(worker, 3));
-	assert_int_equal(get(&kernel.attached), 0);
-	assert_true(probe_worker_result(worker, &result));
-	assert_int_equal(result.err, 0);
-	probe_worker_hold(worker, 2, false);
-	await_on(worker, 2, true);
-	assert_int_equal(get(&kernel.attached), 2);
-	/* Another one is none of its. */
-	probe_worker_hold(worker, 3, true);
-	await_on(worker, 3, false);
-	assert_int_equal(get(&kernel.attached), 2);
-	probe_worker_hold(worker, 2, true);
-	await_on(worker, 2, false);
-	assert_int_equal(get(&kernel.attached), 0);
+	assert_true(probe_worker_on_ns(worker, 8, mono_ns()) >
+		    probe_worker_on_ns(worker, 9, mono_ns()));
 }
 
 static void cuda__that_cannot_be_loaded_is_told_and_not_tried_again(void **state)
@@ -789,7 +753,6 @@ int main(void)
 		cmocka_unit_test_setup(attach__returns_come_first_and_free_takes_all_off, reset),
 		cmocka_unit_test_setup(cuda__has_an_object_of_its_own, reset),
 		cmocka_unit_test_setup(cuda__launches_of_a_kind_go_off_alone, reset),
-		cmocka_unit_test_setup(held__probe_is_off_until_it_is_let_go, reset),
 		cmocka_unit_test_setup(cuda__that_cannot_be_loaded_is_told_and_not_tried_again,
 				       reset),
 		cmocka_unit_test_setup(attach__ends_are_not_missed_while_links_come_and_go, reset),

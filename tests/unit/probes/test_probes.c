@@ -106,34 +106,6 @@ int cuda_side_add_whole(const struct cuda_side *side, struct pp_process_id id)
 	return 0;
 }
 
-static uint64_t held; /* probes */
-void probe_worker_hold(struct probe_worker *worker, uint32_t probe, bool is_held)
-{
-	(void)worker;
-	held = (held & ~(1ULL << probe)) | (uint64_t)is_held << probe;
-}
-
-bool probe_worker_is_on(struct probe_worker *worker, uint32_t probe)
-{
-	(void)worker, (void)probe;
-	return true;
-}
-
-int cuda_side_captures(const struct cuda_side *side, uint32_t *ret_captures)
-{
-	(void)side;
-	assert_true(is_loaded);
-	*ret_captures = 0;
-	return 0;
-}
-
-int cuda_side_follow_events(const struct cuda_side *side, bool are_followed)
-{
-	(void)side, (void)are_followed;
-	fail();
-	return 0;
-}
-
 /* What probes cost is none of this test's business. */
 int probe_bounds_init(struct probe_bounds *bounds, const struct options *of,
 		      const struct probe_plan *plan, struct probe_worker *worker)
@@ -425,7 +397,6 @@ static int setup(void **state)
 	late = NULL;
 	uid_of_process = descriptor_error = 0;
 	can_share = true;
-	held = 0;
 	for (uint32_t i = 0; i < FILES; i++)
 		files[i] = (struct file){.id = PP_FILE_FIRST + i,
 					 .path = path,
@@ -611,14 +582,6 @@ static void runtime__is_probed_where_there_is_no_driver(void **state)
 	assert_string_equal(called(), "");
 }
 
-/* Events' functions are probed when something is captured. */
-static void cudas_events__are_held_back(void **state)
-{
-	(void)state;
-	open_cuda(false);
-	assert_int_equal(held, 1ULL << probes_plan(probes).cuda_events_row);
-}
-
 /* Before Linux 6.6 few functions are probed, and what is left out is told once. */
 static void cudas_functions__that_are_left_out_are_told(void **state)
 {
@@ -630,7 +593,6 @@ static void cudas_functions__that_are_left_out_are_told(void **state)
 	(void)state;
 	can_share = false;
 	open_cuda(false);
-	assert_int_equal(held, 0);
 	sites_in_file = 1;
 	assert_int_equal(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
 	see(7, 2);
@@ -932,7 +894,6 @@ int main(void)
 		TEST(files_of_one_inode__share_a_link),
 		TEST(files_of_one_inode__are_attached_once_a_process),
 		TEST(runtime__is_probed_where_there_is_no_driver),
-		TEST(cudas_events__are_held_back),
 		TEST(cudas_functions__that_are_left_out_are_told),
 		TEST(runtime__is_probed_where_the_driver_has_no_functions),
 		TEST(process__that_begins_behind_the_links_is_whole),
