@@ -2,6 +2,7 @@
 """--events cuda: what stand-ins of CUDA's libraries (tests/fakes) have counted themselves, by
 function, kernel, direction and stack."""
 import collections
+import contextlib
 import glob
 import json
 import os
@@ -120,6 +121,27 @@ def watched(mode, variant="", pid=True, **options):
         return profile, truth, said, program
 
 
+def watched_together(targets):
+    """(profile, name -> (its part of the profile, truth, program), what pyprofd said) of several
+    programs under one pyprofd"""
+    with contextlib.ExitStack() as stack:
+        programs = {name: stack.enter_context(one) for name, one in targets.items()}
+        process = started([program.pid for program in programs.values()])
+        await_links(process)
+        for program in programs.values():
+            open(program.path("go"), "w").close()
+        truths = {name: go(program) for name, program in programs.items()}
+        profile, said = ended(process)
+    return profile, {name: (of_process(profile, program.pid), truths[name], program)
+                     for name, program in programs.items()}, said
+
+
+def of_process(profile, pid):
+    return types.SimpleNamespace(
+        samples=[s for s in profile.samples if s.labels.get("pid") == pid],
+        totals=[(labels, values) for labels, values in profile.totals if labels.get("pid") == pid])
+
+
 # ---------------------------------------------------------------- the stand-ins' truth
 
 def label_of(name):
@@ -168,13 +190,7 @@ def moved(profile):
 
 # ---------------------------------------------------------------- one process
 
-def variants():
-    return [(variant or "base", variant) for variant in ("", "endbr", "nofp", "stripped")]
-
-
-def test_calls_bytes_and_kernels_are_the_librarys_own(variant):
-    profile, truth, said, _ = watched("calls", variant)
-    agrees(profile, truth, said)
+def assert_amounts(profile, truth):
     by_api = sums(profile, "api")
     assert len(by_api) > 30, by_api
     for api, bytes_of_all in (("cuMemsetD8", 259), ("cuMemsetD32", 4 * 259),
@@ -193,8 +209,33 @@ def test_calls_bytes_and_kernels_are_the_librarys_own(variant):
     assert devices == {"1"}, devices
 
 
-test_calls_bytes_and_kernels_are_the_librarys_own.cases = variants
-test_calls_bytes_and_kernels_are_the_librarys_own.few = lambda every: every[:2]
+def assert_stacks(profile, program):
+    """The kernel is below the call, and both below the Python line."""
+    launched = [s for s in profile.samples if s.labels["api"] == "cuLaunchKernel"]
+    walked = [s for s in launched if len(s.frames) > 2]
+    assert sum(s.values[CALLS] for s in walked) == 3010 + 3 * 40, launched
+    for sample in walked:
+        assert sample.labels["kernel"] in ("add", "other"), sample
+        assert sample.frames[0].name == sample.labels["kernel"], sample
+        assert sample.frames[0].module == "[gpu]", sample
+        assert sample.frames[1].name.startswith("cuLaunchKernel"), sample
+    with open(program.path("cuda.py"), encoding="utf-8") as file:
+        text = file.read().splitlines()
+    lines = {text[f.line - 1].strip() for s in walked for f in s.frames
+             if f.kind == "python" and f.name == "launch" and f.file.endswith("/cuda.py")}
+    assert lines == {"cuda.launch(kernel, grid=(1, 2, 3), block=(4, 5, 6), smem=7, "
+                     "stream=stream)"}, lines
+    synced = [s for s in profile.samples if s.labels["api"] == "cuStreamSynchronize"]
+    assert all(s.frames[0].name.startswith("cuStreamSynchronize") for s in synced), synced
+
+
+def test_calls_bytes_kernels_and_stacks_are_the_librarys_own():
+    _, found, said = watched_together({variant: target("calls", variant)
+                                       for variant in ("", "endbr", "nofp", "stripped")})
+    for profile, truth, program in found.values():
+        agrees(profile, truth, said)
+        assert_amounts(profile, truth)
+        assert_stacks(profile, program)
 
 
 def test_time_in_calls_that_wait_is_the_librarys_own():
@@ -216,59 +257,34 @@ def test_time_in_calls_that_wait_is_the_librarys_own():
 test_time_in_calls_that_wait_is_the_librarys_own.alone = "one a CPU"
 
 
-def test_the_kernel_is_below_the_call_and_both_below_the_python_line():
-    profile, _, said, program = watched("calls")
-    launched = [s for s in profile.samples if s.labels["api"] == "cuLaunchKernel"]
-    walked = [s for s in launched if len(s.frames) > 2]
-    assert sum(s.values[CALLS] for s in walked) == 3010 + 3 * 40, (launched, said)
-    for sample in walked:
-        assert sample.labels["kernel"] in ("add", "other"), sample
-        assert sample.frames[0].name == sample.labels["kernel"], sample
-        assert sample.frames[0].module == "[gpu]", sample
-        assert sample.frames[1].name.startswith("cuLaunchKernel"), sample
-    with open(program.path("cuda.py"), encoding="utf-8") as file:
-        text = file.read().splitlines()
-    lines = {text[f.line - 1].strip() for s in walked for f in s.frames
-             if f.kind == "python" and f.name == "launch" and f.file.endswith("/cuda.py")}
-    assert lines == {"cuda.launch(kernel, grid=(1, 2, 3), block=(4, 5, 6), smem=7, "
-                     "stream=stream)"}, lines
-    synced = [s for s in profile.samples if s.labels["api"] == "cuStreamSynchronize"]
-    assert all(s.frames[0].name.startswith("cuStreamSynchronize") for s in synced), synced
-
-
-def test_calls_that_fail_are_calls():
-    profile, truth, said, _ = watched("fails")
+def assert_failed_calls(profile, truth):
     by_api = sums(profile, "api")
     for api, name in (("cuLaunchKernel", ) * 2, ("cuMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2"),
                       ("cuStreamSynchronize", ) * 2, ("cuMemAlloc", "cuMemAlloc_v2")):
         assert truth["api"][name]["errors"] == 5, truth["api"][name]
-        assert by_api[api, ][CALLS] == truth["api"][name]["calls"] == 10, (by_api, said)
+        assert by_api[api, ][CALLS] == truth["api"][name]["calls"] == 10, by_api
     assert by_api["cuMemcpyHtoDAsync", ][BYTES] == 100, by_api
 
 
-def test_two_runtimes_and_a_hidden_one_are_seen_by_the_driver():
-    profile, truth, said, _ = watched("libraries")
-    agrees(profile, truth, said)
-    assert not any(api.startswith("cuda") for (api,) in sums(profile, "api")), profile
+RUNTIMES = (("", "libcudart.so.12", "libfakekernels12.so"),
+            ("", "libcudart.abc123.so.13", "libfakekernels.abc123.so"),
+            ("stripped", "libcudart.so.13", "libfakekernels.so"),
+            ("endbr", "libcudart.so.13", "libfakekernels.so"),
+            ("nofp", "libcudart.so.13", "libfakekernels.so"))
 
 
-def runtime_cases():
-    return [(name, dict(variant=variant, cudart=cudart, kernels=kernels))
-            for name, variant, cudart, kernels in (
-                ("12", "", "libcudart.so.12", "libfakekernels12.so"),
-                ("hashed", "", "libcudart.abc123.so.13", "libfakekernels.abc123.so"),
-                ("stripped", "stripped", "libcudart.so.13", "libfakekernels.so"),
-                ("endbr", "endbr", "libcudart.so.13", "libfakekernels.so"),
-                ("nofp", "nofp", "libcudart.so.13", "libfakekernels.so"))]
-
-
-def test_a_launch_by_the_runtime_is_one_call(way):
-    profile, truth, said, _ = watched("runs", **way)
-    agrees(profile, truth, said)
-
-
-test_a_launch_by_the_runtime_is_one_call.cases = runtime_cases
-test_a_launch_by_the_runtime_is_one_call.few = harness.ends
+def test_calls_that_fail_and_those_by_runtimes_are_calls_of_the_driver():
+    """By two runtimes at once and a hidden one, and by each alone: a launch is one call."""
+    targets = {names: target("runs", names[0], cudart=names[1], kernels=names[2])
+               for names in RUNTIMES}
+    targets.update(fails=target("fails"), libraries=target("libraries"))
+    _, found, said = watched_together(targets)
+    for name, (profile, truth, _) in found.items():
+        if name == "fails":
+            assert_failed_calls(profile, truth)
+        else:
+            agrees(profile, truth, said)
+        assert not any(api.startswith("cuda") for (api,) in sums(profile, "api")), profile
 
 
 # ---------------------------------------------------------------- more than there is room for
@@ -538,16 +554,6 @@ def test_a_default_run_loads_nothing_beside_programs_without_cuda():
 
 
 # ---------------------------------------------------------------- harm
-
-def test_nothing_is_attached_where_nothing_maps_cuda():
-    with harness.light() as program:
-        process = started(program.pid)
-        harness.sampling(process)
-        time.sleep(1)
-        assert test_probes.sites(process) == 0
-        profile, said = ended(process)
-        assert not profile.samples and not re.search("(?i)warn|error", said), (profile, said)
-
 
 def test_a_file_that_is_only_called_so_does_no_harm():
     directory = harness.temporary()

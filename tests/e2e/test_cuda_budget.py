@@ -24,6 +24,7 @@ class Launches:
 
     def end(self):
         """Its closing line: the driver's checksum over all arguments is right, or it fails."""
+        self.process.terminate()
         said = self.process.communicate(timeout=120)[0].decode()
         assert self.process.returncode == 0 and "arguments ok" in said, said
         return said

@@ -7,22 +7,13 @@ import re
 
 import harness
 from test_cuda import (BYTES, CALLS, UNCOUNTED, agrees, await_links, ended, go, label_of, started,
-                       sums)
+                       sums, watched_together)
 
 
 def target(mode, **options):
     fakes = harness.need_fakes()
     return harness.Target("cuda_graphs.py", mode, json.dumps(options),
                           env={"FAKES": fakes, "FAKE_CUDA_DEVICES": "4"})
-
-
-def watched(mode, **options):
-    with target(mode, **options) as program:
-        process = started(program.pid)
-        await_links(process)
-        truth = go(program)
-        profile, said = ended(process)
-        return profile, truth, said, program
 
 
 def lost(said, name):
@@ -46,18 +37,10 @@ def assert_graphs_agree(profile, truth):
         nodes, truth["kernels"])
 
 
-def assert_nothing_guessed(said):
-    for name in ("captures_unseen", "graphs_unknown", "bytes_guessed"):
-        assert not lost(said, "cuda_" + name), said
+# ---------------------------------------------------------------- captures and graphs
 
-
-# ---------------------------------------------------------------- captures
-
-def test_captured_calls_do_not_run_and_graphs_do():
-    profile, truth, said, _ = watched("captures")
-    agrees(profile, truth, said)
-    assert_graphs_agree(profile, truth)
-    assert_nothing_guessed(said)
+def check_captures(profile, truth, _):
+    """Captured calls do not run, and graphs do."""
     api = truth["api"]
     assert api["cuLaunchKernel"]["captured"] == 104 and api["cuGraphLaunch"]["captured"] == 2
     # Each launch of the first graph copies and fills what it has.
@@ -74,49 +57,28 @@ def test_captured_calls_do_not_run_and_graphs_do():
     assert all(not graph for name, graph in graphs if name != "cuGraphLaunch"), graphs
 
 
-def test_an_event_takes_a_stream_into_the_capture():
-    """In the first capture of a run as in later ones."""
-    profile, truth, said, _ = watched("spreads")
-    agrees(profile, truth, said)
-    assert_graphs_agree(profile, truth)
-    assert_nothing_guessed(said)
+def check_spreads(_, truth, __):
+    """An event takes a stream into the capture, in the first one of a run as in later ones."""
     assert truth["kernels"]["_Z5otherPf"]["captured"] == 150, truth["kernels"]
     assert truth["kernels"]["_Z5thirdPf"]["captured"] == 120, truth["kernels"]
 
 
-def test_captures_that_go_wrong_leave_nothing_behind():
-    profile, truth, said, _ = watched("goes_wrong")
-    agrees(profile, truth, said)
+def check_goes_wrong(_, truth, __):
+    """Captures that go wrong leave nothing behind."""
     assert truth["api"]["cuLaunchKernel"]["captured"] == 5, truth["api"]["cuLaunchKernel"]
-    assert_nothing_guessed(said)
 
 
-# ---------------------------------------------------------------- graphs
-
-def test_graphs_built_by_hand_have_what_was_put_into_them():
-    profile, truth, said, _ = watched("built")
-    agrees(profile, truth, said)
-    assert_graphs_agree(profile, truth)
-    assert_nothing_guessed(said)
+def check_built(profile, truth, _):
+    """Graphs built by hand have what was put into them."""
     copies = truth["copies"]
     assert copies["htod"]["in_graphs"] == 51 and copies["memset"]["in_graphs"] == 40, copies
     by_api = sums(profile, "api")
     assert by_api["cuGraphLaunch", ][BYTES] == sum(row["bytes"] for row in copies.values())
 
 
-def test_graphs_from_before_are_told_as_unknown():
-    profile, truth, said, _ = watched("unknown")
-    by_api = sums(profile, "api")
-    calls, *others = by_api["cuGraphLaunch", ]
-    assert calls == 6 and not any(others), by_api
-    assert lost(said, "cuda_graphs_unknown") == 6, said
-
-
 # ---------------------------------------------------------------- labels
 
-def test_each_stream_is_a_label():
-    profile, truth, said, program = watched("streams")
-    agrees(profile, truth, said)
+def check_streams(profile, _, program):
     first, second = ("0x%x" % handle for handle in program.read("streams.json"))
     launched = {stream: values[CALLS] for (kernel, stream), values in
                 sums(profile, "kernel", "stream").items() if kernel}
@@ -130,22 +92,43 @@ def test_each_stream_is_a_label():
     assert synced == {second}, synced
 
 
-def test_the_device_is_that_of_the_current_context():
-    profile, truth, said, _ = watched("contexts")
-    agrees(profile, truth, said)
+def check_contexts(profile, _, __):
+    """The device is that of the current context; it had its first one before anybody looked."""
     devices = {device: values[CALLS] for (device,), values in sums(profile, "device").items()}
-    # It had its first one before anybody looked.
     assert devices == {"unknown": 1 + 32 + 128, "1": 2 + 8, "2": 4 + 16 + 256, "3": 64}, devices
 
 
-def test_a_handle_that_is_given_out_again_has_another_name():
-    profile, truth, said, _ = watched("unloads")
-    agrees(profile, truth, said)
+def check_unloads(_, truth, __):
+    """A handle that is given out again has another name."""
     assert len(truth["kernels"]) == 7, truth["kernels"]
 
 
-def test_bytes_of_long_batches_are_scaled_and_told():
-    profile, truth, said, _ = watched("batches")
-    agrees(profile, truth, said)
-    assert lost(said, "cuda_bytes_guessed") == 2, said
+def check_batches(profile, _, __):
+    """Bytes of long batches are scaled and told."""
     assert sums(profile, "api")["cuMemcpyBatchAsync", ][BYTES] == 2 * 133 * 1000
+
+
+def test_captures_graphs_and_handles_are_the_drivers_own():
+    """Each program of the target, all under one pyprofd; counters of losses are of all of them."""
+    checks = {name[len("check_"):]: check for name, check in globals().items()
+              if name.startswith("check_")}
+    _, found, said = watched_together({mode: target(mode) for mode in checks})
+    for mode, (profile, truth, program) in found.items():
+        agrees(profile, truth, said)
+        if "cuGraphLaunch" in truth["api"]:
+            assert_graphs_agree(profile, truth)
+        checks[mode](profile, truth, program)
+    assert not lost(said, "cuda_captures_unseen") and not lost(said, "cuda_graphs_unknown"), said
+    assert lost(said, "cuda_bytes_guessed") == 2, said
+
+
+def test_graphs_from_before_are_told_as_unknown():
+    with target("unknown") as program:
+        process = started(program.pid)
+        await_links(process)
+        go(program)
+        profile, said = ended(process)
+    by_api = sums(profile, "api")
+    calls, *others = by_api["cuGraphLaunch", ]
+    assert calls == 6 and not any(others), by_api
+    assert lost(said, "cuda_graphs_unknown") == 6, said

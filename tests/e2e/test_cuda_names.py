@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Names of kernels: every launch of the stand-ins of CUDA's libraries under the right name, below
 the right Python line, whether pyprofd was there when the handles were made or not."""
+import contextlib
 import os
 import shutil
 import struct
@@ -36,8 +37,7 @@ def by_kernel(profile):
             for (kernel,), values in test_cuda.sums(profile, "kernel").items() if kernel}
 
 
-def expect_all_named(mode, fakes, arguments=(), python=None):
-    profile, counted, said, source = launches(mode, fakes, arguments, python)
+def expect_all_named(profile, counted, said, source):
     expected = {SHOWN[name]: times for name, times in counted.items()}
     assert by_kernel(profile) == expected, (by_kernel(profile), counted, said)
     assert "kernels_unnamed" not in said, said
@@ -61,45 +61,35 @@ def expect_all_named(mode, fakes, arguments=(), python=None):
 
 # ---------------------------------------------------------------- every variant, late and early
 
-VARIANTS = [("13", "", "libcudart.so.13", "libfakekernels.so"),
-            ("12: host functions out of the GOT", "", "libcudart.so.12", "libfakekernels12.so"),
-            ("a hashed name", "", "libcudart.abc123.so.13", "libfakekernels.abc123.so"),
-            ("stripped", "stripped", "libcudart.so.13", "libfakekernels.so"),
-            ("stripped, 12", "stripped", "libcudart.so.12", "libfakekernels12.so"),
-            ("endbr64", "endbr", "libcudart.so.13", "libfakekernels.so"),
-            ("no frame pointers", "nofp", "libcudart.so.13", "libfakekernels.so")]
+# Those of CUDA 12 have their host functions out of the GOT.
+VARIANTS = [("", "libcudart.so.13", "libfakekernels.so"),
+            ("", "libcudart.so.12", "libfakekernels12.so"),
+            ("", "libcudart.abc123.so.13", "libfakekernels.abc123.so"),
+            ("stripped", "libcudart.so.13", "libfakekernels.so"),
+            ("stripped", "libcudart.so.12", "libfakekernels12.so"),
+            ("endbr", "libcudart.so.13", "libfakekernels.so"),
+            ("nofp", "libcudart.so.13", "libfakekernels.so")]
 
 
-def variants():
-    return [(label, variant) for label, *variant in VARIANTS]
-
-
-def few(every):
-    """One of each runtime, with symbols and without; tests/unit/elf has the code of each."""
-    return [case for case in every if case[0] in ("13", "12: host functions out of the GOT",
-                                                  "stripped")]
-
-
-def test_kernels_whose_handles_are_older_are_named_by_their_stubs(variant):
-    directory, cudart, kernels = variant
-    expect_all_named("late", harness.need_fakes(directory), (cudart, kernels))
-
-
-test_kernels_whose_handles_are_older_are_named_by_their_stubs.cases = variants
-test_kernels_whose_handles_are_older_are_named_by_their_stubs.few = few
-
-
-def test_kernels_whose_handles_are_made_are_named_by_the_driver(variant):
-    directory, cudart, kernels = variant
-    expect_all_named("early", harness.need_fakes(directory), (cudart, kernels))
-
-
-test_kernels_whose_handles_are_made_are_named_by_the_driver.cases = variants
-test_kernels_whose_handles_are_made_are_named_by_the_driver.few = few
+def test_kernels_of_each_build_are_named_by_their_stubs_or_by_the_driver():
+    """late: their handles are older than pyprofd; early: it has seen them made."""
+    with contextlib.ExitStack() as stack:
+        programs = [stack.enter_context(
+            harness.Target("cuda_names.py", mode, cudart, kernels,
+                           env={"FAKES": harness.need_fakes(directory)}))
+                    for mode in ("late", "early") for directory, cudart, kernels in VARIANTS]
+        process = test_cuda.started([program.pid for program in programs])
+        test_cuda.await_links(process)
+        counted = [test_probes.go(program) for program in programs]
+        profile, said = test_cuda.ended(process)
+        with open(programs[0].path("cuda_names.py"), encoding="utf-8") as file:
+            source = file.read().splitlines()
+    for program, one in zip(programs, counted):
+        expect_all_named(test_cuda.of_process(profile, program.pid), one, said, source)
 
 
 def test_each_launch_has_its_python_line(python):
-    expect_all_named("late", harness.need_fakes("stripped"), python=python)
+    expect_all_named(*launches("late", harness.need_fakes("stripped"), python=python))
 
 
 def pythons():

@@ -16,7 +16,7 @@ import time
 import common
 import fakecuda
 
-COUNT = 300  # beyond the first walks of a window
+COUNT = 100
 LONG = "_ZN%sEv" % "".join("7part%03d" % i for i in range(200))
 
 mode = sys.argv[1]
