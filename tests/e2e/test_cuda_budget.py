@@ -80,7 +80,7 @@ def test_sums_of_a_part_of_the_time_stand_for_all_of_it():
     spent = sum(int(m.group(1)) * int(m.group(2)) for m in hits) / 1e9 / seconds
     print("%.3f of the launches, by %.3f of a CPU" % (launches / seconds / RATE, spent))
     assert abs(launches / seconds / RATE - 1) < 0.15, (launches, seconds, said)
-    assert spent < 0.008, (spent, said)
+    assert spent < 0.01, (spent, said)  # what ten seconds save comes on top
     assert any(m.group(3) for m in hits), hits
     table = subprocess.run([os.path.join(os.path.dirname(harness.PYPROFD), "pyprof"), "gpu", out],
                            stdout=subprocess.PIPE, check=True).stdout.decode()
