@@ -2,6 +2,7 @@
 """--events cuda: the GPU's memory that is live, by the lines that allocated it, is what the
 stand-in of libcuda (tests/fakes) has by the same lines."""
 import collections
+import contextlib
 import glob
 import json
 import os
@@ -80,12 +81,25 @@ def assert_agrees(profile, truth, said, pid):
 # ---------------------------------------------------------------- what is live
 
 def test_live_memory_is_the_librarys_own_by_line():
-    ways = [("allocates", "frees", "fails"), ("allocates", "contexts"), ("allocates", "forks")]
-    for steps in harness.times(ways, [("allocates",), ("allocates", "frees"), *ways]):
-        profile, truth, said, program = after(*steps)
-        assert_agrees(profile, truth, said, program.pid)
-        assert truth["totals"]["live_bytes"] == sum(
-            sample.values[SPACE] for sample in profile.samples), steps
+    """Of several programs, each with steps of its own."""
+    of_steps = {}
+    with contextlib.ExitStack() as stack:
+        programs = {steps: stack.enter_context(target(*steps)) for steps in (
+            ("allocates",), ("allocates", "frees"), ("allocates", "frees", "fails"),
+            ("allocates", "contexts"), ("allocates", "forks"))}
+        out = os.path.join(harness.temporary(), "out.pb.gz")
+        process = started(out, [program.pid for program in programs.values()])
+        await_links(process)
+        for steps, program in programs.items():
+            for name in steps:
+                of_steps[steps] = take(program, name)
+        said = ended(process)
+    profile = harness.load(out)
+    for steps, program in programs.items():
+        assert_agrees(profile, of_steps[steps], said, program.pid)
+        assert of_steps[steps]["totals"]["live_bytes"] == sum(
+            sample.values[SPACE] for sample in profile.samples
+            if int(sample.labels["pid"]) == program.pid), steps
 
 
 def window_after(store, moment):

@@ -18,18 +18,26 @@ LAUNCHERS = {"vectorAdd": "launch_vector_add", "fake::matmul<float, 16>": "launc
              "softmax": "launch_softmax", "fakeblas::sgemm_128x64": "launch_sgemm"}
 
 
-def launches(mode, fakes, arguments=(), python=None):
-    """A profile of what the program launches after pyprofd has attached, what it counted itself,
-    pyprofd's words, and the program's source."""
-    with harness.Target("cuda_names.py", mode, *arguments, python=python,
-                        env={"FAKES": fakes}) as program:
-        process = test_cuda.started(program.pid)
+def launches_together(programs, python=None):
+    """Of programs (mode, fakes, arguments) under one pyprofd: of each its part of a profile of what
+    it launches after pyprofd has attached, what it counted itself, pyprofd's words, and the
+    program's source."""
+    with contextlib.ExitStack() as stack:
+        programs = [stack.enter_context(harness.Target("cuda_names.py", mode, *arguments,
+                                                       python=python, env={"FAKES": fakes}))
+                    for mode, fakes, *arguments in programs]
+        process = test_cuda.started([program.pid for program in programs])
         test_cuda.await_links(process)
-        counted = test_probes.go(program)
+        counted = [test_probes.go(program) for program in programs]
         profile, said = test_cuda.ended(process)
-        with open(program.path("cuda_names.py"), encoding="utf-8") as file:
+        with open(programs[0].path("cuda_names.py"), encoding="utf-8") as file:
             source = file.read().splitlines()
-    return profile, counted, said, source
+    return [(test_cuda.of_process(profile, program.pid), one, said, source)
+            for program, one in zip(programs, counted)]
+
+
+def launches(mode, fakes, python=None):
+    return launches_together([(mode, fakes)], python)[0]
 
 
 def by_kernel(profile):
@@ -73,19 +81,10 @@ VARIANTS = [("", "libcudart.so.13", "libfakekernels.so"),
 
 def test_kernels_of_each_build_are_named_by_their_stubs_or_by_the_driver():
     """late: their handles are older than pyprofd; early: it has seen them made."""
-    with contextlib.ExitStack() as stack:
-        programs = [stack.enter_context(
-            harness.Target("cuda_names.py", mode, cudart, kernels,
-                           env={"FAKES": harness.need_fakes(directory)}))
-                    for mode in ("late", "early") for directory, cudart, kernels in VARIANTS]
-        process = test_cuda.started([program.pid for program in programs])
-        test_cuda.await_links(process)
-        counted = [test_probes.go(program) for program in programs]
-        profile, said = test_cuda.ended(process)
-        with open(programs[0].path("cuda_names.py"), encoding="utf-8") as file:
-            source = file.read().splitlines()
-    for program, one in zip(programs, counted):
-        expect_all_named(test_cuda.of_process(profile, program.pid), one, said, source)
+    for seen in launches_together(
+            (mode, harness.need_fakes(directory), cudart, kernels)
+            for mode in ("late", "early") for directory, cudart, kernels in VARIANTS):
+        expect_all_named(*seen)
 
 
 def test_each_launch_has_its_python_line(python):
@@ -164,6 +163,7 @@ def garbled(directory, seed):
 
 
 def test_a_library_that_lies_about_its_sections_is_no_harm():
+    directories = []
     for seed in (3, 7):
         directory = harness.temporary()
         for name in os.listdir(harness.need_fakes()):
@@ -171,7 +171,8 @@ def test_a_library_that_lies_about_its_sections_is_no_harm():
             if os.path.isfile(path):
                 shutil.copy(path, directory)
         subprocess.run(["strip", os.path.join(directory, "libfakekernels.so")], check=False)
-        profile, counted, said, _ = launches("late", garbled(directory, seed))
+        directories.append(garbled(directory, seed))
+    for profile, counted, said, _ in launches_together(("late", one) for one in directories):
         found = by_kernel(profile)
         assert sum(found.values()) == sum(counted.values()), (found, counted, said)
         right = {SHOWN[name]: times for name, times in counted.items()}

@@ -207,10 +207,10 @@ def test_a_captured_launch_queues_nothing():
 def test_nothing_is_told_while_launches_are_not_probed():
     seen = Seen("many", events=EVENTS + ["--max-slowdown", "0.1%"])
     states, labels = seen.state_s(), seen.ns("cpu", function="busy_drained")
-    # On for a part of each 4 s, and in the first second.
-    assert states["unknown"] > 1.5 and 0.1 < states["drained"] < 4, (states, seen.said)
+    # On for a part of each 4 s, and until what is saved for ten seconds is used up.
+    assert states["unknown"] > 0.5 and 0.02 < states["drained"] < 4, (states, seen.said)
     only(labels, "", "drained")
-    assert labels[""] > 0.3 * sum(labels.values()), labels
+    assert labels[""] > 0.1 * sum(labels.values()), labels
 
 
 # ---------------------------------------------------------------- where there is none
