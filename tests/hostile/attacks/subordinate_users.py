@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Set-user-ID files that a user has made in a user namespace run outside of it as 28 others, whose
+"""Set-user-ID files that a user has made in a user namespace run outside of it as 16 others, whose
 ids are his in /etc/subuid: together they map more interpreters than there are numbers, and hold
 sixteen watchers.  A new interpreter of another user has its frames, and he is answered."""
 import os
@@ -11,7 +11,7 @@ import time
 
 import craft
 
-FIRST, TENANTS, INTERPRETERS, WATCHERS = 300000000, 28, 10, 16
+FIRST, TENANTS, INTERPRETERS, WATCHERS = 300000000, 16, 18, 16
 SUBUIDS = "65534:%d:65536\n" % FIRST
 SERVED_S = 8  # a report of a second
 
@@ -31,7 +31,7 @@ def tenant(number, directory, socket):
     from idle_watchers import watch
     for i in range(INTERPRETERS):
         if os.fork():
-            time.sleep(0.05)
+            time.sleep(0.02)
             continue
         path = craft.fake_interpreter(
             os.path.join(directory, "libpython-%d-%d.so" % (number, i)), 0x030b08f0,
