@@ -173,7 +173,7 @@
 	X(PROCESSES_REFUSED, "processes_refused",                                                  \
 	  "processes without files and names: the agent knew as many as it can")                   \
 	X(MAPPINGS_REFUSED, "mappings_refused",                                                    \
-	  "mappings left out: their process, or its user, had more than the limit")               \
+	  "mappings left out: their process, or its user, had more than the limit")                \
 	X(RECORDS_BAD, "records_bad",                                                              \
 	  "records of the kernel, and lines of /proc/PID/maps, that do not decode")                \
 	X(ROWS_FULL, "rows_full",                                                                  \

@@ -24,8 +24,8 @@
 /* Who has a dump made, or rests from one.  Each has one at a time. */
 struct turn {
 	struct live_job job;
-	struct dump *dump;    /* NULL: it is done */
-	uint64_t spent_ns;    /* on the dump */
+	struct dump *dump; /* NULL: it is done */
+	uint64_t spent_ns; /* on the dump */
 	uint64_t rests_until_ns;
 };
 
@@ -202,8 +202,7 @@ static bool may_take(void *context, uid_t who)
 /* Begins the dumps whose turns have come. */
 static void begin(struct live *live, uint64_t now_ns)
 {
-	const struct live_choice dump = {
-		.verb = LIVE_DUMP, .may_take = may_take, .context = live};
+	const struct live_choice dump = {.verb = LIVE_DUMP, .may_take = may_take, .context = live};
 	struct live_job job;
 
 	for (unsigned int i = 0; i < LIVE_CLIENTS_MAX && live_server_next(live->server, dump, &job);
@@ -231,8 +230,8 @@ static struct turn *choose(struct live *live, uint64_t now_ns, unsigned int *ret
 		struct turn *turn = &live->turn[i];
 
 		*ret_users += i && is_taken(turn, now_ns);
-		if (turn->dump && (!chosen || (chosen != &live->turn[0] &&
-					       turn->spent_ns < chosen->spent_ns)))
+		if (turn->dump &&
+		    (!chosen || (chosen != &live->turn[0] && turn->spent_ns < chosen->spent_ns)))
 			chosen = turn;
 	}
 	return chosen;

@@ -48,7 +48,7 @@ struct kernel_side {
 	uint32_t map_chunk_count;
 	uint32_t process_room; /* entries of `processes` and of `contexts` */
 	struct pp_user_share *user_share;
-	uint16_t *user_share_known; /* owned; struct user_shares */
+	uint16_t *user_share_known;	  /* owned; struct user_shares */
 	struct pp_user_range *user_range; /* two halves of PP_USER_RANGES */
 	uint32_t cpu_count;		  /* possible CPUs */
 	uint32_t place_count;		  /* of CPUs in `scratch` */

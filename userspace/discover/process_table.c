@@ -338,8 +338,7 @@ int process_table_fork(struct process_table *table, struct pp_process_id parent,
 	entry->process.inner_pid = from->process.inner_pid == parent.tgid ? child.tgid : 0;
 	entry->read_ns = from->read_ns < time_ns ? from->read_ns : time_ns;
 	entry->wants_read |= from->wants_read;
-	return refuse_mapping(table,
-			      mapping_set_share(&entry->process, &from->process, time_ns));
+	return refuse_mapping(table, mapping_set_share(&entry->process, &from->process, time_ns));
 }
 
 int process_table_exec(struct process_table *table, struct pp_process_id from,
@@ -495,8 +494,7 @@ struct reading {
 /* Goes on without one that finds no room. */
 static int reading_put(struct reading *reading, const struct mapping *mapping)
 {
-	const int err =
-		refuse_mapping(reading->table, mapping_set_put(&reading->fresh, mapping));
+	const int err = refuse_mapping(reading->table, mapping_set_put(&reading->fresh, mapping));
 
 	return err == -ENOSPC ? 0 : err;
 }
