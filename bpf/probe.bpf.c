@@ -102,7 +102,7 @@ static __always_inline void call_count(const struct hit *h, const struct call *c
 static __always_inline void count_unbegun(const struct hit *h)
 {
 	/* While hits do not count, or beginnings are not attached, no call begins. */
-	if (h->scale && !h->site->is_partial)
+	if (h->scale && !h->is_thinned && !h->site->is_partial)
 		count_loss(PP_LOSS_PROBE_UNMATCHED);
 }
 

@@ -23,6 +23,9 @@ __weak MAP(hits, PERCPU_ARRAY, PP_PROBES_MAX, __u32, struct pp_hits);
 /* Which hits are counted (agent). */
 __weak MAP(gates, ARRAY, PP_PROBES_MAX, __u32, struct pp_gate);
 
+/* The oldest goes: what it took is told once a second, and its gate is set again. */
+__weak MAP(payers, LRU_HASH, PP_PAYERS_MAX, struct pp_payer_key, struct pp_payer);
+
 /* Which site is hit, on kernels without cookies: site_hit(). */
 __weak MAP(site_now, PERCPU_ARRAY, 1, __u32, __u32);
 
@@ -35,7 +38,9 @@ struct hit {
 	struct scratch taken;
 	__u64 thread; /* pid and tgid */
 	__u64 now_ns;
-	__u64 scale; /* struct pp_gate */
+	__u64 scale; /* struct pp_gate, and of the process */
+	struct pp_payer *payer;
+	bool is_thinned; /* not all hits of the process are taken */
 };
 
 /* ---- arguments ---- */
@@ -117,9 +122,27 @@ __weak __noinline int hit_count_bare(__u32 probe, __u64 samples)
 	return 0;
 }
 
-static __always_inline __u64 probe_scale(__u32 probe, __u64 now_ns)
+/* Returns for how many hits this one stands.  A process that takes too much is thinned alone, by
+ * chance. */
+static __always_inline __u64 hit_scale(struct hit *h)
 {
-	return gate_scale(bpf_map_lookup_elem(&gates, &probe), now_ns);
+	const struct pp_payer_key key = {.tgid = h->thread >> 32, .probe = h->site->probe};
+	const struct pp_payer nothing = {};
+	__u64 scale = gate_scale(bpf_map_lookup_elem(&gates, &key.probe), h->now_ns);
+	__u32 gate;
+
+	h->payer = bpf_map_lookup_elem(&payers, &key);
+	if (!h->payer) {
+		bpf_map_update_elem(&payers, &key, &nothing, BPF_NOEXIST);
+		return scale;
+	}
+	gate = h->payer->gate;
+	if (!gate)
+		return scale;
+	h->is_thinned = true;
+	if ((bpf_get_prandom_u32() & 0xffff) >= gate)
+		return 0;
+	return (scale << PP_GATE_SCALE_SHIFT) / gate;
 }
 
 /* Says whose the hit is and lends it a walk.  Returns false when it does not count; then nothing is
@@ -129,6 +152,7 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	struct task_struct *task;
 
 	h->now_ns = 0;
+	h->is_thinned = false;
 	h->cfg = config_get();
 	h->site = site_get(number);
 	if (!h->cfg || !h->site || !h->site->does || h->cfg->flags & PP_CONFIG_PAUSED)
@@ -139,14 +163,14 @@ static __always_inline bool hit_begin(struct hit *h, __u32 number)
 	h->w = h->taken.walk;
 	if (!h->w) {
 		h->now_ns = bpf_ktime_get_ns();
-		h->scale = probe_scale(h->site->probe, h->now_ns);
+		h->scale = hit_scale(h);
 		if (h->scale &&
 		    (h->site->does == PP_SITE_COUNT || h->site->does == PP_SITE_CALL_BEGIN))
 			hit_count_bare(h->site->probe, scaled(1, h->scale));
 		return false;
 	}
 	h->now_ns = bpf_ktime_get_ns();
-	h->scale = probe_scale(h->site->probe, h->now_ns);
+	h->scale = hit_scale(h);
 	if (identify(h->w, task, h->thread, CURRENT_READ(task, flags), false, h->cfg)) {
 		walk_reset(h->w, 0, h->now_ns, PP_SAMPLE_WALK_NS);
 		h->w->is_modest = 1;
@@ -168,6 +192,10 @@ static __always_inline void hit_end(struct hit *h)
 		/* Another task's hit may come in between, on this CPU. */
 		__sync_fetch_and_add(&of->hits, 1);
 		__sync_fetch_and_add(&of->ns, took_ns);
+	}
+	if (h->payer) {
+		__sync_fetch_and_add(&h->payer->hits, 1);
+		__sync_fetch_and_add(&h->payer->ns, took_ns);
 	}
 	times_add(PP_PROGRAM_PROBE, took_ns);
 	scratch_leave(&h->taken);

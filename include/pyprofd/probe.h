@@ -94,6 +94,17 @@ struct pp_hits {
 	__u64 ns;   /* that our program took for them; the trap's own time is not in it */
 };
 
+/* payers[]: what a probe's hits took of a process, and how many of them are taken. */
+struct pp_payer_key {
+	__u32 tgid, probe;
+};
+struct pp_payer {
+	__u32 hits; /* wraps around */
+	__u32 gate; /* the chance of each, in units of 1 / 65,536; 0: all are */
+	__u64 ns;   /* as above */
+};
+#define PP_PAYERS_MAX 1024U
+
 /* ---- sampled allocations ----
  * Bytes are chosen, not calls: each allocated byte has the same small chance, one in
  * PP_ALLOC_MEAN_BYTES, and a block is sampled when one of its bytes is.  So a block of `size` bytes

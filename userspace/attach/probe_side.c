@@ -92,6 +92,7 @@ static void set_descriptors(struct probe_side *side)
 	side->site_now = bpf_map__fd(skeleton->maps.site_now);
 	side->blocks = bpf_map__fd(skeleton->maps.blocks);
 	side->debts = bpf_map__fd(skeleton->maps.debts);
+	side->payers = bpf_map__fd(skeleton->maps.payers);
 }
 
 int probe_side_open(const struct probe_side_options *options, char *why, size_t why_size,
@@ -123,6 +124,17 @@ void probe_side_free(struct probe_side *side)
 int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate)
 {
 	return bpf_map_update_elem(bpf_map__fd(side->skeleton->maps.gates), &probe, gate, BPF_ANY);
+}
+
+/* Hits that come in between are not counted, which a bound bears. */
+int probe_side_set_payer_gate(const struct probe_side *side, const struct pp_payer_key *key,
+			      uint32_t gate)
+{
+	struct pp_payer payer;
+	int err = bpf_map_lookup_elem(side->payers, key, &payer);
+
+	payer.gate = gate;
+	return err ?: bpf_map_update_elem(side->payers, key, &payer, BPF_EXIST);
 }
 
 int probe_side_add_allocator(struct probe_side *side, uint32_t file)

@@ -32,6 +32,7 @@ struct probe_side {
 	int site_now;
 	int blocks;	   /* sampled blocks that are held */
 	int debts;	   /* debts[] (pyprofd/probe.h) */
+	int payers;	   /* payers[] */
 	bool has_sessions; /* the program of allocators is a session's */
 };
 
@@ -47,6 +48,10 @@ int probe_side_set_site(struct probe_side *side, uint32_t number, const struct p
 
 /* Says which hits of a probe are counted.  Returns 0 or -errno. */
 int probe_side_set_gate(struct probe_side *side, uint32_t probe, const struct pp_gate *gate);
+/* Says which part of a process's hits of a probe is taken.  gate: struct pp_payer.  Returns 0;
+ * -ENOENT: it has none any more; -errno. */
+int probe_side_set_payer_gate(const struct probe_side *side, const struct pp_payer_key *key,
+			      uint32_t gate);
 /* Says that a file has an allocator: what it maps for itself is not counted.  file: its number in
  * frames.  Returns 0 or -errno. */
 int probe_side_add_allocator(struct probe_side *side, uint32_t file);

@@ -16,11 +16,14 @@
 #define LEFT 0.1
 #define LATE_PART 10U
 #define RANKS 2U
+#define NEED_LEAST 1e-9 /* of a CPU: a payer that needs less has not hit the source for long */
 /* Who has used up what was saved is held to the bound until so much is saved again. */
 #define SAVED_AGAIN 0.5
 
 struct row {
 	struct budget_use now, before;
+	uint32_t gate_ppm, told_ppm; /* of the hits, 0: all; as was told last */
+	double allowed;		     /* what the bound allows of the source in this tick */
 	/* ns since the source was on last: a link is taken off later than its hits count. */
 	double pending_ns;
 	double need; /* of a CPU, if it stayed on: the largest of the last ticks */
@@ -37,13 +40,31 @@ struct payer {
 	UT_hash_handle hh;
 };
 
+/* What those of a user's payers that need a source allow of it. */
+struct user {
+	uint32_t uid; /* key */
+	bool needs[BUDGET_SOURCES_MAX];
+	double share[BUDGET_SOURCES_MAX]; /* the least of these */
+	UT_hash_handle hh;
+};
+
+/* One tick. */
+struct tick {
+	uint64_t elapsed_ns;
+	uint64_t on_ns[BUDGET_SOURCES_MAX];	 /* in which a source was on */
+	double share[BUDGET_SOURCES_MAX], least; /* what the payers so far leave */
+	bool is_anothers[BUDGET_SOURCES_MAX];	 /* a user needs it whose payers take little */
+};
+
 struct budget {
 	uint32_t bound_ppm;
+	struct tick tick;
 	uint64_t save_ns;
 	uint32_t count; /* 1 + the last source */
 	struct budget_source source[BUDGET_SOURCES_MAX];
 	uint64_t on_ns[BUDGET_SOURCES_MAX]; /* as of the last tick */
 	struct payer *payer;		    /* owned */
+	struct user *user;		    /* owned; of this tick */
 	struct budget_now now;
 };
 
@@ -71,6 +92,7 @@ void budget_free(struct budget *budget)
 	if (!budget)
 		return;
 	HASH_DROP_ALL(budget->payer);
+	HASH_DROP_ALL(budget->user);
 	free(budget);
 }
 
@@ -131,15 +153,11 @@ uint64_t budget_own_ns(uint64_t elapsed_ns, uint64_t late_ns)
 
 /* ---- a tick ---- */
 
-struct tick {
-	uint64_t elapsed_ns;
-	uint64_t on_ns[BUDGET_SOURCES_MAX];	 /* in which a source was on */
-	double share[BUDGET_SOURCES_MAX], least; /* what the payers so far leave */
-};
-
-/* Returns what a source took in this tick.  Threads end, and the kernel side forgets the oldest of
- * very many: sums that went down say nothing. */
-static double take_spent(struct budget *budget, struct payer *payer, uint32_t source)
+/* Returns what a source took in this tick, and adds what it would have if no hit had been left out.
+ * Threads end, and the kernel side forgets the oldest of very many: sums that went down say
+ * nothing. */
+static double take_spent(struct budget *budget, struct payer *payer, uint32_t source,
+			 double *whole_ns)
 {
 	struct row *row = &payer->row[source];
 	const int32_t hits = (int32_t)(row->now.hits - row->before.hits);
@@ -150,8 +168,11 @@ static double take_spent(struct budget *budget, struct payer *payer, uint32_t so
 		budget->now.hits[source] += (uint32_t)hits;
 		spent += (double)hits * budget->source[source].hit_ns;
 	}
-	if (payer->is_old && ns > 0)
+	*whole_ns += spent;
+	if (payer->is_old && ns > 0) {
+		*whole_ns += (double)ns * PPM / (row->gate_ppm ?: BUDGET_FULL);
 		spent += (double)ns;
+	}
 	row->before = row->now;
 	row->now = (struct budget_use){};
 	return spent;
@@ -168,12 +189,13 @@ static double take_needs(struct budget *budget, struct payer *payer, const struc
 	for (uint32_t i = 0; i < budget->count; i++) {
 		const struct budget_source *source = &budget->source[i];
 		struct row *row = &payer->row[i];
-		const double ns = take_spent(budget, payer, i);
+		double whole_ns = 0;
+		const double ns = take_spent(budget, payer, i, &whole_ns);
 
 		if (!source->is_used)
 			continue;
 		spent_ns += ns;
-		row->pending_ns += ns;
+		row->pending_ns += whole_ns;
 		if (!tick->on_ns[i])
 			continue;
 		if (source->stays_on)
@@ -223,7 +245,41 @@ static double equal_part(const struct budget *budget, uint32_t rank,
 	return part;
 }
 
-static void bound_by(struct budget *budget, const struct payer *payer,
+static void lessen(struct user *user, uint32_t source, double allowed)
+{
+	if (!user->needs[source] || allowed < user->share[source])
+		user->share[source] = allowed;
+	user->needs[source] = true;
+}
+
+/* Lessens what a payer's user has of each source.  Without memory for that he is all users. */
+static void allow(struct budget *budget, const struct payer *payer,
+		  const double need[BUDGET_SOURCES_MAX], struct tick *tick)
+{
+	struct user *user = HASH_GET(budget->user, uid, payer->uid);
+
+	for (uint32_t i = 0; i < budget->count; i++) {
+		const double allowed = payer->row[i].allowed;
+
+		if (need[i] < NEED_LEAST)
+			continue;
+		if (user)
+			lessen(user, i, allowed);
+		else if (allowed < tick->share[i])
+			tick->share[i] = allowed;
+	}
+}
+
+int budget_expect(struct budget *budget, uint32_t uid, uint32_t source)
+{
+	struct user *user = HASH_GET(budget->user, uid, uid);
+
+	if (user)
+		lessen(user, source, 1);
+	return user ? 0 : -ENOMEM;
+}
+
+static void bound_by(struct budget *budget, struct payer *payer,
 		     const double need[BUDGET_SOURCES_MAX], double own, double fixed,
 		     struct tick *tick)
 {
@@ -238,15 +294,13 @@ static void bound_by(struct budget *budget, const struct payer *payer,
 			if (budget->source[i].rank != rank)
 				continue;
 			sum += need[i];
-			if (need[i] <= part)
-				continue;
-			if (part / need[i] < tick->share[i])
-				tick->share[i] = part / need[i];
-			is_worst |= part / need[i] < tick->least;
-			if (part / need[i] < tick->least)
-				tick->least = part / need[i];
+			payer->row[i].allowed = need[i] <= part ? 1 : part / need[i];
+			is_worst |= payer->row[i].allowed < tick->least;
+			if (payer->row[i].allowed < tick->least)
+				tick->least = payer->row[i].allowed;
 		}
 	}
+	allow(budget, payer, need, tick);
 	if (!is_worst)
 		return;
 	budget->now.payer = (struct budget_payer){.tgid = payer->tgid, .uid = payer->uid};
@@ -301,6 +355,57 @@ static uint32_t next_share(uint32_t before, double share)
 	return now < BUDGET_FULL ? now : BUDGET_FULL;
 }
 
+/* Returns what the users allow of a source: the least, but of several of them without the one who
+ * allows least.  No user: nothing is asked for. */
+static double merge_users(const struct budget *budget, uint32_t source, uint32_t *ret_users)
+{
+	double least = 1, next = 1;
+
+	*ret_users = 0;
+	for (const struct user *user = budget->user; user; user = user->hh.next) {
+		if (!user->needs[source])
+			continue;
+		++*ret_users;
+		if (user->share[source] < least) {
+			next = least;
+			least = user->share[source];
+		} else if (user->share[source] < next) {
+			next = user->share[source];
+		}
+	}
+	return *ret_users > 1 && !budget->source[source].is_everybodys ? next : least;
+}
+
+/* Who hits a source without pause takes it from no other user. */
+static void merge(struct budget *budget, struct tick *tick)
+{
+	for (uint32_t i = 0; i < budget->count; i++) {
+		uint32_t users;
+		const double share = merge_users(budget, i, &users);
+
+		if (share < tick->share[i])
+			tick->share[i] = share;
+		tick->is_anothers[i] = users > 1 && share >= 1;
+	}
+	HASH_DROP_ALL(budget->user);
+}
+
+/* A payer that allows less of a source than it is on has the rest of its hits left out. */
+static void set_gates(struct budget *budget)
+{
+	for (struct payer *payer = budget->payer; payer; payer = payer->hh.next)
+		for (uint32_t i = 0; i < budget->count; i++) {
+			const struct budget_source *source = &budget->source[i];
+			struct row *row = &payer->row[i];
+			const double share = budget->now.share_ppm[i] / PPM;
+
+			if (source->is_used && !source->stays_on)
+				row->gate_ppm =
+					next_share(row->gate_ppm ?: BUDGET_FULL,
+						   payer->row[source->leader].allowed / share);
+		}
+}
+
 static bool set_shares(struct budget *budget, const struct tick *tick)
 {
 	struct budget_now *now = &budget->now;
@@ -313,7 +418,9 @@ static bool set_shares(struct budget *budget, const struct tick *tick)
 
 		if (!source->is_used || source->stays_on)
 			continue;
-		now->share_ppm[i] = next_share(before, tick->share[source->leader]);
+		now->share_ppm[i] = tick->is_anothers[source->leader]
+					    ? BUDGET_FULL
+					    : next_share(before, tick->share[source->leader]);
 		has_changed |= now->share_ppm[i] != before;
 		if (now->share_ppm[i] < now->least_ppm)
 			now->least_ppm = now->share_ppm[i];
@@ -321,26 +428,60 @@ static bool set_shares(struct budget *budget, const struct tick *tick)
 	return has_changed;
 }
 
-bool budget_tick(struct budget *budget, uint64_t elapsed_ns,
-		 const uint64_t on_ns[BUDGET_SOURCES_MAX])
+bool budget_see(struct budget *budget, uint64_t elapsed_ns,
+		const uint64_t on_ns[BUDGET_SOURCES_MAX])
 {
-	struct tick tick = {.elapsed_ns = elapsed_ns ?: 1, .least = 1};
+	struct tick *tick = &budget->tick;
 	struct payer *payer, *next;
 
+	*tick = (struct tick){.elapsed_ns = elapsed_ns ?: 1, .least = 1};
 	for (uint32_t i = 0; i < budget->count; i++) {
-		tick.share[i] = 1;
-		tick.on_ns[i] = on_ns[i] - budget->on_ns[i];
+		tick->share[i] = 1;
+		tick->on_ns[i] = on_ns[i] - budget->on_ns[i];
 		budget->on_ns[i] = on_ns[i];
 	}
 	budget->now.payer = (struct budget_payer){};
 	budget->now.need_ppm = budget->now.cost_ppm = 0;
 	HASH_ITER (hh, budget->payer, payer, next) {
 		if (payer->is_seen)
-			see_payer(budget, payer, &tick);
+			see_payer(budget, payer, tick);
 		else
 			HASH_DROP(budget->payer, payer);
 	}
-	return set_shares(budget, &tick);
+	return tick->least < 1;
+}
+
+bool budget_share(struct budget *budget)
+{
+	bool has_changed;
+
+	merge(budget, &budget->tick);
+	has_changed = set_shares(budget, &budget->tick);
+	set_gates(budget);
+	if (budget->now.least_ppm == BUDGET_FULL)
+		budget->now.payer = (struct budget_payer){};
+	return has_changed;
+}
+
+bool budget_tick(struct budget *budget, uint64_t elapsed_ns,
+		 const uint64_t on_ns[BUDGET_SOURCES_MAX])
+{
+	(void)budget_see(budget, elapsed_ns, on_ns);
+	return budget_share(budget);
+}
+
+void budget_each_gate(struct budget *budget, budget_on_gate *on_gate, void *context)
+{
+	for (struct payer *payer = budget->payer; payer; payer = payer->hh.next)
+		for (uint32_t i = 0; i < budget->count; i++) {
+			struct row *row = &payer->row[i];
+			const struct budget_payer of = {.tgid = payer->tgid, .uid = payer->uid};
+
+			if ((row->told_ppm ?: BUDGET_FULL) == (row->gate_ppm ?: BUDGET_FULL))
+				continue;
+			row->told_ppm = row->gate_ppm;
+			on_gate(context, &of, i, row->gate_ppm);
+		}
 }
 
 const struct budget_now *budget_now(const struct budget *budget)

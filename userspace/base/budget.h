@@ -2,9 +2,11 @@
 /* One accounting of what sources (probes, exact calls and lines) take of the time of programs, by
  * source, process and user, and one rule of who is thinned: what all sources of a process would
  * take if they stayed on is held against a bound of its time.  Sources that need little leave the
- * rest to the others, those of a lower rank go first, and a source is on for what the process that
- * allows least leaves it: one link is there for all.  Where nothing can be thinned cost_ppm tells
- * that it takes too much.  One thread at a time.  Reads no clock. */
+ * rest to the others, and those of a lower rank go first.  One link is there for all: a source is
+ * on for what the process that allows least leaves it, but where several users need it, without
+ * the one who allows least: his processes have hits left out instead, each alone, and pay
+ * themselves for entering the kernel.  Where nothing can be thinned cost_ppm tells that it takes
+ * too much.  One thread at a time.  Reads no clock. */
 #ifndef BASE_BUDGET_H
 #define BASE_BUDGET_H
 
@@ -22,10 +24,11 @@ struct budget;
 /* A source; all zeros but for the leader: one that is not there. */
 struct budget_source {
 	bool is_used;
-	bool stays_on;	 /* its cost is told, and leaves less to the others */
-	uint32_t leader; /* the source whose share it has; itself: it has one of its own */
-	uint32_t rank;	 /* those of a higher one get what those of lower ones leave */
-	uint32_t hit_ns; /* what a hit costs, beyond the ns that are noted */
+	bool stays_on;	    /* its cost is told, and leaves less to the others */
+	bool is_everybodys; /* all users hit it all the time: the one who allows least decides */
+	uint32_t leader;    /* the source whose share it has; itself: it has one of its own */
+	uint32_t rank;	    /* those of a higher one get what those of lower ones leave */
+	uint32_t hit_ns;    /* what a hit costs, beyond the ns that are noted */
 };
 
 /* Whose time is taken. */
@@ -78,6 +81,18 @@ uint64_t budget_own_ns(uint64_t elapsed_ns, uint64_t late_ns);
  * has been on, since any moment before the first tick.  Returns whether a share has changed. */
 bool budget_tick(struct budget *budget, uint64_t elapsed_ns,
 		 const uint64_t on_ns[BUDGET_SOURCES_MAX]);
+/* The same in two steps.  Returns whether a payer needs more than it allows. */
+bool budget_see(struct budget *budget, uint64_t elapsed_ns,
+		const uint64_t on_ns[BUDGET_SOURCES_MAX]);
+/* Between them: a user's programs may hit a source at any time, so that it is to be on for him,
+ * unless his own payers take too much.  Returns 0 or -ENOMEM. */
+int budget_expect(struct budget *budget, uint32_t uid, uint32_t source);
+bool budget_share(struct budget *budget);
+/* Tells the payers of whose hits another part is to be taken than was told before; BUDGET_FULL: all
+ * of them. */
+typedef void budget_on_gate(void *context, const struct budget_payer *payer, uint32_t source,
+			    uint32_t gate_ppm);
+void budget_each_gate(struct budget *budget, budget_on_gate *on_gate, void *context);
 const struct budget_now *budget_now(const struct budget *budget);
 
 #endif

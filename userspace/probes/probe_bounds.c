@@ -6,9 +6,12 @@
 #include <string.h>
 
 #include "attach/cuda_side.h"
+#include "attach/probe_side.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/task.h"
+#include "discover/proc_scan.h"
+#include "discover/process_table.h"
 #include "drain/table.h"
 #include "options/options.h"
 #include "probes/probe_plan.h"
@@ -26,6 +29,7 @@
 #define LAUNCH_NS 90U
 #define TIMED_LEAST 16U
 #define UID_UNKNOWN UINT32_MAX
+#define MAPPINGS_OF_USER 16384U /* that are looked at: half a millisecond */
 
 static bool has_cuda(const struct probe_plan *plan)
 {
@@ -65,11 +69,12 @@ static void begin_probe(struct probe_bounds *bounds, const struct options *optio
 }
 
 int probe_bounds_init(struct probe_bounds *bounds, const struct options *options,
-		      const struct probe_plan *plan, struct probe_worker *worker)
+		      const struct probe_plan *plan, struct probe_worker *worker,
+		      const struct probe_bounds_users *users)
 {
 	int err;
 
-	*bounds = (struct probe_bounds){.plan = plan, .worker = worker};
+	*bounds = (struct probe_bounds){.plan = plan, .worker = worker, .users = *users};
 	err = budget_new(options->slowdown_ppm ?: OPTIONS_SLOWDOWN_PPM, &bounds->programs);
 	if (!err && has_cuda(plan))
 		err = budget_new(options->slowdown_ppm ?: OPTIONS_SLOWDOWN_LAUNCH_PPM,
@@ -90,6 +95,7 @@ void probe_bounds_release(struct probe_bounds *bounds)
 	budget_free(bounds->programs);
 	budget_free(bounds->launches);
 	bounds->programs = bounds->launches = NULL;
+	user_quota_release(&bounds->thinned);
 }
 
 void probe_bounds_see_site(struct probe_bounds *bounds, uint32_t probe, enum probe_cost cost)
@@ -102,7 +108,7 @@ void probe_bounds_see_site(struct probe_bounds *bounds, uint32_t probe, enum pro
 
 /* ---- the programs' CPU time ---- */
 
-void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid, uint32_t uid)
+void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid)
 {
 	for (size_t i = 0; i < bounds->process_count; i++)
 		if (bounds->process[i].pid == pid)
@@ -110,7 +116,6 @@ void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid, uint32_t u
 	if (bounds->process_count == PROBE_BOUNDS_PROCESSES)
 		return;
 	bounds->process[bounds->process_count].pid = pid;
-	bounds->process[bounds->process_count].uid = uid;
 	bounds->process[bounds->process_count].delay_ns = process_delay_ns(pid);
 	bounds->process[bounds->process_count++].cpu_ns = process_cpu_ns(pid);
 }
@@ -124,34 +129,98 @@ void probe_bounds_drop_process(struct probe_bounds *bounds, pid_t pid)
 		}
 }
 
-static uint32_t uid_of(const struct probe_bounds *bounds, uint32_t tgid)
+/* Whoever hits allocators' functions: most of those hits do nothing, and find out nothing. */
+static const struct budget_payer everybody = {.uid = UID_UNKNOWN};
+
+/* Returns whose the process is, and who answers for it. */
+static struct budget_payer payer_of(const struct probe_bounds *bounds, uint32_t tgid)
 {
-	for (size_t i = 0; i < bounds->process_count; i++)
-		if ((uint32_t)bounds->process[i].pid == tgid)
-			return bounds->process[i].uid;
-	return UID_UNKNOWN;
+	struct process *process = process_table_find_tgid(bounds->users.processes, tgid);
+
+	return (struct budget_payer){.tgid = tgid,
+				     .uid = process ? process_user_kept(process) : UID_UNKNOWN};
 }
 
-/* Says what the programs took since the last look.  Of all processes, one CPU is assumed; so it is
- * of programs that sleep, but not of such as wait for a CPU. */
-static int set_programs_time(struct probe_bounds *bounds, const struct budget_payer *programs,
-			     uint64_t elapsed_ns)
+/* Says what each program took since the last look, and all of them together.  One CPU is assumed of
+ * programs that sleep, but not of such as wait for a CPU; so it is of all programs where nobody
+ * says whose they are. */
+static int set_programs_time(struct probe_bounds *bounds, uint64_t elapsed_ns)
 {
-	uint64_t sum_ns = 0, delay_ns = 0;
+	uint64_t all_ns = 0, all_late_ns = 0;
+	int err = 0;
 
-	for (size_t i = 0; i < bounds->process_count; i++) {
+	for (size_t i = 0; i < bounds->process_count && !err; i++) {
 		const pid_t pid = bounds->process[i].pid;
+		const struct budget_payer payer = payer_of(bounds, (uint32_t)pid);
 		const uint64_t cpu_ns = process_cpu_ns(pid), late_ns = process_delay_ns(pid);
+		uint64_t sum_ns = 0, delay_ns = 0;
 
 		if (cpu_ns > bounds->process[i].cpu_ns)
-			sum_ns += cpu_ns - bounds->process[i].cpu_ns;
+			sum_ns = cpu_ns - bounds->process[i].cpu_ns;
 		if (late_ns > bounds->process[i].delay_ns)
-			delay_ns += late_ns - bounds->process[i].delay_ns;
+			delay_ns = late_ns - bounds->process[i].delay_ns;
 		bounds->process[i].cpu_ns = cpu_ns;
 		bounds->process[i].delay_ns = late_ns;
+		all_ns += sum_ns;
+		all_late_ns += delay_ns;
+		err = budget_set_time(bounds->programs, &payer, sum_ns,
+				      budget_own_ns(elapsed_ns, delay_ns));
 	}
-	return budget_set_time(bounds->programs, programs, sum_ns,
-			       budget_own_ns(elapsed_ns, delay_ns));
+	return err
+		       ?: budget_set_time(bounds->programs, &everybody, all_ns,
+					  budget_own_ns(elapsed_ns, all_late_ns));
+}
+
+/* ---- users ---- */
+
+/* Returns the probes of a process, a bit each. */
+static uint64_t rows_of(const struct probe_bounds *bounds, const struct process *process)
+{
+	uint64_t rows = 0;
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const uint32_t file = process->mapping[i].file;
+
+		if (file != last)
+			rows |= bounds->users.rows_of(bounds->users.context, file);
+		last = file;
+	}
+	return rows;
+}
+
+/* Says whose programs have probed files, of which some process takes too much: they stay on for the
+ * others.  first: the row of the budget's first source. */
+static void expect_users(struct probe_bounds *bounds, struct budget *budget, uint32_t first,
+			 uint32_t count)
+{
+	struct user_quota seen = {};
+	struct process *process = NULL;
+
+	if (!bounds->users.rows_of)
+		return;
+	while ((process = process_table_next(bounds->users.processes, process))) {
+		const uint32_t user = process->exit_ns ? 0 : process_user_kept(process);
+		uint64_t rows;
+
+		if (process->exit_ns || user_quota_held(&seen, user) > MAPPINGS_OF_USER ||
+		    user_quota_note(&seen, user, process->mapping_count))
+			continue;
+		rows = rows_of(bounds, process);
+		for (uint32_t i = 0; i < count; i++)
+			if (rows >> (first + i) & 1)
+				(void)budget_expect(budget, user, i);
+	}
+	user_quota_release(&seen);
+}
+
+/* Returns whether nobody was told yet that this user's programs take too much. */
+static bool is_new_user(struct probe_bounds *bounds, uint32_t user)
+{
+	uint32_t told;
+
+	user_quota_refuse(&bounds->thinned, user);
+	return user_quota_tell(&bounds->thinned, &told);
 }
 
 /* ---- looking ---- */
@@ -182,31 +251,71 @@ static void begin_telling(struct probe_bounds *bounds, const struct probe_costs 
 	}
 }
 
-/* Hits of probes are counted for all programs together. */
+/* Returns whether every program hits the probe all the time. */
+static bool is_allocators(const struct probe_bounds *bounds, uint32_t probe)
+{
+	return bounds->plan->row[probe].place == PROBE_IN_ANY;
+}
+
+static int on_payer(void *context, const void *key, const void *value)
+{
+	struct probe_bounds *bounds = context;
+	const struct pp_payer_key *of = key;
+	const struct pp_payer *took = value;
+	const struct budget_payer payer = payer_of(bounds, of->tgid);
+	const struct budget_use use = {.hits = took->hits, .ns = took->ns};
+
+	return of->probe < bounds->plan->count && !is_allocators(bounds, of->probe)
+		       ? budget_note(bounds->programs, &payer, of->probe, &use)
+		       : 0;
+}
+
 static int note_programs(struct probe_bounds *bounds, const struct probe_costs *costs,
 			 uint64_t elapsed_ns)
 {
-	static const struct budget_payer programs = {};
-	int err = set_programs_time(bounds, &programs, elapsed_ns);
+	int err = set_programs_time(bounds, elapsed_ns);
 
 	for (uint32_t i = 0; i < bounds->plan->count && !err; i++) {
 		const struct budget_source source = {.is_used = bounds->probe[i].is_seen,
 						     .stays_on = bounds->probe[i].stays_on,
+						     .is_everybodys = is_allocators(bounds, i),
 						     .leader = bounds->probe[i].leader,
 						     .hit_ns = hit_ns_of(bounds, i)};
 		const struct budget_use use = {.hits = (uint32_t)costs->hits[i].hits,
 					       .ns = costs->hits[i].ns};
 
 		budget_set(bounds->programs, i, &source);
-		err = budget_note(bounds->programs, &programs, i, &use);
+		if (is_allocators(bounds, i))
+			err = budget_note(bounds->programs, &everybody, i, &use);
 	}
-	return err;
+	return err
+		       ?: table_read(probe_worker_side(bounds->worker)->payers,
+				     sizeof(struct pp_payer_key), sizeof(struct pp_payer), on_payer,
+				     bounds);
+}
+
+/* Sets which part of a process's hits is taken, and tells of the process once. */
+static void on_gate(void *context, const struct budget_payer *payer, uint32_t source,
+		    uint32_t gate_ppm)
+{
+	struct probe_bounds *bounds = context;
+	const struct pp_payer_key key = {.tgid = payer->tgid, .probe = source};
+	const uint64_t gate = ((uint64_t)gate_ppm << PP_GATE_SCALE_SHIFT) / BUDGET_FULL;
+
+	(void)probe_side_set_payer_gate(probe_worker_side(bounds->worker), &key,
+					gate_ppm < BUDGET_FULL ? (uint32_t)gate : 0);
+	if (gate_ppm < BUDGET_FULL && is_new_user(bounds, payer->uid))
+		log_warn("process %u (user %d) hits probe %s too often: %.1f %% of its hits are "
+			 "taken, and their counts scaled; --max-slowdown allows more",
+			 payer->tgid, (int)payer->uid, bounds->plan->row[source].name,
+			 gate_ppm / 1e4);
 }
 
 static void look_at_programs(struct probe_bounds *bounds, uint64_t now_ns)
 {
 	const uint64_t elapsed_ns = now_ns - bounds->looked_ns;
 	struct probe_costs costs;
+	bool has_changed;
 
 	if (bounds->looked_ns && elapsed_ns < (bounds->has_bounded ? LOOK_NS : UNBOUNDED_LOOK_NS))
 		return;
@@ -215,8 +324,13 @@ static void look_at_programs(struct probe_bounds *bounds, uint64_t now_ns)
 	if (!bounds->looked_ns)
 		begin_telling(bounds, &costs, now_ns);
 	bounds->looked_ns = now_ns;
-	if (note_programs(bounds, &costs, elapsed_ns) ||
-	    !budget_tick(bounds->programs, elapsed_ns, costs.on_ns))
+	if (note_programs(bounds, &costs, elapsed_ns))
+		return;
+	if (budget_see(bounds->programs, elapsed_ns, costs.on_ns))
+		expect_users(bounds, bounds->programs, 0, bounds->plan->count);
+	has_changed = budget_share(bounds->programs);
+	budget_each_gate(bounds->programs, on_gate, bounds);
+	if (!has_changed)
 		return;
 	for (uint32_t i = 0; i < bounds->plan->count; i++)
 		if (!bounds->probe[i].stays_on)
@@ -244,7 +358,7 @@ static int on_thread(void *context, const void *key, const void *value)
 	struct probe_bounds *bounds = context;
 	const struct pp_cuda_hits *hits = value;
 	const uint32_t tgid = (uint32_t)(*(const uint64_t *)key >> 32);
-	const struct budget_payer payer = {.tgid = tgid, .uid = uid_of(bounds, tgid)};
+	const struct budget_payer payer = payer_of(bounds, tgid);
 	int err = 0;
 
 	bounds->timed.hits += hits->timed;
@@ -280,11 +394,25 @@ static void warn(struct probe_bounds *bounds)
 		 now->payer.tgid, (int)now->payer.uid, now->need_ppm / 1e4);
 }
 
+/* Their own program takes little: all are counted. */
+static void on_launch_gate(void *context, const struct budget_payer *payer, uint32_t source,
+			   uint32_t gate_ppm)
+{
+	struct probe_bounds *bounds = context;
+
+	(void)source;
+	if (gate_ppm < BUDGET_FULL && is_new_user(bounds, payer->uid))
+		log_warn("probes of launches take more of process %u (user %d) than --max-slowdown "
+			 "allows: they stay on, as programs of other users have them",
+			 payer->tgid, (int)payer->uid);
+}
+
 static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
 {
 	const struct cuda_side *side = probe_worker_cuda(bounds->worker);
 	const uint64_t elapsed_ns = now_ns - bounds->launches_looked_ns;
 	uint64_t on_ns[BUDGET_SOURCES_MAX] = {};
+	bool has_changed;
 
 	if (!side || elapsed_ns < LOOK_NS)
 		return;
@@ -301,8 +429,14 @@ static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
 		bounds->launches_told_ns = now_ns;
 	bounds->launches_looked_ns = now_ns;
 	bounds->timed.hits = bounds->timed.ns = 0;
-	if (table_read(side->threads, sizeof(uint64_t), side->thread_bytes, on_thread, bounds) ||
-	    !budget_tick(bounds->launches, elapsed_ns, on_ns))
+	if (table_read(side->threads, sizeof(uint64_t), side->thread_bytes, on_thread, bounds))
+		return;
+	if (budget_see(bounds->launches, elapsed_ns, on_ns))
+		expect_users(bounds, bounds->launches, bounds->plan->cuda_launch_row,
+			     PP_CUDA_LAUNCHES);
+	has_changed = budget_share(bounds->launches);
+	budget_each_gate(bounds->launches, on_launch_gate, bounds);
+	if (!has_changed)
 		return;
 	warn(bounds);
 	for (uint32_t i = 0; i < PP_CUDA_LAUNCHES; i++)

@@ -185,6 +185,24 @@ static int look_into(struct probes *probes, struct file *file, uint32_t uid,
 	return 0;
 }
 
+/* For struct probe_bounds_users. */
+static uint64_t rows_of(const void *context, uint32_t id)
+{
+	const struct probes *probes = context;
+	const struct probed_file *known = file_of(probes, id);
+	uint64_t rows = 0;
+
+	for (size_t i = 0; known && i < known->site_count; i++) {
+		const struct pp_site *site = &known->site[i].site;
+
+		if (site->does != PP_SITE_CUDA)
+			rows |= 1ULL << site->probe;
+		else if (site->cuda.hit < PP_CUDA_LAUNCHES)
+			rows |= 1ULL << (probes->plan.cuda_launch_row + site->cuda.hit);
+	}
+	return rows;
+}
+
 /* ---- attaching ---- */
 
 /* fd: owned by the job from now on, or closed.  *ret_job is untouched on failure. */
@@ -325,7 +343,7 @@ static void attach_process(struct probes *probes, const struct process *process,
 	if (take_prepared(probes, process, known, &made->job) ||
 	    !start_job(probes, file, known, (pid_t)process->id.tgid, &made->job))
 		probes->attached_count++;
-	probe_bounds_add_process(&probes->bounds, (pid_t)process->id.tgid, process_user(process));
+	probe_bounds_add_process(&probes->bounds, (pid_t)process->id.tgid);
 }
 
 static void attach_everywhere(struct probes *probes, struct file *file, struct probed_file *known)
@@ -709,7 +727,11 @@ static int source_open(void *state)
 			       &probes->worker);
 	if (err)
 		return err;
-	err = probe_bounds_init(&probes->bounds, services->options, &probes->plan, probes->worker);
+	err = probe_bounds_init(
+		&probes->bounds, services->options, &probes->plan, probes->worker,
+		&(struct probe_bounds_users){.processes = services->processes,
+					     .rows_of = services->is_filtered ? NULL : rows_of,
+					     .context = probes});
 	if (err)
 		return err;
 	return 0;

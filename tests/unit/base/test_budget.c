@@ -200,14 +200,19 @@ static int set_up_processes(void **state)
 }
 
 /* A thread's hits since it began. */
-static void note(uint32_t tgid, uint32_t launches, uint32_t dear, uint32_t others)
+static void note_of(uint32_t uid, uint32_t tgid, uint32_t launches, uint32_t dear, uint32_t others)
 {
-	const struct budget_payer payer = {.tgid = tgid, .uid = 1000 + tgid};
+	const struct budget_payer payer = {.tgid = tgid, .uid = uid};
 	const uint32_t hits[] = {launches, dear, others};
 
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(
 			budget_note(budget, &payer, i, &(struct budget_use){.hits = hits[i]}), 0);
+}
+
+static void note(uint32_t tgid, uint32_t launches, uint32_t dear, uint32_t others)
+{
+	note_of(1002, tgid, launches, dear, others);
 }
 
 static void tick__what_a_process_had_before_does_not_count(void **state)
@@ -353,6 +358,96 @@ static void tick__hits_while_a_link_goes_off_count_when_it_is_on_again(void **st
 	assert_in_range(share(0), 499999, 500001);
 }
 
+static uint32_t gate_tgid, gate, gates;
+
+static void on_gate(void *context, const struct budget_payer *payer, uint32_t source,
+		    uint32_t gate_ppm)
+{
+	assert_ptr_equal(context, &gates);
+	assert_int_equal(source, 0);
+	gate_tgid = payer->tgid;
+	gate = gate_ppm;
+	gates++;
+}
+
+/* Who hits a source without pause takes it from no other user, and is thinned alone. */
+static void tick__of_several_users_the_one_who_allows_most_decides(void **state)
+{
+	(void)state;
+	for (uint32_t second = 0; second < 3; second++) {
+		/* 4 % of a CPU, and next to nothing. */
+		note_of(1001, 1, 80000 * second, 0, 0);
+		note_of(1002, 2, 100 * second, 0, 0);
+		note_of(1003, 3, 0, 0, 0); /* needs nothing */
+		tick();
+		assert_int_equal(share(0), BUDGET_FULL);
+		assert_int_equal(budget_now(budget)->payer.tgid, 0);
+	}
+	gates = 0;
+	budget_each_gate(budget, on_gate, &gates);
+	assert_int_equal(gates, 1);
+	assert_int_equal(gate_tgid, 1);
+	assert_in_range(gate, 249999, 250001);
+	budget_each_gate(budget, on_gate, &gates); /* once */
+	assert_int_equal(gates, 1);
+	/* Its hits are counted all the same, so that its part stays. */
+	note_of(1001, 1, 240000, 0, 0);
+	note_of(1002, 2, 300, 0, 0);
+	tick();
+	budget_each_gate(budget, on_gate, &gates);
+	assert_int_equal(gates, 1);
+	/* The other one has ended. */
+	note_of(1001, 1, 320000, 0, 0);
+	tick();
+	assert_in_range(share(0), 249999, 250001);
+	budget_each_gate(budget, on_gate, &gates);
+	assert_int_equal(gates, 2);
+	assert_in_range(gate, 499999, 500001);
+}
+
+/* Two users who take too much are no one's fault; what everybody hits is bounded for all. */
+static void tick__entering_the_kernel_may_cost_others_too_much(void **state)
+{
+	struct budget_source everybodys = {.is_used = true, .is_everybodys = true, .hit_ns = 500};
+
+	(void)state;
+	for (uint32_t second = 0; second < 2; second++) {
+		note_of(1001, 1, 80000 * second, 0, 0);
+		note_of(1002, 2, 40000 * second, 0, 0);
+		note_of(1003, 3, 100 * second, 0, 0);
+		tick();
+	}
+	assert_in_range(share(0), 499999, 500001);
+	assert_int_equal(budget_now(budget)->payer.tgid, 1);
+	budget_set(budget, 0, &everybodys);
+	note_of(1001, 1, 80000 + 40000, 0, 0);
+	note_of(1002, 2, 40000 + 20000, 0, 0);
+	note_of(1003, 3, 150, 0, 0);
+	tick();
+	assert_in_range(share(0), 249999, 250001);
+}
+
+/* What the program takes is less for the hits that are left out. */
+static void tick__part_of_a_process_is_of_what_all_its_hits_would_take(void **state)
+{
+	const struct budget_payer busy = {.tgid = 1, .uid = 1001};
+	struct budget_use use = {};
+	double left = 1;
+
+	(void)state;
+	for (uint32_t second = 0; second < 6; second++) {
+		assert_int_equal(budget_note(budget, &busy, 0, &use), 0);
+		note_of(1002, 2, 100 * second, 0, 0);
+		tick();
+		gate = 0;
+		budget_each_gate(budget, on_gate, &gates);
+		if (gate)
+			left = gate / 1e6;
+		use.ns += (uint64_t)(0.04 * SECOND * left);
+	}
+	assert_in_range((uint32_t)(left * 1e6), 249000, 251000);
+}
+
 /* 1 % of a CPU for 10 s: a burst is none of the bound's business, and what goes on is. */
 static void tick__what_is_saved_is_used_up_first(void **state)
 {
@@ -465,6 +560,9 @@ int main(void)
 		process_test(tick__share_grows_slowly_once_there_is_less),
 		process_test(tick__threads_that_end_are_no_hits),
 		process_test(tick__hits_while_a_link_goes_off_count_when_it_is_on_again),
+		process_test(tick__of_several_users_the_one_who_allows_most_decides),
+		process_test(tick__entering_the_kernel_may_cost_others_too_much),
+		process_test(tick__part_of_a_process_is_of_what_all_its_hits_would_take),
 		process_test(tick__what_is_saved_is_used_up_first),
 		process_test(tick__process_that_is_gone_is_forgotten),
 		cmocka_unit_test_setup_teardown(cost__is_that_of_the_process_that_pays_most,

@@ -9,9 +9,12 @@
 #include <string.h>
 
 #include "attach/cuda_side.h"
+#include "attach/probe_side.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/task.h"
+#include "discover/process.h"
+#include "discover/process_table.h"
 #include "drain/table.h"
 #include "options/options.h"
 #include "probes/probe_plan.h"
@@ -40,9 +43,9 @@ static uint64_t launch_on_ns[PP_CUDA_LAUNCHES], cpu_ns[2], delay_ns[2], now_ns;
 static struct pp_cuda_hits launches[2];
 static uint32_t share[PP_PROBES_MAX], price[PP_PROBES_MAX], leader[PP_PROBES_MAX];
 static uint32_t bound_launches_from, shares_set;
-static bool is_bound[PP_PROBES_MAX], has_side, lacks_costs;
+static bool is_bound[PP_PROBES_MAX], has_side, lacks_costs, is_unknown;
 static char comments[4096];
-static uint32_t warnings;
+static uint32_t warnings, other_hits, gate_set, gates_set;
 
 void probe_worker_bound(struct probe_worker *worker, uint32_t probe, uint32_t with)
 {
@@ -100,12 +103,63 @@ const struct cuda_side *probe_worker_cuda(struct probe_worker *worker)
 	return has_side ? &side : NULL;
 }
 
+static const struct probe_side probes = {.payers = 8};
+
+const struct probe_side *probe_worker_side(struct probe_worker *worker)
+{
+	assert_ptr_equal(worker, &plan);
+	return &probes;
+}
+
+int probe_side_set_payer_gate(const struct probe_side *to, const struct pp_payer_key *key,
+			      uint32_t gate)
+{
+	assert_ptr_equal(to, &probes);
+	assert_int_equal(key->tgid, PID);
+	assert_int_equal(key->probe, LEAF);
+	gate_set = gate;
+	gates_set++;
+	return 0;
+}
+
+/* Each is another user's, where there are two. */
+struct process *process_table_find_tgid(const struct process_table *table, uint32_t tgid)
+{
+	static struct process process;
+
+	assert_ptr_equal(table, &row);
+	if (is_unknown)
+		return NULL;
+	process = (struct process){
+		.id.tgid = tgid, .is_user_known = true, .user = tgid == PID ? UID : UID + 1};
+	return &process;
+}
+
+/* What process PID has hit, and the other one when there is one. */
+static int read_payers(table_on_entry *on_entry, void *context)
+{
+	for (uint32_t i = 0; i < ROWS; i++) {
+		const struct pp_payer_key key = {.tgid = PID, .probe = i},
+					  others = {.tgid = OTHER, .probe = i};
+		const struct pp_payer took = {.hits = (uint32_t)costs.hits[i].hits,
+					      .ns = costs.hits[i].ns},
+				      others_took = {.hits = other_hits};
+
+		assert_int_equal(on_entry(context, &key, &took), 0);
+		if (other_hits && i == LEAF)
+			assert_int_equal(on_entry(context, &others, &others_took), 0);
+	}
+	return 0;
+}
+
 /* One thread of each process; the second process has none until it has hits. */
 int table_read(int map_fd, size_t key_bytes, size_t value_bytes, table_on_entry *on_entry,
 	       void *context)
 {
 	const uint64_t keys[2] = {(uint64_t)PID << 32 | (PID + 1), (uint64_t)OTHER << 32 | OTHER};
 
+	if (map_fd == probes.payers)
+		return read_payers(on_entry, context);
 	assert_int_equal(map_fd, 7);
 	assert_int_equal(key_bytes, sizeof(uint64_t));
 	assert_int_equal(value_bytes, sizeof(struct pp_cuda_hits));
@@ -139,9 +193,30 @@ void log_line(enum log_level level, const char *format, ...)
 	warnings++;
 }
 
+/* A process of another user's maps the probed file. */
+static uint64_t rows_of(const void *context, uint32_t file)
+{
+	assert_ptr_equal(context, &costs);
+	return file == 77 ? 1ULL << LEAF : 0;
+}
+
+static struct mapping mapping = {.file = 77};
+static struct process mapper = {
+	.is_user_known = true, .user = UID + 1, .mapping = &mapping, .mapping_count = 1};
+
+struct process *process_table_next(const struct process_table *table, const struct process *process)
+{
+	assert_ptr_equal(table, &row);
+	return process ? NULL : &mapper;
+}
+
+static struct probe_bounds_users users = {.processes = (struct process_table *)&row,
+					  .context = &costs};
+
 static void begin(void)
 {
-	assert_int_equal(probe_bounds_init(&bounds, &options, &plan, (struct probe_worker *)&plan),
+	assert_int_equal(probe_bounds_init(&bounds, &options, &plan, (struct probe_worker *)&plan,
+					   &users),
 			 0);
 }
 
@@ -177,6 +252,10 @@ static int set_up(void **state)
 	now_ns = 1000 * NS_PER_SEC;
 	has_side = lacks_costs = false;
 	bound_launches_from = shares_set = warnings = 0;
+	other_hits = gates_set = gate_set = 0;
+	is_unknown = false;
+	users.rows_of = NULL;
+	mapper.user = UID + 1;
 	comments[0] = '\0';
 	return 0;
 }
@@ -253,7 +332,7 @@ static void look__cheap_probes_stay_on(void **state)
 	begin();
 	all_on();
 	probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
-	probe_bounds_add_process(&bounds, PID, UID);
+	probe_bounds_add_process(&bounds, PID);
 	look_after(0);
 	second(LEAF, 1000);
 	second(LEAF, 1000);
@@ -270,7 +349,7 @@ static void look__dear_probes_are_thinned(void **state)
 	begin();
 	all_on();
 	probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
-	probe_bounds_add_process(&bounds, PID, UID);
+	probe_bounds_add_process(&bounds, PID);
 	look_after(0);
 	second(LEAF, 400000);
 	assert_int_equal(share[LEAF], FULL / 4);
@@ -290,7 +369,7 @@ static void look__first_probe_is_thinned_as_any_other(void **state)
 	begin();
 	all_on();
 	probe_bounds_see_site(&bounds, PYTHON, PROBE_COST_EMULATED);
-	probe_bounds_add_process(&bounds, PID, UID);
+	probe_bounds_add_process(&bounds, PID);
 	look_after(0);
 	second(PYTHON, 400000);
 	assert_int_equal(share[PYTHON], FULL / 4);
@@ -308,7 +387,7 @@ static void look__dearer_sites_and_returns_have_their_price(void **state)
 	probe_bounds_see_site(&bounds, COMMON, PROBE_COST_EMULATED);
 	/* What stays on is accounted for, too. */
 	probe_bounds_see_site(&bounds, PYTHON, PROBE_COST_EMULATED);
-	probe_bounds_add_process(&bounds, PID, UID);
+	probe_bounds_add_process(&bounds, PID);
 	look_after(0);
 	costs.hits[PYTHON].hits = 30;
 	second(LEAF, 200000);
@@ -326,7 +405,7 @@ static void look__once_a_second_and_seldom_where_nothing_is_bounded(void **state
 	begin();
 	all_on();
 	probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
-	probe_bounds_add_process(&bounds, PID, UID);
+	probe_bounds_add_process(&bounds, PID);
 	lacks_costs = true;
 	look_after(0);
 	assert_int_equal(bounds.looked_ns, 0);
@@ -349,19 +428,20 @@ static void look__once_a_second_and_seldom_where_nothing_is_bounded(void **state
 	assert_int_equal(bounds.looked_ns, now_ns);
 }
 
-/* 400 ms of the same hits, of two CPUs in two processes: a tenth of the 1.6 s without them. */
-static void look__time_of_all_processes_counts(void **state)
+/* 400 ms of the same hits: a tenth of the 0.6 s without them, and of the second at least that a
+ * program has that sleeps. */
+static void look__time_is_that_of_the_process(void **state)
 {
 	(void)state;
 	begin();
 	all_on();
 	probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
-	probe_bounds_add_process(&bounds, PID, UID);
-	probe_bounds_add_process(&bounds, OTHER, UID);
-	probe_bounds_add_process(&bounds, OTHER, UID);
+	probe_bounds_add_process(&bounds, PID);
+	probe_bounds_add_process(&bounds, OTHER);
+	probe_bounds_add_process(&bounds, OTHER);
 	assert_int_equal(bounds.process_count, 2);
 	look_after(0);
-	cpu_ns[1] += NS_PER_SEC;
+	cpu_ns[0] += NS_PER_SEC;
 	second(LEAF, 400000);
 	assert_in_range(share[LEAF], FULL * 4 / 10 - 1, FULL * 4 / 10);
 	probe_bounds_drop_process(&bounds, PID);
@@ -369,6 +449,33 @@ static void look__time_of_all_processes_counts(void **state)
 	assert_int_equal(bounds.process[0].pid, OTHER);
 	probe_bounds_drop_process(&bounds, PID);
 	assert_int_equal(bounds.process_count, 1);
+}
+
+/* Another user's program hits the same probe seldom: that stays on, and who hits it without pause
+ * is thinned alone. */
+static void look__one_user_does_not_thin_another_ones_hits(void **state)
+{
+	(void)state;
+	begin();
+	all_on();
+	probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
+	other_hits = 1;
+	look_after(0);
+	for (uint32_t i = 0; i < 3; i++) {
+		other_hits += 1500;
+		second(LEAF, 400000);
+		assert_int_equal(share[LEAF], FULL);
+		assert_int_equal(gate_set, 65536 / 4);
+	}
+	assert_int_equal(gates_set, 1);
+	assert_int_equal(warnings, 1);
+	/* It has stopped. */
+	for (uint32_t i = 0; i < 20; i++) {
+		other_hits += 1500;
+		second(LEAF, 0);
+	}
+	assert_int_equal(gate_set, 0);
+	assert_int_equal(warnings, 1);
 }
 
 /* A program that computes a tenth of a second and waits for a CPU meanwhile has that tenth; one
@@ -381,7 +488,7 @@ static void look__waiting_for_a_cpu_is_no_time_of_a_program(void **state)
 	begin();
 	all_on();
 	probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
-	probe_bounds_add_process(&bounds, PID, UID);
+	probe_bounds_add_process(&bounds, PID);
 	look_after(0);
 	cpu_ns[0] -= NS_PER_SEC * 9 / 10;
 	delay_ns[0] += NS_PER_SEC * 9 / 10;
@@ -391,7 +498,7 @@ static void look__waiting_for_a_cpu_is_no_time_of_a_program(void **state)
 	begin();
 	all_on();
 	probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
-	probe_bounds_add_process(&bounds, PID, UID);
+	probe_bounds_add_process(&bounds, PID);
 	look_after(0);
 	cpu_ns[0] -= NS_PER_SEC * 9 / 10;
 	second(LEAF, 50000);
@@ -408,11 +515,11 @@ static void look__time_of_a_process_begins_when_it_is_added(void **state)
 		begin();
 		all_on();
 		probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
-		probe_bounds_add_process(&bounds, PID, UID);
+		probe_bounds_add_process(&bounds, PID);
 		look_after(0);
 		cpu_ns[1] += is_late ? 0 : 100 * NS_PER_SEC;
 		delay_ns[1] += is_late ? 5 * NS_PER_SEC : 0;
-		probe_bounds_add_process(&bounds, OTHER, UID);
+		probe_bounds_add_process(&bounds, OTHER);
 		if (is_late)
 			cpu_ns[0] -= NS_PER_SEC * 9 / 10;
 		second(LEAF, is_late ? 50000 : 400000);
@@ -433,6 +540,25 @@ static void look__sites_of_the_driver_are_none_of_the_programs(void **state)
 	costs.hits[RARE].hits += 1000;
 	look_after(NS_PER_SEC);
 	assert_int_equal(budget_now(bounds.programs)->cost_ppm, 1000);
+}
+
+/* Nor the hits that are to come: once the other one maps the file. */
+static void look__other_users_programs_keep_probes_on(void **state)
+{
+	(void)state;
+	users.rows_of = rows_of;
+	mapper.user = UID;
+	begin();
+	all_on();
+	probe_bounds_see_site(&bounds, LEAF, PROBE_COST_EMULATED);
+	look_after(0);
+	second(LEAF, 400000);
+	second(LEAF, 100000);
+	assert_in_range(share[LEAF], FULL / 5, FULL / 4);
+	mapper.user = UID + 1;
+	second(LEAF, 100000);
+	assert_int_equal(share[LEAF], FULL);
+	assert_in_range(gate_set, 65536 / 5, 65536 / 4);
 }
 
 static void describe__hits_prices_and_scaling_since_the_last_one(void **state)
@@ -490,8 +616,8 @@ static void launches__of_one_process_are_thinned_and_told(void **state)
 	begin_cuda();
 	all_on();
 	assert_int_equal(bound_launches_from, ROWS);
-	probe_bounds_add_process(&bounds, OTHER, UID + 1);
-	probe_bounds_add_process(&bounds, PID, UID);
+	probe_bounds_add_process(&bounds, OTHER);
+	probe_bounds_add_process(&bounds, PID);
 	look_after(0);
 	/* 200,000 of 1,090 ns: 218 ms of a CPU, of which 100 are allowed, and 1 s is saved. */
 	for (uint32_t i = 0; i < 8; i++)
@@ -520,8 +646,6 @@ static void launches__payer_is_told_with_its_user(void **state)
 		set_up(state);
 		begin_cuda();
 		all_on();
-		probe_bounds_add_process(&bounds, PID, UID);
-		probe_bounds_add_process(&bounds, OTHER, UID + 1);
 		launches[1].of[0] = 1;
 		look_after(0);
 		for (unsigned int second = 0; second < 10; second++)
@@ -529,7 +653,7 @@ static void launches__payer_is_told_with_its_user(void **state)
 		assert_int_equal(budget_now(bounds.launches)->payer.tgid, i ? OTHER : PID);
 		assert_int_equal(budget_now(bounds.launches)->payer.uid, UID + i);
 		/* One of whom nobody knows. */
-		probe_bounds_drop_process(&bounds, i ? OTHER : PID);
+		is_unknown = true;
 		second_of_launches_by(i, 200000);
 		assert_int_equal(budget_now(bounds.launches)->payer.uid, UINT32_MAX);
 		probe_bounds_release(&bounds);
@@ -629,7 +753,9 @@ int main(void)
 		TEST(look__first_probe_is_thinned_as_any_other),
 		TEST(look__dearer_sites_and_returns_have_their_price),
 		TEST(look__once_a_second_and_seldom_where_nothing_is_bounded),
-		TEST(look__time_of_all_processes_counts),
+		TEST(look__time_is_that_of_the_process),
+		TEST(look__one_user_does_not_thin_another_ones_hits),
+		TEST(look__other_users_programs_keep_probes_on),
 		TEST(look__waiting_for_a_cpu_is_no_time_of_a_program),
 		TEST(look__time_of_a_process_begins_when_it_is_added),
 		TEST(look__sites_of_the_driver_are_none_of_the_programs),

@@ -108,9 +108,10 @@ int cuda_side_add_whole(const struct cuda_side *side, struct pp_process_id id)
 
 /* What probes cost is none of this test's business. */
 int probe_bounds_init(struct probe_bounds *bounds, const struct options *of,
-		      const struct probe_plan *plan, struct probe_worker *worker)
+		      const struct probe_plan *plan, struct probe_worker *worker,
+		      const struct probe_bounds_users *users)
 {
-	(void)bounds, (void)of, (void)plan, (void)worker;
+	(void)bounds, (void)of, (void)plan, (void)worker, (void)users;
 	return 0;
 }
 
@@ -130,9 +131,9 @@ void probe_bounds_see_site(struct probe_bounds *bounds, uint32_t probe, enum pro
 	(void)bounds, (void)probe, (void)cost;
 }
 
-void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid, uint32_t uid)
+void probe_bounds_add_process(struct probe_bounds *bounds, pid_t pid)
 {
-	(void)bounds, (void)pid, (void)uid;
+	(void)bounds, (void)pid;
 }
 
 void probe_bounds_drop_process(struct probe_bounds *bounds, pid_t pid)
