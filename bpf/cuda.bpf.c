@@ -232,7 +232,7 @@ __noinline int cuda_context_note(__u64 id, __u64 context, __u64 device, __u32 do
 		cuda_context_choose(context, PP_CUDA_PUSH_CONTEXT);
 		cuda_context_push(thread, value);
 	}
-	if (!bpf_map_lookup_elem(&cuda_contexts, &key) && cuda_news_take())
+	if (!bpf_map_lookup_elem(&cuda_contexts, &key) && cuda_news_take(user_of_current()))
 		return 1;
 	return bpf_map_update_elem(&cuda_contexts, &key, &value, BPF_ANY) ? 1 : 0;
 }
@@ -425,7 +425,7 @@ static __always_inline int cuda_name_note(const struct pp_cuda_handle *key,
 	const struct pp_cuda_name *known = bpf_map_lookup_elem(&cuda_names, key);
 	struct cuda_process *process = cuda_process_of(key->id.tgid, key->id.generation);
 
-	if (!process || (!known && cuda_news_take()))
+	if (!process || (!known && cuda_news_take(user_of_current())))
 		return 1;
 	if (known && (known->text != name->text || known->of != name->of)) {
 		__sync_fetch_and_add(&process->life, 1);

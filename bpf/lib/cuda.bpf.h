@@ -292,14 +292,14 @@ __noinline int cuda_thread_note(__u64 id)
 	struct cuda_thread fresh = {};
 	const __u32 *generation;
 
-	if (!cfg || (!known && cuda_news_take()))
+	fresh.user = user_of_current();
+	if (!cfg || (!known && cuda_news_take(fresh.user)))
 		return 1;
 	/* Read this first: what changes from here on is looked up again next time. */
 	fresh.changes = *(volatile __u32 *)&cfg->process_changes;
 	generation = bpf_map_lookup_elem(&processes, &process.tgid);
 	process.generation = fresh.generation = generation ? *generation : 0;
 	fresh.is_wanted = 1;
-	fresh.user = user_of_current();
 	if (cfg->flags & PP_CONFIG_FILTER) {
 		context = bpf_map_lookup_elem(&contexts, &process);
 		fresh.is_wanted = context && context->flags & PP_CONTEXT_MATCHES;

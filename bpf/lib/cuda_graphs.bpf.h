@@ -46,7 +46,7 @@ static __always_inline int object_set(__u32 generation, __u64 handle, __u32 kind
 	struct cuda_object_key key;
 
 	object_key(&key, generation, handle, kind);
-	if (!bpf_map_lookup_elem(&cuda_objects, &key) && cuda_news_take())
+	if (!bpf_map_lookup_elem(&cuda_objects, &key) && cuda_news_take(user_of_current()))
 		return 1;
 	return bpf_map_update_elem(&cuda_objects, &key, object, BPF_ANY) ? 1 : 0;
 }

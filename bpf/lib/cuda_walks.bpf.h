@@ -23,10 +23,9 @@ static __always_inline struct cuda_machine *cuda_machine_get(void)
 
 /* Takes room in a table from which the oldest goes: so fast can one user not push out what others
  * use.  Returns 0; 1: the user of the current thread has had too much that was new lately. */
-__noinline int cuda_news_take(void)
+__noinline int cuda_news_take(__u32 user)
 {
 	const struct pp_config *cfg = config_get();
-	const __u32 user = user_of_current();
 
 	if (cfg && !news_are_refused(user, cfg->token_round)) {
 		news_add(user);

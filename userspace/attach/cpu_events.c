@@ -174,14 +174,6 @@ static int start_event(const struct cpu_events *events, uint32_t cpu, int *ret_f
 	return 0;
 }
 
-static bool is_online(const struct cpu_list *online, uint32_t cpu)
-{
-	for (size_t i = 0; i < online->count; i++)
-		if (online->cpu[i] == cpu)
-			return true;
-	return false;
-}
-
 int cpu_events_follow(struct cpu_events *events)
 {
 	CLEANUP(cpu_list_release) struct cpu_list online = {};
@@ -190,7 +182,7 @@ int cpu_events_follow(struct cpu_events *events)
 	if (err)
 		return err;
 	for (uint32_t cpu = 0; cpu < events->cpu_count; cpu++) {
-		bool wanted = is_online(&online, cpu);
+		bool wanted = cpu_list_has(&online, cpu);
 
 		if (!wanted && events->fd[cpu] >= 0) {
 			close(events->fd[cpu]);

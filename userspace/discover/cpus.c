@@ -67,6 +67,14 @@ static int read_list(const char *path, struct cpu_list *ret_list)
 	return cpu_list_parse(text, size, ret_list);
 }
 
+bool cpu_list_has(const struct cpu_list *list, uint32_t cpu)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->cpu[i] == cpu)
+			return true;
+	return false;
+}
+
 int cpus_online(struct cpu_list *ret_list)
 {
 	return read_list("/sys/devices/system/cpu/online", ret_list);

@@ -680,14 +680,9 @@ void process_watch_follow_cpus(struct process_watch *watch)
 	for (size_t i = 0; i < online.count; i++)
 		if (!sideband_add_cpu(watch->sources.sideband, online.cpu[i]))
 			watch->is_lost = true; /* those made there until now were not seen */
-	for (uint32_t cpu = 0; cpu < CPUS_MAX && online.count < stats.cpus; cpu++) {
-		bool is_online = false;
-
-		for (size_t i = 0; i < online.count; i++)
-			is_online |= online.cpu[i] == cpu;
-		if (!is_online)
+	for (uint32_t cpu = 0; cpu < CPUS_MAX && online.count < stats.cpus; cpu++)
+		if (!cpu_list_has(&online, cpu))
 			(void)sideband_remove_cpu(watch->sources.sideband, cpu);
-	}
 }
 
 /* Queues the processes of a list, which becomes empty. */
