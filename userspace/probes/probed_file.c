@@ -225,6 +225,21 @@ static bool sites_are_equal(const struct probed_file *a, const struct probed_fil
 	return true;
 }
 
+uint64_t probed_file_rows(const struct probed_file *file, uint32_t launch_row)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < file->site_count; i++) {
+		const struct pp_site *site = &file->site[i].site;
+
+		if (site->does != PP_SITE_CUDA)
+			rows |= 1ULL << site->probe;
+		else if (site->cuda.hit < PP_CUDA_LAUNCHES)
+			rows |= 1ULL << (launch_row + site->cuda.hit);
+	}
+	return rows;
+}
+
 bool probed_file_is_same_code(const struct probed_file *a, const struct probed_file *b)
 {
 	return a->id == b->id ||

@@ -63,6 +63,9 @@ int probed_file_number_sites(struct probed_file *file, const struct probed_file_
 void probed_file_drop_sites(struct probed_file *file, struct site_numbers *numbers);
 /* Notes into what the links of a file will go. */
 void probed_file_note_inode(struct probed_file *file, const struct file_identity *identity);
+/* Returns the probes that have sites in the file, a bit each by their rows; those of launches begin
+ * at launch_row. */
+uint64_t probed_file_rows(const struct probed_file *file, uint32_t launch_row);
 /* Returns whether links of one are hit where those of the other are: each hit would count twice. */
 bool probed_file_is_same_code(const struct probed_file *a, const struct probed_file *b);
 /* Tells which functions of a library of CUDA's are not probed before Linux 6.6: once for the driver

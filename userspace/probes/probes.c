@@ -190,17 +190,8 @@ static uint64_t rows_of(const void *context, uint32_t id)
 {
 	const struct probes *probes = context;
 	const struct probed_file *known = file_of(probes, id);
-	uint64_t rows = 0;
 
-	for (size_t i = 0; known && i < known->site_count; i++) {
-		const struct pp_site *site = &known->site[i].site;
-
-		if (site->does != PP_SITE_CUDA)
-			rows |= 1ULL << site->probe;
-		else if (site->cuda.hit < PP_CUDA_LAUNCHES)
-			rows |= 1ULL << (probes->plan.cuda_launch_row + site->cuda.hit);
-	}
-	return rows;
+	return known ? probed_file_rows(known, probes->plan.cuda_launch_row) : 0;
 }
 
 /* ---- attaching ---- */
@@ -643,20 +634,6 @@ static void drop_gone(struct probes *probes)
 	}
 }
 
-/* Some of the calls that users have open will never end. */
-static void fade_open_calls(const struct kernel_side *kernel)
-{
-	struct pp_user_share *share = kernel_side_parts(kernel).user_shares.row;
-
-	for (uint32_t i = 0; i < PP_USER_SHARE_ROWS; i++) {
-		const int32_t calls = __atomic_load_n(&share[i].calls, __ATOMIC_RELAXED);
-
-		if (calls >= PP_PROBE_CALLS_FADE)
-			__atomic_fetch_sub(&share[i].calls, calls / PP_PROBE_CALLS_FADE,
-					   __ATOMIC_RELAXED);
-	}
-}
-
 /* Takes results, asks again where the parser's child was late, and takes probes off files that are
  * gone. */
 static bool source_tick(void *state, uint64_t now_ns)
@@ -673,7 +650,7 @@ static bool source_tick(void *state, uint64_t now_ns)
 	see_again(probes);
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());
-	fade_open_calls(probes->services->kernel);
+	kernel_side_fade_calls(probes->services->kernel);
 	return false;
 }
 
@@ -727,14 +704,11 @@ static int source_open(void *state)
 			       &probes->worker);
 	if (err)
 		return err;
-	err = probe_bounds_init(
+	return probe_bounds_init(
 		&probes->bounds, services->options, &probes->plan, probes->worker,
 		&(struct probe_bounds_users){.processes = services->processes,
 					     .rows_of = services->is_filtered ? NULL : rows_of,
 					     .context = probes});
-	if (err)
-		return err;
-	return 0;
 }
 
 const struct probe_side *probes_allocs(struct probes *probes)
