@@ -119,11 +119,10 @@ static void news__of_a_user_are_bounded_in_a_round(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < PP_PROBE_NEWS_MAX; i++)
-		assert_int_equal(cuda_news_take(), 0);
-	assert_int_equal(cuda_news_take(), 1);
+		assert_int_equal(cuda_news_take(GREEDY), 0);
+	assert_int_equal(cuda_news_take(GREEDY), 1);
 	assert_int_equal(host->losses[PP_LOSS_PROBE_SHARE], 1);
-	run_as(OTHER, 71);
-	assert_int_equal(cuda_news_take(), 0);
+	assert_int_equal(cuda_news_take(OTHER), 0);
 }
 
 static void calls__that_a_user_has_open_are_bounded(void **state)
