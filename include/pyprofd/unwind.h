@@ -126,6 +126,9 @@ static inline __u64 pp_call_target(__u64 code, __u64 return_address)
 #if !defined(__aarch64__) && !defined(__TARGET_ARCH_arm64)
 	if ((code >> 16 & 0xff) == 0xe8)
 		return return_address + (__u64)(__s64)(__s32)(code >> 24);
+#else
+	(void)code;
+	(void)return_address;
 #endif
 	return 0;
 }
@@ -152,6 +155,8 @@ static inline enum pp_leaf pp_leaf_by_code(__u32 code)
 	/* mov %rsp,%rbp, in both encodings */
 	if ((code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48)
 		return PP_LEAF_PUSHED;
+#else
+	(void)code;
 #endif
 	return PP_LEAF_FRAMED;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/proc_scan.c discover/process_table.c discover/mapping_set.c discover/proc_maps.c discover/cpus.c base/intern.c base/utf8.c base/io.c base/index_table.c */
+/* sources: discover/proc_scan.c discover/process_table.c discover/mapping_set.c base/user_quota.c discover/proc_maps.c discover/cpus.c base/intern.c base/utf8.c base/io.c base/index_table.c */
 /* The texts of /proc/PID/cgroup, stat and status, and of a list of CPUs. */
 #include <assert.h>
 #include <string.h>

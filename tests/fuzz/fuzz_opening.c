@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: files/opening.c files/identity.c files/vouch.c elf/debug_file.c elf/elf_image.c elf/elf_symbol_table.c discover/mapping_set.c base/safe_file.c base/io.c base/task.c */
+/* sources: files/opening.c files/identity.c files/vouch.c elf/debug_file.c elf/elf_image.c elf/elf_symbol_table.c discover/mapping_set.c base/user_quota.c base/safe_file.c base/io.c base/task.c */
 /* The child that opens files: requests as it gets them, about a file in memory and without walks of
  * paths, and texts like /proc/PID/mountinfo.
  * runs: 6000 at most in `make check`: each writes a file. */

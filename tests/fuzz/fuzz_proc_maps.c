@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/proc_maps.c discover/mapping_set.c base/io.c */
+/* sources: discover/proc_maps.c discover/mapping_set.c base/user_quota.c base/io.c */
 /* A hostile text of /proc/PID/maps, read into a set of mappings: it must be sorted, without
  * overlaps. */
 #include <assert.h>

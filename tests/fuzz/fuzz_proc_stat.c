@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/process_figures.c discover/proc_scan.c discover/process_table.c discover/mapping_set.c discover/proc_maps.c base/io.c base/intern.c base/utf8.c base/index_table.c */
+/* sources: discover/process_figures.c discover/proc_scan.c discover/process_table.c discover/mapping_set.c base/user_quota.c discover/proc_maps.c base/io.c base/intern.c base/utf8.c base/index_table.c */
 /* The texts of /proc/PID/stat, status and schedstat, in which the process chose its name. */
 #include <assert.h>
 #include <stddef.h>

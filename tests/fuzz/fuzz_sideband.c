@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sources: discover/sideband.c discover/mapping_set.c discover/cpus.c child/perf_opener.c base/task.c base/io.c child/worker.c child/sandbox.c child/perf_event.c child/spawn.c child/children.c */
+/* sources: discover/sideband.c discover/mapping_set.c base/user_quota.c discover/cpus.c child/perf_opener.c base/task.c base/io.c child/worker.c child/sandbox.c child/perf_event.c child/spawn.c child/children.c */
 /* Records of the perf side-band, one after the other as in a ring. */
 #include <assert.h>
 #include <stdlib.h>
