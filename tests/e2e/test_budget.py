@@ -107,3 +107,4 @@ test_long_walks_leave_no_time_out.cases = oldest
 
 # What a walk takes by the clock, and so how many there are, depends on the machine's other work.
 test_max_cpu_bounds_the_walks.alone = "one a CPU"
+test_long_walks_leave_no_time_out.alone = "one a CPU"
