@@ -494,6 +494,11 @@ static void look__waiting_for_a_cpu_is_no_time_of_a_program(void **state)
 	delay_ns[0] += NS_PER_SEC * 9 / 10;
 	second(LEAF, 50000);
 	late = share[LEAF];
+	assert_int_equal(budget_now(bounds.programs)->cost_ppm, FULL / 2);
+	/* What it waited then is over. */
+	cpu_ns[0] -= NS_PER_SEC * 9 / 10;
+	second(LEAF, 50000);
+	assert_int_equal(budget_now(bounds.programs)->cost_ppm, FULL / 20);
 	probe_bounds_release(&bounds);
 	begin();
 	all_on();

@@ -83,6 +83,8 @@ static void cfi_rule_at__cfa_expressions_within_bounds(void **state)
 		{"bregx 256 + rsp", BYTES("\x0f\x04\x92\x87\x02\x08"), NO_RULE, 0},
 		{"deref of breg15", BYTES("\x0f\x03\x7f\x08\x06"),
 		 RULE(.kind = PP_RULE_CFA_DEREF, .cfa_register = 15, .cfa_offset = 8), 0},
+		/* DW_CFA_restore_extended has the number of DW_OP_deref. */
+		{"deref behind it", BYTES("\x0f\x02\x77\x08\x06\x10"), SP(8), 0},
 		{"deref of breg16", BYTES("\x0f\x03\x80\x08\x06"), NO_RULE, 0},
 		{"empty", BYTES("\x0f\x00"), NO_RULE, 0},
 		{"offset missing", BYTES("\x0f\x01\x77"), NO_RULE, 0},
