@@ -81,7 +81,8 @@ static bool next_mount(const char **text, struct mount_line *ret_line)
 		*text = line.end + (*line.end != '\0');
 		line.type =
 			memmem(begin, (size_t)(line.end - begin), separator, sizeof(separator) - 1);
-		line.type += line.type ? sizeof(separator) - 1 : 0;
+		if (line.type)
+			line.type += sizeof(separator) - 1;
 		line.options = next_word(next_word(line.type, line.end), line.end);
 		if (!line.options || sscanf(begin, "%" SCNu32 " %*u %" SCNu32 ":%" SCNu32,
 					    &line.mount, &line.major, &line.minor) != 3)

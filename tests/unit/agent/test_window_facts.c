@@ -22,6 +22,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/user_quota.h"
+#include "discover/process_table.h"
 #include "drain/dictionary.h"
 #include "drain/incomplete_queue.h"
 #include "drain/ring.h"
@@ -152,7 +153,7 @@ void process_watch_count(const struct process_watch *watch, uint64_t loss[PP_LOS
 /* Of users' shares: who was refused how often. */
 static struct user_quota refused_12 = {.refused = 12}, refused_17 = {.refused = 17},
 			 stacks_12 = {.refused = 12}, profile_17 = {.refused = 17}, pages, pythons,
-			 labels, sets;
+			 labels, sets, mappings;
 static struct user_quota *telling; /* has a user of whom nothing was told before */
 static struct file_unopened unopened;
 static char logged[512];
@@ -177,6 +178,12 @@ struct user_quota *context_table_sets_quota(struct context_table *table)
 {
 	(void)table;
 	return &sets;
+}
+
+struct user_quota *process_table_mapping_quota(struct process_table *table)
+{
+	(void)table;
+	return &mappings;
 }
 
 struct user_quota *identities_quota(const struct identities *identities)
@@ -705,7 +712,8 @@ static void tell_quotas__has_each_share_once_with_its_counter(void **state)
 	} row[] = {{&pages, "(text_refused)"},	      {&refused_12, "(rows_refused)"},
 		   {&refused_17, "(rows_refused)"},   {&pythons, "(pythons_refused)"},
 		   {&stacks_12, "(stacks_left_out)"}, {&profile_17, "(profile_refused)"},
-		   {&labels, "(labels_refused)"},     {&sets, "(map_sets_refused)"}};
+		   {&labels, "(labels_refused)"},     {&sets, "(map_sets_refused)"},
+		   {&mappings, "(mappings_refused)"}};
 
 	(void)state;
 	unopened.error = 0;
