@@ -20,7 +20,8 @@ def reaches_the_root(interpreter, depth, *mode):
     with harness.Target("deep.py", depth, *mode, python=interpreter) as target:
         out = harness.profile_work(target.pid, 0.6, hz=199).out
     samples = harness.samples(out, pid=target.pid)
-    assert harness.total(samples) > 60, "%d samples" % harness.total(samples)
+    # Walks of a millisecond are thinned to what they may cost.
+    assert harness.total(samples) > 25, "%d samples" % harness.total(samples)
     harness.expect_share(samples, harness.is_python_rooted, 0.97, "Python root")
     harness.expect_share(samples, harness.is_rooted, 0.97, "native root")
     call = "deep_callback" if "cb" in mode else "deep_call"

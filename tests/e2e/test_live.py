@@ -127,7 +127,8 @@ def totals(out):
 def check_shares(worker, *words):
     out = ask("--live", "--pid", worker.pid, "--python", "--for", 4, *words, verb="report")
     windows, seconds = recorded(out)
-    assert 2 <= windows <= 5 and 3.5 <= seconds <= 7, out
+    # Each of the clients beside this one ends windows, too.
+    assert 2 <= windows <= 12 and 3.5 <= seconds <= 7, out
     shares = totals(out)
     assert shares["work"] > 95, out
     # 99 samples a second in the worst case, of 0.4 CPUs.
