@@ -717,16 +717,3 @@ int kernel_side_share_maps(const struct kernel_side *side, struct bpf_object *ob
 	return bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratch"),
 					side->place_count * PP_WALK_LEVELS);
 }
-
-void kernel_side_fade_calls(const struct kernel_side *side)
-{
-	struct pp_user_share *share = kernel_side_parts(side).user_shares.row;
-
-	for (uint32_t i = 0; i < PP_USER_SHARE_ROWS; i++) {
-		const int32_t calls = __atomic_load_n(&share[i].calls, __ATOMIC_RELAXED);
-
-		if (calls >= PP_PROBE_CALLS_FADE)
-			__atomic_fetch_sub(&share[i].calls, calls / PP_PROBE_CALLS_FADE,
-					   __ATOMIC_RELAXED);
-	}
-}

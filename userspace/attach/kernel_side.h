@@ -129,7 +129,4 @@ uint64_t kernel_side_map_bytes(const struct kernel_side *side);
 int kernel_side_share_maps(const struct kernel_side *side, struct bpf_object *object,
 			   bool has_pool);
 
-/* Takes some of the calls that users have open off their shares: those will never end. */
-void kernel_side_fade_calls(const struct kernel_side *side);
-
 #endif

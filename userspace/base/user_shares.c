@@ -84,3 +84,14 @@ void user_shares_expire(const struct user_shares *shares)
 		}
 	}
 }
+
+void user_shares_fade_calls(const struct user_shares *shares)
+{
+	for (uint32_t i = 0; i < PP_USER_SHARE_ROWS; i++) {
+		int32_t *const open = &shares->row[i].calls;
+		const int32_t calls = __atomic_load_n(open, __ATOMIC_RELAXED);
+
+		if (calls >= PP_PROBE_CALLS_FADE)
+			__atomic_fetch_sub(open, calls / PP_PROBE_CALLS_FADE, __ATOMIC_RELAXED);
+	}
+}

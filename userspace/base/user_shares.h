@@ -29,5 +29,7 @@ void user_shares_give(const struct user_shares *shares, uint32_t user, size_t at
 /* Frees rows in which nothing was held for the last USER_SHARES_IDLE_MAX calls. */
 #define USER_SHARES_IDLE_MAX 250U /* of ticks: a minute */
 void user_shares_expire(const struct user_shares *shares);
+/* Takes some of the calls that users have open off their rows: those will never end. */
+void user_shares_fade_calls(const struct user_shares *shares);
 
 #endif

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/user_quota.h"
+#include "base/user_shares.h"
 #include "discover/mapping_set.h"
 #include "discover/proc_scan.h"
 #include "discover/process_table.h"
@@ -640,6 +641,7 @@ static bool source_tick(void *state, uint64_t now_ns)
 {
 	struct probes *probes = state;
 	struct probe_result result;
+	const struct kernel_side_parts parts = kernel_side_parts(probes->services->kernel);
 
 	(void)now_ns;
 	probe_warn_late(probes->worker);
@@ -650,7 +652,7 @@ static bool source_tick(void *state, uint64_t now_ns)
 	see_again(probes);
 	drop_gone(probes);
 	probe_bounds_look(&probes->bounds, mono_ns());
-	kernel_side_fade_calls(probes->services->kernel);
+	user_shares_fade_calls(&parts.user_shares);
 	return false;
 }
 
