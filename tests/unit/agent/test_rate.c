@@ -47,15 +47,20 @@ uint32_t cpu_events_count(const struct cpu_events *unused)
 static char told[256];
 static unsigned int told_lines;
 
+static void tell(const char *format, va_list arguments)
+{
+	vsnprintf(told, sizeof(told), format, arguments);
+	told_lines++;
+}
+
 void log_line(enum log_level level, const char *format, ...)
 {
 	va_list arguments;
 
 	(void)level;
 	va_start(arguments, format);
-	vsnprintf(told, sizeof(told), format, arguments);
+	tell(format, arguments);
 	va_end(arguments);
-	told_lines++;
 }
 
 int log_line_errno(enum log_level level, int err, const char *format, ...)
@@ -64,9 +69,8 @@ int log_line_errno(enum log_level level, int err, const char *format, ...)
 
 	(void)level;
 	va_start(arguments, format);
-	vsnprintf(told, sizeof(told), format, arguments);
+	tell(format, arguments);
 	va_end(arguments);
-	told_lines++;
 	return err;
 }
 

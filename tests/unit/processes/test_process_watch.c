@@ -26,6 +26,8 @@
 #include "processes/who.h"
 #include "python/python_process.h"
 
+#include "counted_shares.h"
+
 #define NOW_NS (100 * NS_PER_SEC)
 
 struct ring {
@@ -297,28 +299,6 @@ struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 }
 
 static uint32_t refused_tgid; /* in /proc, beyond its user's share */
-
-void process_shares_add(struct process_shares *counted, struct process *process)
-{
-	(void)counted;
-	process->share = 1;
-}
-
-void process_shares_init(struct process_shares *counted, struct process_table *processes,
-			 struct kernel_side *kernel)
-{
-	(void)counted, (void)processes, (void)kernel;
-}
-
-void process_shares_tell(struct process_shares *counted)
-{
-	(void)counted;
-}
-
-void process_shares_release(struct process_shares *counted)
-{
-	(void)counted;
-}
 
 bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)
 {

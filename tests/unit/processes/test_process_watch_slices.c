@@ -27,6 +27,8 @@
 #include "processes/who.h"
 #include "python/python_process.h"
 
+#include "counted_shares.h"
+
 #define PROCESSES 20U
 #define FILES 10U
 #define FILE_NS (30 * NS_PER_MS)
@@ -283,28 +285,6 @@ struct kernel_side_parts kernel_side_parts(const struct kernel_side *side)
 {
 	(void)side;
 	return (struct kernel_side_parts){.events = 0};
-}
-
-void process_shares_add(struct process_shares *counted, struct process *of)
-{
-	(void)counted;
-	of->share = 1;
-}
-
-void process_shares_init(struct process_shares *counted, struct process_table *processes,
-			 struct kernel_side *kernel)
-{
-	(void)counted, (void)processes, (void)kernel;
-}
-
-void process_shares_tell(struct process_shares *counted)
-{
-	(void)counted;
-}
-
-void process_shares_release(struct process_shares *counted)
-{
-	(void)counted;
 }
 
 bool process_shares_take(const struct kernel_side *kernel, uint32_t tgid)
