@@ -311,11 +311,39 @@ static void on_gate(void *context, const struct budget_payer *payer, uint32_t so
 			 gate_ppm / 1e4);
 }
 
+/* Their own program takes little: all are counted. */
+static void on_launch_gate(void *context, const struct budget_payer *payer, uint32_t source,
+			   uint32_t gate_ppm)
+{
+	struct probe_bounds *bounds = context;
+
+	(void)source;
+	if (gate_ppm < BUDGET_FULL && is_new_user(bounds, payer->uid))
+		log_warn("probes of launches take more of process %u (user %d) than --max-slowdown "
+			 "allows: they stay on, as programs of other users have them",
+			 payer->tgid, (int)payer->uid);
+}
+
+/* Shares a budget out anew after a tick in which its sources were on for so long.  Returns whether
+ * some source has another part now. */
+static bool share_out(struct probe_bounds *bounds, struct budget *budget, uint64_t elapsed_ns,
+		      const uint64_t on_ns[BUDGET_SOURCES_MAX])
+{
+	const bool is_programs = budget == bounds->programs;
+	bool has_changed;
+
+	if (budget_see(budget, elapsed_ns, on_ns))
+		expect_users(bounds, budget, is_programs ? 0 : bounds->plan->cuda_launch_row,
+			     is_programs ? bounds->plan->count : PP_CUDA_LAUNCHES);
+	has_changed = budget_share(budget);
+	budget_each_gate(budget, is_programs ? on_gate : on_launch_gate, bounds);
+	return has_changed;
+}
+
 static void look_at_programs(struct probe_bounds *bounds, uint64_t now_ns)
 {
 	const uint64_t elapsed_ns = now_ns - bounds->looked_ns;
 	struct probe_costs costs;
-	bool has_changed;
 
 	if (bounds->looked_ns && elapsed_ns < (bounds->has_bounded ? LOOK_NS : UNBOUNDED_LOOK_NS))
 		return;
@@ -324,13 +352,8 @@ static void look_at_programs(struct probe_bounds *bounds, uint64_t now_ns)
 	if (!bounds->looked_ns)
 		begin_telling(bounds, &costs, now_ns);
 	bounds->looked_ns = now_ns;
-	if (note_programs(bounds, &costs, elapsed_ns))
-		return;
-	if (budget_see(bounds->programs, elapsed_ns, costs.on_ns))
-		expect_users(bounds, bounds->programs, 0, bounds->plan->count);
-	has_changed = budget_share(bounds->programs);
-	budget_each_gate(bounds->programs, on_gate, bounds);
-	if (!has_changed)
+	if (note_programs(bounds, &costs, elapsed_ns) ||
+	    !share_out(bounds, bounds->programs, elapsed_ns, costs.on_ns))
 		return;
 	for (uint32_t i = 0; i < bounds->plan->count; i++)
 		if (!bounds->probe[i].stays_on)
@@ -394,25 +417,11 @@ static void warn(struct probe_bounds *bounds)
 		 now->payer.tgid, (int)now->payer.uid, now->need_ppm / 1e4);
 }
 
-/* Their own program takes little: all are counted. */
-static void on_launch_gate(void *context, const struct budget_payer *payer, uint32_t source,
-			   uint32_t gate_ppm)
-{
-	struct probe_bounds *bounds = context;
-
-	(void)source;
-	if (gate_ppm < BUDGET_FULL && is_new_user(bounds, payer->uid))
-		log_warn("probes of launches take more of process %u (user %d) than --max-slowdown "
-			 "allows: they stay on, as programs of other users have them",
-			 payer->tgid, (int)payer->uid);
-}
-
 static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
 {
 	const struct cuda_side *side = probe_worker_cuda(bounds->worker);
 	const uint64_t elapsed_ns = now_ns - bounds->launches_looked_ns;
 	uint64_t on_ns[BUDGET_SOURCES_MAX] = {};
-	bool has_changed;
 
 	if (!side || elapsed_ns < LOOK_NS)
 		return;
@@ -429,14 +438,8 @@ static void look_at_launches(struct probe_bounds *bounds, uint64_t now_ns)
 		bounds->launches_told_ns = now_ns;
 	bounds->launches_looked_ns = now_ns;
 	bounds->timed.hits = bounds->timed.ns = 0;
-	if (table_read(side->threads, sizeof(uint64_t), side->thread_bytes, on_thread, bounds))
-		return;
-	if (budget_see(bounds->launches, elapsed_ns, on_ns))
-		expect_users(bounds, bounds->launches, bounds->plan->cuda_launch_row,
-			     PP_CUDA_LAUNCHES);
-	has_changed = budget_share(bounds->launches);
-	budget_each_gate(bounds->launches, on_launch_gate, bounds);
-	if (!has_changed)
+	if (table_read(side->threads, sizeof(uint64_t), side->thread_bytes, on_thread, bounds) ||
+	    !share_out(bounds, bounds->launches, elapsed_ns, on_ns))
 		return;
 	warn(bounds);
 	for (uint32_t i = 0; i < PP_CUDA_LAUNCHES; i++)
